@@ -1,0 +1,652 @@
+"""The wire commands of Pravega's segment store, declared once: type code and fields in wire order.
+
+Source: reference D2 (field orders of the released 0.13.0 server and clients). What a field is called
+here is what it is called everywhere in the project. How fields become bytes is `codec.py`'s business.
+
+A field's annotation is its wire type: ``I32 I64 U8 Bool Utf Uuid`` are fixed, ``LpBytes`` carries an
+i32 length, ``Rest`` runs to the end of the frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+I32 = Annotated[int, "i32"]
+I64 = Annotated[int, "i64"]
+U8 = Annotated[int, "u8"]
+Bool = Annotated[bool, "bool"]
+Utf = Annotated[str, "utf"]
+Uuid = Annotated[UUID, "uuid"]
+LpBytes = Annotated[bytes, "lp"]
+Rest = Annotated[bytes, "rest"]
+OptI64 = Annotated[int | None, "i64?"]  # absent when the frame ends before it
+Utfs = Annotated[tuple[str, ...], "utf*"]
+Versions = Annotated[tuple[int, ...], "i64*"]
+EventFrame = Annotated[bytes, "event"]  # i32 type 0, i32 length, payload; the field holds the payload
+
+
+@dataclass(frozen=True, slots=True)
+class TableKey:
+    """A key and its version: ``NO_VERSION`` = unconditional, ``NOT_EXISTS`` = must be absent (A13)."""
+
+    key: bytes
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    key: TableKey
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeUpdate:
+    attribute_id: UUID
+    kind: int
+    new_value: int
+    old_value: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableSegmentOptions:
+    """What Java sends behind the token of CreateTableSegment; Rust stops before it."""
+
+    sorted: bool
+    key_length: int
+    rollover_size_bytes: int
+
+
+TableKeys = Annotated[tuple[TableKey, ...], "key*"]
+TableEntries = Annotated[tuple[TableEntry, ...], "entry*"]
+AttributeUpdates = Annotated[tuple[AttributeUpdate, ...] | None, "attribute*?"]
+TableOptions = Annotated[TableSegmentOptions | None, "table options?"]
+
+NO_VERSION = -(2**63)
+NOT_EXISTS = -1
+NULL_ATTRIBUTE = -(2**63)
+NO_EVENT_NUMBER = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One frame. Subclasses add the fields in wire order."""
+
+    code: ClassVar[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Hello(Command):
+    code: ClassVar[int] = -127
+    high: I32
+    low: I32
+
+
+@dataclass(frozen=True, slots=True)
+class PartialEvent(Command):
+    code: ClassVar[int] = -2
+    data: Rest
+
+
+@dataclass(frozen=True, slots=True)
+class Padding(Command):
+    code: ClassVar[int] = -1
+    data: Rest
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Command):
+    code: ClassVar[int] = 0
+    data: Rest
+
+
+@dataclass(frozen=True, slots=True)
+class SetupAppend(Command):
+    code: ClassVar[int] = 1
+    request_id: I64
+    writer_id: Uuid
+    segment: Utf
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class AppendSetup(Command):
+    code: ClassVar[int] = 2
+    request_id: I64
+    segment: Utf
+    writer_id: Uuid
+    last_event_number: I64
+
+
+@dataclass(frozen=True, slots=True)
+class AppendBlock(Command):
+    code: ClassVar[int] = 3
+    writer_id: Uuid
+    data: Rest
+
+
+@dataclass(frozen=True, slots=True)
+class AppendBlockEnd(Command):
+    code: ClassVar[int] = 4
+    writer_id: Uuid
+    size_of_whole_events: I32
+    data: LpBytes
+    num_events: I32
+    last_event_number: I64
+    request_id: I64
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalAppend(Command):
+    code: ClassVar[int] = 5
+    writer_id: Uuid
+    event_number: I64
+    expected_offset: I64
+    event: EventFrame
+    request_id: I64
+
+
+@dataclass(frozen=True, slots=True)
+class DataAppended(Command):
+    code: ClassVar[int] = 7
+    writer_id: Uuid
+    event_number: I64
+    previous_event_number: I64
+    request_id: I64
+    current_segment_write_offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalCheckFailed(Command):
+    code: ClassVar[int] = 8
+    writer_id: Uuid
+    event_number: I64
+    request_id: I64
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSegment(Command):
+    code: ClassVar[int] = 9
+    segment: Utf
+    offset: I64
+    suggested_length: I32
+    token: Utf
+    request_id: I64
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRead(Command):
+    code: ClassVar[int] = 10
+    segment: Utf
+    offset: I64
+    at_tail: Bool
+    end_of_segment: Bool
+    data: LpBytes
+    request_id: I64
+
+
+@dataclass(frozen=True, slots=True)
+class GetStreamSegmentInfo(Command):
+    code: ClassVar[int] = 11
+    request_id: I64
+    segment: Utf
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSegmentInfo(Command):
+    code: ClassVar[int] = 12
+    request_id: I64
+    segment: Utf
+    exists: Bool
+    is_sealed: Bool
+    is_deleted: Bool
+    last_modified: I64
+    write_offset: I64
+    start_offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSegment(Command):
+    code: ClassVar[int] = 20
+    request_id: I64
+    segment: Utf
+    target_rate: I32
+    scale_type: U8
+    token: Utf
+    rollover_size_bytes: OptI64 = None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCreated(Command):
+    code: ClassVar[int] = 21
+    request_id: I64
+    segment: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SealSegment(Command):
+    code: ClassVar[int] = 28
+    request_id: I64
+    segment: Utf
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSealed(Command):
+    code: ClassVar[int] = 29
+    request_id: I64
+    segment: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSegment(Command):
+    code: ClassVar[int] = 30
+    request_id: I64
+    segment: Utf
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentDeleted(Command):
+    code: ClassVar[int] = 31
+    request_id: I64
+    segment: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSegmentPolicy(Command):
+    code: ClassVar[int] = 32
+    request_id: I64
+    segment: Utf
+    target_rate: I32
+    scale_type: U8
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPolicyUpdated(Command):
+    code: ClassVar[int] = 33
+    request_id: I64
+    segment: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class GetSegmentAttribute(Command):
+    code: ClassVar[int] = 34
+    request_id: I64
+    segment: Utf
+    attribute_id: Uuid
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentAttribute(Command):
+    code: ClassVar[int] = 35
+    request_id: I64
+    value: I64
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSegmentAttribute(Command):
+    code: ClassVar[int] = 36
+    request_id: I64
+    segment: Utf
+    attribute_id: Uuid
+    new_value: I64
+    expected_value: I64
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentAttributeUpdated(Command):
+    code: ClassVar[int] = 37
+    request_id: I64
+    success: Bool
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateSegment(Command):
+    code: ClassVar[int] = 38
+    request_id: I64
+    segment: Utf
+    offset: I64
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTruncated(Command):
+    code: ClassVar[int] = 39
+    request_id: I64
+    segment: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTransientSegment(Command):
+    code: ClassVar[int] = 40
+    request_id: I64
+    writer_id: Uuid
+    parent: Utf
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class LocateOffset(Command):
+    code: ClassVar[int] = 41
+    request_id: I64
+    segment: Utf
+    target: I64
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetLocated(Command):
+    code: ClassVar[int] = 42
+    request_id: I64
+    segment: Utf
+    offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class WrongHost(Command):
+    code: ClassVar[int] = 50
+    request_id: I64
+    segment: Utf
+    correct_host: Utf
+    stack: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentIsSealed(Command):
+    code: ClassVar[int] = 51
+    request_id: I64
+    segment: Utf
+    stack: Utf
+    offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentAlreadyExists(Command):
+    code: ClassVar[int] = 52
+    request_id: I64
+    segment: Utf
+    stack: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuchSegment(Command):
+    code: ClassVar[int] = 53
+    request_id: I64
+    segment: Utf
+    stack: Utf
+    offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidEventNumber(Command):
+    code: ClassVar[int] = 55
+    writer_id: Uuid
+    request_id: I64
+    stack: Utf
+    event_number: I64
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentIsTruncated(Command):
+    code: ClassVar[int] = 56
+    request_id: I64
+    segment: Utf
+    start_offset: I64
+    stack: Utf
+    offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class OperationUnsupported(Command):
+    code: ClassVar[int] = 57
+    request_id: I64
+    operation: Utf
+    stack: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSegments(Command):
+    code: ClassVar[int] = 58
+    request_id: I64
+    target: Utf
+    source: Utf
+    token: Utf
+    attribute_updates: AttributeUpdates = None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentsMerged(Command):
+    code: ClassVar[int] = 59
+    request_id: I64
+    target: Utf
+    source: Utf
+    new_target_write_offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class AuthTokenCheckFailed(Command):
+    code: ClassVar[int] = 60
+    request_id: I64
+    stack: Utf
+    error_code: I32
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMessage(Command):
+    code: ClassVar[int] = 61
+    request_id: I64
+    segment: Utf
+    message: Utf
+    error_code: I32
+
+
+@dataclass(frozen=True, slots=True)
+class GetTableSegmentInfo(Command):
+    code: ClassVar[int] = 68
+    request_id: I64
+    segment: Utf
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class TableSegmentInfo(Command):
+    code: ClassVar[int] = 69
+    request_id: I64
+    segment: Utf
+    start_offset: I64
+    length: I64
+    entry_count: I64
+    key_length: I32
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableSegment(Command):
+    code: ClassVar[int] = 70
+    request_id: I64
+    segment: Utf
+    token: Utf
+    options: TableOptions = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTableSegment(Command):
+    code: ClassVar[int] = 71
+    request_id: I64
+    segment: Utf
+    must_be_empty: Bool
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTableEntries(Command):
+    code: ClassVar[int] = 74
+    request_id: I64
+    segment: Utf
+    token: Utf
+    entries: TableEntries
+    table_segment_offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntriesUpdated(Command):
+    code: ClassVar[int] = 75
+    request_id: I64
+    versions: Versions
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTableKeys(Command):
+    code: ClassVar[int] = 76
+    request_id: I64
+    segment: Utf
+    token: Utf
+    keys: TableKeys
+    table_segment_offset: I64
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeysRemoved(Command):
+    code: ClassVar[int] = 77
+    request_id: I64
+    segment: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTable(Command):
+    code: ClassVar[int] = 78
+    request_id: I64
+    segment: Utf
+    token: Utf
+    keys: TableKeys
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead(Command):
+    code: ClassVar[int] = 79
+    request_id: I64
+    segment: Utf
+    entries: TableEntries
+
+
+@dataclass(frozen=True, slots=True)
+class TableSegmentNotEmpty(Command):
+    code: ClassVar[int] = 80
+    request_id: I64
+    segment: Utf
+    stack: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeyDoesNotExist(Command):
+    code: ClassVar[int] = 81
+    request_id: I64
+    segment: Utf
+    stack: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeyBadVersion(Command):
+    code: ClassVar[int] = 82
+    request_id: I64
+    segment: Utf
+    stack: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTableKeys(Command):
+    code: ClassVar[int] = 83
+    request_id: I64
+    segment: Utf
+    token: Utf
+    suggested_key_count: I32
+    continuation_token: LpBytes
+    range: Rest = b""
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeysRead(Command):
+    code: ClassVar[int] = 84
+    request_id: I64
+    segment: Utf
+    keys: TableKeys
+    continuation_token: LpBytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTableEntries(Command):
+    code: ClassVar[int] = 85
+    request_id: I64
+    segment: Utf
+    token: Utf
+    suggested_entry_count: I32
+    continuation_token: LpBytes
+    range: Rest = b""
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntriesRead(Command):
+    code: ClassVar[int] = 86
+    request_id: I64
+    segment: Utf
+    entries: TableEntries
+    continuation_token: LpBytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTableEntriesDelta(Command):
+    code: ClassVar[int] = 88
+    request_id: I64
+    segment: Utf
+    token: Utf
+    from_position: I64
+    suggested_entry_count: I32
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntriesDeltaRead(Command):
+    code: ClassVar[int] = 87
+    request_id: I64
+    segment: Utf
+    entries: TableEntries
+    should_clear: Bool
+    reached_end: Bool
+    last_position: I64
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalBlockEnd(Command):
+    code: ClassVar[int] = 89
+    writer_id: Uuid
+    event_number: I64
+    expected_offset: I64
+    data: LpBytes
+    request_id: I64
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSegmentsBatch(Command):
+    code: ClassVar[int] = 90
+    request_id: I64
+    target: Utf
+    sources: Utfs
+    token: Utf
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentsBatchMerged(Command):
+    code: ClassVar[int] = 91
+    request_id: I64
+    target: Utf
+    sources: Utfs
+    new_target_write_offsets: Versions
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAlive(Command):
+    code: ClassVar[int] = 100
