@@ -1,0 +1,66 @@
+# `make` lists what there is. Every target does its own set-up.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+CI_FLAGS := -q --color=no -p no:cacheprovider
+# The installed copy is a farm of links that does not see new files, so their list is a prerequisite.
+SOURCES := $(shell find pravega_lab engine widgets -name '*.py' -o -name '*.js' -o -name '*.css' | sort)
+FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
+STAMP := $(VENV)/.installed-$(FILES)
+
+.PHONY: help setup system demo test lint types unit spark notebooks browser wheel lab bench clean
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install -q --upgrade pip "setuptools>=75" wheel
+
+$(STAMP): pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install -q -e ".[dev]" --config-settings editable_mode=strict
+	@rm -f $(VENV)/.installed-*; touch $@
+
+setup: $(STAMP)  ## .venv with pravega-lab and everything that developing needs
+
+system:
+	@tests/system.sh
+
+demo: setup  ## the main job: 336,776 flights, a stream that splits, Spark killed and restarted, exactly once
+	$(VENV)/bin/pravega-lab demo $(DEMO_FLAGS)
+
+lab: setup  ## JupyterLab on the tutorials
+	$(VENV)/bin/jupyter lab notebooks
+
+test: setup system lint types unit spark notebooks browser wheel  ## every check
+	@echo "make test: all checks passed"
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: setup
+	$(VENV)/bin/mypy
+
+unit: setup  ## fast checks: protocol, store, client, simulation, conformance
+	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist loadfile -m "not spark and not browser"
+
+spark: setup  ## the Spark connector, with kills and a real cluster
+	$(PY) -m pytest $(CI_FLAGS) -m spark
+
+notebooks: setup  ## every tutorial, by nbval
+	$(PY) -m pytest $(CI_FLAGS) --nbval --nbval-current-env --nbval-cell-timeout=300 \
+	  --nbval-sanitize-with=tests/nbval.ini notebooks -p no:xdist --timeout=600
+
+browser: setup system  ## the views in JupyterLab under headless Chromium
+	$(PY) -m pytest $(CI_FLAGS) -m browser
+
+wheel: setup  ## the built wheel in an empty environment runs a short demo
+	$(PY) tests/wheel_demo.py
+
+bench: setup  ## the commands behind docs/performance.md
+	@ls benchmarks/*.py
+
+clean:  ## forget the environment and all results
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

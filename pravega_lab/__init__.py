@@ -1,0 +1,62 @@
+"""A laboratory for streaming storage: watch it live, break it on purpose, rewind it, prove the result.
+
+``Lab`` starts or joins a store and hands out streams, Spark and views; ``connect`` gives the client
+alone; ``observe`` follows what others do. Names are looked up when they are first used, so that
+importing the package costs next to nothing and needs neither Spark nor Jupyter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pravega_lab.client import RetentionPolicy, ScalingPolicy, connect
+    from pravega_lab.lab import Lab
+    from pravega_lab.observe import observe
+    from pravega_lab.protocol.stream_cut import StreamCut
+
+__version__ = "0.1.0"
+__all__ = [
+    "Lab",
+    "RetentionPolicy",
+    "ScalingPolicy",
+    "StreamCut",
+    "__version__",
+    "connect",
+    "observe",
+    "register",
+]
+
+_HOMES = {
+    "Lab": "pravega_lab.lab",
+    "RetentionPolicy": "pravega_lab.client",
+    "ScalingPolicy": "pravega_lab.client",
+    "StreamCut": "pravega_lab.protocol.stream_cut",
+    "connect": "pravega_lab.client",
+}
+
+
+def register(spark: Any) -> None:
+    """Make ``format("pravega")`` known to a Spark session that cannot discover it by itself.
+
+    Needed where ``pyspark_pravega`` is not importable by the workers' Python as a plain package, for
+    example with some editable installs. Calling it twice is harmless.
+    """
+    from pravega_lab.connector.spark import register as register_source
+
+    register_source(spark)
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "observe":  # the function, as in `from pravega_lab import observe`, not its package
+        return import_module("pravega_lab.observe").observe
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'pravega_lab' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

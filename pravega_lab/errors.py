@@ -1,0 +1,119 @@
+"""Every error of the project: one tree, and each says whether the thing happened.
+
+``definite`` answers the question that a retry has to ask first:
+
+* ``NO``: it did not happen. Trying again is safe.
+* ``YES``: it happened, or is already so. Trying again changes nothing or fails the same way.
+* ``UNKNOWN``: it may have happened; look it up before you try again.
+
+Messages state what was asked, what was found and the next step; the same values are attributes.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+
+class Definite(Enum):
+    """Did the operation take effect?"""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+class PravegaError(Exception):
+    """Root of all errors that pravega_lab raises on purpose."""
+
+    definite: ClassVar[Definite] = Definite.NO
+
+
+class BadInputError(PravegaError, ValueError):
+    """The caller passed something that can never work; the message names it and the nearest thing that does."""
+
+
+class ProtocolError(PravegaError):
+    """The peer sent bytes that are no frame of Pravega's protocol; the connection is of no more use."""
+
+    definite = Definite.UNKNOWN
+
+
+class StoreUnavailableError(PravegaError):
+    """No answer from the controller or a segment store within the time allowed."""
+
+    definite = Definite.UNKNOWN
+
+
+class NotFoundError(PravegaError):
+    """The scope, stream, segment, table or transaction does not exist."""
+
+
+class ScopeNotFoundError(NotFoundError):
+    """There is no such scope."""
+
+
+class StreamNotFoundError(NotFoundError):
+    """There is no such stream."""
+
+
+class SegmentNotFoundError(NotFoundError):
+    """There is no such segment (any more)."""
+
+
+class TransactionNotFoundError(NotFoundError):
+    """There is no such transaction, or it was forgotten (24 h after it ended)."""
+
+
+class AlreadyExistsError(PravegaError):
+    """What was to be created is there already."""
+
+    definite = Definite.YES
+
+
+class NotEmptyError(PravegaError):
+    """A scope that still holds streams, or a table that still holds keys, is not deleted."""
+
+
+class StreamSealedError(PravegaError):
+    """The stream is sealed: it can be read, not written."""
+
+
+class StreamNotSealedError(PravegaError):
+    """A stream has to be sealed before it is deleted."""
+
+
+class SegmentSealedError(PravegaError):
+    """The segment is sealed; its successors take the events."""
+
+
+class TruncatedDataError(PravegaError):
+    """Events at the wanted position were truncated away; ``resume_at`` is the first position left."""
+
+    def __init__(self, message: str, resume_at: object = None) -> None:
+        super().__init__(message)
+        self.resume_at = resume_at
+
+
+class EventTooLargeError(BadInputError):
+    """An event above 8 MiB (pravega.md A11) on a path that cannot split it."""
+
+
+class ConditionFailedError(PravegaError):
+    """A conditional append, table update or attribute update met another state than expected."""
+
+
+class TransactionFailedError(PravegaError):
+    """The transaction was aborted or timed out; none of its events can be read."""
+
+
+class ScaleRefusedError(PravegaError):
+    """The controller refused to scale (pravega.md A5); the message names the rule."""
+
+
+class StoreFullError(PravegaError):
+    """The disk of the store is full: appends are refused, what is stored stays readable."""
+
+
+class CorruptStoreError(PravegaError):
+    """The log of the store is damaged in its middle; the message names file, offset and what to do."""
