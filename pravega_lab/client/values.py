@@ -1,0 +1,152 @@
+"""What the client takes and gives back: policies, states, descriptions. Values only, no behaviour.
+
+Source: reference A3 to A10, D7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from pravega_lab.protocol.names import SegmentRange
+    from pravega_lab.protocol.stream_cut import StreamCut
+
+    Bytes: TypeAlias = bytes | bytearray | memoryview
+    Events: TypeAlias = Bytes | str | Sequence[bytes] | Sequence[str] | pa.Array | pa.ChunkedArray | pd.Series
+    Keys: TypeAlias = str | Sequence[str | None] | pa.Array | pa.ChunkedArray | pd.Series | None
+
+KIB = 1024
+MIB = 1024 * KIB
+LEASE_MS_MAX = 600_000  # the longest that createTransaction accepts (A10)
+LEASE_MS_MIN = 10_000
+EVENT_BYTES_MAX = 8 * MIB  # payload of one event (A11)
+NO_VERSION = -(2**63)  # a table update without a condition (A13)
+NOT_EXISTS = -1  # a table update only if the key is absent
+
+
+class Edge(Enum):
+    """A position that is looked up when it is needed, in place of a stream cut."""
+
+    HEAD = "head"
+    TAIL = "tail"
+
+
+HEAD = Edge.HEAD
+TAIL = Edge.TAIL
+if TYPE_CHECKING:
+    Bound: TypeAlias = StreamCut | Edge
+
+
+class ScalingKind(Enum):
+    """What the segment store measures to scale a stream by itself (A6)."""
+
+    FIXED = 0
+    KBYTES_PER_S = 1
+    EVENTS_PER_S = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPolicy:
+    """How many segments a stream has. Made by `fixed`, `by_event_rate` or `by_data_rate`."""
+
+    kind: ScalingKind
+    target_rate: int
+    scale_factor: int
+    min_segments: int
+
+    @classmethod
+    def fixed(cls, n: int) -> ScalingPolicy:
+        """Always ``n`` segments, until somebody scales by hand."""
+        return cls(ScalingKind.FIXED, 0, 0, n)
+
+    @classmethod
+    def by_event_rate(cls, target: int, factor: int = 2, min_segments: int = 1) -> ScalingPolicy:
+        """Split a segment that takes more than ``target`` events/s, into at most ``factor`` parts."""
+        return cls(ScalingKind.EVENTS_PER_S, target, factor, min_segments)
+
+    @classmethod
+    def by_data_rate(cls, kbytes_per_s: int, factor: int = 2, min_segments: int = 1) -> ScalingPolicy:
+        """Split a segment that takes more than ``kbytes_per_s`` KiB/s, into at most ``factor`` parts."""
+        return cls(ScalingKind.KBYTES_PER_S, kbytes_per_s, factor, min_segments)
+
+
+class RetentionKind(Enum):
+    NONE = 0
+    TIME = 1
+    SIZE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """What may be truncated by itself. ``minimum`` is in milliseconds or bytes, as ``kind`` says (A7)."""
+
+    kind: RetentionKind
+    minimum: int = 0
+    maximum: int = 2**63 - 1
+
+    @classmethod
+    def none(cls) -> RetentionPolicy:
+        """Everything stays."""
+        return cls(RetentionKind.NONE)
+
+    @classmethod
+    def by_time(cls, ms: int) -> RetentionPolicy:
+        """Keep at least the last ``ms`` milliseconds."""
+        return cls(RetentionKind.TIME, ms)
+
+    @classmethod
+    def by_size(cls, n_bytes: int) -> RetentionPolicy:
+        """Keep at least the last ``n_bytes`` bytes."""
+        return cls(RetentionKind.SIZE, n_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamConfiguration:
+    """What a stream was created or last updated with."""
+
+    scaling: ScalingPolicy = field(default_factory=lambda: ScalingPolicy.fixed(1))
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy.none)
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """A segment that follows another, and the ids of all segments that it follows (A5)."""
+
+    segment: SegmentRange
+    predecessors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentInfo:
+    """Where a segment begins and ends, in bytes. ``last_modified_ms`` is the store's wall clock."""
+
+    start_offset: int
+    write_offset: int
+    is_sealed: bool
+    last_modified_ms: int
+
+
+class TransactionState(Enum):
+    """A10. ``UNKNOWN``: never existed, or ended more than 24 h ago."""
+
+    UNKNOWN = 0
+    OPEN = 1
+    COMMITTING = 2
+    COMMITTED = 3
+    ABORTING = 4
+    ABORTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TableValue:
+    """A value of a table segment and the version that the next conditional update names."""
+
+    value: bytes
+    version: int
