@@ -23,6 +23,7 @@ LpBytes = Annotated[bytes, "lp"]
 Rest = Annotated[bytes, "rest"]
 OptI64 = Annotated[int | None, "i64?"]  # absent when the frame ends before it
 Utfs = Annotated[tuple[str, ...], "utf*"]
+MergedSources = Annotated[tuple[tuple[str, int], ...], "merged*"]  # source, target's length after it
 Versions = Annotated[tuple[int, ...], "i64*"]
 EventFrame = Annotated[bytes, "event"]  # i32 type 0, i32 length, payload; the field holds the payload
 
@@ -643,8 +644,15 @@ class SegmentsBatchMerged(Command):
     code: ClassVar[int] = 91
     request_id: I64
     target: Utf
-    sources: Utfs
-    new_target_write_offsets: Versions
+    merged: MergedSources
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(source for source, _ in self.merged)
+
+    @property
+    def new_target_write_offsets(self) -> tuple[int, ...]:
+        return tuple(offset for _, offset in self.merged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,176 @@
+"""Commands to frames and back, from the annotations in ``commands.py`` alone (reference D1, D2).
+
+A frame is i32 type, i32 payload length, payload, all big-endian. For each command class a plan is made
+once: neighbouring fields of fixed size, with the length of the variable field behind them, become one
+``struct``. Reading and writing a command is then one short loop, and the bytes of an event block are
+copied once in either direction.
+
+Bytes behind the last field are ignored, as upstream does. Fields marked ``?`` may be missing at the end.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import fields
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple, get_args, get_type_hints
+from uuid import UUID
+
+from pravega_lab.errors import BadInputError, ProtocolError
+from pravega_lab.protocol import commands, variable_fields
+from pravega_lab.protocol.commands import Command
+
+HEADER = struct.Struct(">ii")
+PAYLOAD_BYTES_MAX = 0x00FFFFFF
+
+_FIXED = {"i32": "i", "i64": "q", "u8": "B", "bool": "?", "uuid": "16s"}
+_LENGTHS = {"utf": "H", "lp": "i"}
+_uuid_of = lru_cache(maxsize=4096)(lambda data: UUID(bytes=data))  # the same few writers, all the time
+
+
+class _Step(NamedTuple):
+    """Fields of fixed size, perhaps with the length of a counted field; then perhaps a variable field."""
+
+    layout: struct.Struct
+    names: tuple[str, ...]
+    uuids: tuple[int, ...]  # which of them are UUIDs
+    counted: str | None  # "utf", "lp": its length is the last item of ``layout``
+    variable: variable_fields.Form | None
+    variable_name: str
+
+
+class _Plan(NamedTuple):
+    command: Callable[..., Command]
+    steps: tuple[_Step, ...]
+
+
+def encode(command: Command) -> bytes:
+    """The whole frame. Raises ``BadInputError`` for a value that its field cannot hold."""
+    return b"".join(encode_parts(command))
+
+
+def encode_parts(command: Command) -> list[bytes]:
+    """The frame in pieces, none of them copied: for ``transport.writelines``."""
+    parts = [b""]
+    try:
+        for step in _PLANS[command.code].steps:
+            _write_step(step, command, parts)
+    except (struct.error, TypeError, AttributeError) as error:
+        raise BadInputError(f"{command!r:.200} cannot be written: {error}") from error
+    length = sum(map(len, parts))
+    if length > PAYLOAD_BYTES_MAX:
+        raise BadInputError(
+            f"{type(command).__name__} of {length} bytes: a frame holds {PAYLOAD_BYTES_MAX}; split the data"
+        )
+    parts[0] = HEADER.pack(command.code, length)
+    return parts
+
+
+def decode(code: int, payload: bytes) -> Command:
+    """The command in a frame's payload. Raises ``ProtocolError`` for anything else, and nothing else."""
+    return decode_at(code, payload, 0, len(payload))
+
+
+def decode_at(code: int, data: bytes, at: int, end: int) -> Command:
+    """As ``decode``, for the payload ``data[at:end]``, without cutting it out first."""
+    plan = _PLANS.get(code)
+    if plan is None:
+        raise ProtocolError(
+            f"no command has the type {code}; the bytes are not Pravega's, or newer than 0.13"
+        )
+    values: list[Any] = []
+    for step in plan.steps:
+        at = _read_step(step, data, at, end, values)
+    return plan.command(*values)
+
+
+def is_known(code: int) -> bool:
+    """Whether a frame of this type can be decoded."""
+    return code in _PLANS
+
+
+def _write_step(step: _Step, command: Command, parts: list[bytes]) -> None:
+    values = [getattr(command, name) for name in step.names]
+    for index in step.uuids:
+        values[index] = values[index].bytes
+    if step.counted is None:
+        parts.append(step.layout.pack(*values))
+        if step.variable is not None:
+            parts.append(step.variable.write(getattr(command, step.variable_name)))
+        return
+    data = getattr(command, step.variable_name)
+    if step.counted == "utf":
+        data = variable_fields.text_to_bytes(data)
+    parts.append(step.layout.pack(*values, len(data)))
+    parts.append(data)
+
+
+def _read_step(step: _Step, data: bytes, at: int, end: int, values: list[Any]) -> int:
+    after = at + step.layout.size
+    if after > end:
+        raise ProtocolError(
+            f"the frame ends {after - end} bytes before {', '.join(step.names) or 'a length'} does"
+        )
+    found = step.layout.unpack_from(data, at)
+    if step.uuids:
+        found = tuple(_uuid_of(v) if i in step.uuids else v for i, v in enumerate(found))
+    if step.counted is None:
+        values.extend(found)
+        if step.variable is not None:
+            value, after = step.variable.read(data, after, end)
+            values.append(value)
+        return after
+    values.extend(found[:-1])
+    stop = after + found[-1]
+    if not after <= stop <= end:
+        raise ProtocolError(
+            f"{step.variable_name} claims {found[-1]} bytes; the frame has {end - after} left"
+        )
+    piece = data[after:stop]
+    values.append(variable_fields.text_from_bytes(piece) if step.counted == "utf" else piece)
+    return stop
+
+
+def _plan_of(command: type[Command]) -> _Plan:
+    kinds = get_type_hints(command, include_extras=True)
+    steps: list[_Step] = []
+    run: list[tuple[str, str]] = []
+    for field in fields(command):
+        kind = _kind(kinds[field.name])
+        if kind in _FIXED:
+            run.append((field.name, kind))
+        else:
+            steps.append(_step(run, kind, field.name))
+            run = []
+    if run or not steps:
+        steps.append(_step(run, None, ""))
+    return _Plan(command, tuple(steps))
+
+
+def _kind(annotation: Any) -> str:
+    return next(arg for arg in chain(get_args(annotation)) if isinstance(arg, str))
+
+
+def _step(run: list[tuple[str, str]], variable: str | None, variable_name: str) -> _Step:
+    counted = variable if variable in ("utf", "lp") else None
+    letters = [_FIXED[kind] for _, kind in run]
+    if counted is not None:
+        letters.append(_LENGTHS[counted])
+    return _Step(
+        layout=struct.Struct(">" + "".join(letters)),
+        names=tuple(name for name, _ in run),
+        uuids=tuple(index for index, (_, kind) in enumerate(run) if kind == "uuid"),
+        counted=counted,
+        variable=None if counted or variable is None else variable_fields.FORMS[variable],
+        variable_name=variable_name,
+    )
+
+
+COMMANDS: tuple[type[Command], ...] = tuple(
+    value
+    for value in vars(commands).values()
+    if isinstance(value, type) and issubclass(value, Command) and value is not Command
+)
+_PLANS = {command.code: _plan_of(command) for command in COMMANDS}

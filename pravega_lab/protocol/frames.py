@@ -1,0 +1,114 @@
+"""Bytes as they come from a connection, to commands: any cut of the stream gives the same commands.
+
+Takes bytes, returns values; the connection is somebody else's. A frame's type and length are checked as
+soon as its eight header bytes are there, so at most one legal frame is ever held back.
+"""
+
+from __future__ import annotations
+
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol.codec import HEADER, PAYLOAD_BYTES_MAX, decode_at, is_known
+from pravega_lab.protocol.commands import AppendBlock, AppendBlockEnd, Command, Padding, PartialEvent
+
+HEADER_BYTES = HEADER.size
+
+
+class FrameDecoder:
+    """One direction of one connection.
+
+    After a ``ProtocolError`` the position in the stream is lost: every further ``feed`` raises the same
+    error. ``salvaged`` then holds the commands that came before the bad frame in the same call.
+    """
+
+    def __init__(self) -> None:
+        self.salvaged: list[Command] = []
+        self._pieces: list[bytes] = []
+        self._missing_bytes = HEADER_BYTES  # until the pieces say more than they do now
+        self._error: ProtocolError | None = None
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of the frame that is not complete yet; 0 means that the stream may end here."""
+        return sum(map(len, self._pieces))
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[Command]:
+        """The commands that ``data`` completes, in order. Raises ``ProtocolError``, nothing else."""
+        if self._error is not None:
+            raise self._error
+        found: list[Command] = []
+        try:
+            self._feed(bytes(data), found)
+        except ProtocolError as error:
+            self._error, self.salvaged, self._pieces = error, found, []
+            raise
+        return found
+
+    def _feed(self, data: bytes, found: list[Command]) -> None:
+        if self._pieces:
+            self._pieces.append(data)
+        if len(data) < self._missing_bytes:
+            self._pieces = self._pieces or [data]
+            self._missing_bytes -= len(data)
+            return
+        if self._pieces:
+            data = b"".join(self._pieces)  # once per frame: nothing is joined before it is complete
+        at = self._decode_all(data, found)
+        self._pieces = [data[at:]] if at < len(data) else []
+
+    def _decode_all(self, data: bytes, found: list[Command]) -> int:
+        """Decode the whole frames; note what is missing to go on; return where the rest begins."""
+        at, have = 0, len(data)
+        while have - at >= HEADER_BYTES:
+            code, length = HEADER.unpack_from(data, at)
+            _check_header(code, length)
+            end = at + HEADER_BYTES + length
+            if end > have:
+                self._missing_bytes = end - have
+                return at
+            found.append(decode_at(code, data, at + HEADER_BYTES, end))
+            at = end
+        self._missing_bytes = HEADER_BYTES - (have - at)
+        return at
+
+
+def join_append_block(block: AppendBlock | None, end: AppendBlockEnd) -> bytes:
+    """The bytes that a block of appends adds to its segment (reference D3).
+
+    Without a block these are ``end.data``. With one: its whole events, then the first part of a further
+    event if a PartialEvent frame carries one, then ``end.data``, its other part.
+
+    Raises:
+        ProtocolError: The block is another writer's, shorter than ``size_of_whole_events``, or holds
+            anything else behind the whole events than one Padding or one PartialEvent.
+    """
+    if block is None:
+        return end.data
+    if block.writer_id != end.writer_id:
+        raise ProtocolError(f"a block of writer {block.writer_id} was ended by writer {end.writer_id}")
+    size = end.size_of_whole_events
+    if not 0 <= size <= len(block.data):
+        raise ProtocolError(f"a block of {len(block.data)} bytes cannot hold {size} bytes of whole events")
+    return b"".join((block.data[:size], _first_part(block.data, size, end), end.data))
+
+
+def _first_part(block: bytes, at: int, end: AppendBlockEnd) -> bytes:
+    if at == len(block):
+        return b""
+    if len(block) - at < HEADER_BYTES:
+        raise ProtocolError(f"{len(block) - at} bytes behind the whole events of a block are no frame")
+    code, length = HEADER.unpack_from(block, at)
+    at += HEADER_BYTES
+    if at + length != len(block) or code not in (Padding.code, PartialEvent.code):
+        raise ProtocolError(f"a frame of type {code} and {length} bytes cannot end a block of {len(block)}")
+    if code == Padding.code and end.data:
+        raise ProtocolError(f"{len(end.data)} bytes follow a block that ended in padding")
+    return block[at:] if code == PartialEvent.code else b""
+
+
+def _check_header(code: int, length: int) -> None:
+    if not is_known(code):
+        raise ProtocolError(
+            f"no command has the type {code}; the bytes are not Pravega's, or newer than 0.13"
+        )
+    if not 0 <= length <= PAYLOAD_BYTES_MAX:
+        raise ProtocolError(f"a frame of type {code} claims {length} bytes; the most is {PAYLOAD_BYTES_MAX}")
