@@ -1,0 +1,196 @@
+"""Names of scopes, streams and segments, and what a segment id says (reference A1, A2).
+
+A segment id is ``epoch << 32 | number``; the epoch is the one in which the segment was created, and ids
+only grow, so a larger id is never older. Nothing here asks whether something exists.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NewType
+from uuid import UUID
+
+from pravega_lab.errors import BadInputError
+
+SegmentId = NewType("SegmentId", int)
+
+NAME_LENGTH_MAX = 255
+USER_NAME_LENGTH_MAX = 250  # leaves room for the prefixes below
+READER_GROUP_PREFIX = "_RG"
+MARK_PREFIX = "_MARK"
+TABLE_SUFFIX = "_kvtable"
+TAGS_MAX = 128
+TAG_LENGTH_MAX = 256
+
+_TRANSACTION = "#transaction."
+_TRANSIENT = "#transient."
+_INDEX = "#index"
+_EPOCH = ".#epoch."
+_USER_NAME = re.compile(r"[A-Za-z0-9.\-]+")
+_INTERNAL_NAME = re.compile(r"_?[A-Za-z0-9.\-]+")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+_HEX_32 = re.compile(r"[0-9a-f]{32}")
+_I32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SegmentRange:
+    """A segment and the keys it owns: (low, high]; the lowest segment owns 0.0 too."""
+
+    segment_id: int
+    low: float
+    high: float
+
+    def owns(self, position: float) -> bool:
+        """Whether a key at ``position`` (``hashing.key_position``) is this segment's."""
+        return self.low < position <= self.high or position == self.low == 0.0
+
+    def overlaps(self, other: SegmentRange) -> bool:
+        """Whether some key is in both ranges; ranges that only touch share none."""
+        return self.low < other.high and other.low < self.high
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentName:
+    """The parts of a stream segment's full name."""
+
+    scope: str
+    stream: str
+    segment_id: int
+
+
+# ---- ids ----------------------------------------------------------------------------------------
+
+
+def segment_id(epoch: int, number: int) -> int:
+    """The id of the segment ``number`` that was created in ``epoch``; both 0 to 2^31 - 1."""
+    if not (0 <= epoch <= _I32_MAX and 0 <= number <= _I32_MAX):
+        raise BadInputError(f"epoch {epoch}, number {number}: both must be 0 to {_I32_MAX}")
+    return epoch << 32 | number
+
+
+def epoch_of(segment_id: int) -> int:
+    """The epoch in which the segment was created."""
+    return segment_id >> 32
+
+
+def number_of(segment_id: int) -> int:
+    """The segment's number, unique in its stream except for duplicates made by rolling transactions."""
+    return segment_id & 0xFFFFFFFF
+
+
+def short_name(segment_id: int) -> str:
+    """The segment's name within its stream, ``<number>.#epoch.<epoch>``."""
+    return f"{number_of(segment_id)}{_EPOCH}{epoch_of(segment_id)}"
+
+
+# ---- names of segments --------------------------------------------------------------------------
+
+
+def scoped_name(scope: str, stream: str) -> str:
+    return f"{scope}/{stream}"
+
+
+def split_scoped_name(scoped: str) -> tuple[str, str]:
+    """``scope/stream`` as (scope, stream). Raises ``BadInputError``."""
+    scope, slash, stream = scoped.partition("/")
+    if not (scope and slash and stream) or "/" in stream:
+        raise BadInputError(f"{scoped!r} is no stream's name; write scope/stream")
+    return scope, stream
+
+
+def segment_name(scope: str, stream: str, segment_id: int) -> str:
+    """The name by which the segment store knows a segment: ``scope/stream/<number>.#epoch.<epoch>``."""
+    return f"{scope}/{stream}/{short_name(segment_id)}"
+
+
+def parse_segment_name(name: str) -> SegmentName:
+    """Take a stream segment's full name apart; a name without epoch is of epoch 0.
+
+    Raises:
+        BadInputError: It is not the name of a stream segment (transaction, transient and index
+            segments are not; see ``parent_of``).
+    """
+    parts = name.split("/")
+    number, _, epoch = parts[-1].partition(_EPOCH)
+    if len(parts) != 3 or not all(parts) or not _is_i32(number) or (_EPOCH in name and not _is_i32(epoch)):
+        raise BadInputError(f"{name!r} is no segment's name; one looks like scope/stream/3.#epoch.2")
+    return SegmentName(parts[0], parts[1], segment_id(int(epoch or 0), int(number)))
+
+
+def transaction_segment_name(parent: str, txn_id: UUID) -> str:
+    """The segment that holds a transaction's events for ``parent`` until it commits."""
+    return f"{parent}{_TRANSACTION}{txn_id.hex}"
+
+
+def transient_segment_name(parent: str, writer_id: UUID, unique: UUID) -> str:
+    """The segment in which an event over 8 MiB is put together; the store draws ``unique``."""
+    return f"{parent}{_TRANSIENT}{writer_id.hex}.{unique.hex}"
+
+
+def index_segment_name(parent: str) -> str:
+    return parent + _INDEX
+
+
+def table_segment_name(scope: str, table: str) -> str:
+    """The one segment of a table as the Rust client names it (C4)."""
+    return f"{scope}/{table}{TABLE_SUFFIX}/{short_name(0)}"
+
+
+def parent_of(name: str) -> str | None:
+    """The stream segment that a transaction, transient or index segment belongs to; else None."""
+    parent, _, derived = name.partition(_TRANSACTION)
+    if derived and _HEX_32.fullmatch(derived):
+        return parent
+    parent, _, derived = name.partition(_TRANSIENT)
+    if derived and all(map(_HEX_32.fullmatch, derived.split("."))) and derived.count(".") == 1:
+        return parent
+    return name[: -len(_INDEX)] if name.endswith(_INDEX) else None
+
+
+def transaction_id_of(name: str) -> UUID | None:
+    """The transaction whose segment this is; None for any other segment."""
+    _, _, derived = name.partition(_TRANSACTION)
+    return UUID(hex=derived) if _HEX_32.fullmatch(derived) else None
+
+
+def _is_i32(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None and int(text) <= _I32_MAX
+
+
+# ---- validity -----------------------------------------------------------------------------------
+
+
+def is_valid_scope(name: str) -> bool:
+    """Whether the controller takes it as a scope: letters, digits, ``.`` and ``-``, one ``_`` in front."""
+    return len(name) <= NAME_LENGTH_MAX and _INTERNAL_NAME.fullmatch(name) is not None
+
+
+def is_valid_stream(name: str) -> bool:
+    """Whether the controller takes it as a stream; internal streams begin with ``_``."""
+    return len(name) <= NAME_LENGTH_MAX and _INTERNAL_NAME.fullmatch(name) is not None
+
+
+def is_valid_user_name(name: str) -> bool:
+    """Whether a user may give it to a stream, reader group, reader, writer or table."""
+    return len(name) <= USER_NAME_LENGTH_MAX and _USER_NAME.fullmatch(name) is not None
+
+
+def check_stream(name: str) -> str:
+    """``name``, or ``BadInputError`` that says which character is wrong."""
+    return _check("stream", name, USER_NAME_LENGTH_MAX)
+
+
+def check_scope(name: str) -> str:
+    """``name``, or ``BadInputError`` that says which character is wrong."""
+    return _check("scope", name, NAME_LENGTH_MAX)
+
+
+def _check(what: str, name: str, length_max: int) -> str:
+    wrong = _USER_NAME.sub("", name)
+    if wrong:
+        raise BadInputError(f"{what} {name!r}: {wrong[0]!r} is not allowed; use letters, digits, '.' and '-'")
+    if not 0 < len(name) <= length_max:
+        raise BadInputError(f"{what} name of {len(name)} characters; it must have 1 to {length_max}")
+    return name
