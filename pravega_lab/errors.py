@@ -30,7 +30,7 @@ class PravegaError(Exception):
 
 
 class BadInputError(PravegaError, ValueError):
-    """The caller passed something that can never work; the message names it and the nearest thing that does."""
+    """Input that can never work; the message names it and the nearest thing that does."""
 
 
 class ProtocolError(PravegaError):
@@ -117,3 +117,7 @@ class StoreFullError(PravegaError):
 
 class CorruptStoreError(PravegaError):
     """The log of the store is damaged in its middle; the message names file, offset and what to do."""
+
+
+class SetupError(PravegaError):
+    """The machine lacks something; the message says what, and the command that mends it."""

@@ -1,0 +1,141 @@
+"""``pravega-lab doctor``: what this machine has, a line each, and what to do where a line is red.
+
+A check returns a :class:`Finding`; none of them changes anything. Exit code 0 only if nothing is red.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+GIB = 1024**3
+FREE_DISK_BYTES_MIN = 2 * GIB
+PORTS = (("controller", 9090), ("segment store", 12345))
+PYTHON_MIN = (3, 11)
+# What `make test` runs with; other versions may work.
+TESTED = {"pyspark": "4.3.0", "jupyterlab": "4.6.6", "anywidget": "0.11.0", "plotly": "7.1.0"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``level``: "ok", "note" (works, but know this) or "red" (does not work); ``remedy``: the next step."""
+
+    name: str
+    level: str
+    found: str
+    remedy: str = ""
+
+
+def check_python() -> Iterator[Finding]:
+    found = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= PYTHON_MIN
+    yield Finding("python", "ok" if good else "red", found, "" if good else "install Python 3.11 or newer")
+
+
+def check_versions() -> Iterator[Finding]:
+    for package, tested in TESTED.items():
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            remedy = "pip install 'pravega-lab[lab]' where Spark and notebooks are wanted"
+            yield Finding(package, "note", "not installed", remedy)
+            continue
+        if found == tested:
+            yield Finding(package, "ok", found)
+        else:
+            yield Finding(package, "note", found, f"tested with {tested}")
+
+
+def check_java() -> Iterator[Finding]:
+    from pravega_lab.connector.spark.java import find_java
+
+    try:
+        java = find_java()
+    except Exception as error:
+        yield Finding("java", "red", str(error), "pip install 'pravega-lab[spark]' brings one")
+        return
+    yield Finding("java", "ok", f"{java.version} ({java.source})")
+
+
+def check_discovery() -> Iterator[Finding]:
+    """Spark finds data sources with ``pkgutil.iter_modules``, which import hooks stay invisible to."""
+    import pkgutil
+
+    if any(module.name == "pyspark_pravega" for module in pkgutil.iter_modules()):
+        yield Finding("spark discovery", "ok", 'format("pravega") is found by itself')
+        return
+    yield Finding(
+        "spark discovery",
+        "note",
+        "Spark cannot see pyspark_pravega (an editable install by import hook?)",
+        "call pravega_lab.register(spark), use Lab().spark, "
+        "or reinstall with --config-settings editable_mode=strict",
+    )
+
+
+def check_ports() -> Iterator[Finding]:
+    for name, port in PORTS:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as error:
+                remedy = "stop what listens there, or give another port (0 takes a free one; Lab() does that)"
+                yield Finding(f"port {port}", "note", f"{name}: {error.strerror}", remedy)
+            else:
+                yield Finding(f"port {port}", "ok", f"{name}: free")
+
+
+def check_disk() -> Iterator[Finding]:
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    found = f"{free / GIB:.1f} GiB free in {folder}"
+    if free < FREE_DISK_BYTES_MIN:
+        yield Finding(
+            "disk", "red", found, "free some space, or set TMPDIR; appends are refused on a full disk"
+        )
+    else:
+        yield Finding("disk", "ok", found)
+
+
+def check_browser() -> Iterator[Finding]:
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        yield Finding(
+            "chromium", "note", "not found", "only the browser tests need it: apt-get install chromium"
+        )
+        return
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    yield Finding("chromium", "ok", said.stdout.strip() or "found")
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    check_python,
+    check_java,
+    check_versions,
+    check_discovery,
+    check_ports,
+    check_disk,
+    check_browser,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``doctor`` takes no arguments."""
+
+
+def run(_args: argparse.Namespace) -> int:
+    """Print a line for each finding; 1 if one of them is red."""
+    findings = [finding for check in CHECKS for finding in check()]
+    marks = {"ok": "ok  ", "note": "note", "red": "RED "}
+    for finding in findings:
+        remedy = f"  -> {finding.remedy}" if finding.remedy else ""
+        print(f"{marks[finding.level]}  {finding.name:<16} {finding.found}{remedy}")
+    return int(any(finding.level == "red" for finding in findings))

@@ -1,0 +1,163 @@
+"""``Lab``: one object that starts or joins a store and hands out streams, Spark and the views.
+
+Each part is made when it is first asked for: a lab without Spark starts no JVM, and one without
+views imports no widgets. Leaving the ``with`` block, ``close()`` or the end of the process stops
+what the lab itself started, and nothing else.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pravega_lab.client import Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.errors import BadInputError
+from pravega_lab.store_process import StoreProcess
+
+DEFAULT_SCOPE = "lab"
+
+
+class Lab:
+    """A store, a client, Spark and views that belong together.
+
+    Args:
+        data: Folder that keeps the embedded store; without it (and without ``uri``) the store is thrown away.
+        uri: Join this Pravega (``tcp://host:9090``) and start none.
+        scaling_clock: Divides every time constant of auto-scaling of the embedded store, so that a lesson
+            need not wait ten minutes (pravega.md A6). Not for a store that the lab joins.
+        fast_workers: Let local Spark fork its Python workers from a daemon that has imported everything
+            (shorter batches; see docs/spark.md).
+
+    Raises:
+        BadInputError: ``data`` and ``uri`` together, or a scaling clock for a store that is joined.
+        StoreUnavailableError: The embedded store does not start, or nothing answers at ``uri``.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | None = None,
+        *,
+        uri: str | None = None,
+        scaling_clock: float | None = None,
+        fast_workers: bool = True,
+    ) -> None:
+        if uri is not None and data is not None:
+            raise BadInputError(
+                "Lab(data, uri=…): give a folder for an embedded store or the uri of a running one"
+            )
+        if uri is not None and scaling_clock is not None:
+            raise BadInputError("Lab(uri=…, scaling_clock=…): only an embedded store has a scaling clock")
+        self.store = None if uri is not None else StoreProcess(data, scaling_clock=scaling_clock or 1)
+        self.uri = uri if uri is not None else (self.store.uri if self.store else "")
+        self._fast_workers = fast_workers
+        self._client: Client | None = None
+        self._spark: Any = None
+        self._observers: list[Any] = []
+        self._drivers: list[Any] = []
+        atexit.register(self.close)
+
+    @property
+    def client(self) -> Client:
+        """The client of this lab's store."""
+        if self._client is None:
+            self._client = connect(self.uri)
+        return self._client
+
+    def create_stream(
+        self,
+        name: str,
+        *,
+        scaling: ScalingPolicy | None = None,
+        retention: RetentionPolicy | None = None,
+        tags: Sequence[str] = (),
+    ) -> Stream:
+        """Create ``scope/stream`` (the scope too) and return it; a name without scope goes into ``lab``."""
+        return self.client.create_stream(
+            _scoped(name),
+            scaling=scaling or ScalingPolicy.fixed(1),
+            retention=retention or RetentionPolicy.none(),
+            tags=tags,
+        )
+
+    def stream(self, name: str) -> Stream:
+        """The stream ``scope/stream``; asks nothing of the store."""
+        return self.client.stream(_scoped(name))
+
+    def table(self, name: str) -> Table:
+        """The table segment ``scope/name``."""
+        return self.client.table(_scoped(name))
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session of this process, made on first use (reference: spark.md 12)."""
+        if self._spark is None:
+            from pravega_lab.connector.spark.session import create_session
+
+            self._spark = create_session(fast_workers=self._fast_workers)
+        return self._spark
+
+    def submit(self, script: str | Path, *args: str, **options: Any) -> Any:
+        """Run a Spark driver script in a process of its own, which can be killed and restarted.
+
+        The controller's address is in its environment as ``PRAVEGA_URI``. Returns a handle with
+        ``kill()``, ``restart()``, ``wait()`` and a progress file that an observer follows.
+        """
+        from pravega_lab.connector.spark.driver import submit
+
+        options["env"] = {"PRAVEGA_URI": self.uri, **options.get("env", {})}
+        driver = submit(script, *args, **options)
+        self._drivers.append(driver)
+        return driver
+
+    def observe(self, thing: Any, **options: Any) -> Any:
+        """The journal of a stream, a streaming query or a submitted driver, filled live from now on."""
+        from pravega_lab.observe import observe
+
+        observer = observe(self.uri, **_observed(thing), **options)
+        self._observers.append(observer)
+        return observer
+
+    def show(self, *things: Any, scale: float = 1.0) -> Any:
+        """The views that fit the streams, queries and drivers given, on one clock."""
+        from pravega_lab.widgets import show
+
+        return show(*(self.observe(thing) for thing in things), scale=scale)
+
+    def close(self) -> None:
+        """Stop what this lab started. Calling it twice is harmless."""
+        atexit.unregister(self.close)
+        for part in (*self._observers, *self._drivers):
+            part.close()
+        self._observers, self._drivers = [], []
+        if self._spark is not None:
+            self._spark.stop()
+            self._spark = None
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        if self.store is not None:
+            self.store.stop()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        kind = "embedded store" if self.store is not None else "joined"
+        return f"Lab({kind}, spark {'on' if self._spark is not None else 'off'})"
+
+
+def _scoped(name: str) -> str:
+    return name if "/" in name else f"{DEFAULT_SCOPE}/{name}"
+
+
+def _observed(thing: Any) -> dict[str, Any]:
+    """A stream goes to ``stream=``, everything else (a query, a driver, a folder) to ``query=``."""
+    return {"stream": thing.scoped_name} if isinstance(thing, Stream) else {"query": thing}
