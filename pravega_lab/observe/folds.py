@@ -1,0 +1,265 @@
+"""Segments over time: a pure fold of a journal, one observation after another.
+
+`SegmentHistory` is what the segment map draws and what its ``.frame`` holds. It can be fed the whole of a
+journal or bit by bit; the result is the same. It keeps which rows changed, so that a view sends only those.
+Decides nothing about Pravega: ranges, predecessors and causes are in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pravega_lab.observe.observations import (
+    Observation,
+    SegmentAcquired,
+    SegmentMeasured,
+    SegmentOpened,
+    SegmentRead,
+    SegmentReleased,
+    SegmentSealed,
+    StreamScaled,
+    StreamSealed,
+    StreamSeen,
+)
+
+
+SAMPLES_MAX = 100_000  # rates kept by a fold; older ones are dropped, and counted
+
+
+@dataclass(slots=True)
+class SegmentRow:
+    """One segment. Times in ms; ``end_ms`` is ``None`` while it is active. It owns (low, high]."""
+
+    index: int
+    stream: str
+    segment_id: int
+    low: float
+    high: float
+    start_ms: int
+    end_ms: int | None = None
+    exact: bool = True
+    predecessors: tuple[int, ...] = ()
+    reader: str | None = None
+    start_offset: int = 0
+    write_offset: int | None = None
+    read_offset: int | None = None
+    bytes_per_s: float | None = None
+    events_per_s: float | None = None
+    events_how: str = ""
+    truncated_ms: int | None = None  # about the time when the oldest byte left was written
+    growth: list[tuple[int, int]] = field(default_factory=list)  # (time_ms, write_offset), thinned
+
+    @property
+    def epoch(self) -> int:
+        return self.segment_id >> 32
+
+    @property
+    def number(self) -> int:
+        return self.segment_id & 0xFFFFFFFF
+
+    @property
+    def label(self) -> str:
+        """What a person calls it: ``#5 e2``."""
+        return f"#{self.number} e{self.epoch}"
+
+    @property
+    def unread_bytes(self) -> int | None:
+        if self.read_offset is None or self.write_offset is None:
+            return None
+        return max(0, self.write_offset - max(self.read_offset, self.start_offset))
+
+
+@dataclass(frozen=True, slots=True)
+class RateSample:
+    """The rates of a segment from ``time_ms`` until its next sample."""
+
+    index: int
+    time_ms: int
+    events_per_s: float | None
+    bytes_per_s: float
+    unread_bytes: int | None
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A line of the rate strip, in events/s or bytes/s, with its name."""
+
+    rate: float
+    label: str
+
+
+class SegmentHistory:
+    """All segments of the journal's streams, in order of opening, with rates, owners and scales."""
+
+    def __init__(self) -> None:
+        self.rows: list[SegmentRow] = []
+        self.samples: list[RateSample] = []
+        self.samples_dropped = 0
+        self.scales: list[StreamScaled] = []
+        self.streams: dict[str, StreamSeen] = {}
+        self.sealed_streams: list[str] = []
+        self.readers: list[str] = []  # in order of joining: their place gives the colour
+        self.start_ms: int | None = None
+        self.now_ms: int | None = None
+        self.changed: dict[int, None] = {}  # indexes, in order; the caller clears it
+        self._index: dict[tuple[str, int], int] = {}
+
+    def apply(self, observation: Observation) -> None:
+        """Take the next observation. Kinds that tell nothing about segments only move ``now_ms``."""
+        handler = _HANDLERS.get(type(observation))
+        if self.start_ms is None and handler is not None:
+            self.start_ms = observation.time_ms
+        if self.start_ms is not None:
+            self.start_ms = min(self.start_ms, observation.time_ms) if handler else self.start_ms
+            self.now_ms = max(self.now_ms or 0, observation.time_ms)
+        if handler is not None:
+            handler(self, observation)
+
+    def find(self, stream: str, segment_id: int) -> SegmentRow | None:
+        index = self._index.get((stream, segment_id))
+        return None if index is None else self.rows[index]
+
+    @property
+    def active(self) -> list[SegmentRow]:
+        """The open segments, by their place in the key space."""
+        return sorted((r for r in self.rows if r.end_ms is None), key=lambda r: (r.stream, r.low))
+
+    def successors(self, row: SegmentRow) -> list[SegmentRow]:
+        return [r for r in self.rows if row.segment_id in r.predecessors and r.stream == row.stream]
+
+    def _touch(self, stream: str, segment_id: int) -> SegmentRow | None:
+        row = self.find(stream, segment_id)
+        if row is not None:
+            self.changed[row.index] = None
+        return row
+
+    def _stream_seen(self, o: StreamSeen) -> None:
+        self.streams[o.stream] = o
+
+    def _opened(self, o: SegmentOpened) -> None:
+        if (o.stream, o.segment_id) in self._index:
+            return
+        index = len(self.rows)
+        row = SegmentRow(
+            index,
+            o.stream,
+            o.segment_id,
+            o.low,
+            o.high,
+            o.time_ms,
+            exact=o.exact,
+            predecessors=o.predecessors,
+        )
+        self.rows.append(row)
+        self._index[(o.stream, o.segment_id)] = index
+        self.changed[index] = None
+
+    def _sealed(self, o: SegmentSealed) -> None:
+        row = self._touch(o.stream, o.segment_id)
+        if row is None:
+            return
+        row.end_ms = o.time_ms
+        row.bytes_per_s = row.events_per_s = None
+        if o.length_bytes is not None:
+            row.write_offset = o.length_bytes
+
+    def _scaled(self, o: StreamScaled) -> None:
+        self.scales.append(o)
+
+    def _stream_sealed(self, o: StreamSealed) -> None:
+        self.sealed_streams.append(o.stream)
+
+    def _measured(self, o: SegmentMeasured) -> None:
+        row = self._touch(o.stream, o.segment_id)
+        if row is None:
+            return
+        row.write_offset, row.bytes_per_s = o.write_offset, o.bytes_per_s
+        row.events_per_s, row.events_how = o.events_per_s, o.events_how
+        _remember_growth(row, o.time_ms)
+        if o.start_offset > row.start_offset:
+            row.start_offset = o.start_offset
+            row.truncated_ms = _time_of(row, o.start_offset)
+        self._sample(row, o.time_ms)
+
+    def _sample(self, row: SegmentRow, time_ms: int) -> None:
+        if len(self.samples) >= SAMPLES_MAX:
+            del self.samples[: SAMPLES_MAX // 4]
+            self.samples_dropped += SAMPLES_MAX // 4
+        rate = row.bytes_per_s or 0.0
+        stored = max(0, (row.write_offset or 0) - row.start_offset)
+        self.samples.append(RateSample(row.index, time_ms, row.events_per_s, rate, row.unread_bytes, stored))
+
+    def _acquired(self, o: SegmentAcquired) -> None:
+        row = self._touch(o.stream, o.segment_id)
+        if o.reader not in self.readers:
+            self.readers.append(o.reader)
+        if row is not None:
+            row.reader = o.reader
+
+    def _released(self, o: SegmentReleased) -> None:
+        row = self._touch(o.stream, o.segment_id)
+        if row is not None and row.reader == o.reader:
+            row.reader = None
+
+    def _read(self, o: SegmentRead) -> None:
+        row = self._touch(o.stream, o.segment_id)
+        if row is not None:
+            row.read_offset = max(o.offset, row.read_offset or 0)
+            self._sample(row, o.time_ms)
+
+
+_HANDLERS = {
+    StreamSeen: SegmentHistory._stream_seen,
+    SegmentOpened: SegmentHistory._opened,
+    SegmentSealed: SegmentHistory._sealed,
+    StreamScaled: SegmentHistory._scaled,
+    StreamSealed: SegmentHistory._stream_sealed,
+    SegmentMeasured: SegmentHistory._measured,
+    SegmentAcquired: SegmentHistory._acquired,
+    SegmentReleased: SegmentHistory._released,
+    SegmentRead: SegmentHistory._read,
+}
+
+_GROWTH_MAX = 256
+
+
+def _remember_growth(row: SegmentRow, time_ms: int) -> None:
+    row.growth.append((time_ms, row.write_offset or 0))
+    if len(row.growth) > _GROWTH_MAX:
+        row.growth = row.growth[::2]
+
+
+def _time_of(row: SegmentRow, offset: int) -> int:
+    """When the segment reached this offset, as near as the measurements tell."""
+    for time_ms, written in row.growth:
+        if written >= offset:
+            return time_ms
+    return row.start_ms
+
+
+def fold_segments(observations: Iterable[Observation]) -> SegmentHistory:
+    """The history of all segments that the observations tell of."""
+    history = SegmentHistory()
+    for observation in observations:
+        history.apply(observation)
+    return history
+
+
+def thresholds(stream: StreamSeen | None) -> list[Threshold]:
+    """The rates of a segment at which the auto-scaler of this policy acts, the sooner the higher (A6).
+
+    Above the target it splits, below half of it it merges. In events/s for an event policy, in bytes/s for a
+    data policy, none for a fixed one.
+    """
+    if stream is None or stream.target_rate <= 0 or stream.policy not in ("events", "kbytes"):
+        return []
+    unit = 1024 if stream.policy == "kbytes" else 1
+    target = stream.target_rate * unit
+    return [
+        Threshold(5 * target, "5 × target"),
+        Threshold(2 * target, "2 × target"),
+        Threshold(target, "target"),
+        Threshold(target / 2, "target ÷ 2"),
+    ]
