@@ -121,5 +121,7 @@ def _as_events(table: pd.DataFrame) -> FlightEvents:
     }
     lists: dict[str, list[Any]] = {name: column.tolist() for name, column in columns.items()}
     encode = json.JSONEncoder(separators=(",", ":")).encode
-    rows = (encode(dict(zip(lists, values, strict=True))).encode() for values in zip(*lists.values(), strict=True))
+    rows = (
+        encode(dict(zip(lists, values, strict=True))).encode() for values in zip(*lists.values(), strict=True)
+    )
     return FlightEvents(table, pa.array(rows, pa.binary()), pa.array(keys.tolist(), pa.string()))

@@ -1,0 +1,91 @@
+"""The Spark driver of the main job, a script of its own so that it can be killed: flights in, hours out.
+
+    pipeline.py --scope S --flights IN --hours OUT --checkpoint DIR --stop-file FILE [--naive]
+
+Reads the stream of flights while it is being written; per hour and origin it counts departures and
+cancellations and sums the delay; writes each finished hour as one event to a second stream, exactly once
+(or, with ``--naive``, at least once). Ends when FILE exists and everything written by then is processed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "row long, hour timestamp, origin string, delay double, cancelled boolean"
+# Reads are cut by one moment per segment and writes come in chunks of at most six hours: a day is ample.
+WATERMARK = "1 day"
+# The closing event lies after this, moves the watermark, and is kept out of the result.
+END_OF_DATA = "2014-12-31T00:00:00Z"
+
+
+def hourly(events: Any) -> Any:
+    """The query: rows with a column ``event`` to rows ``event, routing_key``, one per hour and origin."""
+    from pyspark.sql import functions as F
+
+    flights = (
+        events.select(F.from_json(F.col("event").cast("string"), SCHEMA).alias("flight"))
+        .select("flight.*")
+        .withWatermark("hour", WATERMARK)
+        .where(F.col("hour") < F.lit(END_OF_DATA).cast("timestamp"))
+    )
+    hours = flights.groupBy("hour", "origin").agg(
+        F.count("*").alias("departures"),
+        F.sum(F.col("delay").cast("long")).alias("delay_sum"),
+        F.avg("delay").alias("delay_mean"),
+        F.sum(F.col("cancelled").cast("long")).alias("cancelled"),
+    )
+    hour = F.date_format("hour", "yyyy-MM-dd'T'HH:mm:ss'Z'").alias("hour")
+    rest = ["origin", "departures", "delay_sum", "delay_mean", "cancelled"]
+    return hours.select(
+        F.to_json(F.struct(hour, *rest), {"ignoreNullFields": "false"}).alias("event"),
+        F.col("origin").alias("routing_key"),
+    )
+
+
+def start(spark: Any, args: argparse.Namespace) -> Any:
+    """Start the streaming query from the flights to the hours."""
+    where = {"controller": os.environ["PRAVEGA_URI"], "scope": args.scope}
+    events = (
+        spark.readStream.format("pravega")
+        .options(**where, stream=args.flights, start_stream_cut="earliest")
+        .schema("event binary")
+        .load()
+    )
+    return (
+        hourly(events)
+        .writeStream.format("pravega")
+        .options(**where, stream=args.hours, exactly_once=str(not args.naive).lower())
+        .option("checkpointLocation", args.checkpoint)
+        .queryName("hours")
+        .start()
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in ("--scope", "--flights", "--hours", "--checkpoint", "--stop-file"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--naive", action="store_true", help="append without exactly-once")
+    args = parser.parse_args()
+
+    from pravega_lab.connector.spark.session import create_session
+
+    spark = create_session()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    query = start(spark, args)
+    stop_file = Path(args.stop_file)
+    while not stop_file.exists() and query.isActive:
+        time.sleep(0.1)
+    query.processAllAvailable()
+    query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Replay a year of flights: a month a second, but a day in eight seconds around a snowstorm.
+
+``plan`` decides which events are due when (pure); ``replay`` writes them at those times. Every chunk is
+durable before the next one is sent, so that no reader ever sees an event whose predecessors in the
+schedule, by more than one chunk, are still on their way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from pravega_lab.client import ScalingPolicy, Stream
+
+if TYPE_CHECKING:
+    from pravega_lab.datasets import FlightEvents
+
+STORM_FIRST_DAY = "2013-02-06"
+STORM_LAST_DAY = "2013-02-12"
+FAST_HOURS_PER_S = 365 * 24 / 12
+SLOW_HOURS_PER_S = 24 / 8
+FAST_CHUNK_HOURS = 6.0
+SLOW_CHUNK_HOURS = 0.25
+
+# Flights per second that one segment should carry while the replay is slow: the mornings bring about
+# 200, the nights none. With the scaling clock of the demo, a split or a merge takes about a second.
+TARGET_EVENTS_PER_S = 60
+SCALING_CLOCK = 900
+STORM_POLICY = ScalingPolicy.by_event_rate(TARGET_EVENTS_PER_S, factor=2, min_segments=1)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Events ``start`` to ``stop`` of the schedule, due ``due_s`` seconds after the replay began."""
+
+    start: int
+    stop: int
+    due_s: float
+    slow: bool
+
+
+def plan(table: pd.DataFrame, speed: float = 1.0) -> list[Chunk]:
+    """When which flights are due. Pure; chunks are in order, not empty, and cover the table.
+
+    Args:
+        table: ``FlightEvents.table``, in the order of the schedule.
+        speed: Above 1, everything goes that much faster.
+    """
+    hours = (table["scheduled"] - table["scheduled"].iloc[0]).dt.total_seconds().to_numpy() / 3600
+    days = table["time_hour"].dt.strftime("%Y-%m-%d")
+    slow = ((days >= STORM_FIRST_DAY) & (days <= STORM_LAST_DAY)).to_numpy()
+    # A new chunk wherever the bucket of the schedule, or the pace, changes.
+    bucket = np.where(slow, np.floor(hours / SLOW_CHUNK_HOURS), np.floor(hours / FAST_CHUNK_HOURS) - 1e9)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(bucket)) + 1])
+    stops = np.append(starts[1:], len(table))
+    pace = np.where(slow[starts], SLOW_HOURS_PER_S, FAST_HOURS_PER_S) * speed
+    # Time passes at the pace of the chunk that ends: hours since the previous chunk, divided by its pace.
+    steps = np.diff(hours[starts], prepend=hours[0]) / np.concatenate([pace[:1], pace[:-1]])
+    due = np.cumsum(steps)
+    return [
+        Chunk(int(start), int(stop), float(due_s), bool(slow[start]))
+        for start, stop, due_s in zip(starts, stops, due, strict=True)
+    ]
+
+
+def replay(
+    stream: Stream,
+    flights: FlightEvents,
+    chunks: list[Chunk],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Chunk]:
+    """Write each chunk when it is due, and yield it when it is durable.
+
+    The stream scales by itself while the replay is slow; before and after that the number of segments is
+    fixed, since a month a second would ask for thousands of them.
+    """
+    began = clock()
+    slow = False
+    with stream.writer() as writer:
+        for chunk in chunks:
+            if chunk.slow != slow:
+                slow = chunk.slow
+                stream.update(scaling=STORM_POLICY if slow else ScalingPolicy.fixed(1))
+            wait = began + chunk.due_s - clock()
+            if wait > 0:
+                sleep(wait)
+            part = flights.slice(chunk.start, chunk.stop)
+            writer.write(part.events, part.keys)
+            writer.flush()
+            yield chunk
