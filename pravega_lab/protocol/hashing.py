@@ -6,6 +6,7 @@ decides which segment an event goes to.
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 ROUTING_SEED = 1741865571  # Java's hashCode of "EventRouter"
@@ -36,7 +37,7 @@ def initial_ranges(n: int) -> list[tuple[float, float]]:
     ``n * (1.0 / n)`` is below 1.0 for n = 49, 98, 103 and others, which both upstream clients refuse.
     """
     bounds = [i * (1.0 / n) for i in range(n)] + [1.0]
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(itertools.pairwise(bounds))
 
 
 def murmur3_x64_128(data: bytes, seed: int) -> tuple[int, int]:
