@@ -21,6 +21,7 @@ from uuid import UUID
 from pravega_lab.errors import BadInputError, ProtocolError
 from pravega_lab.protocol import commands, variable_fields
 from pravega_lab.protocol.commands import Command
+from pravega_lab.protocol.java import text_from_bytes, text_to_bytes
 
 HEADER = struct.Struct(">ii")
 PAYLOAD_BYTES_MAX = 0x00FFFFFF
@@ -102,7 +103,7 @@ def _write_step(step: _Step, command: Command, parts: list[bytes]) -> None:
         return
     data = getattr(command, step.variable_name)
     if step.counted == "utf":
-        data = variable_fields.text_to_bytes(data)
+        data = text_to_bytes(data)
     parts.append(step.layout.pack(*values, len(data)))
     parts.append(data)
 
@@ -123,13 +124,13 @@ def _read_step(step: _Step, data: bytes, at: int, end: int, values: list[Any]) -
             values.append(value)
         return after
     values.extend(found[:-1])
-    stop = after + found[-1]
+    stop: int = after + found[-1]
     if not after <= stop <= end:
         raise ProtocolError(
             f"{step.variable_name} claims {found[-1]} bytes; the frame has {end - after} left"
         )
     piece = data[after:stop]
-    values.append(variable_fields.text_from_bytes(piece) if step.counted == "utf" else piece)
+    values.append(text_from_bytes(piece) if step.counted == "utf" else piece)
     return stop
 
 

@@ -30,7 +30,10 @@ EventFrame = Annotated[bytes, "event"]  # i32 type 0, i32 length, payload; the f
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """A key and its version: ``NO_VERSION`` = unconditional, ``NOT_EXISTS`` = must be absent (A13)."""
+    """A key and its version: ``NO_VERSION`` = unconditional, ``NOT_EXISTS`` = must be absent (A13).
+
+    An empty key has no version on the wire; it is read back with ``NO_VERSION``.
+    """
 
     key: bytes
     version: int
@@ -38,12 +41,16 @@ class TableKey:
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
+    """A key with its version, and its value."""
+
     key: TableKey
     value: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeUpdate:
+    """What a Java merge changes on the target; ``kind`` says how old and new value are used."""
+
     attribute_id: UUID
     kind: int
     new_value: int
@@ -79,6 +86,8 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Hello(Command):
+    """First frame in both directions: the highest and lowest version spoken. 0.13.0 says 16 and 5."""
+
     code: ClassVar[int] = -127
     high: I32
     low: I32
@@ -86,24 +95,32 @@ class Hello(Command):
 
 @dataclass(frozen=True, slots=True)
 class PartialEvent(Command):
+    """Inside an AppendBlock only: the first part of an event that AppendBlockEnd completes."""
+
     code: ClassVar[int] = -2
     data: Rest
 
 
 @dataclass(frozen=True, slots=True)
 class Padding(Command):
+    """Inside an AppendBlock only: fills what the client reserved and did not need."""
+
     code: ClassVar[int] = -1
     data: Rest
 
 
 @dataclass(frozen=True, slots=True)
 class Event(Command):
+    """An event as segments hold it; never a frame of its own on a connection."""
+
     code: ClassVar[int] = 0
     data: Rest
 
 
 @dataclass(frozen=True, slots=True)
 class SetupAppend(Command):
+    """Open a writer's session on a segment; needed before its first append on a connection."""
+
     code: ClassVar[int] = 1
     request_id: I64
     writer_id: Uuid
@@ -113,6 +130,8 @@ class SetupAppend(Command):
 
 @dataclass(frozen=True, slots=True)
 class AppendSetup(Command):
+    """The last event number stored for the writer; ``NO_EVENT_NUMBER`` if none."""
+
     code: ClassVar[int] = 2
     request_id: I64
     segment: Utf
@@ -122,6 +141,8 @@ class AppendSetup(Command):
 
 @dataclass(frozen=True, slots=True)
 class AppendBlock(Command):
+    """The writer id, then a block of events; its AppendBlockEnd follows (D3)."""
+
     code: ClassVar[int] = 3
     writer_id: Uuid
     data: Rest
@@ -129,6 +150,8 @@ class AppendBlock(Command):
 
 @dataclass(frozen=True, slots=True)
 class AppendBlockEnd(Command):
+    """End of a block, or all of one: ``data`` holds event frames (D3, ``frames.join_append_block``)."""
+
     code: ClassVar[int] = 4
     writer_id: Uuid
     size_of_whole_events: I32
@@ -140,6 +163,8 @@ class AppendBlockEnd(Command):
 
 @dataclass(frozen=True, slots=True)
 class ConditionalAppend(Command):
+    """Append one event if the segment is ``expected_offset`` bytes long."""
+
     code: ClassVar[int] = 5
     writer_id: Uuid
     event_number: I64
@@ -150,6 +175,8 @@ class ConditionalAppend(Command):
 
 @dataclass(frozen=True, slots=True)
 class DataAppended(Command):
+    """Everything up to ``event_number`` is durable; ``previous_event_number`` was the last one said so."""
+
     code: ClassVar[int] = 7
     writer_id: Uuid
     event_number: I64
@@ -160,6 +187,8 @@ class DataAppended(Command):
 
 @dataclass(frozen=True, slots=True)
 class ConditionalCheckFailed(Command):
+    """The segment had another length; nothing was written."""
+
     code: ClassVar[int] = 8
     writer_id: Uuid
     event_number: I64
@@ -168,6 +197,8 @@ class ConditionalCheckFailed(Command):
 
 @dataclass(frozen=True, slots=True)
 class ReadSegment(Command):
+    """Read from ``offset``; at the tail the answer waits until there is something to say (D4)."""
+
     code: ClassVar[int] = 9
     segment: Utf
     offset: I64
@@ -178,6 +209,8 @@ class ReadSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentRead(Command):
+    """Bytes from ``offset``, the one asked for; none and ``end_of_segment`` at a sealed end."""
+
     code: ClassVar[int] = 10
     segment: Utf
     offset: I64
@@ -189,6 +222,8 @@ class SegmentRead(Command):
 
 @dataclass(frozen=True, slots=True)
 class GetStreamSegmentInfo(Command):
+    """Ask for a segment's bounds and state."""
+
     code: ClassVar[int] = 11
     request_id: I64
     segment: Utf
@@ -197,6 +232,8 @@ class GetStreamSegmentInfo(Command):
 
 @dataclass(frozen=True, slots=True)
 class StreamSegmentInfo(Command):
+    """``write_offset`` is the length, ``start_offset`` the truncation point; ``last_modified`` in ms."""
+
     code: ClassVar[int] = 12
     request_id: I64
     segment: Utf
@@ -210,6 +247,8 @@ class StreamSegmentInfo(Command):
 
 @dataclass(frozen=True, slots=True)
 class CreateSegment(Command):
+    """Create a segment; ``scale_type`` 0 fixed, 1 KB/s, 2 events/s, with ``target_rate``."""
+
     code: ClassVar[int] = 20
     request_id: I64
     segment: Utf
@@ -221,6 +260,8 @@ class CreateSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentCreated(Command):
+    """Also the answer to CreateTransientSegment, with the name that the store chose."""
+
     code: ClassVar[int] = 21
     request_id: I64
     segment: Utf
@@ -228,6 +269,8 @@ class SegmentCreated(Command):
 
 @dataclass(frozen=True, slots=True)
 class SealSegment(Command):
+    """Refuse appends from now on."""
+
     code: ClassVar[int] = 28
     request_id: I64
     segment: Utf
@@ -236,6 +279,8 @@ class SealSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentSealed(Command):
+    """The segment is sealed now."""
+
     code: ClassVar[int] = 29
     request_id: I64
     segment: Utf
@@ -243,6 +288,8 @@ class SegmentSealed(Command):
 
 @dataclass(frozen=True, slots=True)
 class DeleteSegment(Command):
+    """Delete a segment."""
+
     code: ClassVar[int] = 30
     request_id: I64
     segment: Utf
@@ -251,6 +298,8 @@ class DeleteSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentDeleted(Command):
+    """The segment, or table segment, is gone."""
+
     code: ClassVar[int] = 31
     request_id: I64
     segment: Utf
@@ -258,6 +307,8 @@ class SegmentDeleted(Command):
 
 @dataclass(frozen=True, slots=True)
 class UpdateSegmentPolicy(Command):
+    """Change a segment's target rate, in the units of ``scale_type``."""
+
     code: ClassVar[int] = 32
     request_id: I64
     segment: Utf
@@ -268,6 +319,8 @@ class UpdateSegmentPolicy(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentPolicyUpdated(Command):
+    """The new target rate holds."""
+
     code: ClassVar[int] = 33
     request_id: I64
     segment: Utf
@@ -275,6 +328,8 @@ class SegmentPolicyUpdated(Command):
 
 @dataclass(frozen=True, slots=True)
 class GetSegmentAttribute(Command):
+    """Ask for one attribute of a segment."""
+
     code: ClassVar[int] = 34
     request_id: I64
     segment: Utf
@@ -284,6 +339,8 @@ class GetSegmentAttribute(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentAttribute(Command):
+    """The attribute's value; ``NULL_ATTRIBUTE`` if it has none."""
+
     code: ClassVar[int] = 35
     request_id: I64
     value: I64
@@ -291,6 +348,8 @@ class SegmentAttribute(Command):
 
 @dataclass(frozen=True, slots=True)
 class UpdateSegmentAttribute(Command):
+    """Set an attribute if it has the expected value."""
+
     code: ClassVar[int] = 36
     request_id: I64
     segment: Utf
@@ -302,6 +361,8 @@ class UpdateSegmentAttribute(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentAttributeUpdated(Command):
+    """Whether the attribute had the expected value and was set."""
+
     code: ClassVar[int] = 37
     request_id: I64
     success: Bool
@@ -309,6 +370,8 @@ class SegmentAttributeUpdated(Command):
 
 @dataclass(frozen=True, slots=True)
 class TruncateSegment(Command):
+    """Drop everything before ``offset``."""
+
     code: ClassVar[int] = 38
     request_id: I64
     segment: Utf
@@ -318,6 +381,8 @@ class TruncateSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentTruncated(Command):
+    """The segment begins at the wanted offset now."""
+
     code: ClassVar[int] = 39
     request_id: I64
     segment: Utf
@@ -325,6 +390,8 @@ class SegmentTruncated(Command):
 
 @dataclass(frozen=True, slots=True)
 class CreateTransientSegment(Command):
+    """Create a segment to put a large event together; the store chooses its name."""
+
     code: ClassVar[int] = 40
     request_id: I64
     writer_id: Uuid
@@ -334,6 +401,8 @@ class CreateTransientSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class LocateOffset(Command):
+    """From protocol 17 on only: the event boundary at or after ``target``."""
+
     code: ClassVar[int] = 41
     request_id: I64
     segment: Utf
@@ -343,6 +412,8 @@ class LocateOffset(Command):
 
 @dataclass(frozen=True, slots=True)
 class OffsetLocated(Command):
+    """From protocol 17 on only: the boundary found."""
+
     code: ClassVar[int] = 42
     request_id: I64
     segment: Utf
@@ -351,6 +422,8 @@ class OffsetLocated(Command):
 
 @dataclass(frozen=True, slots=True)
 class WrongHost(Command):
+    """The segment lives elsewhere; ask the controller again."""
+
     code: ClassVar[int] = 50
     request_id: I64
     segment: Utf
@@ -360,6 +433,8 @@ class WrongHost(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentIsSealed(Command):
+    """What was asked does not work on a sealed segment."""
+
     code: ClassVar[int] = 51
     request_id: I64
     segment: Utf
@@ -369,6 +444,8 @@ class SegmentIsSealed(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentAlreadyExists(Command):
+    """There is such a segment."""
+
     code: ClassVar[int] = 52
     request_id: I64
     segment: Utf
@@ -377,6 +454,8 @@ class SegmentAlreadyExists(Command):
 
 @dataclass(frozen=True, slots=True)
 class NoSuchSegment(Command):
+    """There is no such segment, or no such source of a merge."""
+
     code: ClassVar[int] = 53
     request_id: I64
     segment: Utf
@@ -386,6 +465,8 @@ class NoSuchSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class InvalidEventNumber(Command):
+    """Another connection advanced the writer's event number; this connection is closed."""
+
     code: ClassVar[int] = 55
     writer_id: Uuid
     request_id: I64
@@ -395,6 +476,8 @@ class InvalidEventNumber(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentIsTruncated(Command):
+    """The segment begins at ``start_offset``, after what was asked; or a table's length was another."""
+
     code: ClassVar[int] = 56
     request_id: I64
     segment: Utf
@@ -405,6 +488,8 @@ class SegmentIsTruncated(Command):
 
 @dataclass(frozen=True, slots=True)
 class OperationUnsupported(Command):
+    """The store cannot do this."""
+
     code: ClassVar[int] = 57
     request_id: I64
     operation: Utf
@@ -413,6 +498,8 @@ class OperationUnsupported(Command):
 
 @dataclass(frozen=True, slots=True)
 class MergeSegments(Command):
+    """Append all of ``source`` to ``target``, and delete it. Java sends attribute updates along."""
+
     code: ClassVar[int] = 58
     request_id: I64
     target: Utf
@@ -423,6 +510,8 @@ class MergeSegments(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentsMerged(Command):
+    """The target's length after the merge; also when it was merged before."""
+
     code: ClassVar[int] = 59
     request_id: I64
     target: Utf
@@ -432,6 +521,8 @@ class SegmentsMerged(Command):
 
 @dataclass(frozen=True, slots=True)
 class AuthTokenCheckFailed(Command):
+    """``error_code``: -1 unspecified, 0 the token is wrong, 1 it expired."""
+
     code: ClassVar[int] = 60
     request_id: I64
     stack: Utf
@@ -440,6 +531,8 @@ class AuthTokenCheckFailed(Command):
 
 @dataclass(frozen=True, slots=True)
 class ErrorMessage(Command):
+    """The store failed in a way that has no command of its own."""
+
     code: ClassVar[int] = 61
     request_id: I64
     segment: Utf
@@ -449,6 +542,8 @@ class ErrorMessage(Command):
 
 @dataclass(frozen=True, slots=True)
 class GetTableSegmentInfo(Command):
+    """Ask for a table segment's bounds and size."""
+
     code: ClassVar[int] = 68
     request_id: I64
     segment: Utf
@@ -457,6 +552,8 @@ class GetTableSegmentInfo(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableSegmentInfo(Command):
+    """``entry_count`` keys; ``key_length`` 0 if keys differ in length."""
+
     code: ClassVar[int] = 69
     request_id: I64
     segment: Utf
@@ -468,6 +565,8 @@ class TableSegmentInfo(Command):
 
 @dataclass(frozen=True, slots=True)
 class CreateTableSegment(Command):
+    """Create a table segment; the answer is SegmentCreated."""
+
     code: ClassVar[int] = 70
     request_id: I64
     segment: Utf
@@ -477,6 +576,8 @@ class CreateTableSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class DeleteTableSegment(Command):
+    """Delete a table segment, perhaps only if it has no entry."""
+
     code: ClassVar[int] = 71
     request_id: I64
     segment: Utf
@@ -486,6 +587,8 @@ class DeleteTableSegment(Command):
 
 @dataclass(frozen=True, slots=True)
 class UpdateTableEntries(Command):
+    """Put entries, all or none; ``table_segment_offset`` -1, or the length that the segment must have."""
+
     code: ClassVar[int] = 74
     request_id: I64
     segment: Utf
@@ -496,6 +599,8 @@ class UpdateTableEntries(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableEntriesUpdated(Command):
+    """The new version of each entry, in the order of the request."""
+
     code: ClassVar[int] = 75
     request_id: I64
     versions: Versions
@@ -503,6 +608,8 @@ class TableEntriesUpdated(Command):
 
 @dataclass(frozen=True, slots=True)
 class RemoveTableKeys(Command):
+    """Remove keys, all or none; conditions as in UpdateTableEntries."""
+
     code: ClassVar[int] = 76
     request_id: I64
     segment: Utf
@@ -513,6 +620,8 @@ class RemoveTableKeys(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableKeysRemoved(Command):
+    """The keys are gone."""
+
     code: ClassVar[int] = 77
     request_id: I64
     segment: Utf
@@ -520,6 +629,8 @@ class TableKeysRemoved(Command):
 
 @dataclass(frozen=True, slots=True)
 class ReadTable(Command):
+    """Ask for the values of keys."""
+
     code: ClassVar[int] = 78
     request_id: I64
     segment: Utf
@@ -529,6 +640,8 @@ class ReadTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableRead(Command):
+    """An entry per key asked; version ``NOT_EXISTS`` and no value for a missing one."""
+
     code: ClassVar[int] = 79
     request_id: I64
     segment: Utf
@@ -537,6 +650,8 @@ class TableRead(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableSegmentNotEmpty(Command):
+    """Not deleted: the table has entries."""
+
     code: ClassVar[int] = 80
     request_id: I64
     segment: Utf
@@ -545,6 +660,8 @@ class TableSegmentNotEmpty(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableKeyDoesNotExist(Command):
+    """A version was expected of a key that is missing; nothing was changed."""
+
     code: ClassVar[int] = 81
     request_id: I64
     segment: Utf
@@ -553,6 +670,8 @@ class TableKeyDoesNotExist(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableKeyBadVersion(Command):
+    """A key has another version than expected; nothing was changed."""
+
     code: ClassVar[int] = 82
     request_id: I64
     segment: Utf
@@ -561,6 +680,8 @@ class TableKeyBadVersion(Command):
 
 @dataclass(frozen=True, slots=True)
 class ReadTableKeys(Command):
+    """A page of keys; ``range`` holds what only Java sends behind the token (prefix or bounds)."""
+
     code: ClassVar[int] = 83
     request_id: I64
     segment: Utf
@@ -572,6 +693,8 @@ class ReadTableKeys(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableKeysRead(Command):
+    """A page of keys, and the token for the next one."""
+
     code: ClassVar[int] = 84
     request_id: I64
     segment: Utf
@@ -581,6 +704,8 @@ class TableKeysRead(Command):
 
 @dataclass(frozen=True, slots=True)
 class ReadTableEntries(Command):
+    """A page of entries; ``range`` as in ReadTableKeys."""
+
     code: ClassVar[int] = 85
     request_id: I64
     segment: Utf
@@ -592,6 +717,8 @@ class ReadTableEntries(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableEntriesRead(Command):
+    """A page of entries, and the token for the next one."""
+
     code: ClassVar[int] = 86
     request_id: I64
     segment: Utf
@@ -601,6 +728,8 @@ class TableEntriesRead(Command):
 
 @dataclass(frozen=True, slots=True)
 class ReadTableEntriesDelta(Command):
+    """Ask for what changed from a position of the table segment on."""
+
     code: ClassVar[int] = 88
     request_id: I64
     segment: Utf
@@ -611,6 +740,8 @@ class ReadTableEntriesDelta(Command):
 
 @dataclass(frozen=True, slots=True)
 class TableEntriesDeltaRead(Command):
+    """The newest entry per key in the page; ``last_position`` is where to go on."""
+
     code: ClassVar[int] = 87
     request_id: I64
     segment: Utf
@@ -622,6 +753,8 @@ class TableEntriesDeltaRead(Command):
 
 @dataclass(frozen=True, slots=True)
 class ConditionalBlockEnd(Command):
+    """Append ``data`` as it is, as one event, if the segment is ``expected_offset`` bytes long."""
+
     code: ClassVar[int] = 89
     writer_id: Uuid
     event_number: I64
@@ -632,6 +765,8 @@ class ConditionalBlockEnd(Command):
 
 @dataclass(frozen=True, slots=True)
 class MergeSegmentsBatch(Command):
+    """Merge several segments into one, in order, at once."""
+
     code: ClassVar[int] = 90
     request_id: I64
     target: Utf
@@ -641,6 +776,8 @@ class MergeSegmentsBatch(Command):
 
 @dataclass(frozen=True, slots=True)
 class SegmentsBatchMerged(Command):
+    """The target's length after each source."""
+
     code: ClassVar[int] = 91
     request_id: I64
     target: Utf
@@ -657,4 +794,6 @@ class SegmentsBatchMerged(Command):
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive(Command):
+    """Says nothing; the server echoes it."""
+
     code: ClassVar[int] = 100
