@@ -16,8 +16,14 @@ from pravega_lab.errors import PravegaError
 
 COMMANDS = {
     "standalone": ("pravega_lab.engine.server.standalone", "run an embedded store in this process"),
-    "demo": ("pravega_lab.demo", "flights through a splitting stream, Spark killed and restarted, exactly once"),
-    "simulate": ("pravega_lab.engine.simulation.command", "run seeded simulations with faults and check them"),
+    "demo": (
+        "pravega_lab.demo.command",
+        "flights through a splitting stream, Spark killed and restarted, exactly once",
+    ),
+    "simulate": (
+        "pravega_lab.engine.simulation.command",
+        "run seeded simulations with faults and check them",
+    ),
     "doctor": ("pravega_lab.doctor", "say what this machine has and what to do where something is missing"),
 }
 

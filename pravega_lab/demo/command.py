@@ -1,0 +1,103 @@
+"""``pravega-lab demo``: the main job from events to an exactly-once result, shown and proven.
+
+Exit code 0 only if nothing was lost, doubled, wrong, late or out of order, and the stream really split
+and merged before and after the kill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tqdm import tqdm
+
+from pravega_lab.datasets import FLIGHTS, FlightEvents, flights
+from pravega_lab.demo.history import Scales
+from pravega_lab.demo.replay import SCALING_CLOCK, Chunk, plan
+from pravega_lab.demo.run import Job, around_the_storm
+from pravega_lab.demo.verdict import Verdict
+from pravega_lab.errors import BadInputError
+from pravega_lab.lab import Lab
+
+PAGE = Path("demo.html")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``pravega-lab demo``."""
+    parser.add_argument("--events", type=int, default=FLIGHTS, help="so many flights, the storm among them")
+    parser.add_argument("--speed", type=float, default=1.0, help="replay that much faster")
+    parser.add_argument(
+        "--data", type=Path, help="keep the store, the checkpoint and the progress in this folder"
+    )
+    parser.add_argument("--no-kill", action="store_true", help="leave the driver alone")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the job and print the verdict."""
+    if not 1 <= args.events <= FLIGHTS:
+        raise BadInputError(f"--events {args.events}: give a number from 1 to {FLIGHTS:,}")
+    if args.speed <= 0:
+        raise BadInputError(f"--speed {args.speed:g}: give a number above 0")
+    with tempfile.TemporaryDirectory(prefix="pravega-lab-") as scratch:
+        folder = args.data or Path(scratch)
+        if (folder / "spark").exists():
+            raise BadInputError(f"--data {folder}: holds an earlier demo; give a new folder")
+        return _demo(around_the_storm(flights(), args.events), folder, args)
+
+
+def _demo(events: FlightEvents, folder: Path, args: argparse.Namespace) -> int:
+    chunks = plan(events.table, args.speed)
+    with Lab(folder / "store", scaling_clock=SCALING_CLOCK * args.speed) as lab:
+        job = Job(lab, "demo", folder / "spark")
+        observers = [lab.observe(job.flights), lab.observe(job.driver)]
+        with tqdm(desc="starting Spark", bar_format="{desc}: {elapsed}", leave=False) as bar:
+            job.wait_running(bar.refresh)
+        kill_at = None if args.no_kill else _middle_of_storm(chunks)
+        _replay(job, events, chunks, kill_at)
+        with tqdm(desc="finishing", unit="B", unit_scale=True, leave=False) as bar:
+            job.finish(lambda: bar.update(job.hours_written() - bar.n))
+        verdict, scales = job.verdict(events), job.scales()
+        _export(observers)
+    return _report(verdict, scales, killed=kill_at is not None)
+
+
+def _middle_of_storm(chunks: list[Chunk]) -> int | None:
+    """The chunk after which to kill: where half of the slow part is over."""
+    slow = [number for number, chunk in enumerate(chunks) if chunk.slow]
+    return slow[len(slow) // 2] if slow else None
+
+
+def _replay(job: Job, events: FlightEvents, chunks: list[Chunk], kill_at: int | None) -> None:
+    with tqdm(total=len(events), desc="flights", unit=" events", unit_scale=True) as bar:
+        for number, chunk in enumerate(job.replay(events, chunks)):
+            bar.update(chunk.stop - chunk.start)
+            bar.set_postfix_str(f"{events.table['time_hour'].iloc[chunk.stop - 1]:%d %b}", refresh=False)
+            if number == kill_at:
+                bar.write("kill -9: Spark's Python and JVM; starting again")
+                job.kill_and_restart()
+
+
+def _export(observers: list[object]) -> None:
+    from pravega_lab.widgets import show
+
+    show(*observers).export(PAGE)
+
+
+def _report(verdict: Verdict, scales: list[Scales], *, killed: bool) -> int:
+    splits, merges = sum(s.splits for s in scales), sum(s.merges for s in scales)
+    told = "killed once" if killed else "not killed"
+    problems = [] if verdict.exact else [verdict.first_difference or "see the numbers"]
+    if verdict.wrong or verdict.out_of_order:
+        problems.append(f"{verdict.wrong} hours wrong, {verdict.out_of_order} flights out of order")
+    if killed and not all(part.splits and part.merges for part in scales):
+        problems.append("expected a split and a merge before the kill and after it")
+    for problem in problems:
+        print(f"NOT EXACT: {problem}", file=sys.stderr)
+    print(
+        f"{verdict.events:,} events, {splits} splits, {merges} merges, {told}: "
+        f"lost {verdict.lost}, doubled {verdict.doubled}, late {verdict.late}"
+        f" (look at the run: {PAGE})"
+    )
+    return 1 if problems else 0

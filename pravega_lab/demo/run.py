@@ -1,0 +1,148 @@
+"""One run of the main job: streams, driver, replay, kill, closing event, verdict.
+
+The command and the quickstart notebook drive the same object, ``Job``; each step is a method, in order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pravega_lab.client import ScalingPolicy, Stream
+from pravega_lab.datasets import FlightEvents
+from pravega_lab.demo import pipeline
+from pravega_lab.demo.history import Scales, current_epoch, scales_between
+from pravega_lab.demo.replay import STORM_FIRST_DAY, STORM_LAST_DAY, Chunk, replay
+from pravega_lab.demo.verdict import Verdict, check, expected_hours, read_json
+from pravega_lab.errors import PravegaError, StoreUnavailableError
+from pravega_lab.lab import Lab
+
+START_S_MAX = 180.0
+FINISH_S_MAX = 300.0
+# Outside the result, and later than every window: it moves the watermark past the last hour.
+CLOSING_EVENT = json.dumps({"row": -1, "hour": "2015-12-31T00:00:00Z"})
+CLOSING_KEY = "closing"
+
+
+class JobFailedError(PravegaError):
+    """The driver ended or did not finish; the message repeats what it said last."""
+
+
+def around_the_storm(flights: FlightEvents, events: int) -> FlightEvents:
+    """So many flights of the schedule, with the storm among them: what a short demo replays."""
+    storm = flights.between(STORM_FIRST_DAY, STORM_LAST_DAY)
+    first = int(flights.table.index.searchsorted(storm.table.index[0]))
+    start = max(0, min(first - max(0, events - len(storm)) // 2, len(flights) - events))
+    return flights.slice(start, min(start + events, len(flights)))
+
+
+class Job:
+    """Flights in, hours out. ``scope`` is new for every job, so that jobs can follow each other in one lab.
+
+    Args:
+        lab: Where it runs; its store should have the scaling clock ``replay.SCALING_CLOCK``.
+        folder: For the checkpoint and the driver's progress.
+        script: The driver script; the project's own pipeline by default.
+        naive: Append without exactly-once.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        scope: str,
+        folder: Path,
+        *,
+        script: Path = Path(pipeline.__file__),
+        naive: bool = False,
+    ) -> None:
+        self.lab = lab
+        self.flights: Stream = lab.create_stream(f"{scope}/flights", scaling=ScalingPolicy.fixed(1))
+        self.hours: Stream = lab.create_stream(f"{scope}/hours", scaling=ScalingPolicy.fixed(1))
+        self._stop_file = folder / "stop"
+        arguments = ["--scope", scope, "--flights", "flights", "--hours", "hours"]
+        arguments += ["--checkpoint", str(folder / "checkpoint"), "--stop-file", str(self._stop_file)]
+        arguments += ["--naive"] if naive else []
+        folder.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = folder / "checkpoint"
+        self.driver: Any = lab.submit(script, *arguments, progress_file=folder / "progress.jsonl")
+        self.epochs_at_kill: list[int] = []
+
+    def wait_running(self, on_wait: Callable[[], None] = lambda: None) -> None:
+        """Wait until the query has begun its first batch."""
+        self._wait(lambda: any(self.checkpoint.glob("offsets/*")), START_S_MAX, "start", on_wait)
+
+    def replay(self, events: FlightEvents, chunks: list[Chunk]) -> Iterator[Chunk]:
+        """Write the flights at their pace; yields each chunk when it is durable."""
+        return replay(self.flights, events, chunks)
+
+    def kill_and_restart(self) -> None:
+        """``kill -9`` of the driver's Python and JVM, and a new driver on the same checkpoint."""
+        self.epochs_at_kill.append(current_epoch(self.flights))
+        self.driver.kill()
+        self.driver.restart()
+
+    def kill_after_output(self, *, patience_s: float = 60.0) -> None:
+        """The same at the worst moment: as soon as a batch's result appears in the output stream."""
+        before = self.hours.tail()
+        deadline = time.monotonic() + patience_s
+        while self.hours.tail() == before:
+            if time.monotonic() > deadline:
+                raise JobFailedError(
+                    f"no result appeared within {patience_s:g} s: {self.driver.log()[-2000:]}"
+                )
+            time.sleep(0.002)
+        self.kill_and_restart()
+
+    def finish(self, on_wait: Callable[[], None] = lambda: None) -> None:
+        """Write the closing event, let the driver process all there is, and wait until it has ended."""
+        self.flights.write([CLOSING_EVENT], keys=[CLOSING_KEY])
+        self._stop_file.touch()
+        self._wait(lambda: not self.driver.alive, FINISH_S_MAX, "finish", on_wait)
+        if self.driver.wait(timeout_s=10) != 0:
+            raise JobFailedError(f"the driver failed: {self.driver.log()[-2000:]}")
+
+    def rows_late(self) -> int:
+        """Rows that Spark dropped as late, over all runs of the driver."""
+        return sum(
+            state.get("numRowsDroppedByWatermark", 0)
+            for progress in self.driver.progress()
+            for state in progress.get("stateOperators", [])
+        )
+
+    def hours_written(self) -> int:
+        """Bytes of results so far; only good for showing that something moves."""
+        return sum(self.hours.tail().positions.values())
+
+    def verdict(self, events: FlightEvents) -> Verdict:
+        """Read both streams back with the client and compare them with the table."""
+        return check(events, read_json(self.flights), read_json(self.hours), late=self.rows_late())
+
+    def scales(self) -> list[Scales]:
+        """Splits and merges before the first kill, between kills, and after the last one."""
+        edges = [0, *self.epochs_at_kill, current_epoch(self.flights)]
+        return [scales_between(self.flights, a, b) for a, b in itertools.pairwise(edges)]
+
+    def _wait(
+        self, done: Callable[[], bool], patience_s: float, what: str, on_wait: Callable[[], None]
+    ) -> None:
+        deadline = time.monotonic() + patience_s
+        while not done():
+            on_wait()
+            if what == "start" and not self.driver.alive:
+                raise JobFailedError(
+                    f"the driver ended before it started its query: {self.driver.log()[-2000:]}"
+                )
+            if time.monotonic() > deadline:
+                raise StoreUnavailableError(
+                    f"the driver did not {what} within {patience_s:g} s: {self.driver.log()[-2000:]}"
+                )
+            time.sleep(0.1)
+
+
+def expected_result(events: FlightEvents) -> int:
+    """How many hours the result must have."""
+    return len(expected_hours(events.table))
