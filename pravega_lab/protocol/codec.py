@@ -11,11 +11,11 @@ Bytes behind the last field are ignored, as upstream does. Fields marked ``?`` m
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from itertools import chain
-from typing import Any, NamedTuple, get_args, get_type_hints
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias, get_args, get_type_hints
 from uuid import UUID
 
 from pravega_lab.errors import BadInputError, ProtocolError
@@ -25,6 +25,9 @@ from pravega_lab.protocol.java import text_from_bytes, text_to_bytes
 
 HEADER = struct.Struct(">ii")
 PAYLOAD_BYTES_MAX = 0x00FFFFFF
+
+Piece: TypeAlias = bytes | memoryview
+_HEAD_BYTES_MAX = 66 * 1024  # one text and fixed fields: all that stands before a block of data
 
 _FIXED = {"i32": "i", "i64": "q", "u8": "B", "bool": "?", "uuid": "16s"}
 _LENGTHS = {"utf": "H", "lp": "i"}
@@ -36,6 +39,7 @@ class _Step(NamedTuple):
 
     layout: struct.Struct
     names: tuple[str, ...]
+    fetch: Callable[[Command], tuple[Any, ...]]  # their values
     uuids: tuple[int, ...]  # which of them are UUIDs
     counted: str | None  # "utf", "lp": its length is the last item of ``layout``
     variable: variable_fields.Form | None
@@ -45,6 +49,7 @@ class _Step(NamedTuple):
 class _Plan(NamedTuple):
     command: Callable[..., Command]
     steps: tuple[_Step, ...]
+    bulk: int | None  # the step that ends with the command's big counted bytes
 
 
 def encode(command: Command) -> bytes:
@@ -87,13 +92,48 @@ def decode_at(code: int, data: bytes, at: int, end: int) -> Command:
     return plan.command(*values)
 
 
+def decode_pieces(code: int, pieces: Sequence[Piece], at: int) -> Command:
+    """As ``decode``, for the payload that begins at ``at`` of a frame received in pieces.
+
+    A block of data goes from the pieces into the command at once; joining them first would copy it twice.
+    """
+    end = sum(map(len, pieces))
+    plan = _PLANS.get(code)
+    if plan is None or plan.bulk is None:
+        return decode_at(code, gather(pieces, at, end), 0, end - at)
+    values: list[Any] = []
+    head = gather(pieces, at, min(end, at + _HEAD_BYTES_MAX))
+    place = 0
+    for step in plan.steps[: plan.bulk]:
+        place = _read_step(step, head, place, len(head), values)
+    data_at, data_end = _read_run(plan.steps[plan.bulk], head, place, end - at, values)
+    values.append(gather(pieces, at + data_at, at + data_end))
+    tail = gather(pieces, at + data_end, end)
+    place = 0
+    for step in plan.steps[plan.bulk + 1 :]:
+        place = _read_step(step, tail, place, len(tail), values)
+    return plan.command(*values)
+
+
+def gather(pieces: Sequence[Piece], start: int, end: int) -> bytes:
+    """The bytes from ``start`` to ``end`` of all pieces together."""
+    parts = []
+    at = 0
+    for piece in pieces:
+        after = at + len(piece)
+        if after > start and at < end:
+            parts.append(memoryview(piece)[max(start - at, 0) : end - at])
+        at = after
+    return b"".join(parts)
+
+
 def is_known(code: int) -> bool:
     """Whether a frame of this type can be decoded."""
     return code in _PLANS
 
 
 def _write_step(step: _Step, command: Command, parts: list[bytes]) -> None:
-    values = [getattr(command, name) for name in step.names]
+    values = list(step.fetch(command))
     for index in step.uuids:
         values[index] = values[index].bytes
     if step.counted is None:
@@ -109,29 +149,29 @@ def _write_step(step: _Step, command: Command, parts: list[bytes]) -> None:
 
 
 def _read_step(step: _Step, data: bytes, at: int, end: int, values: list[Any]) -> int:
-    after = at + step.layout.size
-    if after > end:
-        raise ProtocolError(
-            f"the frame ends {after - end} bytes before {', '.join(step.names) or 'a length'} does"
-        )
-    found = step.layout.unpack_from(data, at)
-    if step.uuids:
-        found = tuple(_uuid_of(v) if i in step.uuids else v for i, v in enumerate(found))
-    if step.counted is None:
-        values.extend(found)
-        if step.variable is not None:
-            value, after = step.variable.read(data, after, end)
-            values.append(value)
-        return after
-    values.extend(found[:-1])
-    stop: int = after + found[-1]
-    if not after <= stop <= end:
-        raise ProtocolError(
-            f"{step.variable_name} claims {found[-1]} bytes; the frame has {end - after} left"
-        )
-    piece = data[after:stop]
-    values.append(text_from_bytes(piece) if step.counted == "utf" else piece)
+    after, stop = _read_run(step, data, at, end, values)
+    if step.counted is not None:
+        piece = data[after:stop]
+        values.append(text_from_bytes(piece) if step.counted == "utf" else piece)
+    elif step.variable is not None:
+        value, stop = step.variable.read(data, after, end)
+        values.append(value)
     return stop
+
+
+def _read_run(step: _Step, data: bytes, at: int, end: int, values: list[Any]) -> tuple[int, int]:
+    """Read the fields of fixed size; return where they end, and where counted bytes behind them do."""
+    after = at + step.layout.size
+    if after > end or after > len(data):
+        raise ProtocolError(f"the frame ends within {', '.join(step.names) or 'a length'}")
+    found = list(step.layout.unpack_from(data, at))
+    for index in step.uuids:
+        found[index] = _uuid_of(found[index])
+    length: int = 0 if step.counted is None else found.pop()
+    values += found
+    if length < 0 or length > end - after:
+        raise ProtocolError(f"{step.variable_name} claims {length} bytes; {end - after} are left")
+    return after, after + length
 
 
 def _plan_of(command: type[Command]) -> _Plan:
@@ -147,11 +187,17 @@ def _plan_of(command: type[Command]) -> _Plan:
             run = []
     if run or not steps:
         steps.append(_step(run, None, ""))
-    return _Plan(command, tuple(steps))
+    return _Plan(command, tuple(steps), _bulk_of(steps))
+
+
+def _bulk_of(steps: list[_Step]) -> int | None:
+    counted = [step.counted for step in steps]
+    found = counted.index("lp") if "lp" in counted else None
+    return found if found is not None and found <= 1 else None  # its head fits ``_HEAD_BYTES_MAX``
 
 
 def _kind(annotation: Any) -> str:
-    return next(arg for arg in chain(get_args(annotation)) if isinstance(arg, str))
+    return next(arg for arg in get_args(annotation) if isinstance(arg, str))
 
 
 def _step(run: list[tuple[str, str]], variable: str | None, variable_name: str) -> _Step:
@@ -159,14 +205,22 @@ def _step(run: list[tuple[str, str]], variable: str | None, variable_name: str) 
     letters = [_FIXED[kind] for _, kind in run]
     if counted is not None:
         letters.append(_LENGTHS[counted])
+    names = tuple(name for name, _ in run)
     return _Step(
         layout=struct.Struct(">" + "".join(letters)),
-        names=tuple(name for name, _ in run),
+        names=names,
+        fetch=_fetcher(names),
         uuids=tuple(index for index, (_, kind) in enumerate(run) if kind == "uuid"),
         counted=counted,
         variable=None if counted or variable is None else variable_fields.FORMS[variable],
         variable_name=variable_name,
     )
+
+
+def _fetcher(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)  # a tuple only for two names or more
+    return lambda command: tuple(getattr(command, name) for name in names)
 
 
 COMMANDS: tuple[type[Command], ...] = tuple(

@@ -7,10 +7,11 @@ soon as its eight header bytes are there, so at most one legal frame is ever hel
 from __future__ import annotations
 
 from pravega_lab.errors import ProtocolError
-from pravega_lab.protocol.codec import HEADER, PAYLOAD_BYTES_MAX, decode_at, is_known
+from pravega_lab.protocol.codec import HEADER, PAYLOAD_BYTES_MAX, Piece, decode_at, decode_pieces, is_known
 from pravega_lab.protocol.commands import AppendBlock, AppendBlockEnd, Command, Padding, PartialEvent
 
 HEADER_BYTES = HEADER.size
+LARGE_BYTES = 64 * 1024  # payload; below, joining the pieces is quicker than going through them
 
 
 class FrameDecoder:
@@ -22,8 +23,9 @@ class FrameDecoder:
 
     def __init__(self) -> None:
         self.salvaged: list[Command] = []
-        self._pieces: list[bytes] = []
+        self._pieces: list[Piece] = []
         self._missing_bytes = HEADER_BYTES  # until the pieces say more than they do now
+        self._large_code: int | None = None  # of the frame in the pieces, if joining it would cost
         self._error: ProtocolError | None = None
 
     @property
@@ -44,16 +46,27 @@ class FrameDecoder:
         return found
 
     def _feed(self, data: bytes, found: list[Command]) -> None:
-        if self._pieces:
-            self._pieces.append(data)
         if len(data) < self._missing_bytes:
-            self._pieces = self._pieces or [data]
-            self._missing_bytes -= len(data)
+            if data:
+                self._pieces.append(data)
+                self._missing_bytes -= len(data)
             return
-        if self._pieces:
-            data = b"".join(self._pieces)  # once per frame: nothing is joined before it is complete
+        if self._large_code is not None:
+            data = self._complete_large(data, found)
+        elif self._pieces:
+            data = b"".join((*self._pieces, data))  # once per frame: nothing is joined before it is complete
+        self._pieces = []
         at = self._decode_all(data, found)
-        self._pieces = [data[at:]] if at < len(data) else []
+        if at < len(data):
+            self._pieces.append(data[at:])
+
+    def _complete_large(self, data: bytes, found: list[Command]) -> bytes:
+        """Decode the frame that ``data`` completes; return what is behind it."""
+        assert self._large_code is not None
+        code, cut = self._large_code, self._missing_bytes
+        self._large_code = None
+        found.append(decode_pieces(code, [*self._pieces, memoryview(data)[:cut]], HEADER_BYTES))
+        return data[cut:]
 
     def _decode_all(self, data: bytes, found: list[Command]) -> int:
         """Decode the whole frames; note what is missing to go on; return where the rest begins."""
@@ -64,6 +77,7 @@ class FrameDecoder:
             end = at + HEADER_BYTES + length
             if end > have:
                 self._missing_bytes = end - have
+                self._large_code = code if length >= LARGE_BYTES else None
                 return at
             found.append(decode_at(code, data, at + HEADER_BYTES, end))
             at = end

@@ -10,7 +10,7 @@ where a segment was read to its end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -36,7 +36,6 @@ from pravega_lab.protocol.serializer import (
     map_of,
 )
 from pravega_lab.protocol.stream_cut import StreamCut
-
 
 T = TypeVar("T")
 
@@ -179,8 +178,9 @@ CHECKPOINT_STATE = array_of(CheckpointState.from_bytes, CheckpointState.to_bytes
 
 
 def _made(cls: type[T], values: dict[str, Any], leftover: Leftover) -> T:
+    make: Callable[..., T] = cls
     try:
-        return cls(**values, leftover=leftover)
+        return make(**values, leftover=leftover)
     except TypeError:
         raise ProtocolError(f"{cls.__name__} without its first revision; has only {sorted(values)}") from None
 
