@@ -104,10 +104,22 @@ class ConditionFailedError(PravegaError):
 
 
 class TransactionFailedError(PravegaError):
-    """The transaction was aborted or timed out; none of its events can be read."""
+    """The transaction ended otherwise than asked: ``state`` says how (a `TransactionState`).
+
+    ABORTED (also after a lease that ran out), ABORTING or UNKNOWN: none of its events can be read.
+    COMMITTING or COMMITTED (an abort that came late): they can.
+    """
+
+    def __init__(self, message: str, state: object = None) -> None:
+        super().__init__(message)
+        self.state = state
 
 
-class ScaleRefusedError(PravegaError):
+class RefusedError(PravegaError):
+    """The store refused in a way that has no class of its own; the message has its words."""
+
+
+class ScaleRefusedError(RefusedError):
     """The controller refused to scale (pravega.md A5); the message names the rule."""
 
 
@@ -121,3 +133,7 @@ class CorruptStoreError(PravegaError):
 
 class SetupError(PravegaError):
     """The machine lacks something; the message says what, and the command that mends it."""
+
+
+class SinkConflictError(PravegaError):
+    """An exactly-once sink cannot tell, or cannot bring about, that a batch is in the stream once."""

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
+from urllib.parse import urlsplit
 
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.controller import Controller
+from pravega_lab.client.grpc_link import GrpcLink
 from pravega_lab.client.link import ControllerLink
-from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
-
-if TYPE_CHECKING:
-    from pravega_lab.client.stream import AsyncStream
-    from pravega_lab.client.table import AsyncTable
+from pravega_lab.client.stores import SegmentStores
+from pravega_lab.client.stream import AsyncStream
+from pravega_lab.client.table import AsyncTable
+from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.names import check_scope, check_stream, split_scoped_name
 
 
 class AsyncClient:
-    """See `face.Client` for what each call does.
+    """See `face.Client` for what each call does. Makes nothing before the first call.
 
     Args:
         uri: ``tcp://host:port`` of a controller.
@@ -34,18 +40,24 @@ class AsyncClient:
         chance: Random | None = None,
     ) -> None:
         self.uri = uri
+        address = _address(uri)
+        chance = chance or Random(os.urandom(16))
+        self._controller = Controller(link or GrpcLink(address), address, retry_for_s, chance)
+        self._stores = SegmentStores(self._controller, retry_for_s, chance)
+        self._streams: dict[str, AsyncStream] = {}
 
     async def list_scopes(self) -> list[str]:
-        raise NotImplementedError
+        return await self._controller.list_scopes()
 
     async def create_scope(self, scope: str) -> bool:
-        raise NotImplementedError
+        return await self._controller.create_scope(check_scope(scope))
 
     async def delete_scope(self, scope: str) -> bool:
-        raise NotImplementedError
+        return await self._controller.delete_scope(scope)
 
     async def list_streams(self, scope: str, tag: str | None = None) -> list[str]:
-        raise NotImplementedError
+        names = await self._controller.list_streams(scope, tag)
+        return [name for name in names if not name.startswith("_")]
 
     async def create_stream(
         self,
@@ -56,16 +68,32 @@ class AsyncClient:
         tags: Sequence[str] = (),
         create_scope: bool = True,
     ) -> AsyncStream:
-        raise NotImplementedError
+        scope, name = split_scoped_name(scoped_name)
+        check_stream(name)
+        if scaling.min_segments < 1:
+            raise BadInputError(f"stream {scoped_name}: {scaling.min_segments} segments; at least 1")
+        if create_scope:
+            await self.create_scope(scope)
+        configuration = StreamConfiguration(scaling, retention, tuple(tags))
+        await self._controller.create_stream(scoped_name, configuration)
+        return self.stream(scoped_name)
 
     def stream(self, scoped_name: str) -> AsyncStream:
-        raise NotImplementedError
+        if scoped_name not in self._streams:
+            context = StreamContext(scoped_name, self._controller, self._stores)
+            self._streams[scoped_name] = AsyncStream(context)
+        return self._streams[scoped_name]
 
     def table(self, scoped_name: str) -> AsyncTable:
-        raise NotImplementedError
+        return AsyncTable(scoped_name, self._stores)
 
     async def close(self) -> None:
-        raise NotImplementedError
+        try:
+            for stream in list(self._streams.values()):
+                await stream.close()
+        finally:
+            await self._stores.close()
+            await self._controller.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -74,3 +102,15 @@ class AsyncClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _address(uri: str) -> str:
+    parts = urlsplit(uri if "://" in uri else f"tcp://{uri}")
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise BadInputError(f"{uri!r}: {error}; write tcp://host:port") from error
+    if parts.scheme != "tcp" or not parts.hostname or port is None:
+        raise BadInputError(f"{uri!r} is no address of a controller; write tcp://host:port")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{host}:{port}"

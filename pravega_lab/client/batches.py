@@ -1,0 +1,8 @@
+"""Being written."""
+
+from typing import Any
+
+
+class AsyncBatches:
+    def __init__(self, *args: Any) -> None:
+        raise NotImplementedError

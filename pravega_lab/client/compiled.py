@@ -1,0 +1,304 @@
+"""Routing, framing and decoding of whole Arrow arrays, compiled by numba and cached on disk.
+
+Import it late: numba takes a third of a second. Each function has a plain counterpart (`plain`,
+`protocol.hashing`), which tests hold it against. No Python object is made per event anywhere in here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numba import njit
+
+from pravega_lab.client.plain import HEADER_BYTES, Run
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol.hashing import ROUTING_SEED
+
+Array = np.ndarray[Any, Any]
+
+_SEED = np.uint64(ROUTING_SEED)
+_C1 = np.uint64(0x87C37B91114253D5)
+_C2 = np.uint64(0x4CF5AD432745937F)
+_ADD_1 = np.uint64(0x52DCE729)
+_ADD_2 = np.uint64(0x38495AB5)
+_FIVE = np.uint64(5)
+_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
+_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
+_FRACTION = 2.0**-52
+
+
+@njit(cache=True, inline="always")
+def _rotate(word, bits):  # type: ignore[no-untyped-def]
+    return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
+
+
+@njit(cache=True, inline="always")
+def _finish(word):  # type: ignore[no-untyped-def]
+    word = (word ^ (word >> np.uint64(33))) * _MIX_1
+    word = (word ^ (word >> np.uint64(33))) * _MIX_2
+    return word ^ (word >> np.uint64(33))
+
+
+@njit(cache=True, inline="always")
+def _word(data, at):  # type: ignore[no-untyped-def]
+    word = np.uint64(0)
+    for i in range(8):
+        word |= np.uint64(data[at + i]) << np.uint64(8 * i)
+    return word
+
+
+@njit(cache=True)
+def _position(units, length):  # type: ignore[no-untyped-def]
+    """The key's position from its UTF-16LE bytes; ``units`` is zero for 16 bytes behind them."""
+    h1 = _SEED
+    h2 = _SEED
+    whole = length & ~15
+    for at in range(0, whole, 16):
+        h1 ^= _rotate(_word(units, at) * _C1, 31) * _C2
+        h1 = (_rotate(h1, 27) + h2) * _FIVE + _ADD_1
+        h2 ^= _rotate(_word(units, at + 8) * _C2, 33) * _C1
+        h2 = (_rotate(h2, 31) + h1) * _FIVE + _ADD_2
+    h2 ^= _rotate(_word(units, whole + 8) * _C2, 33) * _C1
+    h1 ^= _rotate(_word(units, whole) * _C1, 31) * _C2
+    h1 ^= np.uint64(length)
+    h2 ^= np.uint64(length)
+    h1 += h2
+    h2 += h1
+    h1 = _finish(h1) + _finish(h2)
+    return np.float64(h1 >> np.uint64(12)) * _FRACTION
+
+
+@njit(cache=True, inline="always")
+def _put_unit(units, at, unit):  # type: ignore[no-untyped-def]
+    units[at] = np.uint8(unit & 0xFF)
+    units[at + 1] = np.uint8(unit >> 8)
+    return at + 2
+
+
+@njit(cache=True, inline="always")
+def _utf16(data, start, end, units):  # type: ignore[no-untyped-def]
+    """Valid UTF-8 to UTF-16LE; returns how many bytes were put."""
+    at = 0
+    i = start
+    while i < end:
+        lead = np.int64(data[i])
+        if lead < 0x80:
+            at = _put_unit(units, at, lead)
+            i += 1
+        elif lead < 0xE0:
+            at = _put_unit(units, at, (lead & 0x1F) << 6 | (np.int64(data[i + 1]) & 0x3F))
+            i += 2
+        elif lead < 0xF0:
+            middle = (np.int64(data[i + 1]) & 0x3F) << 6
+            at = _put_unit(units, at, (lead & 0x0F) << 12 | middle | (np.int64(data[i + 2]) & 0x3F))
+            i += 3
+        else:
+            high = (lead & 0x07) << 18 | (np.int64(data[i + 1]) & 0x3F) << 12
+            code = high | (np.int64(data[i + 2]) & 0x3F) << 6 | (np.int64(data[i + 3]) & 0x3F)
+            at = _put_unit(units, at, 0xD800 + ((code - 0x10000) >> 10))
+            at = _put_unit(units, at, 0xDC00 + ((code - 0x10000) & 0x3FF))
+            i += 4
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _positions(offsets, data, found):  # type: ignore[no-untyped-def]
+    longest = 0
+    for i in range(len(found)):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    units = np.zeros(2 * longest + 32, np.uint8)
+    before = 0
+    for i in range(len(found)):
+        length = _utf16(data, offsets[i], offsets[i + 1], units)
+        for j in range(length, max(length, before) + 16):  # what an earlier, longer key left there
+            units[j] = 0
+        before = length
+        found[i] = _position(units, length)
+
+
+def positions_of(offsets: Array, data: Array) -> Array:
+    """Positions of UTF-8 keys ``data[offsets[i]:offsets[i + 1]]``, as ``hashing.key_position`` gives."""
+    found = np.empty(len(offsets) - 1, np.float64)
+    _positions(offsets, data, found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _longest(offsets):  # type: ignore[no-untyped-def]
+    longest = 0
+    for i in range(len(offsets) - 1):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    return longest
+
+
+def longest(offsets: Array) -> int:
+    """The length of the longest item."""
+    return int(_longest(offsets))
+
+
+@njit(cache=True, nogil=True)
+def _choose(positions, highs, routes):  # type: ignore[no-untyped-def]
+    last = len(highs) - 1
+    for i in range(len(positions)):
+        low, high = 0, last
+        while low < high:
+            middle = (low + high) >> 1
+            if highs[middle] < positions[i]:
+                low = middle + 1
+            else:
+                high = middle
+        routes[i] = low
+
+
+@njit(cache=True, nogil=True)
+def _plan(sizes_from, header, routes, n_routes, bytes_max, runs):  # type: ignore[no-untyped-def]
+    """Cut each route's events into runs. Fills rows (route, bytes, events); returns how many there are.
+
+    ``run_of`` of an event is found again by `_fill` in the same way, so nothing is kept per event.
+    """
+    open_run = np.full(n_routes, -1, np.int64)
+    n_runs = 0
+    for i in range(len(routes)):
+        size = sizes_from[i + 1] - sizes_from[i] + header
+        run = open_run[routes[i]]
+        if run < 0 or runs[run, 1] + size > bytes_max:
+            run = n_runs
+            n_runs += 1
+            open_run[routes[i]] = run
+            runs[run, 0] = routes[i]
+            runs[run, 1] = 0
+            runs[run, 2] = 0
+        runs[run, 1] += size
+        runs[run, 2] += 1
+        routes[i] = run  # from here on: the event's run
+    return n_runs
+
+
+@njit(cache=True, nogil=True)
+def _fill(offsets, data, header, run_of, positions, byte_at, event_at, frames, placed):  # type: ignore[no-untyped-def]
+    for i in range(len(run_of)):
+        run = run_of[i]
+        start = offsets[i]
+        length = offsets[i + 1] - start
+        at = byte_at[run]
+        if header:
+            frames[at : at + 4] = 0
+            frames[at + 4] = np.uint8(length >> 24)
+            frames[at + 5] = np.uint8((length >> 16) & 0xFF)
+            frames[at + 6] = np.uint8((length >> 8) & 0xFF)
+            frames[at + 7] = np.uint8(length & 0xFF)
+            at += 8
+        frames[at : at + length] = data[start : start + length]
+        byte_at[run] = at + length
+        placed[event_at[run]] = positions[i]
+        event_at[run] += 1
+
+
+def runs_of(offsets: Array, data: Array, positions: Array, highs: Array, bytes_max: int) -> list[Run]:
+    """Frame events ``data[offsets[i]:offsets[i + 1]]`` and sort them by route; see ``plain.runs_of``."""
+    return _runs(offsets, data, HEADER_BYTES, positions, highs, bytes_max)
+
+
+def split(frames: memoryview, positions: Array, highs: Array, bytes_max: int) -> list[Run]:
+    """Route framed events again; see ``plain.split``."""
+    data = np.frombuffer(frames, np.uint8)
+    starts = np.empty(len(positions) + 1, np.int64)
+    n_events, end = _walk(data, starts)
+    if n_events != len(positions) or end != len(data):
+        raise ProtocolError(f"{len(positions)} events were framed, {n_events} are found again")
+    return _runs(starts, data, 0, np.asarray(positions, np.float64), highs, bytes_max)
+
+
+def _runs(
+    offsets: Array, data: Array, header: int, positions: Array, highs: Array, bytes_max: int
+) -> list[Run]:
+    n_events = len(positions)
+    total = int(offsets[-1] - offsets[0]) + header * n_events
+    run_of = np.empty(n_events, np.int64)
+    _choose(positions, highs, run_of)
+    # Two neighbouring runs of a route hold more than bytes_max together, which bounds their number.
+    runs = np.empty((min(n_events, len(highs) + 2 * (total // bytes_max) + 2), 3), np.int64)
+    runs = runs[: _plan(offsets, header, run_of, len(highs), bytes_max, runs)]
+    byte_ends, event_ends = np.cumsum(runs[:, 1]), np.cumsum(runs[:, 2])
+    frames, placed = np.empty(total, np.uint8), np.empty(n_events, np.float64)
+    _fill(
+        offsets,
+        data,
+        header,
+        run_of,
+        positions,
+        byte_ends - runs[:, 1],
+        event_ends - runs[:, 2],
+        frames,
+        placed,
+    )
+    whole = memoryview(frames)  # type: ignore[arg-type]
+    found = []
+    for i in np.argsort(runs[:, 0], kind="stable").tolist():
+        route, n_bytes, n = runs[i].tolist()
+        end, last = int(byte_ends[i]), int(event_ends[i])
+        found.append(Run(route, whole[end - n_bytes : end], cast(Any, placed[last - n : last])))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _walk(data, starts):  # type: ignore[no-untyped-def]
+    """Starts of whole frames, and the end of the last behind them.
+
+    Returns how many there are and where they end; a negative end is ``-1 - byte`` where no event begins.
+    """
+    n, at, end = 0, 0, len(data)
+    room = len(starts) - 1
+    while end - at >= 8 and n < room:
+        kind = data[at] | data[at + 1] | data[at + 2] | data[at + 3]
+        length = (
+            np.int64(data[at + 4]) << 24
+            | np.int64(data[at + 5]) << 16
+            | np.int64(data[at + 6]) << 8
+            | np.int64(data[at + 7])
+        )
+        if kind != 0 or length >= 1 << 31:
+            starts[n] = at
+            return n, -1 - at
+        if at + 8 + length > end:
+            break
+        starts[n] = at
+        n += 1
+        at += 8 + length
+    starts[n] = at
+    return n, at
+
+
+@njit(cache=True, nogil=True)
+def _unframe(data, starts, n, payload, offsets):  # type: ignore[no-untyped-def]
+    at = 0
+    offsets[0] = 0
+    for i in range(n):
+        start = starts[i] + 8
+        length = starts[i + 1] - start
+        payload[at : at + length] = data[start : start + length]
+        at += length
+        offsets[i + 1] = at
+
+
+class Decoded(NamedTuple):
+    """Whole events of a block: an Arrow binary array's two buffers, and where the frames start."""
+
+    payload: Array  # uint8
+    offsets: Array  # int32, one more than events
+    starts: Array  # int64
+    end: int  # bytes of the block that whole events take
+
+
+def decode(block: Any) -> Decoded:
+    """The whole events at the start of ``block``; see ``plain.decode``. Raises ``ProtocolError``."""
+    data = np.frombuffer(block, np.uint8)
+    starts = np.empty(len(data) // 8 + 1, np.int64)
+    n, end = _walk(data, starts)
+    if end < 0:
+        header = bytes(data[-1 - end : 7 - end])
+        raise ProtocolError(f"byte {-1 - end}: an event was expected, found {header.hex()}")
+    payload, offsets = np.empty(end - 8 * n, np.uint8), np.empty(n + 1, np.int32)
+    _unframe(data, starts, n, payload, offsets)
+    return Decoded(payload, offsets, starts[:n].copy(), end)

@@ -1,0 +1,208 @@
+"""One connection to a segment store: hello, requests and their replies, appends.
+
+Every frame but Hello and KeepAlive carries a request id; whoever sent the request owns the id and gets
+the replies. A connection that is silent while somebody waits is probed with KeepAlive, then given up.
+Source: reference D1 to D5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from pravega_lab.client.receiver import FrameReceiver, ReadReply
+from pravega_lab.client.retry import TransientError
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol import codec
+from pravega_lab.protocol.commands import Command, Hello, KeepAlive
+
+WIRE_VERSION = 16  # of the released 0.13.0
+WIRE_VERSION_OLDEST = 5
+PROBE_AFTER_S = 15.0
+CONNECT_S = 5.0
+
+Reply: TypeAlias = Command | ReadReply
+
+
+class ConnectionLostError(TransientError):
+    """The connection ended before the reply came; what was asked may have happened."""
+
+
+class Endpoint(NamedTuple):
+    """Where a segment store listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Listener(NamedTuple):
+    """Gets the replies to one request id, and the news that there will be no more."""
+
+    replied: Callable[[Reply], None]
+    lost: Callable[[Exception], None]
+
+
+async def open_connection(endpoint: Endpoint) -> Connection:
+    """Connect and exchange hellos. Raises ``OSError`` or ``ConnectionLostError``."""
+    loop = asyncio.get_running_loop()
+    connection = Connection(endpoint)
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            await loop.create_connection(lambda: connection, endpoint.host, endpoint.port)
+            connection.send(Hello(WIRE_VERSION, WIRE_VERSION_OLDEST))
+            await connection.greeted
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, TimeoutError):
+            raise ConnectionLostError(f"{endpoint}: no hello within {CONNECT_S:g} s") from error
+        raise
+    return connection
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Made by `open_connection`. ``close`` may be called at any time; listeners are told once."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.is_open = True
+        self._loop = asyncio.get_running_loop()
+        self.greeted: asyncio.Future[None] = self._loop.create_future()
+        self._transport: asyncio.Transport | None = None
+        self._receiver = FrameReceiver()
+        self._listeners: dict[int, Listener] = {}
+        self._last_id = 0
+        self._heard = False
+        self._probe: asyncio.TimerHandle | None = None
+
+    # requests
+
+    def listen(self, listener: Listener) -> int:
+        """A new request id whose replies go to ``listener`` until `forget`."""
+        self._last_id += 1
+        self._listeners[self._last_id] = listener
+        if self._probe is None and self.is_open:
+            self._heard = True
+            self._probe = self._loop.call_later(PROBE_AFTER_S, self._check_alive)
+        return self._last_id
+
+    def forget(self, request_id: int) -> None:
+        """Drop replies to this id from now on."""
+        self._listeners.pop(request_id, None)
+
+    async def ask(self, request: Command) -> Reply:
+        """Send one request (its ``request_id`` is set here) and wait for its one reply."""
+        reply: asyncio.Future[Reply] = self._loop.create_future()
+        request_id = self.listen(Listener(_setter(reply), _failer(reply)))
+        try:
+            self.send(replace(cast(Any, request), request_id=request_id))
+            return await reply
+        finally:
+            self.forget(request_id)
+
+    def send(self, command: Command) -> None:
+        """Send a frame. Raises ``ConnectionLostError``."""
+        self.write(codec.encode(command))
+
+    def write(self, *parts: bytes | memoryview) -> None:
+        """Send encoded bytes; large ones are not joined first."""
+        if self._transport is None or not self.is_open:
+            raise ConnectionLostError(f"{self.endpoint}: the connection is closed")
+        for part in parts:
+            self._transport.write(part)
+
+    def close(self, reason: Exception | None = None) -> None:
+        """Close at once, without waiting for what is unsent."""
+        self._end(reason or ConnectionLostError(f"{self.endpoint}: closed on this side"))
+        if self._transport is not None:
+            self._transport.abort()
+
+    # what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if not self.is_open:
+            self._transport.abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._receiver.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received(lambda: self._receiver.received(nbytes))
+
+    def data_received(self, data: bytes) -> None:
+        """For transports that know plain protocols only."""
+        self._received(lambda: self._receiver.feed(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(ConnectionLostError(f"{self.endpoint}: connection lost ({exc or 'closed by the store'})"))
+
+    # what follows from it
+
+    def _received(self, take: Callable[[], list[Reply]]) -> None:
+        self._heard = True
+        try:
+            for reply in take():
+                self._dispatch(reply)
+        except ProtocolError as error:
+            self.close(error)
+
+    def _dispatch(self, reply: Reply) -> None:
+        if isinstance(reply, Hello):
+            self._greet(reply)
+        elif not isinstance(reply, KeepAlive):
+            listener = self._listeners.get(cast(Any, reply).request_id)
+            if listener is not None:
+                listener.replied(reply)
+
+    def _greet(self, hello: Hello) -> None:
+        if hello.low > WIRE_VERSION or hello.high < WIRE_VERSION_OLDEST:
+            raise ProtocolError(
+                f"{self.endpoint} speaks wire versions {hello.low} to {hello.high}, "
+                f"this client {WIRE_VERSION_OLDEST} to {WIRE_VERSION}"
+            )
+        if not self.greeted.done():
+            self.greeted.set_result(None)
+
+    def _check_alive(self) -> None:
+        self._probe = None
+        if not self._listeners or not self.is_open:
+            return
+        if not self._heard:
+            self.close(ConnectionLostError(f"{self.endpoint}: silent for {PROBE_AFTER_S:g} s"))
+            return
+        self._heard = False
+        self.send(KeepAlive())
+        self._probe = self._loop.call_later(PROBE_AFTER_S, self._check_alive)
+
+    def _end(self, error: Exception) -> None:
+        if not self.is_open:
+            return
+        self.is_open = False
+        if self._probe is not None:
+            self._probe.cancel()
+        _failer(self.greeted)(error)
+        self.greeted.exception()  # nobody need have waited
+        listeners, self._listeners = self._listeners, {}
+        for listener in listeners.values():
+            listener.lost(error)
+
+
+def _setter(future: asyncio.Future[Reply]) -> Callable[[Reply], None]:
+    def put(reply: Reply) -> None:
+        if not future.done():
+            future.set_result(reply)
+
+    return put
+
+
+def _failer(future: asyncio.Future[Any]) -> Callable[[Exception], None]:
+    def put(error: Exception) -> None:
+        if not future.done():
+            future.set_exception(error)
+
+    return put

@@ -1,0 +1,72 @@
+"""What the parts of one stream's client share: who to ask, and what never changes once known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from random import Random
+from uuid import UUID
+
+from pravega_lab.client.controller import Controller
+from pravega_lab.client.stores import SegmentStores
+from pravega_lab.client.values import SegmentInfo
+from pravega_lab.errors import RefusedError, SegmentNotFoundError
+from pravega_lab.protocol.commands import GetStreamSegmentInfo, StreamSegmentInfo
+from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
+
+NO_TOKEN = ""
+
+
+class StreamContext:
+    """One stream, as its writers, readers and transactions see the store."""
+
+    def __init__(self, scoped_name: str, controller: Controller, stores: SegmentStores) -> None:
+        self.name = scoped_name
+        self.scope, self.stream = split_scoped_name(scoped_name)
+        self.controller = controller
+        self.stores = stores
+        self._ranges: dict[int, SegmentRange] = {}
+
+    @property
+    def chance(self) -> Random:
+        return self.stores.chance
+
+    @property
+    def retry_for_s(self) -> float:
+        return self.stores.retry_for_s
+
+    def new_id(self) -> UUID:
+        """A random id of a writer."""
+        return UUID(int=self.chance.getrandbits(128), version=4)
+
+    def segment_name(self, segment_id: int) -> str:
+        return segment_name(self.scope, self.stream, segment_id)
+
+    def learn(self, segments: Iterable[SegmentRange]) -> None:
+        """Ranges of segments never change, so whoever got some passes them on."""
+        self._ranges.update((segment.segment_id, segment) for segment in segments)
+
+    async def ranges(self, segment_ids: Sequence[int]) -> list[SegmentRange]:
+        """The key ranges of segments, in the order asked."""
+        unknown = dict.fromkeys(epoch_of(segment) for segment in segment_ids if segment not in self._ranges)
+        calls = [self.controller.epoch_segments(self.name, epoch) for epoch in unknown]
+        for segments in await asyncio.gather(*calls):
+            self.learn(segments)
+        missing = [segment for segment in segment_ids if segment not in self._ranges]
+        if missing:
+            raise SegmentNotFoundError(f"{self.name} never had segments {missing}")
+        return [self._ranges[segment] for segment in segment_ids]
+
+    async def info(self, segment_id: int) -> SegmentInfo:
+        """Where a segment begins and ends now."""
+        request = GetStreamSegmentInfo(0, self.segment_name(segment_id), NO_TOKEN)
+        reply = await self.stores.ask(self.name, segment_id, request)
+        if not isinstance(reply, StreamSegmentInfo):
+            raise RefusedError(f"information on {request.segment}: the store answered {reply}")
+        if not reply.exists or reply.is_deleted:
+            raise SegmentNotFoundError(f"there is no segment {reply.segment} (any more)")
+        return SegmentInfo(reply.start_offset, reply.write_offset, reply.is_sealed, reply.last_modified)
+
+    async def infos(self, segment_ids: Sequence[int]) -> list[SegmentInfo]:
+        """`info` of several segments, asked in parallel."""
+        return list(await asyncio.gather(*(self.info(segment) for segment in segment_ids)))

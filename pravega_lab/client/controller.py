@@ -1,0 +1,373 @@
+"""The controller's calls with typed arguments, retries, and every status mapped to an error.
+
+An operation that the controller may have done although its answer was lost is asked again only where
+that changes nothing (D7; A5, A8, A10 say which are idempotent).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, NoReturn
+from uuid import UUID
+
+from pravega_lab.client.connection import Endpoint
+from pravega_lab.client.link import ControllerCallError, ControllerLink
+from pravega_lab.client.retry import FIRST_CONTACT_S, Retries
+from pravega_lab.client.values import (
+    RetentionKind,
+    RetentionPolicy,
+    ScalingKind,
+    ScalingPolicy,
+    StreamConfiguration,
+    Successor,
+    TransactionState,
+)
+from pravega_lab.errors import (
+    AlreadyExistsError,
+    BadInputError,
+    NotEmptyError,
+    PravegaError,
+    RefusedError,
+    ScopeNotFoundError,
+    StoreUnavailableError,
+    StreamNotFoundError,
+    StreamNotSealedError,
+    StreamSealedError,
+    TransactionFailedError,
+)
+from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller_methods import METHODS
+from pravega_lab.protocol.names import SegmentRange, split_scoped_name
+
+ATTEMPT_S = 30.0
+# The link is broken or the controller is not ready: the same call may succeed in a moment.
+_TRANSIENT = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "ABORTED", "RESOURCE_EXHAUSTED", "DATA_LOSS")
+# Upstream answers these for passing trouble and for refusals alike: worth a few attempts, not the budget.
+_PERHAPS = ("UNKNOWN", "INTERNAL", "FAILED_PRECONDITION")
+PERHAPS_ATTEMPTS_MAX = 4
+
+
+class Controller:
+    """One controller behind a `ControllerLink`."""
+
+    def __init__(self, link: ControllerLink, address: str, retry_for_s: float, chance: Random) -> None:
+        self._link = link
+        self._address = address
+        self._retry_for_s = retry_for_s
+        self._chance = chance
+        self._answered = False
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    async def _call(self, method: str, request: Any, attempts_max: int = PERHAPS_ATTEMPTS_MAX) -> Any:
+        budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
+        retries = Retries(f"{method} at controller {self._address}", budget_s, self._chance)
+        encoded, attempts = request.SerializeToString(), 0
+        while True:
+            attempts += 1
+            try:
+                answer = await self._attempt(method, encoded)
+            except ControllerCallError as error:
+                self._answered = self._answered or error.code_name not in _TRANSIENT
+                failure = error
+            else:
+                self._answered = True
+                return METHODS[method].response.FromString(answer)
+            if failure.code_name in _PERHAPS and attempts >= attempts_max:
+                raise _refused(method, request, failure)
+            if failure.code_name not in _TRANSIENT + _PERHAPS:
+                raise failure
+            await retries.pause(failure)
+
+    async def _attempt(self, method: str, encoded: bytes) -> bytes:
+        limit_s = ATTEMPT_S if self._answered else FIRST_CONTACT_S
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._link.call(method, encoded)
+        except TimeoutError as error:
+            raise ControllerCallError("DEADLINE_EXCEEDED", f"no answer within {limit_s:g} s") from error
+
+    # scopes
+
+    async def create_scope(self, scope: str) -> bool:
+        status = (await self._call("createScope", pb.ScopeInfo(scope=scope))).status
+        if status == pb.CreateScopeStatus.INVALID_SCOPE_NAME:
+            raise BadInputError(f"scope {scope!r}: the controller takes letters, digits, '.' and '-' only")
+        return _succeeded(f"create scope {scope}", status, no=pb.CreateScopeStatus.SCOPE_EXISTS)
+
+    async def delete_scope(self, scope: str) -> bool:
+        status = (await self._call("deleteScope", pb.ScopeInfo(scope=scope))).status
+        if status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY:
+            raise NotEmptyError(f"scope {scope} still holds streams or tables: delete those first")
+        return _succeeded(f"delete scope {scope}", status, no=pb.DeleteScopeStatus.SCOPE_NOT_FOUND)
+
+    async def list_scopes(self) -> list[str]:
+        def page(token: str) -> Any:
+            return pb.ScopesRequest(continuationToken=pb.ContinuationToken(token=token))
+
+        return await self._pages("listScopes", page, lambda answer: list(answer.scopes))
+
+    async def list_streams(self, scope: str, tag: str | None) -> list[str]:
+        info = pb.ScopeInfo(scope=scope)
+
+        def page(token: str) -> Any:
+            at = pb.ContinuationToken(token=token)
+            if tag is None:
+                return pb.StreamsInScopeRequest(scope=info, continuationToken=at)
+            return pb.StreamsInScopeWithTagRequest(scope=info, tag=tag, continuationToken=at)
+
+        def names(answer: Any) -> list[str]:
+            if answer.status == pb.StreamsInScopeResponse.SCOPE_NOT_FOUND:
+                raise ScopeNotFoundError(f"there is no scope {scope}")
+            _succeeded(f"list streams of {scope}", answer.status)
+            return [info.stream for info in answer.streams]
+
+        return await self._pages("listStreamsInScope" + ("ForTag" if tag is not None else ""), page, names)
+
+    async def _pages(
+        self, method: str, request: Callable[[str], Any], take: Callable[[Any], list[str]]
+    ) -> list[str]:
+        found: list[str] = []
+        token = ""
+        while True:
+            answer = await self._call(method, request(token))
+            names = take(answer)
+            if not names or answer.continuationToken.token == token:
+                return sorted(dict.fromkeys(found + names))
+            found, token = found + names, answer.continuationToken.token
+
+    # streams
+
+    async def create_stream(self, stream: str, configuration: StreamConfiguration) -> None:
+        status = (await self._call("createStream", _config_message(stream, configuration))).status
+        statuses = pb.CreateStreamStatus
+        if status == statuses.STREAM_EXISTS:
+            raise AlreadyExistsError(f"stream {stream} is there already; use client.stream({stream!r})")
+        if status == statuses.SCOPE_NOT_FOUND:
+            raise ScopeNotFoundError(f"create {stream}: there is no such scope; create it first")
+        if status == statuses.INVALID_STREAM_NAME:
+            raise BadInputError(f"stream {stream!r}: the controller takes letters, digits, '.' and '-' only")
+        _succeeded(f"create stream {stream}", status)
+
+    async def update_stream(self, stream: str, configuration: StreamConfiguration) -> None:
+        status = (await self._call("updateStream", _config_message(stream, configuration))).status
+        _check_update(f"update {stream}", stream, status)
+
+    async def configuration(self, stream: str) -> StreamConfiguration:
+        return _configuration(await self._find(stream, "getStreamConfiguration", _info(stream)))
+
+    async def stream_exists(self, stream: str) -> bool:
+        return bool((await self._call("checkStreamExists", _info(stream))).exists)
+
+    async def seal_stream(self, stream: str) -> None:
+        status = (await self._find(stream, "sealStream", _info(stream))).status
+        if status != pb.UpdateStreamStatus.STREAM_SEALED:
+            _check_update(f"seal {stream}", stream, status)
+
+    async def delete_stream(self, stream: str) -> None:
+        status = (await self._find(stream, "deleteStream", _info(stream))).status
+        if status == pb.DeleteStreamStatus.STREAM_NOT_SEALED:
+            raise StreamNotSealedError(f"stream {stream} is not sealed: call seal() before delete()")
+        if status == pb.DeleteStreamStatus.STREAM_NOT_FOUND:
+            raise _no_stream(stream)
+        _succeeded(f"delete stream {stream}", status)
+
+    async def truncate_stream(self, stream: str, positions: Mapping[int, int]) -> None:
+        request = pb.StreamCut(streamInfo=_info(stream), cut=dict(positions))
+        status = (await self._find(stream, "truncateStream", request)).status
+        _check_update(f"truncate {stream} at {dict(positions)}", stream, status)
+
+    async def _find(self, stream: str, method: str, request: Any) -> Any:
+        """A call about a stream that may be missing."""
+        try:
+            return await self._call(method, request)
+        except ControllerCallError as error:
+            if error.code_name == "NOT_FOUND":
+                raise _no_stream(stream) from error
+            raise _refused(method, request, error) from error
+
+    # segments
+
+    async def current_segments(self, stream: str) -> list[SegmentRange]:
+        return _ranges((await self._find(stream, "getCurrentSegments", _info(stream))).segmentRanges)
+
+    async def epoch_segments(self, stream: str, epoch: int) -> list[SegmentRange]:
+        request = pb.GetEpochSegmentsRequest(streamInfo=_info(stream), epoch=epoch)
+        return _ranges((await self._find(stream, "getEpochSegments", request)).segmentRanges)
+
+    async def head(self, stream: str) -> dict[int, int]:
+        request = pb.GetSegmentsRequest(streamInfo=_info(stream), timestamp=0)
+        answer = await self._find(stream, "getSegments", request)
+        return {place.segmentId.segmentId: place.offset for place in answer.segments}
+
+    async def successors(self, stream: str, segment_id: int) -> list[Successor]:
+        request = pb.SegmentId(streamInfo=_info(stream), segmentId=segment_id)
+        answer = await self._find(stream, "getSegmentsImmediatelyFollowing", request)
+        found = [Successor(_range(entry.segment), tuple(sorted(entry.value))) for entry in answer.segments]
+        return sorted(found, key=lambda successor: successor.segment.low)
+
+    async def segments_between(
+        self, stream: str, start: Mapping[int, int], end: Mapping[int, int]
+    ) -> list[int]:
+        request = pb.StreamCutRange(streamInfo=_info(stream), to=dict(end))
+        getattr(request, "from").update(start)
+        answer = await self._find(stream, "getSegmentsBetween", request)
+        return sorted(segment.segmentId for segment in answer.segments)
+
+    async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
+        request = pb.SegmentId(streamInfo=_info(stream), segmentId=segment_id)
+        answer = await self._find(stream, "getURI", request)
+        return Endpoint(answer.endpoint, answer.port)
+
+    # scaling
+
+    async def scale(
+        self, stream: str, seal: Sequence[int], ranges: Sequence[tuple[float, float]], timestamp_ms: int
+    ) -> pb.ScaleResponse:
+        request = pb.ScaleRequest(
+            streamInfo=_info(stream),
+            sealedSegments=seal,
+            newKeyRanges=[pb.ScaleRequest.KeyRangeEntry(start=low, end=high) for low, high in ranges],
+            scaleTimestamp=timestamp_ms,
+        )
+        answer: pb.ScaleResponse = await self._find(stream, "scale", request)
+        return answer
+
+    async def is_scaled(self, stream: str, epoch: int) -> bool:
+        """Has the scale that began in ``epoch`` come to its end?"""
+        request = pb.ScaleStatusRequest(streamInfo=_info(stream), epoch=epoch)
+        status = (await self._find(stream, "checkScale", request)).status
+        if status in (pb.ScaleStatusResponse.SUCCESS, pb.ScaleStatusResponse.IN_PROGRESS):
+            return bool(status == pb.ScaleStatusResponse.SUCCESS)
+        raise RefusedError(f"checkScale of {stream}, epoch {epoch}: the controller answered {status}")
+
+    # transactions
+
+    async def create_transaction(self, stream: str, lease_ms: int) -> tuple[UUID, list[SegmentRange]]:
+        request = pb.CreateTxnRequest(streamInfo=_info(stream), lease=lease_ms)
+        answer = await self._find(stream, "createTransaction", request)
+        return _txn_uuid(answer.txnId), _ranges(answer.activeSegments)
+
+    async def ping_transaction(self, stream: str, txn_id: UUID, lease_ms: int) -> bool:
+        """Renew a lease. False: nothing is left to renew."""
+        request = pb.PingTxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id), lease=lease_ms)
+        status = (await self._find(stream, "pingTransaction", request)).status
+        return bool(status in (pb.PingTxnStatus.OK, pb.PingTxnStatus.DISCONNECTED))
+
+    async def commit_transaction(self, stream: str, txn_id: UUID, writer_id: str) -> None:
+        request = pb.TxnRequest(
+            streamInfo=_info(stream), txnId=_txn_message(txn_id), writerId=writer_id, timestamp=-(2**63)
+        )
+        status = (await self._find(stream, "commitTransaction", request)).status
+        if status != pb.TxnStatus.SUCCESS:
+            _txn_failed("commit", stream, txn_id, await self.transaction_state(stream, txn_id))
+
+    async def abort_transaction(self, stream: str, txn_id: UUID) -> None:
+        request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
+        status = (await self._find(stream, "abortTransaction", request)).status
+        if status == pb.TxnStatus.SUCCESS:
+            return
+        state = await self.transaction_state(stream, txn_id)
+        if state not in (TransactionState.ABORTING, TransactionState.ABORTED):
+            _txn_failed("abort", stream, txn_id, state)
+
+    async def transaction_state(self, stream: str, txn_id: UUID) -> TransactionState:
+        request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
+        return TransactionState((await self._find(stream, "checkTransactionState", request)).state)
+
+
+def _succeeded(what: str, status: int, no: int | None = None) -> bool:
+    """True for SUCCESS, False for the status ``no``. FAILURE, which gives no reason, raises."""
+    if status == no:
+        return False
+    if status != 0:
+        raise RefusedError(f"{what}: the controller answered status {status} (1 is FAILURE) without a reason")
+    return True
+
+
+def _check_update(what: str, stream: str, status: int) -> None:
+    statuses = pb.UpdateStreamStatus
+    if status == statuses.STREAM_SEALED:
+        raise StreamSealedError(f"{what}: the stream is sealed")
+    if status in (statuses.STREAM_NOT_FOUND, statuses.SCOPE_NOT_FOUND):
+        raise _no_stream(stream)
+    _succeeded(what, status)
+
+
+def _no_stream(stream: str) -> StreamNotFoundError:
+    return StreamNotFoundError(f"there is no stream {stream}; client.list_streams(scope) tells what there is")
+
+
+def _refused(method: str, request: Any, error: ControllerCallError) -> PravegaError:
+    if error.code_name in _TRANSIENT:
+        return StoreUnavailableError(f"{method}: {error}")
+    if "SEALED" in error.details:
+        return StreamSealedError(f"{method}: the stream is sealed ({error.details})")
+    shown = " ".join(str(request).split())
+    return RefusedError(f"{method} ({shown:.200}): the controller answered {error}")
+
+
+def _txn_failed(what: str, stream: str, txn_id: UUID, state: TransactionState) -> NoReturn:
+    raise TransactionFailedError(f"{what} of transaction {txn_id} on {stream}: it is {state.name}", state)
+
+
+def _info(stream: str) -> pb.StreamInfo:
+    scope, name = split_scoped_name(stream)
+    return pb.StreamInfo(scope=scope, stream=name)
+
+
+def _range(message: pb.SegmentRange) -> SegmentRange:
+    return SegmentRange(message.segmentId.segmentId, message.minKey, message.maxKey)
+
+
+def _ranges(messages: Sequence[pb.SegmentRange]) -> list[SegmentRange]:
+    return sorted((_range(message) for message in messages), key=lambda segment: segment.low)
+
+
+def _config_message(stream: str, configuration: StreamConfiguration) -> pb.StreamConfig:
+    scaling, retention = configuration.scaling, configuration.retention
+    return pb.StreamConfig(
+        streamInfo=_info(stream),
+        scalingPolicy=pb.ScalingPolicy(
+            scaleType=pb.ScalingPolicy.ScalingPolicyType.Name(scaling.kind.value),
+            targetRate=scaling.target_rate,
+            scaleFactor=scaling.scale_factor,
+            minNumSegments=scaling.min_segments,
+        ),
+        retentionPolicy=pb.RetentionPolicy(
+            retentionType=pb.RetentionPolicy.RetentionPolicyType.Name(retention.kind.value),
+            retentionParam=retention.minimum,
+            retentionMax=retention.maximum,
+        ),
+        tags=pb.Tags(tag=configuration.tags),
+    )
+
+
+def _configuration(message: pb.StreamConfig) -> StreamConfiguration:
+    scaling, retention = message.scalingPolicy, message.retentionPolicy
+    kept = RetentionPolicy.none()
+    if retention.retentionType:
+        kept = RetentionPolicy(
+            RetentionKind(retention.retentionType), retention.retentionParam, retention.retentionMax
+        )
+    return StreamConfiguration(
+        ScalingPolicy(
+            ScalingKind(scaling.scaleType), scaling.targetRate, scaling.scaleFactor, scaling.minNumSegments
+        ),
+        kept,
+        tuple(message.tags.tag),
+    )
+
+
+def _txn_uuid(message: pb.TxnId) -> UUID:
+    return UUID(int=(message.highBits % 2**64) << 64 | message.lowBits % 2**64)
+
+
+def _txn_message(txn_id: UUID) -> pb.TxnId:
+    def signed(word: int) -> int:
+        return word - 2**64 if word >= 2**63 else word
+
+    return pb.TxnId(highBits=signed(txn_id.int >> 64), lowBits=signed(txn_id.int & (2**64 - 1)))

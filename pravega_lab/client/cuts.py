@@ -1,0 +1,82 @@
+"""Stream cuts of a stream as it is now: its head, its tail, and bounds given as either (A9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.values import Edge
+from pravega_lab.errors import BadInputError, SegmentNotFoundError
+from pravega_lab.protocol.stream_cut import StreamCut
+
+if TYPE_CHECKING:
+    from pravega_lab.client.values import Bound
+
+TAIL_ATTEMPTS_MAX = 8
+
+
+async def head(context: StreamContext) -> StreamCut:
+    """The truncation point: the first position that can be read."""
+    return StreamCut(context.name, await context.controller.head(context.name))
+
+
+async def tail(context: StreamContext) -> StreamCut:
+    """The end of each segment of one epoch, now.
+
+    The segments come from one answer of the controller, so they cover the key space whatever a scale does
+    meanwhile: a segment that gets sealed keeps its place in the cut with its final length.
+    """
+    for attempt in range(TAIL_ATTEMPTS_MAX):
+        segments = [segment.segment_id for segment in await context.controller.current_segments(context.name)]
+        if not segments:
+            segments = await last_segments(context)
+        try:
+            infos = await context.infos(segments)
+        except SegmentNotFoundError:  # scaled and truncated since the controller answered
+            if attempt == TAIL_ATTEMPTS_MAX - 1:
+                raise
+            continue
+        return StreamCut(
+            context.name, {s: info.write_offset for s, info in zip(segments, infos, strict=True)}
+        )
+    raise AssertionError("unreachable")
+
+
+async def last_segments(context: StreamContext) -> list[int]:
+    """The segments of a sealed stream that nothing follows."""
+    first = await context.controller.head(context.name)
+    ids = await context.controller.segments_between(context.name, first, {})
+    last: list[int] = []
+    newer = []
+    for segment in reversed(await context.ranges(ids)):  # newest first
+        if not any(segment.overlaps(other) for other in newer):
+            last.append(segment.segment_id)
+        newer.append(segment)
+    return sorted(last)
+
+
+async def resolve(context: StreamContext, bound: Bound) -> StreamCut:
+    """A bound as a cut. Raises ``BadInputError`` for a cut of another stream."""
+    if bound is Edge.HEAD:
+        return await head(context)
+    if bound is Edge.TAIL:
+        return await tail(context)
+    if not isinstance(bound, StreamCut):
+        raise BadInputError(f"{bound!r} is no position of a stream: pass a StreamCut, HEAD or TAIL")
+    if bound.is_unbounded:
+        raise BadInputError("UNBOUNDED is no position: pass HEAD or TAIL")
+    if bound.scoped_stream != context.name:
+        raise BadInputError(f"a cut of stream {bound.scoped_stream} was passed to {context.name}")
+    return bound
+
+
+async def resolve_start(context: StreamContext, bound: Bound) -> StreamCut:
+    return await (head(context) if _is_unbounded(bound) else resolve(context, bound))
+
+
+async def resolve_end(context: StreamContext, bound: Bound) -> StreamCut:
+    return await (tail(context) if _is_unbounded(bound) else resolve(context, bound))
+
+
+def _is_unbounded(bound: Bound) -> bool:
+    return isinstance(bound, StreamCut) and bound.is_unbounded

@@ -1,0 +1,119 @@
+"""Bytes of a connection to frames, without copying what was read from a segment.
+
+Small frames are cut out of one buffer that is used again. A frame above ``OWN_BUFFER_BYTES`` gets a
+buffer of its own as soon as its header is there, the socket reads into it, and the data of a
+``SegmentRead`` stays there: from kernel to Arrow it is touched once more only, when events are decoded.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol import codec
+from pravega_lab.protocol.commands import Command, SegmentRead
+
+BUFFER_BYTES = 256 * 1024
+OWN_BUFFER_BYTES = 64 * 1024
+_HEADER = struct.Struct(">ii")
+_U16 = struct.Struct(">H")
+_READ = struct.Struct(">q??i")
+_I64 = struct.Struct(">q")
+
+
+class ReadReply(NamedTuple):
+    """A ``SegmentRead`` whose data is a view of the receiver's buffer, owned by whoever gets it."""
+
+    request_id: int
+    offset: int
+    at_tail: bool
+    end_of_segment: bool
+    data: memoryview
+
+
+class FrameReceiver:
+    """One direction of one connection. Bad bytes raise ``ProtocolError``; it is of no more use then."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray(BUFFER_BYTES)
+        self._have = 0
+        self._own: bytearray | None = None  # the large frame being received, without its header
+        self._own_code = 0
+        self._own_have = 0
+
+    def get_buffer(self) -> memoryview:
+        """Where the next bytes belong; never empty."""
+        if self._own is not None:
+            return memoryview(self._own)[self._own_have :]
+        return memoryview(self._buffer)[self._have :]
+
+    def received(self, n_bytes: int) -> list[Command | ReadReply]:
+        """``n_bytes`` were put into the buffer: the frames that are complete now."""
+        if self._own is not None:
+            self._own_have += n_bytes
+            if self._own_have < len(self._own):
+                return []
+            whole, self._own = memoryview(self._own), None
+            return [_decode(self._own_code, whole)]
+        self._have += n_bytes
+        return self._take_frames()
+
+    def feed(self, data: bytes) -> list[Command | ReadReply]:
+        """As ``received``, for transports that bring their own bytes."""
+        frames: list[Command | ReadReply] = []
+        rest = memoryview(data)
+        while rest:
+            room = self.get_buffer()
+            n_bytes = min(len(room), len(rest))
+            room[:n_bytes] = rest[:n_bytes]
+            rest = rest[n_bytes:]
+            frames += self.received(n_bytes)
+        return frames
+
+    def _take_frames(self) -> list[Command | ReadReply]:
+        frames: list[Command | ReadReply] = []
+        view, at = memoryview(self._buffer), 0
+        while self._have - at >= _HEADER.size:
+            code, length = _HEADER.unpack_from(view, at)
+            _check(code, length)
+            start = at + _HEADER.size
+            if start + length > self._have:
+                if length > OWN_BUFFER_BYTES:
+                    self._start_own(code, length, view[start : self._have])
+                    at = self._have
+                break
+            frames.append(_decode(code, memoryview(bytes(view[start : start + length]))))
+            at = start + length
+        rest = self._have - at
+        if at and rest:
+            view[:rest] = bytes(view[at : self._have])
+        self._have = rest
+        return frames
+
+    def _start_own(self, code: int, length: int, begin: memoryview) -> None:
+        self._own, self._own_code, self._own_have = bytearray(length), code, len(begin)
+        self._own[: len(begin)] = begin
+
+
+def _check(code: int, length: int) -> None:
+    if not codec.is_known(code) or not 0 <= length <= codec.PAYLOAD_BYTES_MAX:
+        raise ProtocolError(
+            f"a frame of type {code} and {length} bytes: no segment store of Pravega answers like this. "
+            "Check the address that the controller gave."
+        )
+
+
+def _decode(code: int, payload: memoryview) -> Command | ReadReply:
+    if code != SegmentRead.code:
+        return codec.decode(code, bytes(payload))
+    try:
+        (name_bytes,) = _U16.unpack_from(payload)
+        offset, at_tail, end_of_segment, length = _READ.unpack_from(payload, 2 + name_bytes)
+        start = 2 + name_bytes + _READ.size
+        (request_id,) = _I64.unpack_from(payload, start + length)
+    except struct.error as error:
+        raise ProtocolError(f"a SegmentRead of {len(payload)} bytes is cut short: {error}") from error
+    if length < 0:
+        raise ProtocolError(f"a SegmentRead claims {length} bytes of data")
+    return ReadReply(request_id, offset, at_tail, end_of_segment, payload[start : start + length])

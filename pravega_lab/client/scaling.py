@@ -1,0 +1,94 @@
+"""Scaling by hand: the rules that the controller checks, told before it only says FAILURE (A5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.retry import Retries
+from pravega_lab.errors import BadInputError, ScaleRefusedError
+from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.names import SegmentRange
+
+POLL_S = 0.02
+ASAP = 0  # the new epoch's time: the controller takes the first that is possible
+POLL_S_MAX = 0.5
+
+Range = tuple[float, float]
+
+
+async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Range]) -> list[SegmentRange]:
+    """Ask for the scale and wait until it is done. Another transition under way is waited for."""
+    busy = Retries(f"scale {context.name}", context.retry_for_s, context.chance)
+    while True:
+        await check(context, seal, ranges)
+        answer = await context.controller.scale(context.name, seal, ranges, ASAP)
+        if answer.status == pb.ScaleResponse.STARTED:
+            break
+        if answer.status == pb.ScaleResponse.PRECONDITION_FAILED:
+            await check(context, seal, ranges)
+            raise ScaleRefusedError(
+                f"scale {context.name}: refused (PRECONDITION_FAILED). Segments {list(seal)} into "
+                f"{len(ranges)} would break the policy's minimum, or they are no longer active"
+            )
+        await busy.pause(ScaleRefusedError("FAILURE: perhaps another scale is in progress"))
+    await _wait(context, answer.epoch)
+    new = [SegmentRange(r.segmentId.segmentId, r.minKey, r.maxKey) for r in answer.segments]
+    context.learn(new)
+    return sorted(new, key=lambda segment: segment.low)
+
+
+async def _wait(context: StreamContext, epoch: int) -> None:
+    pause_s = POLL_S
+    while not await context.controller.is_scaled(context.name, epoch):
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, POLL_S_MAX)
+
+
+async def check(context: StreamContext, seal: Sequence[int], ranges: Sequence[Range]) -> None:
+    """Raise ``ScaleRefusedError`` that names the rule which the request breaks."""
+    active = {s.segment_id: s for s in await context.controller.current_segments(context.name)}
+    missing = [segment for segment in seal if segment not in active]
+    if missing or not seal:
+        raise ScaleRefusedError(
+            f"scale {context.name}: segments {missing or list(seal)} are not active; active are {list(active)}"
+        )
+    for low, high in ranges:
+        if not 0.0 <= low < high <= 1.0:
+            raise ScaleRefusedError(
+                f"scale {context.name}: the range ({low}, {high}] is empty or outside 0..1"
+            )
+    old = coalesce([(active[s].low, active[s].high) for s in seal])
+    new = coalesce(ranges)
+    if old != new:
+        raise ScaleRefusedError(
+            f"scale {context.name}: the new ranges cover {new}, the sealed segments {old}; they must be equal"
+        )
+    least = (await context.controller.configuration(context.name)).scaling.min_segments
+    after = len(active) - len(set(seal)) + len(ranges)
+    if after < least:
+        raise ScaleRefusedError(
+            f"scale {context.name}: {after} segments would be left, its policy wants at least {least}; "
+            "stream.update(scaling=...) changes that"
+        )
+
+
+def coalesce(ranges: Sequence[Range]) -> list[Range]:
+    """The union of ranges; those that touch at exactly one double are joined."""
+    joined: list[Range] = []
+    for low, high in sorted(ranges):
+        if joined and joined[-1][1] == low:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def split_range(segment: SegmentRange, parts: int) -> list[Range]:
+    """``parts`` ranges of equal width; the last ends exactly where the segment does."""
+    if parts < 2:
+        raise BadInputError(f"split into {parts} parts: at least 2")
+    width = (segment.high - segment.low) / parts
+    bounds = [segment.low + i * width for i in range(parts)] + [segment.high]
+    return list(zip(bounds, bounds[1:], strict=False))

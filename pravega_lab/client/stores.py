@@ -1,0 +1,114 @@
+"""The segment stores of a cluster: where each segment lives, and the connections to there."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+from pravega_lab.client.connection import Connection, Endpoint, Reply, open_connection
+from pravega_lab.client.controller import Controller
+from pravega_lab.client.retry import TransientError, retrying
+from pravega_lab.errors import RefusedError, SegmentNotFoundError
+from pravega_lab.protocol.commands import (
+    AuthTokenCheckFailed,
+    Command,
+    ErrorMessage,
+    NoSuchSegment,
+    OperationUnsupported,
+    WrongHost,
+)
+
+
+class MovedError(TransientError):
+    """The segment is served by another store now."""
+
+
+class SegmentStores:
+    """Short requests share one connection per store; readers and writers open their own with `open`."""
+
+    def __init__(self, controller: Controller, retry_for_s: float, chance: Random) -> None:
+        self.retry_for_s = retry_for_s
+        self.chance = chance
+        self._controller = controller
+        self._endpoints: dict[tuple[str, int], Endpoint] = {}
+        self._shared: dict[Endpoint, asyncio.Task[Connection]] = {}
+        self._own: list[Connection] = []
+
+    async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
+        """Where a segment is served; remembered until `forget`."""
+        found = self._endpoints.get((stream, segment_id))
+        if found is None:
+            found = await self._controller.endpoint(stream, segment_id)
+            self._endpoints[stream, segment_id] = found
+        return found
+
+    def forget(self, stream: str, segment_id: int) -> None:
+        """Ask the controller again next time."""
+        self._endpoints.pop((stream, segment_id), None)
+
+    async def open(self, endpoint: Endpoint) -> Connection:
+        """A connection of the caller's own; closed by the caller, or with the client."""
+        connection = await open_connection(endpoint)
+        self._own = [other for other in self._own if other.is_open]
+        self._own.append(connection)
+        return connection
+
+    async def ask(self, stream: str, segment_id: int, request: Command) -> Reply:
+        """Ask the store that serves a segment, again if the connection is lost: for idempotent requests.
+
+        Raises:
+            SegmentNotFoundError: There is no such segment.
+            RefusedError: The store says why.
+            StoreUnavailableError: The budget is over.
+        """
+        what = f"{type(request).__name__} of {stream}, segment {segment_id}"
+        return await retrying(
+            what, self.retry_for_s, self.chance, lambda: self.ask_once(stream, segment_id, request)
+        )
+
+    async def ask_once(self, stream: str, segment_id: int, request: Command) -> Reply:
+        """As `ask`, one attempt: raises ``TransientError`` or ``OSError`` when the reply did not come."""
+        endpoint = await self.endpoint(stream, segment_id)
+        try:
+            connection = await self._shared_connection(endpoint)
+            return check_reply(await connection.ask(request))
+        except (TransientError, OSError):
+            self.forget(stream, segment_id)
+            raise
+
+    async def _shared_connection(self, endpoint: Endpoint) -> Connection:
+        opening = self._shared.get(endpoint)
+        if opening is None or (opening.done() and not _is_usable(opening)):
+            opening = asyncio.get_running_loop().create_task(self.open(endpoint))
+            self._shared[endpoint] = opening
+        return await asyncio.shield(opening)
+
+    async def close(self) -> None:
+        """Close all connections at once."""
+        opening, self._shared = list(self._shared.values()), {}
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
+        for connection in self._own:
+            connection.close()
+        self._own = []
+
+
+def _is_usable(opening: asyncio.Task[Connection]) -> bool:
+    return not opening.cancelled() and opening.exception() is None and opening.result().is_open
+
+
+def check_reply(reply: Reply) -> Reply:
+    """The reply, unless it is one of the errors that mean the same to every request."""
+    if isinstance(reply, WrongHost):
+        raise MovedError(f"{reply.segment} is served by {reply.correct_host or 'another store'} now")
+    if isinstance(reply, NoSuchSegment):
+        raise SegmentNotFoundError(
+            f"there is no segment {reply.segment}: never created, truncated or deleted"
+        )
+    if isinstance(reply, (AuthTokenCheckFailed, ErrorMessage, OperationUnsupported)):
+        fields: Any = reply
+        words = getattr(fields, "message", "") or getattr(fields, "stack", "")
+        raise RefusedError(f"the segment store answered {type(reply).__name__}: {words or 'no reason given'}")
+    return reply

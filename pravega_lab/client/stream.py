@@ -1,0 +1,176 @@
+"""`AsyncStream`: what can be done with one stream. Contracts: `face.Stream`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pravega_lab.client import cuts, scaling
+from pravega_lab.client.batches import AsyncBatches
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.segment_reader import AsyncOrderedSegmentReader
+from pravega_lab.client.transaction import AsyncTransaction, begin
+from pravega_lab.client.values import (
+    HEAD,
+    LEASE_MS_MAX,
+    MIB,
+    TAIL,
+    Edge,
+    RetentionPolicy,
+    ScalingPolicy,
+    SegmentInfo,
+    StreamConfiguration,
+    Successor,
+)
+from pravega_lab.client.writer import AsyncEventWriter
+from pravega_lab.errors import BadInputError, RefusedError, ScaleRefusedError
+from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import StreamCut
+
+if TYPE_CHECKING:
+    from pravega_lab.client.values import Bound, Events, Keys
+
+
+class AsyncStream:
+    """See `face.Stream`. Made by `AsyncClient.stream`; writers made for `write` are kept until `close`."""
+
+    def __init__(self, context: StreamContext) -> None:
+        self.scoped_name = context.name
+        self.scope, self.name = context.scope, context.stream
+        self._context = context
+        self._controller = context.controller
+        self._writer: AsyncEventWriter | None = None
+
+    # configuration
+
+    async def exists(self) -> bool:
+        return await self._controller.stream_exists(self.scoped_name)
+
+    async def configuration(self) -> StreamConfiguration:
+        return await self._controller.configuration(self.scoped_name)
+
+    async def update(
+        self,
+        *,
+        scaling: ScalingPolicy | None = None,
+        retention: RetentionPolicy | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> None:
+        now = await self.configuration()
+        wanted = StreamConfiguration(
+            scaling or now.scaling, retention or now.retention, now.tags if tags is None else tuple(tags)
+        )
+        await self._controller.update_stream(self.scoped_name, wanted)
+
+    async def seal(self) -> None:
+        await self._controller.seal_stream(self.scoped_name)
+
+    async def delete(self) -> None:
+        await self._controller.delete_stream(self.scoped_name)
+
+    # segments
+
+    async def segments(self) -> list[SegmentRange]:
+        found = await self._controller.current_segments(self.scoped_name)
+        self._context.learn(found)
+        return found
+
+    async def epoch_segments(self, epoch: int) -> list[SegmentRange]:
+        return await self._controller.epoch_segments(self.scoped_name, epoch)
+
+    async def successors(self, segment_id: int) -> list[Successor]:
+        return await self._controller.successors(self.scoped_name, segment_id)
+
+    async def segments_between(self, start: Bound, end: Bound) -> list[int]:
+        first = await cuts.resolve_start(self._context, start)
+        last = {} if end is Edge.TAIL else (await cuts.resolve_end(self._context, end)).positions
+        return await self._controller.segments_between(self.scoped_name, first.positions, last)
+
+    async def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
+        return await scaling.scale(self._context, seal, ranges)
+
+    async def split(self, segment_id: int, parts: int = 2) -> list[SegmentRange]:
+        segment = (await self._active([segment_id]))[0]
+        return await self.scale([segment_id], scaling.split_range(segment, parts))
+
+    async def merge(self, segment_ids: Sequence[int]) -> SegmentRange:
+        segments = await self._active(segment_ids)
+        low, high = min(s.low for s in segments), max(s.high for s in segments)
+        return (await self.scale(segment_ids, [(low, high)]))[0]
+
+    async def _active(self, segment_ids: Sequence[int]) -> list[SegmentRange]:
+        active = {segment.segment_id: segment for segment in await self.segments()}
+        missing = [segment for segment in segment_ids if segment not in active]
+        if missing or not segment_ids:
+            raise ScaleRefusedError(
+                f"{self.scoped_name}: segments {missing} are not active; active are {list(active)}"
+            )
+        return [active[segment] for segment in segment_ids]
+
+    async def segment_info(self, segment_id: int) -> SegmentInfo:
+        return await self._context.info(segment_id)
+
+    # positions
+
+    async def head(self) -> StreamCut:
+        return await cuts.head(self._context)
+
+    async def tail(self) -> StreamCut:
+        return await cuts.tail(self._context)
+
+    async def truncate(self, cut: Bound) -> None:
+        at = await cuts.resolve(self._context, cut)
+        try:
+            await self._controller.truncate_stream(self.scoped_name, at.positions)
+        except RefusedError as error:
+            head = await self.head()
+            if head == at:
+                return
+            raise BadInputError(
+                f"truncate at {at}: the store refused. A cut must cover the key space and lie behind the "
+                f"head, which is {head}"
+            ) from error
+
+    # writing
+
+    async def write(self, events: Events, keys: Keys = None) -> int:
+        if self._writer is None or self._writer.is_failed:
+            self._writer = self.writer()
+        return await self._writer.write_durably(events, keys)
+
+    def writer(self) -> AsyncEventWriter:
+        return AsyncEventWriter(self._context)
+
+    async def begin_transaction(self, lease_ms: int = LEASE_MS_MAX) -> AsyncTransaction:
+        return await begin(self._context, lease_ms)
+
+    def transaction(self, txn_id: UUID) -> AsyncTransaction:
+        return AsyncTransaction(self._context, txn_id)
+
+    # reading
+
+    def read(
+        self,
+        start: Bound = HEAD,
+        end: Bound = TAIL,
+        *,
+        batch_bytes: int = 8 * MIB,
+        segments: Sequence[int] | None = None,
+        ordered: bool = True,
+    ) -> AsyncBatches:
+        return AsyncBatches(self._context, start, end, batch_bytes, segments, ordered)
+
+    def follow(self, start: Bound = HEAD, *, batch_bytes: int = 8 * MIB) -> AsyncBatches:
+        return AsyncBatches(self._context, start, None, batch_bytes, None, True)
+
+    def segment_reader(
+        self, start: Bound = HEAD, end: Bound | None = None, *, segments: Sequence[int] | None = None
+    ) -> AsyncOrderedSegmentReader:
+        return AsyncOrderedSegmentReader(self._context, start, end, segments)
+
+    async def close(self) -> None:
+        """Flush and close the writer that `write` uses."""
+        writer, self._writer = self._writer, None
+        if writer is not None and not writer.is_failed:
+            await writer.close()
