@@ -1,0 +1,48 @@
+"""One behaviour suite, two stores: ours in a process of its own, and a released Pravega 0.13.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.conformance.controller import ControllerStub
+from tests.conformance.wheel import manager_of
+
+STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The wheel blocks in Rust threads, where a signal does not reach it: a hung call ends the run, loudly."""
+    for item in items:
+        if "tests/conformance" in str(item.path) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(90, method="thread"))
+
+
+@pytest.fixture(params=STORES, scope="session")
+def uri(request: pytest.FixtureRequest) -> str:
+    """The controller of the store under test."""
+    name = {"embedded": "store", "real": "real_pravega"}[request.param]
+    found: str = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture(scope="session")
+def manager(uri: str) -> Any:
+    return manager_of(uri)
+
+
+@pytest.fixture(scope="session")
+def controller(uri: str) -> Iterator[ControllerStub]:
+    stub = ControllerStub(uri)
+    yield stub
+    stub.close()
+
+
+@pytest.fixture
+def scope(manager: Any, scope_name: Callable[[], str]) -> str:
+    """A new, empty scope."""
+    name = scope_name()
+    assert manager.create_scope(name) is True
+    return name

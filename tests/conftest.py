@@ -1,0 +1,62 @@
+"""Fixtures that every folder of tests may use: a running embedded store, and a real Pravega to compare with.
+
+Both are URIs of servers that live as long as the test session (of one worker): make scopes of your own, with names
+that nobody else takes (``scope_name``). A test that stops, kills or fills its store starts its own `Standalone`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
+from tests.standalone import Standalone
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[str]:
+    """The controller URI of an embedded store in a process of its own, kept in memory only."""
+    with Standalone("--memory") as uri:
+        yield uri
+
+
+@pytest.fixture(scope="session")
+def real_pravega(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The controller URI of a released Pravega 0.13.0; the test is skipped, in words, where none can run."""
+    server = RealPravega()
+    try:
+        uri = server.start()
+    except NoRealPravegaError as error:
+        why = f"NOT COMPARED WITH A REAL PRAVEGA: {error}"
+        print(why, file=sys.stderr)
+        pytest.skip(why)
+    yield uri
+    server.stop()
+
+
+_names = itertools.count()
+
+
+@pytest.fixture
+def scope_name() -> Callable[[], str]:
+    """Names that no other test of this session uses."""
+    return lambda: f"s{os.getpid()}-{next(_names)}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker of pytest-xdist runs all that needs the real server: there is to be one JVM, not one each."""
+    for item in items:
+        if "real_pravega" in getattr(item, "fixturenames", ()) or item.get_closest_marker("real_pravega"):
+            item.add_marker(pytest.mark.xdist_group("real_pravega"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if shutil.which("java") is None or not (shutil.which("mvn") or RealPravega.has_jars()):
+        terminalreporter.write_line(
+            "NOT COMPARED WITH A REAL PRAVEGA: it needs Java 17 and Maven on the PATH", red=True
+        )
