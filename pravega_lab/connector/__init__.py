@@ -1,0 +1,1 @@
+"""Where storage meets processing: connectors of Pravega streams to engines."""

@@ -1,0 +1,97 @@
+"""Options: types and defaults, and the words said about wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from pravega_lab.connector.spark.options import OPTION_NAMES, parse_options
+from pravega_lab.errors import BadInputError
+
+OK = {"scope": "demo", "stream": "flights"}
+
+
+def test_defaults_are_those_of_the_official_connector() -> None:
+    options = parse_options(OK)
+    assert options.controller == "tcp://localhost:9090"
+    assert options.scoped_streams == ("demo/flights",)
+    assert options.exactly_once
+    assert options.allow_create_scope
+    assert options.allow_create_stream
+    assert options.transaction_status_poll_interval_ms == 50
+
+
+def test_several_streams_are_comma_separated() -> None:
+    options = parse_options({**OK, "stream": " a, b ,c"})
+    assert options.scoped_streams == ("demo/a", "demo/b", "demo/c")
+    with pytest.raises(BadInputError, match="a sink writes exactly one"):
+        _ = options.output
+
+
+def test_values_are_typed_and_names_know_no_case() -> None:
+    options = parse_options(
+        {**OK, "Approx_Bytes_Per_Trigger": "1000", "ordered": "FALSE", "start_stream_cut": "Latest"}
+    )
+    assert (options.approx_bytes_per_trigger, options.ordered, options.start_stream_cut) == (
+        1000,
+        False,
+        "latest",
+    )
+
+
+def test_a_cut_keeps_its_case() -> None:
+    assert parse_options({**OK, "end_stream_cut": "H4sIAAab"}).end_stream_cut == "H4sIAAab"
+
+
+def test_what_spark_adds_is_let_through() -> None:
+    assert parse_options({**OK, "checkpointLocation": "/x", "queryName": "q"}) == parse_options(OK)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("scpoe", "scope"),
+        ("start_streamcut", "start_stream_cut"),
+        ("exactly_one", "exactly_once"),
+        ("sinkId", "sink_id"),
+    ],
+)
+def test_a_misspelt_option_is_named_with_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(BadInputError, match=f"'{name.lower()}'.*Did you mean '{near}'"):
+        parse_options({**OK, name: "x"})
+
+
+def test_an_option_like_no_other_is_answered_with_all_names() -> None:
+    with pytest.raises(BadInputError, match=", ".join(sorted(OPTION_NAMES))):
+        parse_options({**OK, "zzzz": "x"})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"stream": "flights"}, "'scope' is missing"),
+        ({"scope": "demo"}, "'stream' is missing"),
+        ({**OK, "scope": "demo/flights"}, "scope='demo' and stream='flights'"),
+        ({**OK, "stream": "demo/flights"}, "without its scope"),
+        ({**OK, "stream": "a,a"}, "'a' twice"),
+        ({**OK, "controller": "localhost:9090"}, "tcp://host:9090"),
+        ({**OK, "approx_bytes_per_trigger": "many"}, "'many'; it is a whole number"),
+        ({**OK, "approx_bytes_per_trigger": "0"}, "at least 1"),
+        ({**OK, "transaction_timeout_ms": "9999"}, "between 10000 and 600000"),
+        ({**OK, "default_scale_factor": "1"}, "at least 2"),
+        ({**OK, "ordered": "yes"}, "true or false"),
+        ({**OK, "metadata": "Stream"}, "StreamInfo, Streams"),
+        ({**OK, "sink_id": " "}, "is empty"),
+        ({**OK, "read_after_write_consistency": "false"}, "always waits"),
+        (
+            {**OK, "default_retention_size_bytes": "1", "default_retention_duration_milliseconds": "1"},
+            "both given",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_in_words(given: dict[str, str], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        parse_options(given)
+
+
+def test_the_list_of_streams_needs_no_stream() -> None:
+    assert parse_options({"scope": "demo", "metadata": "streams"}).metadata == "Streams"
