@@ -50,12 +50,17 @@ class Process:
         """Call ``callback`` when the process is killed: what the world around it does then."""
         self._on_death.append(callback)
 
+    def forget_at_death(self, callback: Callable[[], None]) -> None:
+        """Take back `at_death`."""
+        if callback in self._on_death:
+            self._on_death.remove(callback)
+
     def kill(self) -> None:
         """End the process between two steps. No code of it runs again, ``finally`` blocks included."""
         if not self.alive:
             return
         self.alive = False
-        for callback in self._on_death:
+        for callback in tuple(self._on_death):
             callback()
 
 
