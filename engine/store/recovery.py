@@ -1,0 +1,219 @@
+"""Opening a store: the newest snapshot, then every group behind it, in order.
+
+Only the last group can be invalid: it was on its way when the process or the machine stopped, nobody was told of
+it, and it is cut. An invalid group with a valid later one behind it means that the disk lost what it had synced:
+that is refused (CorruptStoreError), with file, offset and what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pravega_lab.engine.store import operations as ops
+from pravega_lab.engine.store.disk import Disk
+from pravega_lab.engine.store.errors import CorruptStoreError
+from pravega_lab.engine.store.files import DEFAULT_FILE_BYTES, OpenFile
+from pravega_lab.engine.store.log import (
+    FILE_HEADER_BYTES,
+    GROUP_HEADER_BYTES,
+    GROUP_MAGIC,
+    Change,
+    Logged,
+    decode_group,
+    file_id_of,
+    file_name,
+    file_salt,
+    group_is_valid,
+    group_length,
+    read_file_header,
+)
+from pravega_lab.engine.store.segments import Segment
+from pravega_lab.engine.store.snapshot import decode_snapshot
+from pravega_lab.engine.store.storage import Storage
+from pravega_lab.engine.store.synced import Dirty
+from pravega_lab.engine.store.tables import Table
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What opening found: the snapshot's sequence, groups replayed behind it, and where a torn group was cut."""
+
+    snapshot_sequence: int = 0
+    groups: int = 0
+    cut_file: str | None = None
+    cut_offset: int = 0
+
+
+def open_storage(
+    disk: Disk, *, new_store_id: bytes = bytes(16), file_bytes: int = DEFAULT_FILE_BYTES
+) -> Storage:
+    """The store on ``disk`` as it was, or an empty one; writes nothing.
+
+    ``new_store_id``: 16 random bytes, used for an empty store. ``file_bytes``: size of the log files made from now
+    on. Raises CorruptStoreError. ``storage.recovery`` reports what was found.
+    """
+    return _Recovery(disk, new_store_id, file_bytes).run()
+
+
+class _Recovery:
+    def __init__(self, disk: Disk, new_store_id: bytes, file_bytes: int) -> None:
+        self.disk = disk
+        self.sizes = disk.files()
+        self.ids = sorted(file_id for name in self.sizes if (file_id := file_id_of(name)) is not None)
+        self.storage = Storage(disk, store_id=self._store_id(new_store_id), file_bytes=file_bytes)
+        self.files = self.storage._files
+        self.synced = self.storage._synced
+        self.validated = self.storage._validated
+        self.report = RecoveryReport()
+        self.by_id: dict[int, Segment] = {}
+
+    def run(self) -> Storage:
+        self._load_snapshot()
+        for segment in self.synced.names.values():
+            self.by_id[segment.id] = segment
+        empty = []
+        for file_id in self.ids:
+            if self._replay_file(file_id) is None:
+                empty.append(file_id)
+        self._adopt(empty)
+        self._check_extents()
+        for segment in self.synced.names.values():
+            segment.adopt_synced()
+        self.validated.names.update(self.synced.names)
+        self.storage.recovery = self.report
+        self.files.delete_dead()
+        return self.storage
+
+    def _store_id(self, new_store_id: bytes) -> bytes:
+        found = None
+        for file_id in self.ids:
+            name = file_name(file_id)
+            header = read_file_header(self.disk.read(name, 0, FILE_HEADER_BYTES))
+            if header is None or header[1] != file_id or (found is not None and header[0] != found):
+                raise CorruptStoreError(
+                    f"The log file {name!r} is damaged at offset 0: its header is not one of this store."
+                    " Restore it from a copy, or begin a new store in another folder."
+                )
+            found = header[0]
+        return new_store_id if found is None else found
+
+    def _load_snapshot(self) -> None:
+        names = [name for name in self.sizes if name.startswith("snapshot-")]
+        if not names:
+            return
+        name = names[-1]
+        next_id, last_now_ms = decode_snapshot(name, self.disk.read(name, 0, self.sizes[name]), self.synced)
+        sequence = int(name.removeprefix("snapshot-"))
+        self.validated.next_id, self.storage.last_now_ms = next_id, last_now_ms
+        self.report.snapshot_sequence = sequence
+        self.files.sequence = self.files.durable_sequence = sequence
+        for older in names[:-1]:
+            self.disk.delete(older)
+        self.files.old_snapshots = [name]
+
+    # Groups
+
+    def _replay_file(self, file_id: int) -> bool | None:
+        """Replay one file; None if no group was ever written to it."""
+        name, size = file_name(file_id), self.sizes[file_name(file_id)]
+        salt, position, count = file_salt(self.files.store_id, file_id), FILE_HEADER_BYTES, 0
+        while True:
+            group = self._group_at(name, position, size, salt)
+            if group is None:
+                break
+            sequence, data = group
+            if sequence > self.files.sequence + 1:
+                self._refuse_gap(name, position, sequence)
+            if sequence == self.files.sequence + 1:
+                self._replay_group(file_id, position, data)
+            elif count == 0 and self._is_behind_snapshot(file_id, sequence):
+                # Everything in here is in the snapshot; nothing is torn where a later file was begun.
+                self.files.closed[file_id] = self.files.durable_sequence
+                return True
+            position += len(data)
+            count += 1
+        self._check_end(name, position, size, salt)
+        if count == 0:
+            return None
+        self._close_current()
+        self.files.current = OpenFile(file_id, size, position)
+        return True
+
+    def _is_behind_snapshot(self, file_id: int, sequence: int) -> bool:
+        """Snapshots are taken where a file ends: a file that begins before one ends before it."""
+        return sequence <= self.report.snapshot_sequence and file_id != self.ids[-1]
+
+    def _close_current(self) -> None:
+        current = self.files.current
+        if current is not None:
+            self.files.closed[current.file_id] = self.files.sequence
+
+    def _group_at(self, name: str, position: int, size: int, salt: int) -> tuple[int, bytes] | None:
+        header = group_length(self.disk.read(name, position, GROUP_HEADER_BYTES))
+        if header is None or position + header[1] > size:
+            return None
+        data = self.disk.read(name, position, header[1])
+        return (header[0], data) if len(data) == header[1] and group_is_valid(data, salt) else None
+
+    def _replay_group(self, file_id: int, position: int, data: bytes) -> None:
+        dirty: Dirty = {}
+        for now_ms, logged in decode_group(data):
+            for item in logged:
+                change = self._change(item)
+                starts = {change.segment: position + item.position} if change.segment else {}
+                self.synced.apply((change,), now_ms, file_id, starts, dirty)
+            self.storage.last_now_ms = max(self.storage.last_now_ms, now_ms)
+        self.files.sequence += 1
+        self.report.groups += 1
+
+    def _change(self, logged: Logged) -> Change:
+        operation = logged.operation
+        if isinstance(operation, ops.CreateSegment):
+            table = Table(operation.key_length) if operation.is_table else None
+            segment = Segment(logged.segment_id, operation.segment, table)
+            self.by_id[segment.id] = segment
+            self.validated.next_id = max(self.validated.next_id, segment.id + 1)
+            return Change(operation, segment)
+        source = self.by_id[logged.source_id] if logged.source_id else None
+        return Change(operation, self.by_id[logged.segment_id] if logged.segment_id else None, source)
+
+    # What is no group
+
+    def _check_end(self, name: str, position: int, size: int, salt: int) -> None:
+        """Behind the last valid group of a file: zeros, or one torn group; anything valid and later is refused."""
+        rest = self.disk.read(name, position, size - position)
+        if not rest.strip(b"\0"):
+            return
+        found = rest.find(GROUP_MAGIC, 1)
+        while found >= 0:
+            later = self._group_at(name, position + found, size, salt)
+            if later is not None and later[0] > self.files.sequence:
+                self._refuse_gap(name, position, later[0])
+            found = rest.find(GROUP_MAGIC, found + 1)
+        self.report.cut_file, self.report.cut_offset = name, position
+
+    def _refuse_gap(self, name: str, position: int, later: int) -> None:
+        raise CorruptStoreError(
+            f"The log file {name!r} is damaged at offset {position}: group {self.files.sequence + 1} is expected and"
+            f" not readable there, yet the later group {later} is. What was acknowledged in between is lost on"
+            " this disk: restore the folder from a copy, or begin a new store in another folder."
+        )
+
+    def _adopt(self, empty: list[int]) -> None:
+        """A file without groups behind the current one is the spare; others like it go."""
+        current = self.files.current
+        for file_id in empty:
+            size = self.sizes[file_name(file_id)]
+            if self.files.spare is None and (current is None or file_id > current.file_id):
+                self.files.spare = OpenFile(file_id, size, FILE_HEADER_BYTES)
+            else:
+                self.disk.delete(file_name(file_id))
+        self.files.next_file_id = self.ids[-1] + 1 if self.ids else 1
+
+    def _check_extents(self) -> None:
+        for file_id in self.synced.live:
+            if file_name(file_id) not in self.sizes:
+                raise CorruptStoreError(
+                    f"The log file {file_name(file_id)!r} is missing, and segments have bytes in it."
+                    " Restore it from a copy, or begin a new store in another folder."
+                )

@@ -1,0 +1,109 @@
+"""The synced state as bytes: what a snapshot file holds, so that recovery need not read the whole log."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from typing import Any
+from uuid import UUID
+from zlib import crc32
+
+from pravega_lab.engine.store import values
+from pravega_lab.engine.store.errors import CorruptStoreError
+from pravega_lab.engine.store.segments import Extents, Segment
+from pravega_lab.engine.store.synced import Synced
+from pravega_lab.engine.store.tables import Table
+
+_HEADER = struct.Struct(">8sIQ")
+_MAGIC = b"PLSNAP01"
+_ATTRIBUTE = struct.Struct(">16sq")
+_NUMBERS = (
+    "id",
+    "created_ms",
+    "last_modified_ms",
+    "scale_type",
+    "target_rate",
+    "start",
+    "length",
+    "event_count",
+    "is_sealed",
+)
+
+
+def encode_snapshot(synced: Synced, next_id: int, last_now_ms: int) -> bytes:
+    """The whole synced state; ``next_id`` is the id that the next segment gets."""
+    segments = tuple(_segment(segment) for segment in synced.names.values())
+    body = values.encode((next_id, last_now_ms, tuple(synced.records.items()), segments))
+    return _HEADER.pack(_MAGIC, crc32(body), len(body)) + body
+
+
+def decode_snapshot(name: str, data: bytes, synced: Synced) -> tuple[int, int]:
+    """Fill ``synced``; returns (next segment id, last now_ms). Raises CorruptStoreError naming the file."""
+    body = data[_HEADER.size :]
+    if len(data) < _HEADER.size or _HEADER.unpack_from(data) != (_MAGIC, crc32(body), len(body)):
+        raise CorruptStoreError(
+            f"The snapshot {name!r} of the store is damaged at offset 0 (checksum). The log before it is needed no"
+            " more and may be gone: restore the folder from a copy, or begin a new store in another folder."
+        )
+    (next_id, last_now_ms, records, segments), _ = values.decode(body)
+    synced.records.update(records)
+    for fields in segments:
+        segment = _restore(fields)
+        synced.names[segment.name] = segment
+        for file in segment.extents.files:
+            synced.live[file] = synced.live.get(file, 0) + 1
+    return next_id, last_now_ms
+
+
+def _segment(segment: Segment) -> tuple[Any, ...]:
+    extents = segment.extents
+    columns = (extents.offsets, extents.files, extents.positions, extents.lengths)
+    attributes = b"".join(_ATTRIBUTE.pack(key.bytes, value) for key, value in segment.attributes.items())
+    return (
+        segment.name,
+        tuple(getattr(segment, name) for name in _NUMBERS),
+        attributes,
+        tuple(segment.merged),
+        tuple(_column_bytes(column) for column in columns),
+        None if segment.table is None else _table(segment.table),
+    )
+
+
+def _table(table: Table) -> tuple[Any, ...]:
+    entries = tuple((item.version, item.key, item.value) for item in table.entries_from(0, len(table.values)))
+    return table.key_length, entries
+
+
+def _restore(fields: tuple[Any, ...]) -> Segment:
+    name, numbers, attributes, merged, columns, table_fields = fields
+    table = None
+    if table_fields is not None:
+        table = Table(table_fields[0])
+        for version, key, value in table_fields[1]:
+            table.put(version, key, value)
+    segment = Segment(0, name, table)
+    for field, value in zip(_NUMBERS, numbers, strict=True):
+        setattr(segment, field, value)
+    segment.attributes = {UUID(bytes=key): value for key, value in _ATTRIBUTE.iter_unpack(attributes)}
+    segment.merged = dict.fromkeys(merged)
+    segment.extents = _extents(columns)
+    return segment
+
+
+def _extents(columns: tuple[bytes, ...]) -> Extents:
+    extents = Extents()
+    for column, data in zip(
+        (extents.offsets, extents.files, extents.positions, extents.lengths), columns, strict=True
+    ):
+        column.frombytes(data)
+        if sys.byteorder == "big":
+            column.byteswap()
+    return extents
+
+
+def _column_bytes(column: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        column = array("q", column)
+        column.byteswap()
+    return column.tobytes()

@@ -1,0 +1,406 @@
+"""The storage: segments, tables and records over one log, as a synchronous object.
+
+How the parts meet::
+
+    ticket = storage.submit([Append(...), ...], now_ms=...)   check, apply to the validated state, queue
+    group = storage.take_group()                              everything queued becomes one log record
+    await disk.write_group(group.file, group.offset, group.data)
+    storage.group_synced(group)                               apply to the synced state, complete the tickets
+
+:mod:`~pravega_lab.engine.store.pump` is that loop. Conditions are checked against *validated* state; ``info``,
+``read``, attributes, tables, records and every reply show *synced* state only, for nobody may see what a crash can
+remove. That holds for refusals too: one may rest on something that is still on its way to the disk, so a front
+sends a refusal after :meth:`Storage.barrier`.
+
+A ticket completes once its group is on disk, in order of submission, or never (the process stops then): there is
+no rollback. Offsets, lengths and sizes are in bytes, times in ms since 1970.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pravega_lab.engine.store import operations as ops
+from pravega_lab.engine.store.disk import Disk
+from pravega_lab.engine.store.errors import (
+    OffsetBeyondEnd,
+    SegmentTruncated,
+    StoreFailed,
+    StoreFull,
+    WrongKind,
+)
+from pravega_lab.engine.store.files import DEFAULT_FILE_BYTES, LogFiles, NewFile, Snapshot
+from pravega_lab.engine.store.log import (
+    GROUP_OVERHEAD_BYTES,
+    OPERATION_OVERHEAD_BYTES,
+    Change,
+    Submitted,
+    encode_group,
+)
+from pravega_lab.engine.store.segments import ReadResult, Segment, SegmentInfo, Watcher
+from pravega_lab.engine.store.snapshot import encode_snapshot
+from pravega_lab.engine.store.synced import Dirty, Synced
+from pravega_lab.engine.store.tables import Table, TableDelta, TableEntry, TableValue, check_length
+from pravega_lab.engine.store.validation import Validated
+
+MAX_GROUP_BYTES = 8 * 1024 * 1024
+"""A group takes no more submissions once it is this large."""
+
+AppendHook = Callable[[str, int, int, int], None]
+"""(segment, bytes, events, now_ms) of a synced append."""
+
+MergeHook = Callable[[str, int, int, int, int], None]
+"""(target segment, bytes, events, age of the source in ms, now_ms) of a synced merge."""
+
+
+class Ticket:
+    """One submission on its way: ``results`` has one answer per operation, to be told when ``done``."""
+
+    __slots__ = ("_callbacks", "done", "results")
+
+    def __init__(self, results: Sequence[Any]) -> None:
+        self.results = results
+        self.done = False
+        self._callbacks: list[Callable[[Ticket], None]] = []
+
+    def add_done(self, callback: Callable[[Ticket], None]) -> None:
+        """Call back with the ticket once it is synced; at once if it is."""
+        if self.done:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def complete(self) -> None:
+        """Only the storage calls this."""
+        self.done = True
+        for callback in self._callbacks:
+            callback(self)
+        self._callbacks.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    ticket: Ticket
+    now_ms: int
+    changes: Sequence[Change]
+    cost: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """One log record: write ``data`` at ``offset`` of ``file`` (a name) and sync. Empty ``data``: nothing to write."""
+
+    sequence: int
+    file: str
+    offset: int
+    data: bytes
+    file_id: int
+    starts: dict[Segment, int]
+    queued: Sequence[_Queued]
+
+
+class Storage:
+    """All segments of one store. Made by :func:`pravega_lab.engine.store.recovery.open_storage`.
+
+    ``on_work`` is called (without arguments) whenever there may be something for the pump to do.
+    """
+
+    def __init__(
+        self, disk: Disk, *, store_id: bytes = bytes(16), file_bytes: int = DEFAULT_FILE_BYTES
+    ) -> None:
+        self._validated = Validated()
+        self._synced = Synced()
+        self._files = LogFiles(disk, self._synced, store_id, file_bytes)
+        self._queue: deque[_Queued] = deque()
+        self._queued_bytes = 0
+        self._in_flight: Group | None = None
+        self._failure: BaseException | None = None
+        self._watch_number = 0
+        self.last_now_ms = 0
+        self.on_work: Callable[[], None] = lambda: None
+        self.recovery: object = None
+
+    # Changing
+
+    def submit(self, operations: Sequence[ops.Operation], *, now_ms: int) -> Ticket:
+        """Check and apply ``operations`` to the validated state, all or none, and queue them for the next group.
+
+        Later operations see the earlier ones. Raises a StorageError (see each operation) with nothing applied;
+        StoreFull if the disk is full and the operations would make the store grow; StoreFailed after a failed sync.
+        """
+        if self._failure is not None:
+            raise StoreFailed("A write to the log failed; the store has to be restarted.") from self._failure
+        cost = sum(map(_cost, operations))
+        if self._files.is_full:
+            self._check_room(operations, cost)
+        if len(operations) == 1:
+            result, change = self._validated.apply(operations[0])
+            return self._enqueue((result,), () if change is None else (change,), now_ms, cost)
+        checked = self._validated.apply_all(operations)
+        changes = [change for _, change in checked if change is not None]
+        return self._enqueue([result for result, _ in checked], changes, now_ms, cost)
+
+    def barrier(self) -> Ticket:
+        """Completes when everything submitted so far is synced; at once if it is."""
+        return self._wait(())
+
+    def setup_append(self, segment: str, writer_id: UUID) -> Ticket:
+        """The last event number of a writer on a segment (``NO_VALUE``: none), told once nothing of it can be lost.
+
+        The result is the *validated* number, and the ticket completes when all that is in flight is synced: so a
+        writer that reconnects neither resends what will be there (it would be doubled, or refused), nor takes for
+        stored what a crash could still remove. Works on sealed segments (pravega.md E3-7). Raises NoSuchSegment, WrongKind.
+        """
+        found = self._validated.get(segment)
+        if found.table is not None:
+            raise WrongKind(segment, is_table=True)
+        return self._wait((found.next_attribute(writer_id, ops.NO_VALUE),))
+
+    def _wait(self, results: Sequence[Any]) -> Ticket:
+        if self._queue or self._in_flight:
+            return self._enqueue(results, (), self.last_now_ms, 0)
+        ticket = Ticket(results)
+        ticket.complete()
+        return ticket
+
+    def _enqueue(self, results: Sequence[Any], changes: Sequence[Change], now_ms: int, cost: int) -> Ticket:
+        ticket = Ticket(results)
+        if now_ms > self.last_now_ms:
+            self.last_now_ms = now_ms
+        self._queue.append(_Queued(ticket, now_ms, changes, cost if changes else 0))
+        self._queued_bytes += cost if changes else 0
+        self.on_work()
+        return ticket
+
+    def _check_room(self, operations: Sequence[ops.Operation], cost: int) -> None:
+        grows = any(isinstance(op, ops.Append | ops.UpdateTable | ops.CreateSegment) for op in operations)
+        room = self._files.room() - self._queued_bytes - (self._files.reserve_bytes if grows else 0)
+        if cost + GROUP_OVERHEAD_BYTES * (len(self._queue) + 1) > room:
+            raise StoreFull(
+                "The disk of the store is full: what makes it grow is refused, reading goes on."
+                " Make room on the disk, or delete or truncate streams; appends are taken again then."
+            )
+
+    # What is synced
+
+    def exists(self, segment: str) -> bool:
+        """Is there such a segment?"""
+        return segment in self._synced.names
+
+    def segments(self) -> list[str]:
+        """All segment names, in order of creation."""
+        return list(self._synced.names)
+
+    def info(self, segment: str) -> SegmentInfo:
+        """Lengths, seal, times, policy. Raises NoSuchSegment."""
+        return self._synced.get(segment).info()
+
+    def attribute(self, segment: str, attribute_id: UUID) -> int:
+        """The value of an attribute, ``NO_VALUE`` if unset; a writer's id gives its last event number."""
+        return self._synced.get(segment).attributes.get(attribute_id, ops.NO_VALUE)
+
+    def read(self, segment: str, offset: int, max_bytes: int) -> ReadResult:
+        """Up to ``max_bytes`` from ``offset``; all of them unless the segment ends before.
+
+        At or beyond the end of an open segment: no data, ``at_tail``. Raises NoSuchSegment, WrongKind,
+        SegmentTruncated (where to go on), OffsetBeyondEnd (negative, or beyond the end of a sealed segment).
+        """
+        found = self._synced.get(segment)
+        if found.table is not None:
+            raise WrongKind(segment, is_table=True)
+        if offset < 0 or (found.is_sealed and offset > found.length):
+            raise OffsetBeyondEnd(segment, offset, found.length)
+        if offset < found.start:
+            raise SegmentTruncated(segment, found.start, offset)
+        end = max(offset, min(offset + max_bytes, found.length))
+        parts = [self._files.read(*piece) for piece in found.extents.pieces(offset, end)]
+        at_end = end >= found.length
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        return ReadResult(offset, data, at_end and not found.is_sealed, at_end and found.is_sealed)
+
+    def watch(self, segment: str, callback: Watcher) -> Callable[[], None]:
+        """Call ``callback()`` after each group that changed the segment (growth, seal, truncation, deletion, …).
+
+        Returns what cancels it. A segment made anew under the same name needs a new watch. Raises NoSuchSegment.
+        """
+        found = self._synced.get(segment)
+        self._watch_number += 1
+        number = self._watch_number
+        found.watchers[number] = callback
+        return lambda: found.watchers.pop(number, None) and None
+
+    def table_get(self, segment: str, keys: Iterable[bytes]) -> list[TableValue | None]:
+        """The values of ``keys`` in their order, None where there is none. Raises NoSuchSegment, WrongKind."""
+        values = self._table(segment)[1].values
+        return [values.get(key) for key in keys]
+
+    def table_delta(
+        self, segment: str, from_position: int, max_entries: int, *, expected_length: int = ops.NO_LENGTH
+    ) -> TableDelta:
+        """A page of entries from a position (pravega.md A13, E3-15). Raises OffsetBeyondEnd besides."""
+        found, table = self._table(segment)
+        check_length(segment, expected_length, found.length)
+        if not 0 <= from_position <= found.length:
+            raise OffsetBeyondEnd(segment, from_position, found.length)
+        return table.delta(from_position, max_entries, found.length)
+
+    def table_entries(
+        self, segment: str, from_position: int, max_entries: int
+    ) -> tuple[list[TableEntry], int]:
+        """Iteration: entries by position, and the position of the next page (pass it on until a page is empty).
+
+        A key that is there all the time is seen at least once; one updated meanwhile may be seen again.
+        """
+        _, table = self._table(segment)
+        page = table.entries_from(from_position, max_entries)
+        return page, page[-1].version + 1 if page else from_position
+
+    def table_size(self, segment: str) -> tuple[int, int]:
+        """(number of keys, key length or 0) of a table. Raises NoSuchSegment, WrongKind."""
+        _, table = self._table(segment)
+        return len(table.values), table.key_length
+
+    def _table(self, segment: str) -> tuple[Segment, Table]:
+        found = self._synced.get(segment)
+        if found.table is None:
+            raise WrongKind(segment, is_table=False)
+        return found, found.table
+
+    def record(self, key: str) -> bytes | None:
+        """The value of one record."""
+        return self._synced.records.get(key)
+
+    def records(self, prefix: str = "") -> Iterable[tuple[str, bytes]]:
+        """Records whose key begins with ``prefix``, in order of key."""
+        return self._synced.records_with(prefix)
+
+    @property
+    def on_append(self) -> AppendHook | None:
+        """Called for every synced append (not while recovering)."""
+        return self._synced.on_append
+
+    @on_append.setter
+    def on_append(self, hook: AppendHook | None) -> None:
+        self._synced.on_append = hook
+
+    @property
+    def on_merge(self) -> MergeHook | None:
+        """Called for every synced merge (not while recovering)."""
+        return self._synced.on_merge
+
+    @on_merge.setter
+    def on_merge(self, hook: MergeHook | None) -> None:
+        self._synced.on_merge = hook
+
+    # The log, for the pump
+
+    @property
+    def is_idle(self) -> bool:
+        """Is everything that was submitted synced?"""
+        return not self._queue and self._in_flight is None
+
+    @property
+    def is_full(self) -> bool:
+        """Was there no room on the disk when it was last asked?"""
+        return self._files.is_full
+
+    def take_group(self) -> Group | None:
+        """What is queued, as one group; None while one is in flight, nothing is queued, or a file is needed first."""
+        if self._in_flight is not None or self._failure is not None or not self._queue:
+            return None
+        first = self._queue[0].cost
+        if first and not self._files.make_room(first + GROUP_OVERHEAD_BYTES, self._snapshot_state):
+            return None
+        batch = self._take_batch(self._files.room_in_current() - GROUP_OVERHEAD_BYTES)
+        submitted = [Submitted(queued.now_ms, queued.changes) for queued in batch if queued.changes]
+        self._in_flight = self._encode(submitted, batch) if submitted else Group(0, "", 0, b"", 0, {}, batch)
+        return self._in_flight
+
+    def _take_batch(self, room: int) -> list[_Queued]:
+        room = min(room, MAX_GROUP_BYTES)
+        batch: list[_Queued] = []
+        queue = self._queue
+        while queue and (queue[0].cost <= room or not batch):
+            queued = queue.popleft()
+            batch.append(queued)
+            room -= queued.cost
+            self._queued_bytes -= queued.cost
+        return batch
+
+    def _encode(self, submitted: Sequence[Submitted], batch: Sequence[_Queued]) -> Group:
+        sequence, file_id, offset, salt = self._files.next_group()
+        data, starts = encode_group(sequence, salt, offset, submitted)
+        self._files.advance(len(data))
+        return Group(sequence, self._files.name(file_id), offset, data, file_id, starts, batch)
+
+    def _snapshot_state(self) -> bytes:
+        return encode_snapshot(self._synced, self._validated.next_id, self.last_now_ms)
+
+    def group_synced(self, group: Group) -> None:
+        """The group is on disk: show it, then complete its tickets in order, then call the watchers."""
+        assert group is self._in_flight
+        self._in_flight = None
+        dirty: Dirty = {}
+        if group.data:
+            self._files.remember(group.file_id, group.offset, group.data)
+        for queued in group.queued:
+            self._synced.apply(queued.changes, queued.now_ms, group.file_id, group.starts, dirty)
+        for queued in group.queued:
+            queued.ticket.complete()
+        for segment in dirty:
+            for watcher in tuple(segment.watchers.values()):
+                watcher()
+        self._files.delete_dead()
+
+    def failed(self, failure: BaseException) -> None:
+        """A write or sync failed. Nothing is tried again: whoever runs the store stops the process."""
+        self._failure = failure
+
+    @property
+    def has_file_work(self) -> bool:
+        """May a file or a snapshot be wanted?"""
+        return self._files.spare is None or self._files.snapshot is not None or bool(self._queue)
+
+    def file_wanted(self) -> NewFile | None:
+        """A file to be created now; answer with :meth:`file_created` or :meth:`file_refused`."""
+        head = self._queue[0].cost + GROUP_OVERHEAD_BYTES if self._queue else 0
+        return None if self._failure is not None else self._files.wanted(head)
+
+    def file_created(self, file: NewFile) -> None:
+        """``disk.create`` is done: there is room (again)."""
+        self._files.created(file)
+        self.on_work()
+
+    def file_refused(self, file: NewFile) -> None:
+        """``disk.create`` raised DiskFull: refuse what grows, and let the pump ask again later."""
+        self._files.refused(file)
+
+    def snapshot_wanted(self) -> Snapshot | None:
+        """A snapshot to be written with ``disk.write_file``; answer with :meth:`snapshot_written`."""
+        return self._files.snapshot
+
+    def snapshot_written(self, snapshot: Snapshot) -> None:
+        """Files that only an older snapshot needed are deleted."""
+        self._files.snapshot_written(snapshot)
+
+
+def _cost(operation: ops.Operation) -> int:
+    """At least the bytes that an operation takes in the log."""
+    kind = type(operation)
+    if kind is ops.Append:
+        return OPERATION_OVERHEAD_BYTES + len(operation.data)  # type: ignore[union-attr]
+    if isinstance(operation, ops.UpdateTable):
+        size = sum(len(entry.key) + len(entry.value) + 40 for entry in operation.entries)
+    elif isinstance(operation, ops.RemoveTableKeys):
+        size = sum(len(removal.key) + 40 for removal in operation.keys)
+    elif isinstance(operation, ops.PutRecord):
+        size = 4 * len(operation.key) + len(operation.value or b"")
+    elif isinstance(operation, ops.CreateSegment):
+        size = 4 * len(operation.segment)
+    else:
+        size = 0
+    return OPERATION_OVERHEAD_BYTES + size

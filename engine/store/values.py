@@ -1,0 +1,72 @@
+"""Small values as bytes, for log entries and snapshots: None, bool, int (64 bits), str, bytes, UUID, tuples of these."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+Value = Any  # None | bool | int | str | bytes | UUID | tuple[Value, ...]
+
+_INT = struct.Struct(">cq")
+_SIZED = struct.Struct(">cI")
+_LENGTH = struct.Struct(">I")
+_LONG = struct.Struct(">q")
+
+
+def encode(value: Value) -> bytes:
+    """The bytes of ``value``; TypeError for what is no value."""
+    parts: list[bytes] = []
+    _encode(value, parts.append)
+    return b"".join(parts)
+
+
+def _encode(value: Value, add: Callable[[bytes], None]) -> None:
+    kind = type(value)
+    if kind is int:
+        add(_INT.pack(b"i", value))
+    elif kind in (bytes, bytearray, memoryview):
+        add(_SIZED.pack(b"b", len(value)))
+        add(value)
+    elif kind is str:
+        text = value.encode()
+        add(_SIZED.pack(b"s", len(text)))
+        add(text)
+    elif isinstance(value, tuple):
+        add(_SIZED.pack(b"t", len(value)))
+        for item in value:
+            _encode(item, add)
+    elif isinstance(value, UUID):
+        add(b"u" + value.bytes)
+    elif value is None or kind is bool:
+        add({None: b"n", True: b"y", False: b"f"}[value])
+    else:
+        raise TypeError(f"no value of the log: {kind.__name__}")
+
+
+def decode(data: bytes, offset: int = 0) -> tuple[Value, int]:
+    """The value at ``offset`` and the offset behind it; ValueError for bytes that are none."""
+    tag = data[offset : offset + 1]
+    offset += 1
+    if tag == b"i":
+        return _LONG.unpack_from(data, offset)[0], offset + 8
+    if tag == b"u":
+        return UUID(bytes=bytes(data[offset : offset + 16])), offset + 16
+    if tag in (b"n", b"y", b"f"):
+        return {b"n": None, b"y": True, b"f": False}[tag], offset
+    if tag not in (b"b", b"s", b"t"):
+        raise ValueError(f"no value of the log begins with {tag!r}")
+    (length,) = _LENGTH.unpack_from(data, offset)
+    return _decode_sized(tag, data, offset + 4, length)
+
+
+def _decode_sized(tag: bytes, data: bytes, offset: int, length: int) -> tuple[Value, int]:
+    if tag == b"t":
+        items = []
+        for _ in range(length):
+            item, offset = decode(data, offset)
+            items.append(item)
+        return tuple(items), offset
+    piece = bytes(data[offset : offset + length])
+    return (piece.decode() if tag == b"s" else piece), offset + length
