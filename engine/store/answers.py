@@ -70,4 +70,6 @@ class Waiting:
 
 
 def _unavailable(failure: BaseException) -> RpcError:
-    return RpcError("UNAVAILABLE", f"the store stopped before this was on disk ({failure}); ask again after a restart")
+    return RpcError(
+        "UNAVAILABLE", f"the store stopped before this was on disk ({failure}); ask again after a restart"
+    )

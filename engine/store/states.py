@@ -76,7 +76,7 @@ TRANSACTION_MOVES: dict[tuple[TransactionState, TransactionAct], TransactionStat
     (_T.COMMITTED, _A.FORGET): _T.UNKNOWN,
     (_T.ABORTED, _A.FORGET): _T.UNKNOWN,
 }
-"""(state, act) -> state afterwards; A10. ABORTING is a state of the wire that no one sees here: an abort is one step."""
+"""(state, act) -> state afterwards; A10. ABORTING is never seen here: an abort is one step."""
 
 
 class IllegalMoveError(PravegaError):

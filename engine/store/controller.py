@@ -1,0 +1,206 @@
+"""The controller: encoded requests in, encoded answers out, and what happens by time alone.
+
+A synchronous service: ``call`` decides at once and answers when what it decided is on disk, ``tick`` does what is
+due, ``next_deadline_ms`` says when that is. It carries the same bytes for gRPC and for the simulation (DESIGN,
+seam of the simulation). Which calls there are: pravega.md D7. What is not supported answers UNIMPLEMENTED, which
+Java clients do not retry. Errors by kind as upstream maps them (D7, last paragraph; real-pravega.md 5b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from google.protobuf.message import DecodeError, Message
+
+from pravega_lab.engine.store.answers import Answer, Outcome, RpcError, Waiting
+from pravega_lab.engine.store.autoscale import AutoScaler
+from pravega_lab.engine.store.errors import StorageError, StoreFailed, StoreFull
+from pravega_lab.engine.store.metadata import Metadata
+from pravega_lab.engine.store.reader_groups import ReaderGroupCalls
+from pravega_lab.engine.store.scopes import ScopeCalls
+from pravega_lab.engine.store.segment_calls import SegmentCalls
+from pravega_lab.engine.store.states import IllegalMoveError
+from pravega_lab.engine.store.storage import Storage
+from pravega_lab.engine.store.streams import StreamCalls
+from pravega_lab.engine.store.transactions import Transactions
+from pravega_lab.engine.store.writer_times import WriterTimes
+from pravega_lab.errors import AlreadyExistsError, NotEmptyError, NotFoundError, PravegaError
+from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller_methods import METHODS
+
+__all__ = ["Answer", "Controller", "RpcError", "Waiting"]
+
+Handler = Callable[[Any, int], Message]
+
+
+class Controller:
+    """Scopes, streams, segments, transactions, reader groups of one store.
+
+    Args:
+        storage: the log and what it holds; all state of the controller is in its records.
+        ids: draws unique ids, for reader groups whose client sent none.
+        chance: the generator of the run. Nothing here is left to chance yet.
+        host, port: where clients reach the segment store; the answer of getURI.
+        scaling_clock: divides every time constant of auto-scaling (pravega.md A6).
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        ids: Callable[[], UUID],
+        chance: Any,
+        host: str,
+        port: int,
+        scaling_clock: int = 1,
+    ) -> None:
+        self._metadata = Metadata(storage)
+        self._transactions = Transactions(self._metadata)
+        streams = StreamCalls(self._metadata, self._transactions)
+        segments = SegmentCalls(self._metadata, host, port)
+        self._times = WriterTimes(self._metadata)
+        self._scaler = AutoScaler(self._metadata, segments, scaling_clock)
+        groups = ReaderGroupCalls(self._metadata, streams, ids)
+        self._handlers = {
+            **_stream_handlers(ScopeCalls(self._metadata, streams), streams),
+            **_segment_handlers(segments),
+            **_transaction_handlers(self._transactions),
+            **_group_handlers(groups, self._times),
+        }
+        self._now_ms = self._metadata.recovered_ms
+        self._started = False
+
+    def call(self, method: str, request: bytes, *, now_ms: int) -> Answer | Waiting:
+        """Decide a call; the answer may go out at once, or when the handle says so.
+
+        Args:
+            method: name of the call, ``"createScope"`` for example.
+            request: the encoded request message.
+            now_ms: time of day in ms; time that goes back stands still here.
+
+        Raises:
+            RpcError: the call ends with a gRPC status (and need not wait for the disk).
+        """
+        self._advance(now_ms)
+        handler = self._handlers.get(method)
+        if handler is None or method not in METHODS:
+            raise RpcError("UNIMPLEMENTED", f"{method!r} is not a call of this controller")
+        try:
+            message = METHODS[method].request.FromString(request)
+        except DecodeError as error:
+            raise RpcError("INVALID_ARGUMENT", f"{method}: the request cannot be decoded: {error}") from None
+        outcome: Outcome
+        try:
+            outcome = Answer(handler(message, self._now_ms).SerializeToString())
+        except PravegaError as error:
+            return self._metadata.release(_rpc_error(error), of_storage=isinstance(error, StorageError))
+        return self._metadata.release(outcome)
+
+    def tick(self, now_ms: int) -> None:
+        """Do what is due by ``now_ms``: merge, abort, forget, scale, write watermarks.
+
+        Raises:
+            StorageError: the storage refused, for want of room for example. What is due stays due.
+        """
+        self._advance(now_ms)
+        self._transactions.tick(self._now_ms)
+        self._scaler.tick(self._now_ms)
+        self._times.tick(self._now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """When ``tick`` has something to do next; None: not before another call. May lie in the past."""
+        if not self._started:
+            return 0
+        parts = (self._transactions, self._scaler, self._times)
+        times = (part.next_deadline_ms() for part in parts)
+        return min((t for t in times if t is not None), default=None)
+
+    def _advance(self, now_ms: int) -> None:
+        self._now_ms = max(self._now_ms, now_ms)
+        if not self._started:
+            self._started = True
+            self._transactions.start(self._now_ms)
+            self._scaler.start(self._now_ms)
+            self._times.start(self._now_ms)
+
+
+def _stream_handlers(scopes: ScopeCalls, streams: StreamCalls) -> dict[str, Handler]:
+    return {
+        "getControllerServerList": _server_list,
+        "createScope": scopes.create,
+        "deleteScope": scopes.delete,
+        "deleteScopeRecursive": scopes.delete_recursive,
+        "listScopes": scopes.list,
+        "checkScopeExists": scopes.exists,
+        "listStreamsInScope": scopes.list_streams,
+        "listStreamsInScopeForTag": scopes.list_streams_for_tag,
+        "checkStreamExists": streams.exists,
+        "createStream": streams.create,
+        "updateStream": streams.update,
+        "getStreamConfiguration": streams.configuration,
+        "truncateStream": streams.truncate,
+        "sealStream": streams.seal,
+        "deleteStream": streams.delete,
+        "getDelegationToken": lambda request, now_ms: pb.DelegationToken(),
+    }
+
+
+def _segment_handlers(segments: SegmentCalls) -> dict[str, Handler]:
+    return {
+        "getCurrentSegments": segments.current,
+        "getEpochSegments": segments.of_epoch,
+        "getSegments": segments.head,
+        "getSegmentsImmediatelyFollowing": segments.successors,
+        "getSegmentsImmediatlyFollowing": segments.successors,
+        "getSegmentsBetween": segments.between,
+        "scale": segments.scale,
+        "checkScale": segments.check_scale,
+        "getURI": segments.uri,
+        "isSegmentValid": segments.is_segment_valid,
+        "isStreamCutValid": segments.is_cut_valid,
+    }
+
+
+def _transaction_handlers(transactions: Transactions) -> dict[str, Handler]:
+    return {
+        "createTransaction": transactions.create,
+        "commitTransaction": transactions.commit,
+        "abortTransaction": transactions.abort,
+        "pingTransaction": transactions.ping,
+        "checkTransactionState": transactions.state,
+        "listCompletedTransactions": transactions.list_completed,
+    }
+
+
+def _group_handlers(groups: ReaderGroupCalls, times: WriterTimes) -> dict[str, Handler]:
+    return {
+        "createReaderGroup": groups.create,
+        "updateReaderGroup": groups.update,
+        "getReaderGroupConfig": groups.configuration,
+        "deleteReaderGroup": groups.delete,
+        "listSubscribers": groups.subscribers,
+        "updateSubscriberStreamCut": groups.update_cut,
+        "noteTimestampFromWriter": times.note,
+        "removeWriter": times.remove,
+    }
+
+
+def _server_list(request: pb.ServerRequest, now_ms: int) -> pb.ServerResponse:
+    raise RpcError("UNKNOWN", "there is no cluster of controllers; connect to this one by tcp://host:port")
+
+
+def _rpc_error(error: PravegaError) -> RpcError:
+    """The gRPC status of an error, by its kind."""
+    if isinstance(error, RpcError):
+        return error
+    codes: list[tuple[tuple[type[PravegaError], ...], str]] = [
+        ((StoreFull,), "RESOURCE_EXHAUSTED"),
+        ((StoreFailed,), "UNAVAILABLE"),
+        ((StorageError, IllegalMoveError), "INTERNAL"),
+        ((NotFoundError,), "NOT_FOUND"),
+        ((AlreadyExistsError,), "ALREADY_EXISTS"),
+        ((NotEmptyError,), "FAILED_PRECONDITION"),
+    ]
+    code = next((code for kinds, code in codes if isinstance(error, kinds)), "UNKNOWN")
+    return RpcError(code, str(error))

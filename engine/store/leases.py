@@ -1,0 +1,75 @@
+"""Leases of open transactions: which to abort, and when to look again. Decides; never waits.
+
+No clock in here: the caller passes ``now_ms`` and sleeps until ``next_deadline_ms``. Renewing and dropping
+cost O(log n); what they leave behind in the heap is skipped when it comes to the top. Limits: pravega.md A10.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from pravega_lab.errors import BadInputError
+
+LEASE_MS_MIN = 10_000
+LEASE_MS_MAX = 600_000
+EXECUTION_MS_MAX = 24 * 3_600_000
+RUST_LEASE_MS = 90_000
+"""What the Rust and Python clients ask for, always. Nobody else does by default (Java: 599,999 ms)."""
+
+RUST_LEASE_FACTOR = 3
+"""That client pings every 90 s and wins its own lease by milliseconds at best, so it is granted more (E4-1)."""
+
+TransactionKey = tuple[str, str, int]
+"""Scope, stream, transaction id."""
+
+
+def granted_lease_ms(asked_ms: int) -> int:
+    """The lease that is given for the one asked."""
+    return asked_ms * RUST_LEASE_FACTOR if asked_ms == RUST_LEASE_MS else asked_ms
+
+
+def check_lease(asked_ms: int) -> None:
+    """Raises ``BadInputError`` for a lease that no transaction is created with (A10)."""
+    if asked_ms < LEASE_MS_MIN:
+        raise BadInputError(f"a lease of {asked_ms} ms was asked for; the least is {LEASE_MS_MIN} ms")
+    if asked_ms > LEASE_MS_MAX:
+        raise BadInputError(f"a lease of {asked_ms} ms was asked for; the most is {LEASE_MS_MAX} ms")
+
+
+def execution_ms_max(lease_ms: int) -> int:
+    """How long a transaction may stay open, however often it is renewed (A10)."""
+    return min(1000 * lease_ms, EXECUTION_MS_MAX)
+
+
+class Leases:
+    """Until when each open transaction is left alone."""
+
+    def __init__(self) -> None:
+        self._deadlines_ms: dict[TransactionKey, int] = {}
+        self._heap: list[tuple[int, TransactionKey]] = []
+
+    def renew(self, key: TransactionKey, lease_ms: int, *, now_ms: int) -> None:
+        """Open ``key``, or extend it, until ``now_ms + lease_ms``."""
+        deadline_ms = now_ms + lease_ms
+        self._deadlines_ms[key] = deadline_ms
+        heapq.heappush(self._heap, (deadline_ms, key))
+
+    def drop(self, key: TransactionKey) -> None:
+        """The transaction is not open any more."""
+        self._deadlines_ms.pop(key, None)
+
+    def pop_expired(self, *, now_ms: int) -> list[TransactionKey]:
+        """Forget and return the transactions to abort now, earliest deadline first."""
+        expired = []
+        while self._heap and self._heap[0][0] <= now_ms:
+            deadline_ms, key = heapq.heappop(self._heap)
+            if self._deadlines_ms.get(key) == deadline_ms:
+                del self._deadlines_ms[key]
+                expired.append(key)
+        return expired
+
+    def next_deadline_ms(self) -> int | None:
+        """When ``pop_expired`` has something to give next."""
+        while self._heap and self._deadlines_ms.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None

@@ -1,0 +1,141 @@
+"""The controller's hold on the log: one change is one group of operations, and answers wait for it.
+
+Changes are checked and applied at once (validated state), so calls are decided one after the other. What is
+told rests on the newest change submitted before it, and is held back until that one is on disk: nobody sees
+metadata that a crash can remove, and an answer never waits for appends that came later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from pravega_lab.engine.store import records as rec
+from pravega_lab.engine.store.answers import Answer, Outcome, RpcError, Waiting
+from pravega_lab.engine.store.catalog import Catalog
+from pravega_lab.engine.store.errors import NoSuchSegment, SegmentSealed
+from pravega_lab.engine.store.operations import Delete, Merge, Operation, PutRecord, Seal
+from pravega_lab.engine.store.storage import Storage, Ticket
+
+log = logging.getLogger(__name__)
+
+
+class Change:
+    """Operations on segments and records that take effect together or not at all."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.written: list[rec.Record] = []
+        self.removed: list[rec.Record] = []
+
+    def do(self, operations: Iterable[Operation]) -> None:
+        self.operations.extend(operations)
+
+    def write(self, *records: rec.Record) -> None:
+        self.written.extend(records)
+
+    def remove(self, *records: rec.Record) -> None:
+        self.removed.extend(records)
+
+    def all_operations(self) -> list[Operation]:
+        puts: list[Operation] = [PutRecord(r.key(), None) for r in self.removed]
+        return [*self.operations, *puts, *(PutRecord(r.key(), r.value()) for r in self.written)]
+
+
+class Metadata:
+    """The catalog, and the only way to change it.
+
+    ``watch``: called with the operations of each change and its time (the auto-scaler counts by them).
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.catalog = Catalog()
+        self.watch: Callable[[Sequence[Operation], int], None] = _nobody
+        self.recovered_ms = load(self.catalog, storage)
+        self._newest: Ticket | None = None
+
+    def commit(self, change: Change, *, now_ms: int) -> None:
+        """Submit ``change`` and take it over.
+
+        Raises:
+            StorageError: refused; nothing of it happened.
+        """
+        ticket = self.storage.submit(change.all_operations(), now_ms=now_ms)
+        for record in change.removed:
+            self.catalog.remove(record)
+        for record in change.written:
+            self.catalog.apply(record)
+        self._hold(ticket)
+        self.watch(change.operations, now_ms)
+
+    def commit_what_is_left(self, change: Change, *, now_ms: int) -> None:
+        """As ``commit``, but seals, deletions and merges are left out whose segment a client did away with.
+
+        Clients may seal and delete segments directly at the segment store; a stream must not be stuck for it.
+        """
+        while True:
+            try:
+                return self.commit(change, now_ms=now_ms)
+            except (NoSuchSegment, SegmentSealed) as refusal:
+                left = [o for o in change.operations if not _is_moot(o, refusal)]
+                if len(left) == len(change.operations):
+                    raise
+                log.warning("left out what concerns segment %s: %s", refusal.segment, refusal)
+                change.operations = left
+
+    def release(self, outcome: Outcome, *, of_storage: bool = False) -> Answer | Waiting:
+        """``outcome``, now or when all it can rest on is on disk. Raises it if it is an error that may go out.
+
+        ``of_storage``: it is a refusal of the storage, which may rest on appends too.
+        """
+        if of_storage:
+            self._hold(self.storage.barrier())
+        if self._newest is not None:
+            waiting = Waiting(outcome)
+            self._newest.add_done(lambda ticket: waiting.settle())
+            return waiting
+        if isinstance(outcome, RpcError):
+            raise outcome
+        return outcome
+
+    def _hold(self, ticket: Ticket) -> None:
+        if not ticket.done:
+            self._newest = ticket
+        ticket.add_done(self._synced)
+
+    def _synced(self, ticket: Ticket) -> None:
+        if ticket is self._newest:
+            self._newest = None
+
+
+def load(catalog: Catalog, storage: Storage) -> int:
+    """Fill ``catalog`` from the records of ``storage``; the newest time that any of them carries."""
+    by_kind: dict[str, list[rec.Record]] = {kind: [] for kind in rec.KINDS}
+    for key, value in storage.records(rec.PREFIX):
+        record = rec.decode(key, value)
+        by_kind[record.kind].append(record)
+    by_kind[rec.StreamEpochRecord.kind].sort(key=rec.Record.key)
+    by_kind[rec.TransactionRecord.kind].sort(key=_commit_order)
+    every = [record for records in by_kind.values() for record in records]
+    for record in every:
+        catalog.apply(record)
+    return max((record.now_ms for record in every), default=0)
+
+
+def _commit_order(record: rec.Record) -> tuple[int, str]:
+    assert isinstance(record, rec.TransactionRecord)
+    return record.order, record.key()
+
+
+def _is_moot(operation: Operation, refusal: NoSuchSegment | SegmentSealed) -> bool:
+    match operation:
+        case Seal(segment):
+            return segment == refusal.segment
+        case Delete(segment) | Merge(source=segment):
+            return segment == refusal.segment and isinstance(refusal, NoSuchSegment)
+    return False
+
+
+def _nobody(operations: Sequence[Operation], now_ms: int) -> None:
+    """Until somebody watches."""

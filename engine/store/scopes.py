@@ -1,0 +1,111 @@
+"""The controller's calls on scopes, and its lists of scopes and streams (pravega.md D7, E3-11; real-pravega.md 5b).
+
+Lists go by name. A page carries a token, the last name seen; the page after the last is empty and gives the
+token back, which is how the official clients notice the end.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from pravega_lab.engine.store import records as rec
+from pravega_lab.engine.store.answers import RpcError
+from pravega_lab.engine.store.catalog import SYSTEM_SCOPE, Catalog, ScopeEntry
+from pravega_lab.engine.store.metadata import Change, Metadata
+from pravega_lab.engine.store.streams import StreamCalls
+from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.names import is_valid_scope
+
+PAGE_LENGTH_MAX = 1000
+
+
+class ScopeCalls:
+    """createScope, deleteScope, deleteScopeRecursive, checkScopeExists and the lists."""
+
+    def __init__(self, metadata: Metadata, streams: StreamCalls) -> None:
+        self._metadata = metadata
+        self._catalog: Catalog = metadata.catalog
+        self._streams = streams
+
+    def create(self, request: pb.ScopeInfo, now_ms: int) -> pb.CreateScopeStatus:
+        status = pb.CreateScopeStatus
+        if not request.scope:
+            raise RpcError("INTERNAL", "a scope without a name was asked for; give it one")
+        if not is_valid_scope(request.scope):
+            return status(status=status.INVALID_SCOPE_NAME)
+        if request.scope in self._catalog.scopes:
+            return status(status=status.SCOPE_EXISTS)
+        change = Change()
+        change.write(rec.ScopeRecord(now_ms, request.scope))
+        self._metadata.commit(change, now_ms=now_ms)
+        return status(status=status.SUCCESS)
+
+    def delete(self, request: pb.ScopeInfo, now_ms: int) -> pb.DeleteScopeStatus:
+        status = pb.DeleteScopeStatus
+        scope = self._catalog.scopes.get(request.scope)
+        if scope is None:
+            return status(status=status.SCOPE_NOT_FOUND)
+        if not scope.is_empty or request.scope == SYSTEM_SCOPE:
+            return status(status=status.SCOPE_NOT_EMPTY)
+        self._remove(scope, now_ms)
+        return status(status=status.SUCCESS)
+
+    def delete_recursive(self, request: pb.ScopeInfo, now_ms: int) -> pb.DeleteScopeStatus:
+        """Seal and delete every stream and group, then the scope; each stream in a step of its own."""
+        status = pb.DeleteScopeStatus
+        scope = self._catalog.scopes.get(request.scope)
+        if scope is None:
+            return status(status=status.SCOPE_NOT_FOUND)
+        if request.scope == SYSTEM_SCOPE:
+            return status(status=status.FAILURE)
+        for name in list(scope.stream_names):
+            if (stream := scope.streams.get(name)) is not None:  # a mark stream went with its stream
+                self._streams.seal_now(stream, now_ms)
+                self._streams.delete_now(stream, now_ms)
+        self._remove(scope, now_ms)
+        return status(status=status.SUCCESS)
+
+    def exists(self, request: pb.ScopeInfo, now_ms: int) -> pb.ExistsResponse:
+        return pb.ExistsResponse(exists=request.scope in self._catalog.scopes)
+
+    def list(self, request: pb.ScopesRequest, now_ms: int) -> pb.ScopesResponse:
+        page, token = _page(self._catalog.scope_names, request.continuationToken.token, lambda name: True)
+        return pb.ScopesResponse(scopes=page, continuationToken=pb.ContinuationToken(token=token))
+
+    def list_streams(self, request: pb.StreamsInScopeRequest, now_ms: int) -> pb.StreamsInScopeResponse:
+        return self._list(request.scope.scope, request.continuationToken.token, None)
+
+    def list_streams_for_tag(
+        self, request: pb.StreamsInScopeWithTagRequest, now_ms: int
+    ) -> pb.StreamsInScopeResponse:
+        return self._list(request.scope.scope, request.continuationToken.token, request.tag)
+
+    def _list(self, name: str, token: str, tag: str | None) -> pb.StreamsInScopeResponse:
+        scope = self._catalog.scopes.get(name)
+        if scope is None:
+            return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
+        streams = scope.streams
+        page, token = _page(
+            scope.stream_names, token, lambda n: tag is None or tag in streams[n].config.tags.tag
+        )
+        return pb.StreamsInScopeResponse(
+            streams=[pb.StreamInfo(scope=name, stream=n) for n in page],
+            continuationToken=pb.ContinuationToken(token=token),
+        )
+
+    def _remove(self, scope: ScopeEntry, now_ms: int) -> None:
+        change = Change()
+        change.remove(*scope.groups.values(), scope.record)
+        self._metadata.commit(change, now_ms=now_ms)
+
+
+def _page(names: Sequence[str], token: str, wanted: Callable[[str], bool]) -> tuple[list[str], str]:
+    """The next names after ``token`` and the token to go on with."""
+    page: list[str] = []
+    for name in names[bisect_right(names, token) :]:
+        if len(page) == PAGE_LENGTH_MAX:
+            break
+        if wanted(name):
+            page.append(name)
+    return page, page[-1] if page else token

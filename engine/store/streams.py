@@ -1,0 +1,227 @@
+"""The controller's calls that make, change, truncate, seal and delete streams (pravega.md A4, A8, D7).
+
+Each is one atomic group of the log, so a stream is never seen half sealed or half deleted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from pravega_lab.engine.store import cuts
+from pravega_lab.engine.store import records as rec
+from pravega_lab.engine.store.catalog import Catalog, StreamEntry
+from pravega_lab.engine.store.epochs import first_epoch
+from pravega_lab.engine.store.errors import NoSuchSegment, SegmentTruncated
+from pravega_lab.engine.store.metadata import Change, Metadata
+from pravega_lab.engine.store.operations import Delete, Operation, Seal, SetPolicy, Truncate
+from pravega_lab.engine.store.states import IllegalMoveError, StreamAct, StreamState, after_stream
+from pravega_lab.engine.store.transactions import Transactions
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.hashing import initial_ranges
+from pravega_lab.protocol.names import MARK_PREFIX, TAG_LENGTH_MAX, TAGS_MAX, is_valid_stream
+
+SEGMENTS_MAX = 100_000
+"""More initial segments than this are a mistake: each costs memory and a line in every answer."""
+
+
+class StreamCalls:
+    """createStream, updateStream, truncateStream, sealStream, deleteStream and the plain look-ups."""
+
+    def __init__(self, metadata: Metadata, transactions: Transactions) -> None:
+        self._metadata = metadata
+        self._catalog: Catalog = metadata.catalog
+        self._transactions = transactions
+
+    def create(self, request: pb.StreamConfig, now_ms: int) -> pb.CreateStreamStatus:
+        status = pb.CreateStreamStatus
+        scope, stream = request.streamInfo.scope, request.streamInfo.stream
+        if not is_valid_stream(stream):
+            return status(status=status.INVALID_STREAM_NAME)
+        if scope not in self._catalog.scopes:
+            return status(status=status.SCOPE_NOT_FOUND)
+        if self._catalog.find(scope, stream) is not None:
+            return status(status=status.STREAM_EXISTS)
+        if not _is_sound(request.scalingPolicy):
+            return status(status=status.FAILURE)
+        change = Change()
+        self.add_creation(change, request, now_ms)
+        self._metadata.commit(change, now_ms=now_ms)
+        return status(status=status.SUCCESS)
+
+    def add_creation(self, change: Change, asked: pb.StreamConfig, now_ms: int) -> None:
+        """Put into ``change`` what makes the stream, and its mark stream if it is a user's (A1)."""
+        _check_tags(asked.tags)
+        self._add_one(change, asked, now_ms)
+        name = asked.streamInfo.stream
+        if not name.startswith("_"):
+            self._add_one(change, fixed_config(asked.streamInfo.scope, MARK_PREFIX + name), now_ms)
+
+    def update(self, request: pb.StreamConfig, now_ms: int) -> pb.UpdateStreamStatus:
+        status = pb.UpdateStreamStatus
+        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        try:
+            after_stream(stream.scoped_name, stream.record.state, StreamAct.UPDATE)
+        except IllegalMoveError:
+            return status(status=status.STREAM_SEALED)
+        if not _is_sound(request.scalingPolicy):
+            return status(status=status.FAILURE)
+        _check_tags(request.tags)
+        change = Change()
+        change.do(_new_policies(stream, request.scalingPolicy))
+        change.write(_stream_record(request, stream.record.state, now_ms))
+        self._metadata.commit(change, now_ms=now_ms)
+        return status(status=status.SUCCESS)
+
+    def truncate(self, request: pb.StreamCut, now_ms: int) -> pb.UpdateStreamStatus:
+        status = pb.UpdateStreamStatus
+        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        try:
+            after_stream(stream.scoped_name, stream.record.state, StreamAct.TRUNCATE)
+        except IllegalMoveError:
+            return status(status=status.STREAM_SEALED)
+        cut = dict(sorted(request.cut.items()))
+        if not self._may_truncate(stream, cut):
+            return status(status=status.FAILURE)
+        try:
+            self._truncate_now(stream, cut, now_ms)
+        except (SegmentTruncated, NoSuchSegment):  # an offset beyond the end
+            return status(status=status.FAILURE)
+        return status(status=status.SUCCESS)
+
+    def seal(self, request: pb.StreamInfo, now_ms: int) -> pb.UpdateStreamStatus:
+        status = pb.UpdateStreamStatus
+        stream = self._catalog.find(request.scope, request.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        self.seal_now(stream, now_ms)
+        return status(status=status.SUCCESS)
+
+    def seal_now(self, stream: StreamEntry, now_ms: int) -> None:
+        """Finish what is being committed, abort what is open, seal; nothing if it is sealed (A8)."""
+        if stream.is_sealed:
+            return
+        self._transactions.finish_commits(stream, now_ms)
+        change = Change()
+        self._transactions.add_aborts(change, stream, now_ms)
+        change.do(Seal(stream.segment_name(s.segment_id)) for s in stream.epochs.active.segments)
+        state = after_stream(stream.scoped_name, stream.record.state, StreamAct.SEAL)
+        change.write(rec.StreamRecord(now_ms, stream.scope, stream.name, stream.record.config, state))
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+
+    def delete(self, request: pb.StreamInfo, now_ms: int) -> pb.DeleteStreamStatus:
+        status = pb.DeleteStreamStatus
+        stream = self._catalog.find(request.scope, request.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        try:
+            after_stream(stream.scoped_name, stream.record.state, StreamAct.DELETE)
+        except IllegalMoveError:
+            return status(status=status.STREAM_NOT_SEALED)
+        self.delete_now(stream, now_ms)
+        return status(status=status.SUCCESS)
+
+    def delete_now(self, stream: StreamEntry, now_ms: int) -> None:
+        """Remove the stream with its segments and records, and its mark stream."""
+        change = Change()
+        self.add_deletion(change, stream, now_ms)
+        mark = self._catalog.find(stream.scope, MARK_PREFIX + stream.name)
+        if mark is not None:
+            self.add_deletion(change, mark, now_ms)
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+
+    def add_deletion(self, change: Change, stream: StreamEntry, now_ms: int) -> None:
+        """Put into ``change`` what removes ``stream``; only how far its numbers went is kept (A4)."""
+        self._transactions.add_aborts(change, stream, now_ms)
+        change.do(Delete(name) for name in stream.segment_names(stream.live_ids))
+        change.written = [r for r in change.written if not isinstance(r, rec.TransactionRecord)]
+        change.remove(*stream.own_records())
+        change.write(rec.NumberRecord(now_ms, stream.scope, stream.name, stream.epochs.last_number))
+
+    def exists(self, request: pb.StreamInfo, now_ms: int) -> pb.ExistsResponse:
+        return pb.ExistsResponse(exists=self._catalog.find(request.scope, request.stream) is not None)
+
+    def configuration(self, request: pb.StreamInfo, now_ms: int) -> pb.StreamConfig:
+        return self._catalog.stream(request.scope, request.stream).config
+
+    def _add_one(self, change: Change, asked: pb.StreamConfig, now_ms: int) -> None:
+        scope, name, policy = asked.streamInfo.scope, asked.streamInfo.stream, asked.scalingPolicy
+        used = self._catalog.last_numbers.get((scope, name))
+        bounds = initial_ranges(policy.minNumSegments)
+        epoch = first_epoch(bounds, used.last_number + 1 if used else 0, now_ms=now_ms)
+        record = _stream_record(asked, StreamState.ACTIVE, now_ms)
+        stream = StreamEntry(record)
+        change.do(stream.creations(epoch.created))
+        change.write(record, rec.StreamEpochRecord(now_ms, scope, name, epoch))
+
+    def _may_truncate(self, stream: StreamEntry, cut: Mapping[int, int]) -> bool:
+        if not cut or not cuts.is_valid(stream.epochs, cut):
+            return False
+        return stream.truncation is None or cuts.is_not_before(stream.epochs, cut, stream.truncation.cut)
+
+    def _truncate_now(self, stream: StreamEntry, cut: Mapping[int, int], now_ms: int) -> None:
+        older = stream.live_ids[: bisect_right(stream.live_ids, max(cut))]
+        change = Change()
+        change.do(Delete(name) for name in stream.segment_names(cuts.before(stream.epochs, cut, older)))
+        for segment_id in cut:
+            change.do(self._truncation_of(stream, cut, segment_id))
+        change.write(rec.TruncationRecord(now_ms, stream.scope, stream.name, cut))
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+
+    def _truncation_of(self, stream: StreamEntry, cut: Mapping[int, int], segment_id: int) -> list[Operation]:
+        name = stream.segment_name(segment_id)
+        info = self._metadata.storage.info(name)
+        offset = cut[segment_id]
+        if offset < 0:  # wholly read, if it is sealed and the cut does not say "not begun" (A9)
+            done = info.is_sealed and not cuts.is_unread(stream.epochs, cut, segment_id)
+            offset = info.length if done else 0
+        # A client may have truncated the segment directly, and further.
+        return [Truncate(name, offset)] if offset > info.start_offset else []
+
+
+def fixed_config(scope: str, stream: str) -> pb.StreamConfig:
+    """Configuration of a stream of one segment that never scales."""
+    return pb.StreamConfig(
+        streamInfo=pb.StreamInfo(scope=scope, stream=stream), scalingPolicy=pb.ScalingPolicy(minNumSegments=1)
+    )
+
+
+def _stream_record(asked: pb.StreamConfig, state: StreamState, now_ms: int) -> rec.StreamRecord:
+    """The configuration as it will be answered: no retention unless there is one, tags always present."""
+    info = pb.StreamInfo(scope=asked.streamInfo.scope, stream=asked.streamInfo.stream)
+    config = pb.StreamConfig()
+    config.CopyFrom(asked)
+    config.streamInfo.CopyFrom(info)
+    config.scalingPolicy.SetInParent()
+    config.tags.SetInParent()
+    if config.retentionPolicy.retentionType == pb.RetentionPolicy.UNKNOWN:
+        config.ClearField("retentionPolicy")
+    return rec.StreamRecord(
+        now_ms, info.scope, info.stream, config.SerializeToString(deterministic=True), state
+    )
+
+
+def _is_sound(policy: pb.ScalingPolicy) -> bool:
+    if not 0 < policy.minNumSegments <= SEGMENTS_MAX:
+        return False
+    return policy.scaleType == pb.ScalingPolicy.FIXED_NUM_SEGMENTS or policy.targetRate > 0
+
+
+def _check_tags(tags: pb.Tags) -> None:
+    if len(tags.tag) > TAGS_MAX or any(len(tag) > TAG_LENGTH_MAX for tag in tags.tag):
+        raise BadInputError(
+            f"a stream has at most {TAGS_MAX} tags of at most {TAG_LENGTH_MAX} characters each"
+        )
+
+
+def _new_policies(stream: StreamEntry, policy: pb.ScalingPolicy) -> list[Operation]:
+    old = stream.config.scalingPolicy
+    if (old.scaleType, old.targetRate) == (policy.scaleType, policy.targetRate):
+        return []
+    names = stream.segment_names(s.segment_id for s in stream.epochs.active.segments)
+    return [SetPolicy(name, int(policy.scaleType), policy.targetRate) for name in names]

@@ -1,0 +1,294 @@
+"""Transactions: opened, pinged, committed, aborted, forgotten (pravega.md A10).
+
+A commit call only queues (COMMITTING); ``commits`` merges afterwards, at the next tick. Aborting is one step.
+Which act is legal when is the table in ``states``; how long a transaction may stay open is ``leases``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from pravega_lab.engine.store import commits
+from pravega_lab.engine.store import records as rec
+from pravega_lab.engine.store.catalog import Catalog, StreamEntry
+from pravega_lab.engine.store.leases import (
+    LEASE_MS_MAX,
+    RUST_LEASE_MS,
+    Leases,
+    TransactionKey,
+    check_lease,
+    execution_ms_max,
+    granted_lease_ms,
+)
+from pravega_lab.engine.store.metadata import Change, Metadata
+from pravega_lab.engine.store.operations import Delete
+from pravega_lab.engine.store.states import (
+    IllegalMoveError,
+    StreamAct,
+    TransactionAct,
+    TransactionState,
+    after_stream,
+    after_transaction,
+)
+from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.names import SegmentRange
+
+log = logging.getLogger(__name__)
+
+REMEMBERED_MS = 24 * 3_600_000
+"""How long the end of a transaction is known; afterwards its state is UNKNOWN (A10)."""
+
+COUNTERS_RESERVED = 1_000
+"""Ids are reserved in blocks, so that a restart never gives one out again and most creations write one record."""
+
+_LOW_64 = (1 << 64) - 1
+_ENDED = (TransactionState.COMMITTED, TransactionState.ABORTED)
+
+
+class Transactions:
+    """The calls on transactions, and what happens to transactions by time alone."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._metadata = metadata
+        self._catalog: Catalog = metadata.catalog
+        self._leases = Leases()
+        self._next_counter = max(1, metadata.catalog.reserved_counters)
+        self._to_commit: dict[tuple[str, str], None] = {}
+        self._ended: deque[tuple[int, TransactionKey]] = deque()  # (ended_ms, which), oldest first
+        self.on_commit: Callable[[StreamEntry, rec.TransactionRecord, int], None] = _nobody
+
+    def start(self, now_ms: int) -> None:
+        """Begin after a restart: leases anew and in full, commits go on, the ended are remembered on."""
+        ended: list[tuple[int, TransactionKey]] = []
+        for stream in self._catalog.streams():
+            for txn in stream.open:
+                self._leases.renew(_key(stream, txn), stream.transactions[txn].lease_ms, now_ms=now_ms)
+            if stream.committing:
+                self._to_commit[stream.scope, stream.name] = None
+            gone = (t for t in stream.transactions.values() if t.state in _ENDED)
+            ended += [(t.now_ms, _key(stream, t.txn_id)) for t in gone]
+        self._ended = deque(sorted(ended))
+
+    # ---- calls ----------------------------------------------------------------------------------
+
+    def create(self, request: pb.CreateTxnRequest, now_ms: int) -> pb.CreateTxnResponse:
+        stream = self._catalog.stream(request.streamInfo.scope, request.streamInfo.stream)
+        check_lease(request.lease)
+        after_stream(stream.scoped_name, stream.record.state, StreamAct.CREATE_TRANSACTION)
+        active = stream.epochs.active
+        parents = commits.parents(stream.epochs.epoch(active.reference_epoch), active.segments)
+        change = Change()
+        record = self._new_record(change, stream, active.reference_epoch, request.lease, now_ms)
+        segments = commits.segment_names(stream, record.txn_id, parents)
+        change.do(stream.creation(name) for name in segments)
+        change.write(record)
+        self._metadata.commit(change, now_ms=now_ms)
+        self._leases.renew(_key(stream, record.txn_id), record.lease_ms, now_ms=now_ms)
+        return pb.CreateTxnResponse(
+            txnId=_to_wire(record.txn_id), activeSegments=[segment_range(stream, p) for p in parents]
+        )
+
+    def commit(self, request: pb.TxnRequest, now_ms: int) -> pb.TxnStatus:
+        """Queue the transaction for being committed; its place in the order is given here."""
+        status = pb.TxnStatus
+        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        record = stream.transactions.get(_from_wire(request.txnId))
+        if record is None:
+            return status(status=status.FAILURE)
+        try:
+            state = after_transaction(_name(stream, record), record.state, TransactionAct.COMMIT)
+        except IllegalMoveError:
+            return status(status=status.FAILURE)
+        if record.state is not state:
+            change = Change()
+            change.write(replace(record, state=state, order=stream.last_order + 1, now_ms=now_ms))
+            self._metadata.commit(change, now_ms=now_ms)
+            self._leases.drop(_key(stream, record.txn_id))
+            self._to_commit[stream.scope, stream.name] = None
+        return status(status=status.SUCCESS)
+
+    def abort(self, request: pb.TxnRequest, now_ms: int) -> pb.TxnStatus:
+        status = pb.TxnStatus
+        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        record = stream.transactions.get(_from_wire(request.txnId))
+        if record is None:
+            return status(status=status.FAILURE)
+        try:
+            after_transaction(_name(stream, record), record.state, TransactionAct.ABORT)
+        except IllegalMoveError:
+            return status(status=status.FAILURE)
+        self._abort_now(stream, record, now_ms)
+        return status(status=status.SUCCESS)
+
+    def ping(self, request: pb.PingTxnRequest, now_ms: int) -> pb.PingTxnStatus:
+        """Renew the lease of an open transaction from now.
+
+        The Rust client (known by its lease, the only one it asks for) stops for good at any answer but OK,
+        COMMITTED and ABORTED (E3-10). It hears ABORTED where others hear that the longest execution time is
+        over, and for a transaction that there was once and that is forgotten now.
+        """
+        status = pb.PingTxnStatus
+        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
+        txn = _from_wire(request.txnId)
+        record = stream.transactions.get(txn) if stream else None
+        if stream is None or record is None:
+            forgotten = request.lease == RUST_LEASE_MS and 0 < txn & _LOW_64 < self._next_counter
+            return status(status=status.ABORTED if forgotten else status.UNKNOWN)
+        if record.state is TransactionState.OPEN:
+            return status(status=self._ping_open(stream, record, request.lease, now_ms))
+        return status(status=status.ABORTED if record.state is TransactionState.ABORTED else status.COMMITTED)
+
+    def state(self, request: pb.TxnRequest, now_ms: int) -> pb.TxnState:
+        stream = self._catalog.stream(request.streamInfo.scope, request.streamInfo.stream)
+        record = stream.transactions.get(_from_wire(request.txnId))
+        state = record.state if record else TransactionState.UNKNOWN
+        return pb.TxnState(state=pb.TxnState.State.Name(state.value))
+
+    def list_completed(self, request: pb.ListCompletedTxnRequest, now_ms: int) -> pb.ListCompletedTxnResponse:
+        stream = self._catalog.stream(request.streamInfo.scope, request.streamInfo.stream)
+        entry = pb.ListCompletedTxnResponse.TxnResponse
+        ended = sorted((t for t in stream.transactions.values() if t.state in _ENDED), key=lambda t: t.now_ms)
+        return pb.ListCompletedTxnResponse(
+            response=[entry(txnId=_to_wire(t.txn_id), status=t.state.name) for t in ended]
+        )
+
+    # ---- what others need ------------------------------------------------------------------------
+
+    def add_aborts(self, change: Change, stream: StreamEntry, now_ms: int) -> None:
+        """Put into ``change`` the abort of every open transaction of a stream that is sealed or deleted."""
+        for txn in list(stream.open):
+            self._add_abort(change, stream, stream.transactions[txn], now_ms)
+
+    def finish_commits(self, stream: StreamEntry, now_ms: int) -> None:
+        """Merge all that is queued on ``stream``, at once."""
+        while stream.committing:
+            self._commit_batch(stream, now_ms)
+
+    # ---- time -------------------------------------------------------------------------------------
+
+    def tick(self, now_ms: int) -> None:
+        """Merge what was queued, abort what ran out, forget what is old."""
+        for key in list(self._to_commit):
+            stream = self._catalog.find(*key)
+            if stream is not None and stream.committing:
+                self._commit_batch(stream, now_ms)
+            if stream is None or not stream.committing:
+                del self._to_commit[key]
+        for scope, name, txn in self._leases.pop_expired(now_ms=now_ms):
+            stream = self._catalog.find(scope, name)
+            if stream is not None and txn in stream.open:
+                log.info("%s: lease is over, aborting", _name(stream, stream.transactions[txn]))
+                self._abort_now(stream, stream.transactions[txn], now_ms)
+        self._forget(now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """0 when something is to be merged."""
+        if self._to_commit:
+            return 0
+        times = [self._leases.next_deadline_ms(), self._ended[0][0] + REMEMBERED_MS if self._ended else None]
+        return min((t for t in times if t is not None), default=None)
+
+    # ---- steps ------------------------------------------------------------------------------------
+
+    def _new_record(
+        self, change: Change, stream: StreamEntry, epoch: int, asked_ms: int, now_ms: int
+    ) -> rec.TransactionRecord:
+        counter = self._next_counter
+        if counter >= self._catalog.reserved_counters:
+            change.write(rec.CounterRecord(now_ms, counter + COUNTERS_RESERVED))
+        self._next_counter += 1
+        return rec.TransactionRecord(
+            now_ms,
+            stream.scope,
+            stream.name,
+            txn_id=epoch << 96 | counter,  # the low half stays below 2^63: Rust extends its sign
+            state=TransactionState.OPEN,
+            lease_ms=granted_lease_ms(asked_ms),
+            created_ms=now_ms,
+            execution_ends_ms=now_ms + execution_ms_max(asked_ms),
+        )
+
+    def _ping_open(
+        self, stream: StreamEntry, record: rec.TransactionRecord, asked_ms: int, now_ms: int
+    ) -> int:
+        status = pb.PingTxnStatus
+        if asked_ms > LEASE_MS_MAX:
+            return status.LEASE_TOO_LARGE
+        if now_ms + asked_ms > record.execution_ends_ms:
+            if asked_ms != RUST_LEASE_MS:
+                return status.MAX_EXECUTION_TIME_EXCEEDED
+            self._abort_now(stream, record, now_ms)
+            return status.ABORTED
+        self._leases.renew(_key(stream, record.txn_id), granted_lease_ms(asked_ms), now_ms=now_ms)
+        return status.OK
+
+    def _commit_batch(self, stream: StreamEntry, now_ms: int) -> None:
+        change, batch = commits.next_batch(stream, now_ms)
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+        for record in batch:
+            self._ended.append((now_ms, _key(stream, record.txn_id)))
+            self.on_commit(stream, record, now_ms)
+
+    def _abort_now(self, stream: StreamEntry, record: rec.TransactionRecord, now_ms: int) -> None:
+        change = Change()
+        self._add_abort(change, stream, record, now_ms)
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+
+    def _add_abort(
+        self, change: Change, stream: StreamEntry, record: rec.TransactionRecord, now_ms: int
+    ) -> None:
+        state = after_transaction(_name(stream, record), record.state, TransactionAct.ABORT)
+        if record.state is state:
+            return
+        parents = commits.parents_of(stream, record.txn_id)
+        change.do(Delete(name) for name in commits.segment_names(stream, record.txn_id, parents))
+        change.write(replace(record, state=state, now_ms=now_ms))
+        self._leases.drop(_key(stream, record.txn_id))
+        self._ended.append((now_ms, _key(stream, record.txn_id)))
+
+    def _forget(self, now_ms: int) -> None:
+        change = Change()
+        while self._ended and self._ended[0][0] + REMEMBERED_MS <= now_ms:
+            scope, name, txn = self._ended.popleft()[1]
+            stream = self._catalog.find(scope, name)
+            record = stream.transactions.get(txn) if stream else None
+            if stream is not None and record is not None and record.state in _ENDED:
+                after_transaction(_name(stream, record), record.state, TransactionAct.FORGET)
+                change.remove(record)
+        if change.removed:
+            self._metadata.commit(change, now_ms=now_ms)
+
+
+def segment_range(stream: StreamEntry, segment: SegmentRange) -> pb.SegmentRange:
+    """A segment as the controller's messages have it."""
+    info = pb.StreamInfo(scope=stream.scope, stream=stream.name)
+    segment_id = pb.SegmentId(streamInfo=info, segmentId=segment.segment_id)
+    return pb.SegmentRange(segmentId=segment_id, minKey=segment.low, maxKey=segment.high)
+
+
+def _key(stream: StreamEntry, txn: int) -> TransactionKey:
+    return stream.scope, stream.name, txn
+
+
+def _name(stream: StreamEntry, record: rec.TransactionRecord) -> str:
+    return f"transaction {UUID(int=record.txn_id)} of {stream.scoped_name}"
+
+
+def _from_wire(txn: pb.TxnId) -> int:
+    return (txn.highBits & _LOW_64) << 64 | txn.lowBits & _LOW_64
+
+
+def _to_wire(txn: int) -> pb.TxnId:
+    return pb.TxnId(highBits=txn >> 64, lowBits=txn & _LOW_64)
+
+
+def _nobody(stream: StreamEntry, record: rec.TransactionRecord, now_ms: int) -> None:
+    """Until somebody wants to know."""
