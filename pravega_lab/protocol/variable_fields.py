@@ -67,8 +67,8 @@ def _read_rest(data: bytes, at: int, end: int) -> tuple[bytes, int]:
 
 
 def _read_optional_i64(data: bytes, at: int, end: int) -> tuple[int | None, int]:
-    if at == end:
-        return None, at
+    if end - at < _I64.size:
+        return None, end
     return _unpack(_I64, data, at, end)[0], at + 8
 
 
@@ -88,8 +88,8 @@ def _write_event(payload: bytes) -> bytes:
 
 
 def _read_options(data: bytes, at: int, end: int) -> tuple[TableSegmentOptions | None, int]:
-    if at == end:
-        return None, at
+    if end - at < _OPTIONS.size:
+        return None, end
     return TableSegmentOptions(*_unpack(_OPTIONS, data, at, end)), at + _OPTIONS.size
 
 
@@ -185,7 +185,7 @@ def _write_attribute(update: AttributeUpdate) -> bytes:
 
 def _optional(form: Form) -> Form:
     def read(data: bytes, at: int, end: int) -> tuple[Any, int]:
-        return (None, at) if at == end else form.read(data, at, end)
+        return (None, end) if end - at < _I32.size else form.read(data, at, end)
 
     def write(value: Any) -> bytes:
         return b"" if value is None else form.write(value)
