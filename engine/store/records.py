@@ -226,7 +226,7 @@ def _epoch(value: Any, kind: type[Record]) -> EpochRecord:
 
 
 def _cut(value: Any, kind: type[Record]) -> dict[int, int]:
-    return {segment_id: offset for segment_id, offset in value}
+    return dict(value)
 
 
 _DECODERS: dict[str, Callable[[Any, type[Record]], Any]] = {
