@@ -1,7 +1,7 @@
 """Where the log lies: a small set of flat files, on a real folder or in memory.
 
-The storage never waits for a disk. It reads through :meth:`Disk.read`, synchronously; whoever runs it awaits the
-rest (:mod:`pravega_lab.engine.store.pump`). A simulated disk implements the same protocol.
+The storage never waits for a disk. It reads through :meth:`Disk.read`, synchronously; whoever runs it awaits
+the rest (:mod:`pravega_lab.engine.server.pump`). A simulated disk implements the same protocol.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Result = TypeVar("Result")
 
 
 class Disk(Protocol):
-    """Flat files by name. What an awaited call wrote stays after a crash; what was not awaited may be lost or torn.
+    """Flat files by name. What an awaited call wrote stays after a crash; what was not awaited may be lost
+    or torn.
 
     A crash during ``write_group`` may leave any subset of the 512-byte sectors it covers. ``create`` and
     ``write_file`` are atomic: after a crash the file is whole or is not there. Any OSError but DiskFull means
@@ -79,7 +80,8 @@ class _MemoryFile:
 
 
 class MemoryDisk:
-    """Files in memory, for ``--memory``: groups are kept as written, and a deleted file gives its memory back."""
+    """Files in memory, for ``--memory``: groups are kept as written, and a deleted file gives its memory
+    back."""
 
     caches_reads = True
 
@@ -116,8 +118,8 @@ class MemoryDisk:
 class RealDisk:
     """Files in a folder that belongs to this process alone.
 
-    Groups are written and synced in one thread of their own; making files and snapshots, which takes longer, has
-    another, so that appends do not wait for them. Raises StoreInUse if another process has the folder.
+    Groups are written and synced in one thread of their own; making files and snapshots, which takes longer,
+    has another, so that appends do not wait for them. Raises StoreInUse if another process has the folder.
     """
 
     caches_reads = False

@@ -93,7 +93,8 @@ class SegmentSealed(StorageError, SegmentSealedError):
 class SegmentTruncated(StorageError, TruncatedDataError):
     """The offset is outside what the segment still holds; ``start_offset`` is where it begins now.
 
-    As on the wire it also says that a table's length is not the expected one; ``start_offset`` is then the length.
+    As on the wire it also says that a table's length is not the expected one; ``start_offset`` is then the
+    length.
     """
 
     def __init__(self, segment: str, start_offset: int, offset: int) -> None:
@@ -106,7 +107,8 @@ class SegmentTruncated(StorageError, TruncatedDataError):
 
 
 class OffsetBeyondEnd(StorageError):
-    """A read behind the end of a sealed segment, at a negative offset, or a table position that is not yet."""
+    """A read behind the end of a sealed segment, at a negative offset, or a table position that is not
+    yet."""
 
     def __init__(self, segment: str, offset: int, length: int) -> None:
         super().__init__(f"Offset {offset} of segment {segment!r} does not exist: it ends at {length}.")
@@ -140,8 +142,8 @@ class BadEventNumber(StorageError, ConditionFailedError):
 
     def __init__(self, segment: str, event_number: int, last_event_number: int) -> None:
         super().__init__(
-            f"Append up to event {event_number} on segment {segment!r} refused: the writer's last stored event"
-            f" is {last_event_number}. Set the writer up again and resend what lies above it."
+            f"Append up to event {event_number} on segment {segment!r} refused: the writer's last stored"
+            f" event is {last_event_number}. Set the writer up again and resend what lies above it."
         )
         self.segment = segment
         self.event_number = event_number

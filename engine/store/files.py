@@ -1,8 +1,9 @@
 """Which log files there are, where the next group goes, and which files can go.
 
-One file is written (*current*), one is ready (*spare*), the others are full. A spare is made ahead of need, so a
-full disk is met here and not inside a group. When the spare becomes current, the state up to there is kept as a
-snapshot; a full file goes once a snapshot stands in for its entries and no segment's bytes live in it.
+One file is written (*current*), one is ready (*spare*), the others are full. A spare is made ahead of need,
+so a full disk is met here and not inside a group. When the spare becomes current, the state up to there is
+kept as a snapshot; a full file goes once a snapshot stands in for its entries and no segment's bytes live in
+it.
 """
 
 from __future__ import annotations
@@ -117,15 +118,20 @@ class LogFiles:
         spare = self.spare.size - self.spare.position if self.spare else 0
         return self.room_in_current() + spare
 
-    def make_room(self, length: int, state: Callable[[], bytes]) -> bool:
-        """See to it that the current file takes ``length`` bytes: rotates to the spare; False if that is too small."""
+    def make_room(self, length: int, state: Callable[[int], bytes]) -> bool:
+        """See to it that the current file takes ``length`` bytes; False if that needs a larger spare.
+
+        ``state(file id)``: the snapshot's bytes, with the file in which the log goes on.
+        """
         if self.room_in_current() >= length:
             return True
         if self.spare is None or self.spare.size - self.spare.position < length:
             return False
         if self.current is not None:
             self.closed[self.current.file_id] = self.sequence
-            self.snapshot = Snapshot(self.sequence, f"snapshot-{self.sequence:012d}", state())
+            self.snapshot = Snapshot(
+                self.sequence, f"snapshot-{self.sequence:012d}", state(self.spare.file_id)
+            )
         self.current, self.spare = self.spare, None
         return True
 

@@ -2,12 +2,12 @@
 
 A log file is a header of 512 bytes and then groups, one behind the other::
 
-    group   = "PLG1", u32 checksum, u64 sequence, u64 length of what follows, u32 length of entries, entries, data
-    entries = (i64 now_ms, u32 count, count operations)*      one bracket per submission, times included
+    group   = "PLG1", u32 checksum, u64 sequence, u64 length of the rest, u32 length of entries, entries, data
+    entries = (i64 now_ms, u32 count, count operations)*, a bracket per submission with its time
     data    = the bytes of all appends, those of one segment side by side, segments in order of first append
 
-The checksum (CRC-32) begins from a number that only this file has, so bytes that a client stored, a copy of a log
-among them, are never taken for a group of this file. All numbers are big-endian.
+The checksum (CRC-32) begins from a number that only this file has, so bytes that a client stored, a copy of
+a log among them, are never taken for a group of this file. All numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 from zlib import crc32
 
@@ -92,7 +92,8 @@ class Submitted(NamedTuple):
 def encode_group(
     sequence: int, salt: int, offset: int, submissions: Iterable[Submitted]
 ) -> tuple[bytes, dict[Segment, int]]:
-    """A whole group to be written at ``offset`` of its file, and where each segment's bytes begin in the file."""
+    """A whole group to be written at ``offset`` of its file, and where each segment's bytes begin in the
+    file."""
     entries: list[bytes] = []
     runs: dict[Segment, list[bytes]] = {}
     for now_ms, changes in submissions:
@@ -141,7 +142,7 @@ def _encode_append(change: Change, entries: list[bytes], runs: dict[Segment, lis
         run.append(data)
 
 
-def group_length(header: bytes) -> tuple[int, int] | None:
+def group_length(header: bytes | memoryview) -> tuple[int, int] | None:
     """(sequence, bytes of the whole group) that a group header announces, None if it is none."""
     if len(header) < GROUP_HEADER_BYTES or header[:4] != GROUP_MAGIC:
         return None
@@ -161,7 +162,8 @@ def group_is_valid(group: bytes | memoryview, salt: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An operation as found in the log: segments by id; ``position`` is where an append's bytes lie in the group."""
+    """An operation as found in the log: segments by id; ``position`` is where an append's bytes lie in the
+    group."""
 
     operation: ops.Operation
     segment_id: int = 0
@@ -169,7 +171,7 @@ class Logged:
     position: int = 0
 
 
-def decode_group(group: bytes) -> list[tuple[int, list[Logged]]]:
+def decode_group(group: bytes | memoryview) -> list[tuple[int, list[Logged]]]:
     """The submissions of a valid group, in order: (now_ms, operations)."""
     (head_length,) = _LENGTH.unpack_from(group, GROUP_HEADER_BYTES)
     offset, end = GROUP_OVERHEAD_BYTES, GROUP_OVERHEAD_BYTES + head_length
@@ -201,7 +203,9 @@ def _starts(totals: dict[int, int], position: int) -> dict[int, int]:
     return starts
 
 
-def _place(group: bytes, found: list[Logged | tuple[int, ...]], starts: dict[int, int]) -> Iterator[Logged]:
+def _place(
+    group: bytes | memoryview, found: list[Logged | tuple[int, ...]], starts: dict[int, int]
+) -> Iterator[Logged]:
     for item in found:
         if isinstance(item, Logged):
             yield item
@@ -210,7 +214,8 @@ def _place(group: bytes, found: list[Logged | tuple[int, ...]], starts: dict[int
         position = starts[segment_id]
         starts[segment_id] += length
         writer_id = UUID(bytes=writer) if has_writer else None  # type: ignore[arg-type]
-        append = ops.Append("", group[position : position + length], count, writer_id, number)
+        data: Any = group[position : position + length]  # a view: only its length matters now
+        append = ops.Append("", data, count, writer_id, number)
         yield Logged(append, segment_id, 0, position)
 
 
@@ -243,7 +248,7 @@ def _encode_other(change: Change) -> bytes:
     return _OTHER.pack(code, len(body)) + body
 
 
-def _decode_other(group: bytes, offset: int) -> tuple[Logged, int]:
+def _decode_other(group: bytes | memoryview, offset: int) -> tuple[Logged, int]:
     code, length = _OTHER.unpack_from(group, offset)
     offset += _OTHER.size
     (segment_id, source_id, *found), _ = values.decode(group, offset)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 NO_VALUE = -(1 << 63)
-"""An attribute that was never set, and the event number of a writer that never wrote (Java's Long.MIN_VALUE)."""
+"""An attribute that was never set, and the event number of a writer that never wrote (Java's
+Long.MIN_VALUE)."""
 
 NO_VERSION = -(1 << 63)
 """Table entries: no condition on the version (pravega.md A13)."""
@@ -28,8 +29,8 @@ NO_LENGTH = -1
 class CreateSegment:
     """Make an empty segment: of a stream, a transaction, transient, or (``is_table``) a table segment.
 
-    ``scale_type`` 0 none, 1 kB/s, 2 events/s, with ``target_rate`` (pravega.md A6) are kept for the auto-scaler.
-    ``key_length`` > 0 makes a table take keys of exactly that length.
+    ``scale_type`` 0 none, 1 kB/s, 2 events/s, with ``target_rate`` (pravega.md A6) are kept for the
+    auto-scaler. ``key_length`` > 0 makes a table take keys of exactly that length.
     Refused with SegmentExists.
     """
 
@@ -47,8 +48,8 @@ class Append:
     ``expected_offset``: the length must be this, else ConditionFailed (conditional appends, pravega.md A11).
     ``writer_id`` with ``event_number``: the number becomes the writer's last one on this segment, in the same
     step. ``expected_event_number`` is the last number the caller knows (from ``setup_append`` or from its own
-    appends since): the stored one must equal it, else BadEventNumber (upstream's compare-and-set). Without it the
-    stored number must be lower than ``event_number``.
+    appends since): the stored one must equal it, else BadEventNumber (upstream's compare-and-set). Without
+    it the stored number must be lower than ``event_number``.
     Refused further with NoSuchSegment, SegmentSealed, WrongKind (a table), StoreFull.
     """
 
@@ -70,7 +71,8 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Bytes below ``offset`` are gone; allowed on sealed segments. Backwards or beyond the end: SegmentTruncated."""
+    """Bytes below ``offset`` are gone; allowed on sealed segments. Backwards or beyond the end:
+    SegmentTruncated."""
 
     segment: str
     offset: int
@@ -99,7 +101,8 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class SetAttribute:
-    """Set an attribute; ``expected`` (``NO_VALUE``: must be unset) makes it compare-and-set: AttributeMismatch."""
+    """Set an attribute; ``expected`` (``NO_VALUE``: must be unset) makes it compare-and-set:
+    AttributeMismatch."""
 
     segment: str
     attribute_id: UUID
@@ -136,7 +139,8 @@ class UpdateTable:
     """Insert or replace entries. Result: one version per entry, in order.
 
     All conditions are checked against the state before the batch; repeated keys are fine and the last wins
-    (pravega.md A13, E3-14). KeyMissing goes before BadVersion; ``expected_length`` of the table: SegmentTruncated.
+    (pravega.md A13, E3-14). KeyMissing goes before BadVersion; ``expected_length`` of the table:
+    SegmentTruncated.
     """
 
     segment: str

@@ -1,8 +1,8 @@
 """Opening a store: the newest snapshot, then every group behind it, in order.
 
-Only the last group can be invalid: it was on its way when the process or the machine stopped, nobody was told of
-it, and it is cut. An invalid group with a valid later one behind it means that the disk lost what it had synced:
-that is refused (CorruptStoreError), with file, offset and what to do.
+Only the last group can be invalid: it was on its way when the process or the machine stopped, nobody was
+told of it, and it is cut. An invalid group with a valid later one behind it means that the disk lost what it
+had synced: that is refused (CorruptStoreError), with file, offset and what to do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from pravega_lab.engine.store.tables import Table
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What opening found: the snapshot's sequence, groups replayed behind it, and where a torn group was cut."""
+    """What opening found: the snapshot's sequence, groups replayed behind it, and where a torn group was
+    cut."""
 
     snapshot_sequence: int = 0
     groups: int = 0
@@ -49,8 +50,8 @@ def open_storage(
 ) -> Storage:
     """The store on ``disk`` as it was, or an empty one; writes nothing.
 
-    ``new_store_id``: 16 random bytes, used for an empty store. ``file_bytes``: size of the log files made from now
-    on. Raises CorruptStoreError. ``storage.recovery`` reports what was found.
+    ``new_store_id``: 16 random bytes, used for an empty store. ``file_bytes``: size of the log files made
+    from now on. Raises CorruptStoreError. ``storage.recovery`` reports what was found.
     """
     return _Recovery(disk, new_store_id, file_bytes).run()
 
@@ -68,13 +69,13 @@ class _Recovery:
         self.by_id: dict[int, Segment] = {}
 
     def run(self) -> Storage:
-        self._load_snapshot()
+        first_file = self._load_snapshot()
         for segment in self.synced.names.values():
             self.by_id[segment.id] = segment
-        empty = []
         for file_id in self.ids:
-            if self._replay_file(file_id) is None:
-                empty.append(file_id)
+            if file_id < first_file:
+                self.files.closed[file_id] = self.files.durable_sequence
+        empty = [file_id for file_id in self.ids if file_id >= first_file and not self._replay_file(file_id)]
         self._adopt(empty)
         self._check_extents()
         for segment in self.synced.names.values():
@@ -97,12 +98,14 @@ class _Recovery:
             found = header[0]
         return new_store_id if found is None else found
 
-    def _load_snapshot(self) -> None:
+    def _load_snapshot(self) -> int:
+        """Start from the newest snapshot; the first file behind it."""
         names = [name for name in self.sizes if name.startswith("snapshot-")]
         if not names:
-            return
+            return 0
         name = names[-1]
-        next_id, last_now_ms = decode_snapshot(name, self.disk.read(name, 0, self.sizes[name]), self.synced)
+        data = self.disk.read(name, 0, self.sizes[name])
+        next_id, last_now_ms, first_file = decode_snapshot(name, data, self.synced)
         sequence = int(name.removeprefix("snapshot-"))
         self.validated.next_id, self.storage.last_now_ms = next_id, last_now_ms
         self.report.snapshot_sequence = sequence
@@ -110,52 +113,31 @@ class _Recovery:
         for older in names[:-1]:
             self.disk.delete(older)
         self.files.old_snapshots = [name]
+        return first_file
 
     # Groups
 
-    def _replay_file(self, file_id: int) -> bool | None:
-        """Replay one file; None if no group was ever written to it."""
-        name, size = file_name(file_id), self.sizes[file_name(file_id)]
-        salt, position, count = file_salt(self.files.store_id, file_id), FILE_HEADER_BYTES, 0
-        while True:
-            group = self._group_at(name, position, size, salt)
-            if group is None:
-                break
-            sequence, data = group
-            if sequence > self.files.sequence + 1:
-                self._refuse_gap(name, position, sequence)
-            if sequence == self.files.sequence + 1:
-                self._replay_group(file_id, position, data)
-            elif count == 0 and self._is_behind_snapshot(file_id, sequence):
-                # Everything in here is in the snapshot; nothing is torn where a later file was begun.
-                self.files.closed[file_id] = self.files.durable_sequence
-                return True
-            position += len(data)
-            count += 1
-        self._check_end(name, position, size, salt)
-        if count == 0:
-            return None
-        self._close_current()
-        self.files.current = OpenFile(file_id, size, position)
+    def _replay_file(self, file_id: int) -> bool:
+        """Replay one file; False if it holds no valid group."""
+        name = file_name(file_id)
+        content = memoryview(self.disk.read(name, 0, self.sizes[name]))
+        salt, position = file_salt(self.files.store_id, file_id), FILE_HEADER_BYTES
+        while (group := _group_at(content, position, salt)) is not None:
+            if group[0] != self.files.sequence + 1:
+                self._refuse_gap(name, position, group[0])
+            self._replay_group(file_id, position, group[1])
+            position += len(group[1])
+        self._check_end(name, content, position, salt)
+        if position == FILE_HEADER_BYTES:
+            return False
+        self.files.current = OpenFile(file_id, len(content), position)
         return True
 
-    def _is_behind_snapshot(self, file_id: int, sequence: int) -> bool:
-        """Snapshots are taken where a file ends: a file that begins before one ends before it."""
-        return sequence <= self.report.snapshot_sequence and file_id != self.ids[-1]
-
-    def _close_current(self) -> None:
+    def _replay_group(self, file_id: int, position: int, data: memoryview) -> None:
         current = self.files.current
-        if current is not None:
+        if current is not None and current.file_id != file_id:
             self.files.closed[current.file_id] = self.files.sequence
-
-    def _group_at(self, name: str, position: int, size: int, salt: int) -> tuple[int, bytes] | None:
-        header = group_length(self.disk.read(name, position, GROUP_HEADER_BYTES))
-        if header is None or position + header[1] > size:
-            return None
-        data = self.disk.read(name, position, header[1])
-        return (header[0], data) if len(data) == header[1] and group_is_valid(data, salt) else None
-
-    def _replay_group(self, file_id: int, position: int, data: bytes) -> None:
+            self.files.current = None
         dirty: Dirty = {}
         for now_ms, logged in decode_group(data):
             for item in logged:
@@ -179,14 +161,15 @@ class _Recovery:
 
     # What is no group
 
-    def _check_end(self, name: str, position: int, size: int, salt: int) -> None:
-        """Behind the last valid group of a file: zeros, or one torn group; anything valid and later is refused."""
-        rest = self.disk.read(name, position, size - position)
+    def _check_end(self, name: str, content: memoryview, position: int, salt: int) -> None:
+        """Behind the last valid group of a file: zeros, or one torn group; anything valid and later is
+        refused."""
+        rest = bytes(content[position:])
         if not rest.strip(b"\0"):
             return
         found = rest.find(GROUP_MAGIC, 1)
         while found >= 0:
-            later = self._group_at(name, position + found, size, salt)
+            later = _group_at(content, position + found, salt)
             if later is not None and later[0] > self.files.sequence:
                 self._refuse_gap(name, position, later[0])
             found = rest.find(GROUP_MAGIC, found + 1)
@@ -194,9 +177,9 @@ class _Recovery:
 
     def _refuse_gap(self, name: str, position: int, later: int) -> None:
         raise CorruptStoreError(
-            f"The log file {name!r} is damaged at offset {position}: group {self.files.sequence + 1} is expected and"
-            f" not readable there, yet the later group {later} is. What was acknowledged in between is lost on"
-            " this disk: restore the folder from a copy, or begin a new store in another folder."
+            f"The log file {name!r} is damaged at offset {position}: group {self.files.sequence + 1} is"
+            f" expected and not readable there, yet the later group {later} is. What lay in between"
+            " is lost on this disk: restore the folder from a copy, or begin a new store in another folder."
         )
 
     def _adopt(self, empty: list[int]) -> None:
@@ -217,3 +200,12 @@ class _Recovery:
                     f"The log file {file_name(file_id)!r} is missing, and segments have bytes in it."
                     " Restore it from a copy, or begin a new store in another folder."
                 )
+
+
+def _group_at(content: memoryview, position: int, salt: int) -> tuple[int, memoryview] | None:
+    """(sequence, bytes) of the valid group at ``position`` of a file, None if there is none."""
+    header = group_length(content[position : position + GROUP_HEADER_BYTES])
+    if header is None or position + header[1] > len(content):
+        return None
+    group = content[position : position + header[1]]
+    return (header[0], group) if group_is_valid(group, salt) else None

@@ -1,6 +1,7 @@
 """One segment: what is validated, what is synced, and where its bytes lie in the log files.
 
-Fields whose name begins with ``next_`` are *validated* state: conditions are checked against them. The others are
+Fields whose name begins with ``next_`` are *validated* state: conditions are checked against them. The
+others are
 *synced* state: what anybody may see. Both are the same when nothing of the segment is on its way to the disk
 (``pending`` is 0).
 """
@@ -52,7 +53,8 @@ class ReadResult:
 
 
 class Extents:
-    """Where the bytes of a segment lie: runs, each in one log file, ordered by their offset in the segment."""
+    """Where the bytes of a segment lie: runs, each in one log file, ordered by their offset in the
+    segment."""
 
     __slots__ = ("files", "lengths", "offsets", "positions")
 

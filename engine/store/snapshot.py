@@ -31,29 +31,31 @@ _NUMBERS = (
 )
 
 
-def encode_snapshot(synced: Synced, next_id: int, last_now_ms: int) -> bytes:
-    """The whole synced state; ``next_id`` is the id that the next segment gets."""
+def encode_snapshot(synced: Synced, next_id: int, last_now_ms: int, first_file: int) -> bytes:
+    """The whole synced state; ``next_id``: the next segment's id, ``first_file``: where the log goes on."""
     segments = tuple(_segment(segment) for segment in synced.names.values())
-    body = values.encode((next_id, last_now_ms, tuple(synced.records.items()), segments))
+    body = values.encode((next_id, last_now_ms, first_file, tuple(synced.records.items()), segments))
     return _HEADER.pack(_MAGIC, crc32(body), len(body)) + body
 
 
-def decode_snapshot(name: str, data: bytes, synced: Synced) -> tuple[int, int]:
-    """Fill ``synced``; returns (next segment id, last now_ms). Raises CorruptStoreError naming the file."""
+def decode_snapshot(name: str, data: bytes, synced: Synced) -> tuple[int, int, int]:
+    """Fill ``synced``; returns (next segment id, last now_ms, first file to replay). Raises
+    CorruptStoreError."""
     body = data[_HEADER.size :]
     if len(data) < _HEADER.size or _HEADER.unpack_from(data) != (_MAGIC, crc32(body), len(body)):
         raise CorruptStoreError(
-            f"The snapshot {name!r} of the store is damaged at offset 0 (checksum). The log before it is needed no"
-            " more and may be gone: restore the folder from a copy, or begin a new store in another folder."
+            f"The snapshot {name!r} of the store is damaged at offset 0 (checksum). The log before it is"
+            " needed no more and may be gone: restore the folder from a copy,"
+            " or begin a new store in another folder."
         )
-    (next_id, last_now_ms, records, segments), _ = values.decode(body)
+    (next_id, last_now_ms, first_file, records, segments), _ = values.decode(body)
     synced.records.update(records)
     for fields in segments:
         segment = _restore(fields)
         synced.names[segment.name] = segment
         for file in segment.extents.files:
             synced.live[file] = synced.live.get(file, 0) + 1
-    return next_id, last_now_ms
+    return next_id, last_now_ms, first_file
 
 
 def _segment(segment: Segment) -> tuple[Any, ...]:

@@ -7,13 +7,14 @@ How the parts meet::
     await disk.write_group(group.file, group.offset, group.data)
     storage.group_synced(group)                               apply to the synced state, complete the tickets
 
-:mod:`~pravega_lab.engine.store.pump` is that loop. Conditions are checked against *validated* state; ``info``,
-``read``, attributes, tables, records and every reply show *synced* state only, for nobody may see what a crash can
-remove. That holds for refusals too: one may rest on something that is still on its way to the disk, so a front
-sends a refusal after :meth:`Storage.barrier`.
+The loop that does this is :mod:`pravega_lab.engine.server.pump`. Conditions are checked against *validated*
+state; ``info``, ``read``, attributes, tables, records and every reply show *synced* state only, for nobody
+may see what a crash can remove. That holds for refusals too: one may rest on something that is still on its
+way to the disk, so a front sends a refusal after :meth:`Storage.barrier`.
 
-A ticket completes once its group is on disk, in order of submission, or never (the process stops then): there is
-no rollback. Offsets, lengths and sizes are in bytes, times in ms since 1970.
+A ticket completes once its group is on disk, in order of submission; there is no rollback. Only a write that
+failed completes it with a ``failure``, and then the process stops. Offsets, lengths and sizes are in bytes,
+times in ms since 1970.
 """
 
 from __future__ import annotations
@@ -58,28 +59,34 @@ MergeHook = Callable[[str, int, int, int, int], None]
 
 
 class Ticket:
-    """One submission on its way: ``results`` has one answer per operation, to be told when ``done``."""
+    """One submission on its way: ``results`` has one answer per operation, to be told when ``done``.
 
-    __slots__ = ("_callbacks", "done", "results")
+    ``failure`` is set if a write to the log failed instead: whether it happened is not known, so nothing is
+    told to anybody (the process stops).
+    """
+
+    __slots__ = ("_callbacks", "done", "failure", "results")
 
     def __init__(self, results: Sequence[Any]) -> None:
         self.results = results
         self.done = False
+        self.failure: BaseException | None = None
         self._callbacks: list[Callable[[Ticket], None]] = []
 
     def add_done(self, callback: Callable[[Ticket], None]) -> None:
-        """Call back with the ticket once it is synced; at once if it is."""
+        """Call back with the ticket once it is done; at once if it is."""
         if self.done:
             callback(self)
         else:
             self._callbacks.append(callback)
 
-    def complete(self) -> None:
+    def complete(self, failure: BaseException | None = None) -> None:
         """Only the storage calls this."""
+        self.failure = failure
         self.done = True
-        for callback in self._callbacks:
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
             callback(self)
-        self._callbacks.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,8 @@ class _Queued:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """One log record: write ``data`` at ``offset`` of ``file`` (a name) and sync. Empty ``data``: nothing to write."""
+    """One log record: write ``data`` at ``offset`` of ``file`` (a name) and sync. Empty ``data``: nothing to
+    write."""
 
     sequence: int
     file: str
@@ -127,10 +135,12 @@ class Storage:
     # Changing
 
     def submit(self, operations: Sequence[ops.Operation], *, now_ms: int) -> Ticket:
-        """Check and apply ``operations`` to the validated state, all or none, and queue them for the next group.
+        """Check and apply ``operations`` to the validated state, all or none, and queue them for the next
+        group.
 
-        Later operations see the earlier ones. Raises a StorageError (see each operation) with nothing applied;
-        StoreFull if the disk is full and the operations would make the store grow; StoreFailed after a failed sync.
+        Later operations see the earlier ones. Raises a StorageError (see each operation) with nothing
+        applied; StoreFull if the disk is full and the operations would make the store grow; StoreFailed
+        after a failed sync.
         """
         if self._failure is not None:
             raise StoreFailed("A write to the log failed; the store has to be restarted.") from self._failure
@@ -149,11 +159,13 @@ class Storage:
         return self._wait(())
 
     def setup_append(self, segment: str, writer_id: UUID) -> Ticket:
-        """The last event number of a writer on a segment (``NO_VALUE``: none), told once nothing of it can be lost.
+        """The last event number of a writer on a segment (``NO_VALUE``: none), told once nothing of it can
+        be lost.
 
-        The result is the *validated* number, and the ticket completes when all that is in flight is synced: so a
-        writer that reconnects neither resends what will be there (it would be doubled, or refused), nor takes for
-        stored what a crash could still remove. Works on sealed segments (pravega.md E3-7). Raises NoSuchSegment, WrongKind.
+        The result is the *validated* number, and the ticket completes when all that is in flight is synced:
+        so a writer that reconnects neither resends what will be there (it would be doubled, or refused), nor
+        takes for stored what a crash could still remove. Works on sealed segments (pravega.md E3-7). Raises
+        NoSuchSegment, WrongKind.
         """
         found = self._validated.get(segment)
         if found.table is not None:
@@ -223,9 +235,11 @@ class Storage:
         return ReadResult(offset, data, at_end and not found.is_sealed, at_end and found.is_sealed)
 
     def watch(self, segment: str, callback: Watcher) -> Callable[[], None]:
-        """Call ``callback()`` after each group that changed the segment (growth, seal, truncation, deletion, …).
+        """Call ``callback()`` after each group that changed the segment (growth, seal, truncation, deletion,
+        …).
 
-        Returns what cancels it. A segment made anew under the same name needs a new watch. Raises NoSuchSegment.
+        Returns what cancels it. A segment made anew under the same name needs a new watch. Raises
+        NoSuchSegment.
         """
         found = self._synced.get(segment)
         self._watch_number += 1
@@ -234,7 +248,8 @@ class Storage:
         return lambda: found.watchers.pop(number, None) and None
 
     def table_get(self, segment: str, keys: Iterable[bytes]) -> list[TableValue | None]:
-        """The values of ``keys`` in their order, None where there is none. Raises NoSuchSegment, WrongKind."""
+        """The values of ``keys`` in their order, None where there is none. Raises NoSuchSegment,
+        WrongKind."""
         values = self._table(segment)[1].values
         return [values.get(key) for key in keys]
 
@@ -251,7 +266,8 @@ class Storage:
     def table_entries(
         self, segment: str, from_position: int, max_entries: int
     ) -> tuple[list[TableEntry], int]:
-        """Iteration: entries by position, and the position of the next page (pass it on until a page is empty).
+        """Iteration: entries by position, and the position of the next page (pass it on until a page is
+        empty).
 
         A key that is there all the time is seen at least once; one updated meanwhile may be seen again.
         """
@@ -309,7 +325,8 @@ class Storage:
         return self._files.is_full
 
     def take_group(self) -> Group | None:
-        """What is queued, as one group; None while one is in flight, nothing is queued, or a file is needed first."""
+        """What is queued, as one group; None while one is in flight, nothing is queued, or a file is needed
+        first."""
         if self._in_flight is not None or self._failure is not None or not self._queue:
             return None
         first = self._queue[0].cost
@@ -337,8 +354,8 @@ class Storage:
         self._files.advance(len(data))
         return Group(sequence, self._files.name(file_id), offset, data, file_id, starts, batch)
 
-    def _snapshot_state(self) -> bytes:
-        return encode_snapshot(self._synced, self._validated.next_id, self.last_now_ms)
+    def _snapshot_state(self, first_file: int) -> bytes:
+        return encode_snapshot(self._synced, self._validated.next_id, self.last_now_ms, first_file)
 
     def group_synced(self, group: Group) -> None:
         """The group is on disk: show it, then complete its tickets in order, then call the watchers."""
@@ -358,7 +375,12 @@ class Storage:
 
     def failed(self, failure: BaseException) -> None:
         """A write or sync failed. Nothing is tried again: whoever runs the store stops the process."""
+        if self._failure is not None:
+            return
         self._failure = failure
+        batch = self._in_flight.queued if self._in_flight else ()
+        for queued in (*batch, *self._queue):
+            queued.ticket.complete(failure)
 
     @property
     def has_file_work(self) -> bool:

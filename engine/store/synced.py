@@ -51,7 +51,8 @@ class Synced:
     def apply(
         self, changes: Iterable[Change], now_ms: int, file: int, starts: dict[Segment, int], dirty: Dirty
     ) -> None:
-        """Apply one submission; ``starts``: where the next bytes of each segment lie in ``file`` (moved on here)."""
+        """Apply one submission; ``starts``: where the next bytes of each segment lie in ``file`` (moved on
+        here)."""
         for change in changes:
             operation, segment, source = change
             if type(operation) is ops.Append:

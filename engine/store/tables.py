@@ -1,8 +1,9 @@
-"""Table segments (pravega.md A13, E3-14, E3-15): keys with versions that are offsets in an append-only layout.
+"""Table segments (pravega.md A13, E3-14, E3-15): keys with versions that are offsets in an append-only
+layout.
 
-Upstream stores each entry as a 17-byte header, key and value, and calls the offset of the entry its version. The
-same offsets are given out here, but only the live entries are kept: a delta read sees what upstream's would after
-a compaction.
+Upstream stores each entry as a 17-byte header, key and value, and calls the offset of the entry its version.
+The same offsets are given out here, but only the live entries are kept: a delta read sees what upstream's
+would after a compaction.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class TableEntry(NamedTuple):
 
 
 class TableDelta(NamedTuple):
-    """One page of a delta read; ``last_position`` is where the next page begins (0 if nothing was there to read)."""
+    """One page of a delta read; ``last_position`` is where the next page begins (0 if nothing was there to
+    read)."""
 
     entries: tuple[TableEntry, ...]
     should_clear: bool
@@ -167,6 +169,7 @@ class Table:
 
 
 def check_length(segment: str, expected: int, length: int) -> None:
-    """Raises SegmentTruncated, with the length as its start offset as on the wire, unless ``expected`` agrees."""
+    """Raises SegmentTruncated, with the length as its start offset as on the wire, unless ``expected``
+    agrees."""
     if expected not in (NO_LENGTH, length):
         raise SegmentTruncated(segment, length, expected)

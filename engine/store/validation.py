@@ -1,7 +1,7 @@
 """The validated state: every condition of every operation, checked and applied ahead of the disk.
 
-One method per operation. Each checks everything first, then changes the ``next_`` fields, so an operation that is
-refused leaves nothing behind; :meth:`Validated.save` makes that true of several operations together.
+One method per operation. Each checks everything first, then changes the ``next_`` fields, so an operation
+that is refused leaves nothing behind; :meth:`Validated.save` makes that true of several operations together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Small values as bytes, for log entries and snapshots: None, bool, int (64 bits), str, bytes, UUID, tuples of these."""
+"""Small values as bytes, for log entries and snapshots: None, bool, int (64 bits), str, bytes, UUID, tuples
+of these."""
 
 from __future__ import annotations
 
@@ -45,28 +46,31 @@ def _encode(value: Value, add: Callable[[bytes], None]) -> None:
         raise TypeError(f"no value of the log: {kind.__name__}")
 
 
-def decode(data: bytes, offset: int = 0) -> tuple[Value, int]:
+def decode(data: bytes | memoryview, offset: int = 0) -> tuple[Value, int]:
     """The value at ``offset`` and the offset behind it; ValueError for bytes that are none."""
-    tag = data[offset : offset + 1]
+    tag = data[offset]
     offset += 1
-    if tag == b"i":
+    if tag == 0x69:  # i
         return _LONG.unpack_from(data, offset)[0], offset + 8
-    if tag == b"u":
+    if tag == 0x75:  # u
         return UUID(bytes=bytes(data[offset : offset + 16])), offset + 16
-    if tag in (b"n", b"y", b"f"):
-        return {b"n": None, b"y": True, b"f": False}[tag], offset
-    if tag not in (b"b", b"s", b"t"):
-        raise ValueError(f"no value of the log begins with {tag!r}")
+    if tag in _CONSTANTS:
+        return _CONSTANTS[tag], offset
+    if tag not in b"bst":
+        raise ValueError(f"no value of the log begins with byte {tag}")
     (length,) = _LENGTH.unpack_from(data, offset)
     return _decode_sized(tag, data, offset + 4, length)
 
 
-def _decode_sized(tag: bytes, data: bytes, offset: int, length: int) -> tuple[Value, int]:
-    if tag == b"t":
+_CONSTANTS = {ord("n"): None, ord("y"): True, ord("f"): False}
+
+
+def _decode_sized(tag: int, data: bytes | memoryview, offset: int, length: int) -> tuple[Value, int]:
+    if tag == 0x74:  # t
         items = []
         for _ in range(length):
             item, offset = decode(data, offset)
             items.append(item)
         return tuple(items), offset
     piece = bytes(data[offset : offset + length])
-    return (piece.decode() if tag == b"s" else piece), offset + length
+    return (piece.decode() if tag == 0x73 else piece), offset + length

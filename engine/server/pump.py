@@ -12,8 +12,8 @@ from pravega_lab.engine.store.storage import Storage
 class Pump:
     """Moves groups from ``storage`` to ``disk``.
 
-    ``await pump.run()`` runs until cancelled, or raises what the disk raised: then ``storage.failed`` was called
-    and the process has to stop, for a failed sync is never tried again.
+    ``await pump.run()`` runs until cancelled, or raises what the disk raised: then ``storage.failed`` was
+    called and the process has to stop, for a failed sync is never tried again.
     """
 
     def __init__(self, storage: Storage, disk: Disk, *, retry_s: float = 1.0) -> None:
@@ -36,7 +36,7 @@ class Pump:
         loops = [asyncio.ensure_future(loop) for loop in (self._move_groups(), self._make_files())]
         try:
             await asyncio.gather(*loops)
-        except OSError as failure:
+        except Exception as failure:
             self.storage.failed(failure)
             raise
         finally:
@@ -59,7 +59,8 @@ class Pump:
         while True:
             await self._files_wake.wait()
             self._files_wake.clear()
-            while not await self._make_file() or not await self._write_snapshot():
+            # Both every time: a snapshot may be what makes room for the next file.
+            while not all([await self._make_file(), await self._write_snapshot()]):
                 await asyncio.sleep(self.retry_s)
 
     async def _make_file(self) -> bool:
