@@ -1,0 +1,117 @@
+"""A JupyterLab of the tests' own (scratch folders, a free port) and a headless Chromium to look at it with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKEN = "browser-test"
+START_S = 60
+RUN_S = 60
+NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+
+
+def chromium() -> str | None:
+    """The browser's path, or None where there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def write_notebook(path: Path, *cells: str) -> Path:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    code = [
+        {"cell_type": "code", "id": f"cell{i}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        for i, text in enumerate(cells)
+    ]
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": code}))
+    return path
+
+
+@contextmanager
+def jupyter_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
+    """JupyterLab on ``folder``; gives its address. Ends with the block, kernels included."""
+    scratch = folder / ".jupyter"
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")
+    env = {**os.environ, **{name: str(scratch / name.lower()) for name in names}}
+    env["JUPYTERLAB_SETTINGS_DIR"] = str(scratch / "settings")
+    env["PYTHONPATH"] = os.pathsep.join([str(ROOT), env.get("PYTHONPATH", "")])
+    settings = dict(NO_NEWS)
+    if dark:
+        settings["@jupyterlab/apputils-extension:themes"] = {"theme": "JupyterLab Dark"}
+    for name, values in settings.items():
+        plugin, _, what = name.partition(":")
+        target = scratch / "settings" / plugin / f"{what}.jupyterlab-settings"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(values))
+    port = free_port()
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
+        f"--IdentityProvider.token={TOKEN}", "--expose-app-in-browser", f"--ServerApp.root_dir={folder}",
+    ]  # fmt: skip
+    with (folder / "jupyter.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait_for(f"{address}/api?token={TOKEN}", process)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+
+
+def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise AssertionError(f"JupyterLab ended with {process.returncode}")
+        try:
+            with urlopen(address, timeout=1):
+                return
+        except (URLError, OSError):
+            time.sleep(0.1)
+    raise AssertionError(f"JupyterLab did not answer within {START_S} s")
+
+
+def open_notebook(page: Any, address: str, name: str) -> None:
+    page.goto(f"{address}/lab/tree/{name}?token={TOKEN}&reset")
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=RUN_S * 1000)
+    page.wait_for_function(KERNEL_IDLE, timeout=RUN_S * 1000)
+
+
+def run_all(page: Any) -> None:
+    """Run every cell; returns when the kernel is idle again and each has its number."""
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_function(ALL_RUN, timeout=RUN_S * 1000)
+
+
+KERNEL_IDLE = """() => {
+  const panel = window.jupyterapp?.shell.currentWidget;
+  return panel?.sessionContext?.session?.kernel?.status === 'idle';
+}"""
+ALL_RUN = """() => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  const cells = panel.content.widgets.filter((c) => c.model.type === 'code');
+  return cells.every((c) => c.model.executionCount) && panel.sessionContext.session.kernel.status === 'idle';
+}"""

@@ -1,0 +1,149 @@
+"""Journals to test with: a stream that splits under load and merges at night, and a query that is killed.
+
+Made by rule, so that every picture of them is the same each time. Times are those of a simulated run.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.observations import (
+    SegmentMeasured,
+    SegmentOpened,
+    SegmentSealed,
+    StreamScaled,
+    StreamSeen,
+)
+
+STREAM = "demo/flights"
+START_MS = 1_795_000_000_000
+EVENT_BYTES = 180
+
+
+def segment(epoch: int, number: int) -> int:
+    return (epoch << 32) | number
+
+
+class Story:
+    """Writes a journal in which one stream lives."""
+
+    def __init__(self, *, target: int = 100, live: bool = False, stream: str = STREAM) -> None:
+        self.journal = Journal(f"{stream} at tcp://127.0.0.1:9090", live=live)
+        self.stream, self.target = stream, target
+        self.now_ms = START_MS
+        self.open: dict[int, tuple[float, float]] = {}
+        self.written: dict[int, float] = {}
+        self.epoch = 0
+        self.journal.append(
+            StreamSeen(
+                time_ms=self.now_ms, stream=stream, policy="events", target_rate=target, scale_factor=2
+            )
+        )
+
+    def begin(self, n: int = 1) -> None:
+        for i in range(n):
+            self._open(segment(0, i), i / n, (i + 1) / n, ())
+
+    def _open(self, segment_id: int, low: float, high: float, before: tuple[int, ...]) -> None:
+        self.open[segment_id] = (low, high)
+        self.written[segment_id] = 0.0
+        self.journal.append(
+            SegmentOpened(
+                time_ms=self.now_ms,
+                stream=self.stream,
+                segment_id=segment_id,
+                low=low,
+                high=high,
+                predecessors=before,
+            )
+        )
+
+    def scale(
+        self, sealed: list[int], ranges: list[tuple[float, float]], cause: str, kind: str = "inferred"
+    ) -> list[int]:
+        """Seal these and open segments for these ranges; their ids."""
+        self.epoch += 1
+        number = max(i & 0xFFFFFFFF for i in self.open) + 1
+        created = [segment(self.epoch, number + k) for k in range(len(ranges))]
+        for old in sealed:
+            del self.open[old]
+            self.journal.append(
+                SegmentSealed(
+                    time_ms=self.now_ms,
+                    stream=self.stream,
+                    segment_id=old,
+                    length_bytes=int(self.written[old]),
+                )
+            )
+        for new, (low, high) in zip(created, ranges, strict=True):
+            self._open(new, low, high, tuple(sealed))
+        rule = "measured rate against the policy's thresholds" if kind == "inferred" else ""
+        self.journal.append(
+            StreamScaled(
+                time_ms=self.now_ms, stream=self.stream, epoch=self.epoch, sealed=tuple(sealed), created=tuple(created),
+                cause=cause, cause_kind=kind, rule=rule,
+            )
+        )  # fmt: skip
+        return created
+
+    def measure(self, rate_of: object, step_ms: int = 500) -> None:
+        """Every open segment takes events at ``rate_of(low, high)`` per second for one step."""
+        self.now_ms += step_ms
+        for segment_id, (low, high) in self.open.items():
+            rate = rate_of(low, high)  # type: ignore[operator]
+            self.written[segment_id] += rate * EVENT_BYTES * step_ms / 1000
+            self.journal.append(
+                SegmentMeasured(
+                    time_ms=self.now_ms, stream=self.stream, segment_id=segment_id, start_offset=0,
+                    write_offset=int(self.written[segment_id]), bytes_per_s=rate * EVENT_BYTES, events_per_s=rate,
+                    events_how="estimated: bytes/s ÷ mean event size of a sample",
+                )
+            )  # fmt: skip
+        self.journal.tick(self.now_ms)
+
+
+def splitting_story(*, live: bool = False) -> Story:
+    """Two minutes: load rises twice; the busy segment splits, splits again, and at night all merge; once by hand."""
+    story = Story(live=live)
+    story.begin(1)
+    first = segment(0, 0)
+    tree = {"a": first}
+    for tick in range(240):
+        t = tick / 2
+        day = max(0.0, math.sin(math.pi * t / 60)) * 420 + 4 + 6 * math.sin(t)
+
+        def rate(low: float, high: float, day: float = day) -> float:
+            return max(0.0, day * (high - low) * (1.3 if high <= 0.5 else 0.7 if low >= 0.5 else 1))
+
+        story.measure(rate)
+        if tick == 24:
+            tree["b"], tree["c"] = story.scale([tree["a"]], [(0, 0.5), (0.5, 1)], "246/s > 2 × 100/s")
+        if tick == 36:
+            tree["d"], tree["e"] = story.scale([tree["b"]], [(0, 0.25), (0.25, 0.5)], "262/s > 2 × 100/s")
+        if tick == 60:
+            tree["f"], tree["g"] = story.scale([tree["c"]], [(0.5, 0.7), (0.7, 1)], "by hand", "done here")
+        if tick == 122:
+            (tree["h"],) = story.scale([tree["d"], tree["e"]], [(0, 0.5)], "3/s + 3/s < 100/s ÷ 2")
+        if tick == 150:
+            (tree["i"],) = story.scale([tree["f"], tree["g"]], [(0.5, 1)], "2/s + 3/s < 100/s ÷ 2")
+    return story
+
+
+def many_segments(n: int) -> Journal:
+    """A history of at least ``n`` segments: at every step the widest open segment splits."""
+    story = Story(target=1000)
+    story.begin(1)
+    order = [segment(0, 0)]
+    while len(order) < n:
+        story.now_ms += 20
+        old = order[len(order) // 2] if len(order) < 3 else next(iter(story.open))
+        low, high = story.open[old]
+        middle = (low + high) / 2
+        order += story.scale([old], [(low, middle), (middle, high)], "split")
+        if len(story.open) > 200:  # merge two neighbours, so that the number of open ones stays the same
+            by_place = sorted(story.open, key=lambda s: story.open[s])
+            a, b = by_place[50], by_place[51]
+            order += story.scale([a, b], [(story.open[a][0], story.open[b][1])], "merge")
+    story.journal.tick(story.now_ms + 1000)
+    return story.journal

@@ -1,0 +1,11 @@
+"""Live views of journals, for JupyterLab, for a page that stands alone, and as static pictures.
+
+They read journals (`pravega_lab.observe`) and nothing else: neither a store nor Spark.
+"""
+
+from __future__ import annotations
+
+from pravega_lab.widgets.segment_map import SegmentMap
+from pravega_lab.widgets.view import View
+
+__all__ = ["SegmentMap", "View"]

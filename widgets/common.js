@@ -1,0 +1,719 @@
+// What all views share: tables of rows, one clock and one selection per page, header, legend, keys, theme.
+// Plain ES module, no build, no network. A view's own module is put behind this one (module.py), so names
+// are shared; the exported page runs the same text with a model that stands still.
+//
+// Times: rows carry seconds since the view's origin; the clock carries milliseconds since 1970 (or since the
+// start of a simulated run), so that views with different origins agree.
+
+// Okabe-Ito. Vermilion (#D55E00) means failure or loss and nothing else, so no reader gets it.
+export const PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442"];
+export const VERMILION = "#D55E00";
+export const LEGEND_MAX = 7;
+// The same in every view, so that the time axes of stacked views stand exactly above each other.
+export const LEFT = 46;
+export const GUTTER = 240;
+
+const SHARED = Symbol.for("pravega_lab.page");
+const page = (globalThis[SHARED] ??= { clocks: new Map(), views: 0, next: 1 });
+
+// ---------------------------------------------------------------- tables
+
+/** Columns that grow. Format: "index:u start:f": u32 and f32, little-endian, in this order. */
+export class Table {
+  constructor(format, { keyed = false } = {}) {
+    this.fields = format.split(" ").map((f) => f.split(":"));
+    this.stride = 4 * this.fields.length;
+    this.keyed = keyed;
+    this.clear();
+  }
+
+  clear() {
+    this.n = 0;
+    this.room = 0;
+    this.col = {};
+    this.grow(256);
+  }
+
+  grow(room) {
+    if (room <= this.room) return;
+    const wanted = Math.max(room, 2 * this.room);
+    for (const [name, type] of this.fields) {
+      const old = this.col[name];
+      this.col[name] = type === "u" ? new Uint32Array(wanted) : new Float32Array(wanted);
+      if (old) this.col[name].set(old);
+    }
+    this.room = wanted;
+  }
+
+  /** Takes the rows of a buffer; returns the index of the first appended one. */
+  put(buffer) {
+    const view = new DataView(buffer.buffer ?? buffer, buffer.byteOffset ?? 0, buffer.byteLength);
+    const first = this.n;
+    for (let at = 0; at + this.stride <= view.byteLength; at += this.stride) {
+      const i = this.keyed ? view.getUint32(at, true) : this.n;
+      this.grow(i + 1);
+      this.fields.forEach(([name, type], k) => {
+        this.col[name][i] = type === "u" ? view.getUint32(at + 4 * k, true) : view.getFloat32(at + 4 * k, true);
+      });
+      this.n = Math.max(this.n, i + 1);
+    }
+    return first;
+  }
+}
+
+/** All that the kernel has said about one view. `learned(name, first)` is called for appended rows. */
+export class Store {
+  constructor(formats, learned = () => {}) {
+    this.tables = {};
+    for (const [name, { format, keyed }] of Object.entries(formats)) this.tables[name] = new Table(format, { keyed });
+    this.learned = learned;
+    this.facts = {};
+    this.lists = {};
+    this.listeners = new Set();
+    this.updates = 0;
+  }
+
+  take(content, buffers) {
+    if (content.kind === "snapshot") {
+      for (const table of Object.values(this.tables)) table.clear();
+      this.facts = {};
+      this.lists = {};
+      this.learned("", 0);
+    }
+    Object.assign(this.facts, content.facts);
+    for (const [name, items] of Object.entries(content.grown)) (this.lists[name] ??= []).push(...items);
+    content.tables.forEach((name, i) => this.learned(name, this.tables[name].put(buffers[i])));
+    this.updates += 1;
+    for (const listener of this.listeners) listener();
+  }
+}
+
+// ---------------------------------------------------------------- clock and selection
+
+/** Time, zoom, hover and selection of all views that share it. `at` is null while it follows the newest. */
+export class Clock {
+  constructor(name) {
+    this.name = name;
+    this.at = null;
+    this.zoom = null; // {from, to, follow}
+    this.hover = null; // {kind, key, time} or {time}
+    this.pin = null;
+    this.speed = 1;
+    this.playing = false;
+    this.views = [];
+    this.listeners = new Set();
+    this.frame = 0;
+  }
+
+  get start() {
+    return Math.min(...this.views.filter((v) => v.ticking).map((v) => v.origin));
+  }
+
+  get newest() {
+    return Math.max(...this.views.filter((v) => v.ticking).map((v) => v.now));
+  }
+
+  get ticking() {
+    return this.views.some((v) => v.ticking);
+  }
+
+  get live() {
+    return this.views.some((v) => v.live);
+  }
+
+  get now() {
+    return this.at ?? this.newest;
+  }
+
+  /** The stretch of time on the screen, in ms. */
+  get span() {
+    const start = this.start;
+    const newest = Math.max(this.newest, start + 1000);
+    if (!this.zoom) return [start, newest];
+    if (!this.zoom.follow) return [this.zoom.from, this.zoom.to];
+    return [newest - (this.zoom.to - this.zoom.from), newest];
+  }
+
+  set(change) {
+    Object.assign(this, change);
+    for (const listener of this.listeners) listener();
+  }
+
+  seek(at) {
+    const newest = this.newest;
+    const bounded = Math.max(this.start, Math.min(newest, at));
+    this.set({ at: bounded >= newest && this.live ? null : bounded });
+  }
+
+  /** Wheel: the moment under the pointer stays where it is. */
+  zoomAt(time, factor) {
+    const [from, to] = this.span;
+    const a = time - (time - from) * factor;
+    const b = time + (to - time) * factor;
+    const [start, newest] = [this.start, Math.max(this.newest, this.start + 1000)];
+    if (b - a < 20) return;
+    if (a <= start && b >= newest) return this.set({ zoom: null });
+    const bounded = { from: Math.max(a, start), to: Math.min(b, newest) };
+    this.set({ zoom: { ...bounded, follow: this.live && this.at === null && bounded.to >= newest } });
+  }
+
+  play(on) {
+    cancelAnimationFrame(this.frame);
+    this.playing = on && this.ticking;
+    if (!this.playing) return this.set({ at: this.at ?? (on ? null : this.newest) });
+    if (this.at === null || this.at >= this.newest) this.at = this.live ? this.at : this.start;
+    let last = performance.now();
+    const step = (t) => {
+      if (!this.playing) return;
+      const next = this.now + (t - last) * this.speed;
+      last = t;
+      if (this.at !== null && next >= this.newest) {
+        this.playing = this.live;
+        this.set({ at: this.live ? null : this.newest });
+      } else if (this.at !== null) this.set({ at: next });
+      if (this.playing && this.at !== null) this.frame = requestAnimationFrame(step);
+    };
+    this.set({});
+    this.frame = requestAnimationFrame(step);
+  }
+
+  join(view) {
+    this.views.push(view);
+    this.listeners.add(view.onClock);
+    this.set({});
+  }
+
+  leave(view) {
+    this.views = this.views.filter((v) => v !== view);
+    this.listeners.delete(view.onClock);
+    if (!this.views.length) {
+      this.playing = false;
+      cancelAnimationFrame(this.frame);
+      page.clocks.delete(this.name);
+    } else this.set({});
+  }
+}
+
+export function clockNamed(name) {
+  if (!page.clocks.has(name)) page.clocks.set(name, new Clock(name));
+  return page.clocks.get(name);
+}
+
+// ---------------------------------------------------------------- words and colours
+
+export const esc = (text) =>
+  String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+
+/** 1234 -> "1,234"; small numbers keep a digit. */
+export function count(n) {
+  if (n === null || Number.isNaN(n)) return "–";
+  return n >= 10 || Number.isInteger(n) ? Math.round(n).toLocaleString("en-US") : n.toFixed(1);
+}
+
+export function bytes(n) {
+  if (n === null || Number.isNaN(n)) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let k = 0;
+  while (n >= 1024 && k < units.length - 1) [n, k] = [n / 1024, k + 1];
+  return `${k && n < 10 ? n.toFixed(1) : Math.round(n)} ${units[k]}`;
+}
+
+export function seconds(ms) {
+  const s = ms / 1000;
+  if (s < 120) return `${s.toFixed(Math.abs(s) < 10 ? 2 : 1)} s`;
+  const [h, m] = [Math.floor(s / 3600), Math.floor(s / 60) % 60];
+  const rest = String(Math.floor(s % 60)).padStart(2, "0");
+  return h ? `${h}:${String(m).padStart(2, "0")}:${rest} h` : `${m}:${rest} min`;
+}
+
+/** Clock time of a moment, or "" in a simulated run, whose time starts at 0. */
+export function wallTime(ms) {
+  if (ms < 1e11) return "";
+  const d = new Date(ms);
+  return `${d.toTimeString().slice(0, 8)}.${String(Math.floor(ms % 1000)).padStart(3, "0")}`;
+}
+
+export function rgb(hex) {
+  const n = parseInt(hex.slice(1), 16);
+  return [n >> 16, (n >> 8) & 255, n & 255];
+}
+
+/** Between two colours; t from 0 to 1. */
+export function mix(a, b, t) {
+  const [x, y] = [rgb(a), rgb(b)];
+  return `#${x.map((v, i) => Math.round(v + (y[i] - v) * t).toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Black or white, whichever reads better on this colour. */
+export function ink(hex) {
+  const [r, g, b] = rgb(hex);
+  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000000" : "#ffffff";
+}
+
+/** The colours of JupyterLab's theme, or the page's own where there is no lab. */
+export function themeOf(el) {
+  const style = getComputedStyle(el);
+  const get = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  const ground = get("--jp-layout-color0", "#ffffff");
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = ground;
+  const hex = /^#/.test(probe.fillStyle) ? probe.fillStyle : "#ffffff";
+  const dark = ink(hex) === "#ffffff";
+  return {
+    dark,
+    ground: hex,
+    text: dark ? "#e6e6e6" : "#1a1a1a",
+    soft: dark ? "#b4b4b4" : "#555555",
+    line: dark ? "#4a4a4a" : "#d0d0d0",
+    none: dark ? "#5a5a5a" : "#c4c4c4",
+    cold: dark ? "#1b3a52" : "#dcebf6",
+    hot: dark ? "#7cc4f8" : "#08519c",
+    font: get("--jp-ui-font-family", "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"),
+  };
+}
+
+/** Round steps for an axis: at most n of them between a and b. */
+export function ticks(a, b, n) {
+  const raw = (b - a) / Math.max(1, n);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
+  const out = [];
+  for (let t = Math.ceil(a / step) * step; t <= b + step * 1e-9; t += step) out.push(t);
+  return out;
+}
+
+const shades = new Map();
+/** Diagonal lines of a colour, as a fill. */
+export function hatch(ctx, colour, step = 6) {
+  const key = `${colour} ${step}`;
+  if (!shades.has(key)) {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = step;
+    const c = tile.getContext("2d");
+    c.strokeStyle = colour;
+    c.lineWidth = 1.2;
+    c.beginPath();
+    for (const d of [-step, 0, step]) {
+      c.moveTo(d, step);
+      c.lineTo(d + step, 0);
+    }
+    c.stroke();
+    shades.set(key, ctx.createPattern(tile, "repeat"));
+  }
+  return shades.get(key);
+}
+
+/** Text that ends in "…" where it does not fit. */
+export function fit(ctx, text, width) {
+  if (ctx.measureText(text).width <= width) return text;
+  let keep = text.length;
+  while (keep > 1 && ctx.measureText(`${text.slice(0, keep)}…`).width > width) keep -= 1;
+  return keep > 1 ? `${text.slice(0, keep)}…` : "";
+}
+
+// ---------------------------------------------------------------- the frame around a canvas
+
+const HELP = [
+  ["space", "pause, or go on"],
+  ["← →", "back and forth in time"],
+  [".", "to the next event"],
+  [",", "to the one before"],
+  ["Home End", "the start, the newest"],
+  ["↑ ↓", "select the next mark"],
+  ["Enter", "pin what is selected"],
+  ["+ − 0", "zoom time in, out, all of it"],
+  ["wheel", "zoom at the pointer"],
+  ["drag", "move the zoomed time"],
+  ["Esc", "let go"],
+];
+
+function element(parent, tag, cls, attributes = {}) {
+  const e = document.createElement(tag);
+  if (cls) e.className = cls;
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  parent.append(e);
+  return e;
+}
+
+/**
+ * A view on the page. `spec` says what it shows:
+ *   height(scale), paint(ctx, box), pick(x, y) -> mark | null, marks() -> [mark], events() -> [ms],
+ *   tip(mark) -> html, say(mark) -> text, legend() -> [[colour, text, style]], empty: [sentence, code],
+ *   controls(parent, redraw, call), summary() -> text.
+ * A mark is {kind, key, time}. Returns the function that takes everything away again.
+ */
+export function mount({ model, el, store, spec }) {
+  const settings = model.get("_settings") ?? {};
+  const scale = settings.scale ?? 1;
+  const id = `p${page.next++}-${Math.random().toString(36).slice(2, 8)}`;
+  const clock = clockNamed(settings.clock ?? "page");
+  const closing = new AbortController();
+  const on = (target, type, handler, options = {}) =>
+    target.addEventListener(type, handler, { signal: closing.signal, ...options });
+
+  const root = element(el, "div", "plab", { style: `--plab-scale:${scale}` });
+  const head = element(root, "div", "plab-head");
+  const title = element(head, "span", "plab-title");
+  const badge = element(head, "span", "plab-badge");
+  const time = element(head, "span", "plab-time");
+  const gap = element(head, "span", "plab-gap", { role: "status" });
+  const controls = element(head, "span", "plab-controls");
+  const legend = element(root, "div", "plab-legend", { role: "list", "aria-label": "legend" });
+  const stage = element(root, "div", "plab-stage");
+  const canvas = element(stage, "canvas", "plab-canvas", { tabindex: "0", role: "img" });
+  const empty = element(stage, "div", "plab-empty");
+  const tip = element(stage, "div", "plab-tip", { role: "tooltip" });
+  const bar = element(root, "div", "plab-bar");
+  const play = element(bar, "button", "plab-play", { type: "button" });
+  const slider = element(bar, "input", "plab-slider", { type: "range", min: 0, max: 1000, "aria-label": "time" });
+  const newest = element(bar, "button", "plab-newest", { type: "button", title: "follow the newest" });
+  const speed = element(bar, "select", "plab-speed", { "aria-label": "speed", title: "speed" });
+  for (const s of [0.25, 1, 4, 16, 64]) element(speed, "option", "", { value: s }).textContent = `${s}×`;
+  const help = element(bar, "button", "plab-help-button", { type: "button", title: "keys", "aria-label": "keys" });
+  help.textContent = "?";
+  const foot = element(root, "div", "plab-foot");
+  const call = element(foot, "code", "plab-call");
+  const keys = element(root, "div", "plab-help", { hidden: "" });
+  keys.innerHTML = HELP.map(([k, w]) => `<kbd>${k}</kbd> ${w}`).join("<br>");
+  const aloud = element(root, "div", "plab-aloud", { "aria-live": "polite" });
+
+  const ctx = canvas.getContext("2d");
+  let theme = themeOf(root);
+  let frame = 0;
+  let pointer = null;
+  let drag = null;
+  let cursor = -1;
+
+  const me = {
+    ticking: false, origin: 0, now: 0, live: false,
+    onClock: () => redraw(),
+  };
+
+  const copyable = (text) => {
+    call.textContent = text;
+    call.title = "click to copy";
+  };
+  on(call, "click", () => navigator.clipboard?.writeText(call.textContent));
+
+  function learn() {
+    const f = store.facts;
+    me.ticking = Boolean(f.ticking);
+    me.origin = f.origin_ms ?? 0;
+    me.now = me.origin + 1000 * (f.now_s ?? 0);
+    me.live = Boolean(f.live);
+  }
+
+  const redraw = () => {
+    frame ||= requestAnimationFrame(draw);
+  };
+
+  function box() {
+    const width = canvas.clientWidth || 800;
+    const height = Math.round(spec.height(scale));
+    const [from, to] = clock.ticking ? clock.span : [0, 60000];
+    const left = LEFT * scale;
+    const right = width - GUTTER * scale;
+    return {
+      scale, width, height, left, right, theme, clock, from, to, now: clock.ticking ? clock.now : 0,
+      origin: clock.ticking ? clock.start : 0,
+      x: (ms) => left + ((ms - from) / (to - from)) * (right - left),
+      time: (x) => from + ((x - left) / (right - left)) * (to - from),
+      font: (px = 11, weight = "") => `${weight} ${px * scale}px ${theme.font}`,
+    };
+  }
+
+  function draw() {
+    frame = 0;
+    const b = box();
+    const ratio = globalThis.devicePixelRatio || 1;
+    if (canvas.width !== Math.round(b.width * ratio) || canvas.height !== Math.round(b.height * ratio)) {
+      canvas.style.height = `${b.height}px`;
+      canvas.width = Math.round(b.width * ratio);
+      canvas.height = Math.round(b.height * ratio);
+    }
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.fillStyle = theme.ground;
+    ctx.fillRect(0, 0, b.width, b.height);
+    const started = performance.now();
+    spec.paint(ctx, b);
+    axis(ctx, b);
+    crosshair(ctx, b);
+    root.dataset.drawMs = (performance.now() - started).toFixed(2);
+    root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
+    header(b);
+  }
+
+  function axis(c, b) {
+    const y = b.height - 18 * scale;
+    c.font = b.font(10);
+    c.textBaseline = "top";
+    c.strokeStyle = theme.line;
+    c.beginPath();
+    c.moveTo(b.left, y + 0.5);
+    c.lineTo(b.right, y + 0.5);
+    c.stroke();
+    const width = b.right - b.left;
+    for (const s of ticks((b.from - b.origin) / 1000, (b.to - b.origin) / 1000, width / (80 * scale))) {
+      const x = b.x(b.origin + 1000 * s);
+      c.fillStyle = theme.line;
+      c.fillRect(Math.round(x), y, 1, 4);
+      const text = `${Number(s.toPrecision(8))} s`;
+      c.fillStyle = theme.soft;
+      c.textAlign = x < b.left + 12 ? "left" : x > b.right - 12 ? "right" : "center";
+      c.fillText(text, x, y + 5 * scale);
+    }
+  }
+
+  function crosshair(c, b) {
+    if (!b.clock.ticking) return;
+    const nowX = b.x(b.now);
+    if (nowX >= b.left && nowX <= b.right + 1) {
+      c.fillStyle = theme.text;
+      c.fillRect(Math.round(nowX) - 1, 2, clock.at === null ? 1 : 2, b.height - 20 * scale);
+    }
+    const at = clock.hover?.time;
+    if (at == null || at < b.from || at > b.to) return;
+    c.setLineDash([3, 3]);
+    c.strokeStyle = theme.soft;
+    c.beginPath();
+    c.moveTo(Math.round(b.x(at)) + 0.5, 2);
+    c.lineTo(Math.round(b.x(at)) + 0.5, b.height - 18 * scale);
+    c.stroke();
+    c.setLineDash([]);
+  }
+
+  function header(b) {
+    const f = store.facts;
+    root.dataset.theme = theme.dark ? "dark" : "light";
+    title.textContent = f.title ?? "";
+    badge.textContent = f.live === undefined ? "" : f.live ? "● live" : "■ recording";
+    badge.classList.toggle("is-live", Boolean(f.live));
+    const seed = f.seed == null ? "" : ` · seed ${f.seed}`;
+    time.textContent = me.ticking ? `${seconds(b.now - b.origin)} ${wallTime(b.now)}${seed}` : seed;
+    gap.textContent = f.gap ? `gap: ${f.gap}` : "";
+    gap.title = gap.textContent;
+    const isEmpty = store.updates > 0 && spec.isEmpty();
+    empty.style.display = isEmpty ? "" : "none";
+    if (isEmpty && !empty.firstChild) fillEmpty();
+    const leader = clock.views[0] === me;
+    bar.style.display = leader && me.ticking ? "" : "none";
+    play.textContent = clock.at === null ? (clock.live ? "❚❚" : "▶") : clock.playing ? "❚❚" : "▶";
+    play.setAttribute("aria-label", play.textContent === "▶" ? "play" : "pause");
+    newest.textContent = clock.live ? "now" : "end";
+    newest.disabled = clock.at === null;
+    const span = clock.newest - clock.start || 1;
+    if (document.activeElement !== slider || clock.playing || clock.at === null)
+      slider.value = me.ticking ? Math.round((1000 * (b.now - clock.start)) / span) : 0;
+    showLegend();
+    canvas.setAttribute("aria-label", spec.summary());
+    showTip(b);
+  }
+
+  let legendText = "";
+  function showLegend() {
+    const entries = spec.legend(theme);
+    const shown = entries.slice(0, LEGEND_MAX);
+    const items = shown.map(([colour, text, style]) => `<span role="listitem"><i class="${style ?? ""}" style="--c:${colour}"></i>${esc(text)}</span>`);
+    if (entries.length > LEGEND_MAX) items.push(`<span role="listitem">+${entries.length - LEGEND_MAX}</span>`);
+    const left = spec.leftOut?.();
+    if (left) items.push(`<span class="plab-left-out">${esc(left)}</span>`);
+    const html = items.join("");
+    if (html !== legendText) legend.innerHTML = legendText = html;
+  }
+
+  function fillEmpty() {
+    const [sentence, code] = spec.empty;
+    empty.innerHTML = `<p>${esc(sentence)}</p><pre><code>${esc(code)}</code></pre>`;
+    const button = element(empty, "button", "", { type: "button" });
+    button.textContent = "copy";
+    on(button, "click", async () => {
+      await navigator.clipboard?.writeText(code);
+      button.textContent = "copied";
+    });
+  }
+
+  let tipText = "";
+  function showTip(b) {
+    const mark = pointer && clock.hover?.kind ? clock.hover : clock.pin;
+    const html = mark ? spec.tip(mark) : null;
+    tip.style.display = html ? "block" : "none";
+    if (!html) return;
+    const note = mark === clock.pin ? '<div class="plab-pinned">pinned · Esc lets go</div>' : "";
+    if (html + note !== tipText) tip.innerHTML = tipText = html + note;
+    const px = pointer ? pointer.x : b.x(mark.time);
+    const py = pointer ? pointer.y : 30;
+    const w = tip.offsetWidth;
+    const h = tip.offsetHeight;
+    tip.style.left = `${Math.max(2, px + 16 + w > b.width ? px - w - 12 : px + 16)}px`;
+    tip.style.top = `${Math.max(2, Math.min(py + 12, b.height - h - 2))}px`;
+  }
+
+  // Pointer.
+  const where = (e) => {
+    const r = canvas.getBoundingClientRect();
+    return { x: e.clientX - r.left, y: e.clientY - r.top };
+  };
+  on(canvas, "pointermove", (e) => {
+    pointer = where(e);
+    const b = box();
+    if (drag) {
+      const shift = ((drag.x - pointer.x) / (b.right - b.left)) * (b.to - b.from);
+      if (Math.abs(drag.x - pointer.x) > 3) drag.moved = true;
+      if (drag.moved && clock.zoom) {
+        const width = drag.to - drag.from;
+        const from = Math.max(clock.start, Math.min(drag.from + shift, clock.newest - width));
+        clock.set({ zoom: { from, to: from + width, follow: false } });
+      }
+      return;
+    }
+    const inside = pointer.x >= b.left && pointer.x <= b.right;
+    const mark = clock.ticking ? spec.pick(pointer.x, pointer.y, b) : null;
+    clock.set({ hover: mark ? { ...mark, time: inside ? b.time(pointer.x) : mark.time } : inside ? { time: b.time(pointer.x) } : null });
+  });
+  on(canvas, "pointerleave", () => {
+    pointer = null;
+    drag = null;
+    clock.set({ hover: null });
+  });
+  on(canvas, "pointerdown", (e) => {
+    const b = box();
+    drag = { ...where(e), from: b.from, to: b.to, moved: false };
+  });
+  on(canvas, "pointerup", (e) => {
+    const moved = drag?.moved;
+    drag = null;
+    if (moved || !clock.ticking) return;
+    const p = where(e);
+    const mark = spec.pick(p.x, p.y, box());
+    clock.set({ pin: mark && clock.pin?.key !== mark.key ? mark : null });
+    if (mark) speak(mark);
+  });
+  on(canvas, "wheel", (e) => {
+    if (!clock.ticking) return;
+    e.preventDefault();
+    clock.zoomAt(box().time(where(e).x), e.deltaY > 0 ? 1.25 : 0.8);
+  }, { passive: false });
+
+  // Keys.
+  const speak = (mark) => {
+    aloud.textContent = mark ? spec.say(mark) : "";
+  };
+  const sayTime = () => {
+    aloud.textContent = `${seconds(clock.now - clock.start)}: ${spec.summary()}`;
+  };
+  function step(direction) {
+    const now = clock.now;
+    const all = spec.events().filter((t) => (direction > 0 ? t > now + 0.5 : t < now - 0.5));
+    if (all.length) clock.seek(direction > 0 ? Math.min(...all) : Math.max(...all));
+    sayTime();
+  }
+  function select(direction) {
+    const marks = spec.marks(box());
+    if (!marks.length) return;
+    const current = marks.findIndex((m) => m.key === clock.hover?.key);
+    cursor = current < 0 ? (direction > 0 ? 0 : marks.length - 1) : (current + direction + marks.length) % marks.length;
+    clock.set({ hover: marks[cursor], pin: clock.pin ? marks[cursor] : null });
+    speak(marks[cursor]);
+  }
+  const actions = {
+    " ": () => clock.play(!(clock.playing || (clock.live && clock.at === null))),
+    ArrowLeft: (e) => (clock.seek(clock.now - stride(e)), sayTime()),
+    ArrowRight: (e) => (clock.seek(clock.now + stride(e)), sayTime()),
+    ArrowUp: () => select(1),
+    ArrowDown: () => select(-1),
+    ".": () => step(1),
+    ",": () => step(-1),
+    Home: () => (clock.seek(clock.start), sayTime()),
+    End: () => (clock.set({ at: null, playing: false }), sayTime()),
+    Enter: () => clock.hover?.kind && (clock.set({ pin: clock.hover }), speak(clock.hover)),
+    Escape: () => (clock.set({ pin: null, hover: null }), (keys.hidden = true)),
+    "+": () => clock.zoomAt(clock.now, 0.8),
+    "-": () => clock.zoomAt(clock.now, 1.25),
+    0: () => clock.set({ zoom: null }),
+    "?": () => (keys.hidden = !keys.hidden),
+  };
+  const stride = (e) => ((clock.span[1] - clock.span[0]) * (e.shiftKey ? 10 : 1)) / 100;
+  on(canvas, "keydown", (e) => {
+    const action = actions[e.key];
+    if (!action || e.ctrlKey || e.metaKey || e.altKey || !clock.ticking) return;
+    e.preventDefault();
+    e.stopPropagation(); // or the notebook acts on it too
+    action(e);
+  });
+
+  // Bar.
+  on(play, "click", () => actions[" "]());
+  on(newest, "click", () => actions.End());
+  on(help, "click", () => actions["?"]());
+  on(slider, "input", () => {
+    clock.playing = false;
+    clock.seek(clock.start + (slider.value / 1000) * (clock.newest - clock.start));
+    copyable(`view.at(${((clock.now - clock.start) / 1000).toFixed(2)})`);
+  });
+  on(slider, "keydown", (e) => e.stopPropagation());
+  on(speed, "change", () => clock.set({ speed: Number(speed.value) }));
+  speed.value = "1";
+  const uncontrol = spec.controls?.({ parent: controls, element, on, redraw, call: copyable });
+
+  // What changes around us.
+  const sizes = new ResizeObserver(redraw);
+  sizes.observe(stage);
+  const themes = new MutationObserver(() => {
+    theme = themeOf(root);
+    redraw();
+  });
+  themes.observe(document.body, { attributes: true });
+  const media = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+  if (media) on(media, "change", () => ((theme = themeOf(root)), redraw()));
+
+  const updated = () => {
+    learn();
+    clock.set({});
+  };
+  store.listeners.add(updated);
+  learn();
+  clock.join(me);
+  page.views += 1;
+
+  // A reload and a second view ask for a snapshot; while we live we say so, or the kernel sends less.
+  const hello = (kind) => model.send?.({ kind, page: id });
+  hello("hello");
+  const heart = setInterval(() => hello("here"), 2000);
+
+  return () => {
+    closing.abort();
+    clearInterval(heart);
+    cancelAnimationFrame(frame);
+    sizes.disconnect();
+    themes.disconnect();
+    store.listeners.delete(updated);
+    uncontrol?.();
+    clock.leave(me);
+    page.views -= 1;
+    hello("bye");
+    root.remove();
+  };
+}
+
+/**
+ * The two functions of an anywidget module: one store per model, a frame per place where it is shown. To be
+ * called once per model (a module's default export may be a function), for the host hands `initialize` and
+ * `render` different objects for the same model.
+ */
+export function widget({ makeStore, makeSpec }) {
+  const store = makeStore();
+  return {
+    initialize({ model }) {
+      const take = (content, buffers) => {
+        if (content.kind !== "snapshot" && content.kind !== "delta") return;
+        store.take(content, buffers);
+        model.send({ kind: "ack", seq: content.seq });
+      };
+      model.on("msg:custom", take);
+      return () => model.off("msg:custom", take);
+    },
+    render({ model, el }) {
+      return mount({ model, el, store, spec: makeSpec(store) });
+    },
+  };
+}

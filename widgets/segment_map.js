@@ -1,0 +1,689 @@
+// Segments as rectangles: time across, key space up. Draws the rows it is given; ranges, predecessors, causes
+// and thresholds come from the kernel. Below it a strip of rates with the causes of the scales.
+import {
+  GUTTER, PALETTE, Store, bytes, count, esc, fit, hatch, ink, mix, seconds, wallTime, widget,
+} from "./common.js";
+
+// The same formats stand in segment_map.py.
+const FORMATS = {
+  segments: { format: "index:u start:f end:f low:f high:f reader:u", keyed: true },
+  names: { format: "index:u number:u epoch:u flags:u truncated:f pad:u", keyed: true },
+  links: { format: "index:u predecessor:u" },
+  rates: { format: "index:u t:f events:f bytes:f unread:f stored:f" },
+};
+const NOBODY = 0;
+const UNKNOWN = 0xffffffff;
+const INEXACT = 1;
+const HEAT_MAX = 400; // segments on screen up to which the rate is drawn over time within each
+const LANE = 40; // three lines of causes
+const STRIP = 48;
+const MAP = 280;
+
+/** Where a routing key falls in [0, 1): MurmurHash3 x64 128 of its UTF-16 units, upper half (reference A3). */
+function keyPosition(key) {
+  const M = (1n << 64n) - 1n;
+  const mul = (a, b) => (a * b) & M;
+  const rotl = (x, r) => ((x << BigInt(r)) | (x >> BigInt(64 - r))) & M;
+  const mixed = (k) => {
+    k = mul(k ^ (k >> 33n), 0xff51afd7ed558ccdn);
+    k = mul(k ^ (k >> 33n), 0xc4ceb9fe1a85ec53n);
+    return k ^ (k >> 33n);
+  };
+  const [c1, c2] = [0x87c37b91114253d5n, 0x4cf5ad432745937fn];
+  const data = new Uint8Array(2 * key.length);
+  for (let i = 0; i < key.length; i++) data.set([key.charCodeAt(i) & 255, key.charCodeAt(i) >> 8], 2 * i);
+  const word = (at, n) => {
+    let v = 0n;
+    for (let i = n - 1; i >= 0; i--) v = (v << 8n) | BigInt(data[at + i]);
+    return v;
+  };
+  let h1 = 1741865571n;
+  let h2 = h1;
+  const whole = data.length & ~15;
+  for (let at = 0; at < whole; at += 16) {
+    h1 ^= mul(rotl(mul(word(at, 8), c1), 31), c2);
+    h1 = (mul((rotl(h1, 27) + h2) & M, 5n) + 0x52dce729n) & M;
+    h2 ^= mul(rotl(mul(word(at + 8, 8), c2), 33), c1);
+    h2 = (mul((rotl(h2, 31) + h1) & M, 5n) + 0x38495ab5n) & M;
+  }
+  const rest = data.length - whole;
+  if (rest > 8) h2 ^= mul(rotl(mul(word(whole + 8, rest - 8), c2), 33), c1);
+  if (rest > 0) h1 ^= mul(rotl(mul(word(whole, Math.min(8, rest)), c1), 31), c2);
+  h1 ^= BigInt(data.length);
+  h2 ^= BigInt(data.length);
+  h1 = (h1 + h2) & M;
+  h2 = (h2 + h1) & M;
+  h1 = mixed(h1);
+  h2 = mixed(h2);
+  h1 = (h1 + h2) & M;
+  return Number(h1 >> 12n) / 2 ** 52;
+}
+
+/** What the tables say, indexed for drawing. */
+function segmentStore() {
+  const derived = { rates: [], before: [], after: [] };
+  const store = new Store(FORMATS, (name, first) => {
+    if (name === "") Object.assign(derived, { rates: [], before: [], after: [] });
+    if (name === "links") {
+      const { n, col } = store.tables.links;
+      for (let i = first; i < n; i++) {
+        (derived.before[col.index[i]] ??= []).push(col.predecessor[i]);
+        (derived.after[col.predecessor[i]] ??= []).push(col.index[i]);
+      }
+    }
+    if (name === "rates") {
+      const { n, col } = store.tables.rates;
+      for (let i = first; i < n; i++) (derived.rates[col.index[i]] ??= []).push(i);
+    }
+  });
+  store.derived = derived;
+  return store;
+}
+
+function segmentSpec(store) {
+  const seg = () => store.tables.segments.col;
+  const facts = () => store.facts;
+  const state = { colour: null, key: "", shown: 0, drawn: 0 };
+  const origin = () => facts().origin_ms ?? 0;
+  const ms = (s) => origin() + 1000 * s;
+  const label = (i) => {
+    const { number, epoch } = store.tables.names.col;
+    return `#${number[i]} e${epoch[i]}`;
+  };
+  const short = (i) => `#${store.tables.names.col.number[i]}`;
+  const keyOf = (i) => `${facts().stream}/${label(i)}`;
+  const byRate = () => facts().rate_unit === "bytes/s";
+  const rateColumn = () => store.tables.rates.col[byRate() ? "bytes" : "events"];
+  const rateText = (r) => (byRate() ? `${bytes(r)}/s` : `${count(r)}/s`);
+  const colour = () => state.colour ?? facts().colour ?? "rate";
+
+  /** The newest sample of a segment at a moment (in s), or -1. */
+  function sampleAt(i, t) {
+    const rows = store.derived.rates[i];
+    if (!rows) return -1;
+    const at = store.tables.rates.col.t;
+    let [lo, hi] = [0, rows.length];
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (at[rows[mid]] <= t) lo = mid + 1;
+      else hi = mid;
+    }
+    return lo ? rows[lo - 1] : -1;
+  }
+
+  const rateMax = () => {
+    const target = facts().thresholds?.find((t) => t[1] === "target")?.[0];
+    return target ? 2 * target : Math.max(1, state.peak ?? 1);
+  };
+  const hue = (theme, rate) =>
+    Number.isNaN(rate) ? theme.none : mix(theme.cold, theme.hot, Math.min(1, rate / rateMax()));
+
+  function ownerFill(ctx, theme, reader) {
+    if (reader === UNKNOWN) return theme.none;
+    if (reader === NOBODY) return hatch(ctx, theme.soft);
+    return PALETTE[(reader - 1) % PALETTE.length];
+  }
+
+  function fillOf(ctx, b, i, t) {
+    const { theme } = b;
+    if (colour() === "owner") return ownerFill(ctx, theme, seg().reader[i]);
+    const rows = sampleAt(i, Math.min(t, seg().end[i] - 1e-4));
+    const { unread } = store.tables.rates.col;
+    if (colour() === "unread") {
+      const most = Math.max(1, state.unreadPeak ?? 1);
+      return rows < 0 || Number.isNaN(unread[rows]) ? theme.none : mix(theme.cold, theme.hot, Math.min(1, unread[rows] / most));
+    }
+    return rows < 0 ? theme.none : hue(theme, rateColumn()[rows]);
+  }
+
+  function layout(b) {
+    const s = b.scale;
+    const bottom = b.height - 22 * s;
+    const strip = { top: bottom - STRIP * s, bottom };
+    const lane = { top: strip.top - (LANE + 3) * s, bottom: strip.top - 3 * s };
+    return { map: { top: 18 * s, bottom: lane.top - 3 * s }, lane, strip };
+  }
+
+  const yOf = (m, key) => m.bottom - key * (m.bottom - m.top);
+
+  /** The segments on the screen at the clock's time, as indexes. */
+  function visible(b) {
+    const { start, end } = seg();
+    const [from, to] = [(b.from - origin()) / 1000, (Math.min(b.to, b.now) - origin()) / 1000];
+    const out = [];
+    for (let i = 0; i < store.tables.segments.n; i++) if (start[i] <= to && end[i] >= from) out.push(i);
+    return out;
+  }
+
+  function rectangle(b, m, i, t) {
+    const { start, end, low, high } = seg();
+    const x0 = Math.max(b.left, b.x(ms(start[i])));
+    const x1 = Math.min(b.right, b.x(ms(Math.min(end[i], t))));
+    const y0 = yOf(m, high[i]);
+    const y1 = yOf(m, low[i]);
+    const inset = y1 - y0 > 5 ? 1 : 0;
+    return [x0, y0 + inset / 2, Math.max(0.5, x1 - x0 - (end[i] <= t && x1 - x0 > 4 ? 1 : 0)), Math.max(0.5, y1 - y0 - inset)];
+  }
+
+  const isOpen = (i, t) => seg().end[i] > t;
+
+  function paintSegments(ctx, b, m, list, t) {
+    const groups = new Map();
+    for (const i of list) {
+      const fill = fillOf(ctx, b, i, t);
+      const open = isOpen(i, t);
+      let group = groups.get(fill);
+      if (!group) groups.set(fill, (group = [[], []]));
+      group[open ? 1 : 0].push(i);
+    }
+    for (const [fill, parts] of groups) {
+      parts.forEach((members, open) => {
+        if (!members.length) return;
+        ctx.globalAlpha = open ? 1 : 0.6;
+        ctx.fillStyle = fill;
+        ctx.beginPath();
+        for (const i of members) ctx.rect(...rectangle(b, m, i, t));
+        ctx.fill();
+      });
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  /** Within each rectangle its rate over time, so that one sees it grow hot and split. */
+  function paintHeat(ctx, b, m, list, t) {
+    const { t: at } = store.tables.rates.col;
+    const rate = rateColumn();
+    for (const i of list) {
+      const rows = store.derived.rates[i];
+      if (!rows) continue;
+      if (at[rows[0]] > t) continue;
+      const [x, y, w, h] = rectangle(b, m, i, t);
+      ctx.globalAlpha = isOpen(i, t) ? 1 : 0.72;
+      ctx.clearRect(x, y, w, h);
+      // A sample is the rate of the time before it; the newest holds until the next one comes.
+      let lastX = Math.round(x);
+      const right = Math.round(x + w);
+      for (let k = 0; k < rows.length && lastX < right; k++) {
+        const last = k + 1 === rows.length || at[rows[k + 1]] > t;
+        const px = last ? right : Math.min(right, Math.round(b.x(ms(at[rows[k]]))));
+        if (px > lastX) {
+          ctx.fillStyle = hue(b.theme, rate[rows[k]]);
+          ctx.fillRect(lastX, y, px - lastX, h);
+          lastX = px;
+        }
+        if (last) break;
+      }
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  function paintEdges(ctx, b, m, list, t) {
+    ctx.strokeStyle = b.theme.dark ? "#ffffff55" : "#00000055";
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    for (const i of list) {
+      const [x, y, w, h] = rectangle(b, m, i, t);
+      if (h < 4 || w < 3) continue;
+      // A sealed segment is closed at its right edge; an active one is open there.
+      ctx.moveTo(x + w, y + 0.5);
+      ctx.lineTo(x + 0.5, y + 0.5);
+      ctx.lineTo(x + 0.5, y + h - 0.5);
+      ctx.lineTo(x + w, y + h - 0.5);
+      if (!isOpen(i, t)) ctx.lineTo(x + w, y + 0.5);
+    }
+    ctx.stroke();
+  }
+
+  function paintTruncated(ctx, b, m, list, t) {
+    const { truncated } = store.tables.names.col;
+    for (const i of list) {
+      if (!(truncated[i] > seg().start[i])) continue;
+      const [x, y, w, h] = rectangle(b, m, i, t);
+      const to = Math.min(x + w, b.x(ms(truncated[i])));
+      if (to <= x) continue;
+      ctx.fillStyle = b.theme.ground;
+      ctx.globalAlpha = 0.6;
+      ctx.fillRect(x, y, to - x, h);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = hatch(ctx, b.theme.text, 7);
+      ctx.fillRect(x, y, to - x, h);
+    }
+  }
+
+  function paintLabels(ctx, b, m, list, t) {
+    ctx.font = b.font(10.5, "600");
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    for (const i of list) {
+      const [x, y, w, h] = rectangle(b, m, i, t);
+      const text = label(i);
+      if (h < 12 * b.scale || w < ctx.measureText(text).width + 8) continue;
+      const first = sampleAt(i, Math.max(seg().start[i] + 0.1, (b.time(x + 20) - origin()) / 1000));
+      const plain = colour() === "rate" && first >= 0 ? hue(b.theme, rateColumn()[first]) : fillOf(ctx, b, i, t);
+      const solid = typeof plain === "string" ? mix(b.theme.ground, plain, isOpen(i, t) ? 1 : 0.65) : b.theme.ground;
+      ctx.fillStyle = ink(solid);
+      ctx.fillText(text, x + 4, y + h / 2);
+    }
+  }
+
+  function outline(ctx, b, m, i, t, width, dash) {
+    const [x, y, w, h] = rectangle(b, m, i, t);
+    ctx.setLineDash(dash);
+    for (const [extra, colour_] of [[2, b.theme.ground], [0, b.theme.text]]) {
+      ctx.strokeStyle = colour_;
+      ctx.lineWidth = width + extra;
+      ctx.strokeRect(x, y, w, h);
+    }
+    ctx.setLineDash([]);
+  }
+
+  const indexOf = (mark) => (mark?.kind === "segment" && mark.stream === facts().stream ? mark.index : -1);
+  const before = (i) => store.derived.before[i] ?? [];
+  const after = (i) => (store.derived.after[i] ?? []).filter((k) => seg().start[k] <= (state.t ?? Infinity));
+
+  function paintSelection(ctx, b, m, t) {
+    for (const mark of [b.clock.pin, b.clock.hover]) {
+      const i = indexOf(mark);
+      if (i < 0 || i >= store.tables.segments.n || seg().start[i] > t) continue;
+      for (const k of [...before(i), ...after(i)]) outline(ctx, b, m, k, t, 1.5, [4, 3]);
+      outline(ctx, b, m, i, t, 2.5, []);
+    }
+  }
+
+  function paintAxisUp(ctx, b, m) {
+    ctx.font = b.font(10);
+    ctx.textAlign = "right";
+    ctx.textBaseline = "middle";
+    for (const key of [0, 0.25, 0.5, 0.75, 1]) {
+      const y = Math.round(yOf(m, key)) + 0.5;
+      ctx.strokeStyle = b.theme.line;
+      ctx.beginPath();
+      ctx.moveTo(b.left - 4, y);
+      ctx.lineTo(b.right, y);
+      ctx.stroke();
+      ctx.fillStyle = b.theme.soft;
+      ctx.fillText(key === 0 || key === 1 ? String(key) : key.toFixed(2), b.left - 6, Math.min(Math.max(y, m.top + 5), m.bottom - 4));
+    }
+    ctx.save();
+    ctx.translate(9 * b.scale, (m.top + m.bottom) / 2);
+    ctx.rotate(-Math.PI / 2);
+    ctx.textAlign = "center";
+    ctx.fillText("key space", 0, 0);
+    ctx.restore();
+  }
+
+  /** Right of the now line: range, rate, size or unread and owner of each active segment that has room. */
+  function paintGutter(ctx, b, m, list, t) {
+    const open = list.filter((i) => isOpen(i, t)).sort((p, q) => seg().low[q] - seg().low[p]);
+    const { unread, stored } = store.tables.rates.col;
+    const row = 13 * b.scale;
+    const x = b.right + 8 * b.scale;
+    const columns = [0, 112, 164].map((w) => x + w * b.scale);
+    ctx.font = b.font(10);
+    ctx.textBaseline = "middle";
+    ctx.fillStyle = b.theme.soft;
+    ctx.textAlign = "left";
+    ctx.fillText("active, keys", columns[0], m.top - 9 * b.scale);
+    ctx.textAlign = "right";
+    ctx.fillText(facts().rate_unit ?? "", columns[2] - 6 * b.scale, m.top - 9 * b.scale);
+    ctx.textAlign = "left";
+    ctx.fillText("stored", columns[2], m.top - 9 * b.scale);
+    let last = m.top - row / 2;
+    let shown = 0;
+    const room = open.length > (m.bottom - m.top) / row ? m.bottom - row : m.bottom;
+    for (const i of open) {
+      const y = (yOf(m, seg().low[i]) + yOf(m, seg().high[i])) / 2;
+      if (y - last < row - 0.5 || y > room) continue;
+      last = y;
+      shown += 1;
+      const r = sampleAt(i, t);
+      const owner = facts().readers?.[seg().reader[i] - 1];
+      ctx.strokeStyle = b.theme.line;
+      ctx.beginPath();
+      ctx.moveTo(b.right + 1, Math.round(y) + 0.5);
+      ctx.lineTo(b.right + 6, Math.round(y) + 0.5);
+      ctx.stroke();
+      ctx.textAlign = "left";
+      ctx.fillStyle = b.theme.text;
+      ctx.fillText(fit(ctx, `${short(i)} ${range(i)}`, columns[1] - columns[0] - 4), columns[0], y);
+      ctx.textAlign = "right";
+      ctx.fillText(r < 0 ? "–" : rateText(rateColumn()[r]), columns[2] - 6 * b.scale, y);
+      ctx.textAlign = "left";
+      ctx.fillStyle = b.theme.soft;
+      const known = r >= 0 && !Number.isNaN(unread[r]);
+      const size = r < 0 ? "" : known ? `${bytes(unread[r])} unread` : bytes(stored[r]);
+      ctx.fillText(fit(ctx, [size, owner].filter(Boolean).join(" "), b.width - columns[2]), columns[2], y);
+    }
+    if (shown < open.length) {
+      ctx.fillStyle = b.theme.soft;
+      ctx.textAlign = "left";
+      ctx.fillText(`${shown} of ${open.length} active`, x, m.bottom - 5 * b.scale);
+    }
+    state.active = open.length;
+  }
+
+  const range = (i) => `${trim(seg().low[i])}–${trim(seg().high[i])}`;
+  const trim = (v) => (v === 0 || v === 1 ? String(v) : v.toFixed(3).replace(/0+$/, ""));
+
+  function paintKey(ctx, b, m, t) {
+    if (!state.key) return;
+    const at = keyPosition(state.key);
+    const y = yOf(m, at);
+    ctx.strokeStyle = b.theme.text;
+    ctx.lineWidth = 1.5;
+    ctx.setLineDash([6, 3]);
+    ctx.beginPath();
+    ctx.moveTo(b.left, y);
+    ctx.lineTo(b.right, y);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    ctx.lineWidth = 1;
+    const text = keyPath(t);
+    ctx.font = b.font(11, "600");
+    const w = ctx.measureText(text).width + 10;
+    const x = Math.min(b.left + 6, b.right - w);
+    const up = y - 20 * b.scale > m.top;
+    ctx.fillStyle = b.theme.ground;
+    ctx.strokeStyle = b.theme.text;
+    ctx.beginPath();
+    ctx.rect(x, up ? y - 19 * b.scale : y + 3 * b.scale, w, 16 * b.scale);
+    ctx.fill();
+    ctx.stroke();
+    ctx.fillStyle = b.theme.text;
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    ctx.fillText(text, x + 5, up ? y - 11 * b.scale : y + 11 * b.scale);
+  }
+
+  /** "N725MQ: #0 → #2 → #5": the segments that own the key, in order. They own (low, high], the first also 0. */
+  function keyPath(t) {
+    const at = keyPosition(state.key);
+    const { low, high, start } = seg();
+    const path = [];
+    for (let i = 0; i < store.tables.segments.n; i++)
+      if (start[i] <= t && at <= high[i] && (at > low[i] || (at === 0 && low[i] === 0))) path.push(i);
+    path.sort((p, q) => start[p] - start[q]);
+    const text = path.length > 8 ? [...path.slice(0, 2).map(short), "…", ...path.slice(-4).map(short)] : path.map(short);
+    return `${state.key} (${at.toFixed(4)}): ${text.join(" → ") || "no segment yet"}`;
+  }
+
+  const scales = () => store.lists.scales ?? []; // [t, text, kind, rule, sealed, created]
+
+  function paintLane(ctx, b, l, t) {
+    ctx.font = b.font(10);
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    const seen = scales().filter((s) => s[0] <= t && ms(s[0]) >= b.from && ms(s[0]) <= b.to);
+    const crowded = seen.length > (b.right - b.left) / 8;
+    const limits = [b.width - 4, b.width - 4, b.width - 4];
+    const line = (l.lane.bottom - 7 - l.lane.top) / limits.length;
+    for (let k = seen.length - 1; k >= 0; k--) {
+      const [at, text] = seen[k];
+      const x = b.x(ms(at));
+      ctx.fillStyle = b.theme.text;
+      ctx.beginPath();
+      ctx.moveTo(x - 4, l.lane.bottom - 6);
+      ctx.lineTo(x + 4, l.lane.bottom - 6);
+      ctx.lineTo(x, l.lane.bottom);
+      ctx.fill();
+      ctx.globalAlpha = crowded ? 0.08 : 0.45;
+      ctx.fillRect(Math.round(x), l.lane.bottom, 1, l.strip.bottom - l.lane.bottom);
+      ctx.globalAlpha = 1;
+      // The lowest line where it fits whole, else the one with most room; no text crosses a later tick's text.
+      const width = ctx.measureText(text).width;
+      const rooms = limits.map((limit) => limit - x - 2);
+      const whole = rooms.findIndex((room) => room >= width);
+      const row = whole >= 0 ? whole : rooms.indexOf(Math.max(...rooms));
+      const shown = rooms[row] > 30 ? fit(ctx, text, rooms[row]) : "";
+      if (shown.length > 4) {
+        ctx.fillText(shown, x + 1, l.lane.bottom - 7 - line * (row + 0.5));
+        limits[row] = x - 7;
+      }
+    }
+  }
+
+  /** The rate of the busiest segment per pixel, against the thresholds at which segments split and merge. */
+  function paintStrip(ctx, b, l, list, t) {
+    const { top, bottom } = l.strip;
+    const left = Math.floor(b.left);
+    const columns = new Float32Array(Math.max(1, Math.ceil(b.right) - left + 1));
+    const { t: at } = store.tables.rates.col;
+    const rate = rateColumn();
+    for (const i of list) {
+      const rows = store.derived.rates[i] ?? [];
+      const stop = Math.min(seg().end[i], t);
+      for (let k = 0; k < rows.length; k++) {
+        if (k && at[rows[k - 1]] > t) break;
+        const a = k ? at[rows[k - 1]] : seg().start[i];
+        const z = k + 1 < rows.length ? Math.min(at[rows[k]], stop) : stop;
+        const value = rate[rows[k]];
+        if (!(value > 0) || z <= a) continue;
+        const to = Math.min(columns.length - 1, Math.floor(b.x(ms(z)) - left));
+        for (let p = Math.max(0, Math.floor(b.x(ms(a)) - left)); p <= to; p++) if (value > columns[p]) columns[p] = value;
+      }
+    }
+    const peak = columns.reduce((p, v) => Math.max(p, v), 0);
+    state.peak = Math.max(state.peak ?? 0, peak);
+    const lines = facts().thresholds ?? [];
+    const target = lines.find((x) => x[1] === "target")?.[0] ?? 0;
+    const most = Math.max(peak * 1.15, target * 1.25, 1e-9);
+    const y = (v) => bottom - (v / most) * (bottom - top);
+    ctx.fillStyle = b.theme.line;
+    ctx.fillRect(b.left, bottom, b.right - b.left, 1);
+    const endX = Math.min(b.right, b.x(ms(t)));
+    ctx.fillStyle = b.theme.dark ? "#56B4E9" : "#0072B2";
+    ctx.globalAlpha = 0.35;
+    ctx.beginPath();
+    ctx.moveTo(left, bottom);
+    for (let p = 0; p < columns.length && left + p <= endX; p++) ctx.lineTo(left + p, y(columns[p]));
+    ctx.lineTo(Math.min(endX, left + columns.length), bottom);
+    ctx.fill();
+    ctx.globalAlpha = 1;
+    ctx.strokeStyle = ctx.fillStyle;
+    ctx.lineWidth = 1.2;
+    ctx.beginPath();
+    for (let p = 0; p < columns.length && left + p <= endX; p++) ctx[p ? "lineTo" : "moveTo"](left + p, y(columns[p]));
+    ctx.stroke();
+    ctx.lineWidth = 1;
+    ctx.font = b.font(9.5);
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    let lastY = -Infinity;
+    for (const [value, name] of [...lines].sort((p, q) => q[0] - p[0])) {
+      if (value > most) continue;
+      ctx.strokeStyle = b.theme.text;
+      ctx.setLineDash(name === "target" ? [] : name.includes("÷") ? [2, 3] : [5, 3]);
+      ctx.globalAlpha = 0.6;
+      ctx.beginPath();
+      ctx.moveTo(b.left, Math.round(y(value)) + 0.5);
+      ctx.lineTo(b.right, Math.round(y(value)) + 0.5);
+      ctx.stroke();
+      ctx.globalAlpha = 1;
+      ctx.setLineDash([]);
+      if (y(value) - lastY < 10 * b.scale) continue;
+      lastY = y(value);
+      ctx.fillStyle = b.theme.soft;
+      ctx.fillText(`${name} ${rateText(value)}`, b.right + 8, Math.min(Math.max(lastY, top + 4), bottom - 3));
+    }
+    ctx.textAlign = "right";
+    ctx.fillStyle = b.theme.soft;
+    ctx.fillText(rateText(most / 1.15), b.left - 6, top + 6);
+    ctx.fillText("0", b.left - 6, bottom - 3);
+    ctx.textAlign = "left";
+    ctx.fillText(`busiest segment, ${facts().rate_unit ?? "events/s"}`, b.right + 8, bottom + 12 * b.scale);
+  }
+
+  function paint(ctx, b) {
+    const l = layout(b);
+    if (!b.clock.ticking || !store.tables.segments.n) {
+      paintAxisUp(ctx, b, l.map);
+      return;
+    }
+    const t = (b.now - origin()) / 1000;
+    state.t = t;
+    const list = visible(b);
+    state.shown = list.length;
+    paintAxisUp(ctx, b, l.map);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(b.left, l.map.top - 1, b.right - b.left + 1, l.map.bottom - l.map.top + 2);
+    ctx.clip();
+    paintSegments(ctx, b, l.map, list, t);
+    if (colour() === "rate" && list.length <= HEAT_MAX) paintHeat(ctx, b, l.map, list, t);
+    paintTruncated(ctx, b, l.map, list, t);
+    if (list.length <= 4000) paintEdges(ctx, b, l.map, list, t);
+    if (list.length <= 1500) paintLabels(ctx, b, l.map, list, t);
+    paintSelection(ctx, b, l.map, t);
+    paintKey(ctx, b, l.map, t);
+    ctx.restore();
+    paintGutter(ctx, b, l.map, list, t);
+    paintLane(ctx, b, l, t);
+    paintStrip(ctx, b, l, list, t);
+  }
+
+  const markOf = (i) => ({
+    kind: "segment", key: keyOf(i), index: i, stream: facts().stream, time: Math.max(ms(seg().start[i]), origin()),
+  });
+
+  function pick(x, y, b) {
+    const l = layout(b);
+    const t = (b.now - origin()) / 1000;
+    if (y >= l.lane.top && y <= l.strip.bottom) {
+      const near = scales().map((s, k) => [Math.abs(b.x(ms(s[0])) - x), k]).filter(([d, k]) => d < 6 && scales()[k][0] <= t);
+      if (near.length) {
+        const k = near.sort((p, q) => p[0] - q[0])[0][1];
+        return { kind: "scale", key: `scale ${k}`, scale: k, stream: facts().stream, time: ms(scales()[k][0]) };
+      }
+      return null;
+    }
+    if (x < b.left || y < l.map.top || y > l.map.bottom) return null;
+    const key = (l.map.bottom - y) / (l.map.bottom - l.map.top);
+    const at = Math.min(t, ((x > b.right ? b.now : b.time(x)) - origin()) / 1000);
+    const { start, end, low, high } = seg();
+    for (let i = store.tables.segments.n - 1; i >= 0; i--)
+      if (start[i] <= at && (end[i] > at || end[i] === at) && key > low[i] && key <= high[i]) return markOf(i);
+    return null;
+  }
+
+  function causeOf(i) {
+    const t = seg().start[i];
+    const found = scales().find((s) => s[5].includes(i) && Math.abs(s[0] - t) < 0.01) ?? scales().find((s) => s[5].includes(i));
+    return found ? `${esc(found[1])} <span class="soft">(${esc(found[2])}${found[3] ? `: ${esc(found[3])}` : ""})</span>` : "";
+  }
+
+  function tip(mark) {
+    if (mark.stream !== facts().stream) return null;
+    if (mark.kind === "scale") {
+      const s = scales()[mark.scale];
+      return s && `<b>${esc(s[1])}</b><br>${seconds(1000 * s[0])} ${wallTime(mark.time)}<br><span class="soft">${esc(s[2])}${s[3] ? `: ${esc(s[3])}` : ""}</span>`;
+    }
+    const i = indexOf(mark);
+    if (i < 0 || i >= store.tables.segments.n) return null;
+    const { start, end, low, high, reader } = seg();
+    const { flags } = store.tables.names.col;
+    const open = isOpen(i, state.t);
+    const r = sampleAt(i, state.t);
+    const { unread, stored } = store.tables.rates.col;
+    const about = flags[i] & INEXACT ? "about " : "";
+    const names = (list) => list.map(label).join(", ") || "none";
+    const rows = [
+      ["owns", `(${low[i].toPrecision(6)}, ${high[i].toPrecision(6)}]${low[i] === 0 ? " and 0" : ""}`],
+      ["opened", `${about}${seconds(1000 * start[i])} ${wallTime(ms(start[i]))}`],
+      ["sealed", open ? "no, it is active" : `${seconds(1000 * end[i])} ${wallTime(ms(end[i]))}`],
+      ["after", names(before(i))],
+      ["before", names(after(i))],
+    ];
+    if (r >= 0 && open) rows.push(["rate", `${rateText(rateColumn()[r])}${facts().events_how ? "*" : ""}`]);
+    if (r >= 0) rows.push(["stored", bytes(stored[r])]);
+    if (r >= 0 && !Number.isNaN(unread[r])) rows.push(["unread", bytes(unread[r])]);
+    if (reader[i] !== UNKNOWN) rows.push(["owner", esc(facts().readers?.[reader[i] - 1] ?? "nobody")]);
+    const cause = causeOf(i);
+    if (cause) rows.push(["cause", cause]);
+    const table = rows.map(([k, v]) => `<tr><td class="soft">${k}</td><td>${v}</td></tr>`).join("");
+    const how = facts().events_how && open ? `<span class="soft">* ${esc(facts().events_how)}</span>` : "";
+    return `<b>${esc(facts().stream)} ${label(i)}</b><table>${table}</table>${how}`;
+  }
+
+  function say(mark) {
+    if (mark.kind === "scale") return `${seconds(mark.time - origin())}: ${scales()[mark.scale][1]}`;
+    const i = indexOf(mark);
+    if (i < 0) return "";
+    const r = sampleAt(i, state.t);
+    const rate = r >= 0 && isOpen(i, state.t) ? `, ${rateText(rateColumn()[r])}` : "";
+    return `segment ${label(i)}, keys ${seg().low[i].toPrecision(4)} to ${seg().high[i].toPrecision(4)}, ${isOpen(i, state.t) ? "active" : "sealed"}${rate}`;
+  }
+
+  function ownerLegend(theme) {
+    const readers = (facts().readers ?? []).map((name, k) => [PALETTE[k % PALETTE.length], name, k >= PALETTE.length ? "stripe" : ""]);
+    return [...readers, [theme.soft, "nobody", "hatch"]];
+  }
+
+  function legend(theme) {
+    const target = facts().thresholds?.find((x) => x[1] === "target")?.[0];
+    const ramp = `linear-gradient(90deg, ${theme.cold}, ${theme.hot})`;
+    const most = target ? `2 × target (${rateText(2 * target)})` : rateText(rateMax());
+    const states = [[theme.none, "active: open at the right", ""], [theme.none, "sealed: paler, closed", "pale"]];
+    if (colour() === "owner") return [...ownerLegend(theme), ...states];
+    if (colour() === "unread") return [[ramp, `0 to ${bytes(state.unreadPeak ?? 0)} unread`, "ramp"], ...states];
+    return [[ramp, `0 to ${most}`, "ramp"], ...states];
+  }
+
+  return {
+    height: (s) => (MAP + LANE + STRIP + 52) * s,
+    paint,
+    pick,
+    tip,
+    say,
+    legend,
+    leftOut: () => facts().left_out || "",
+    isEmpty: () => !store.tables.segments.n,
+    get empty() {
+      return facts().empty ?? ["No segments yet.", 'stream.write("hello", "a key")'];
+    },
+    marks: (b) => visible(b).filter((i) => isOpen(i, (b.now - origin()) / 1000)).sort((p, q) => seg().low[p] - seg().low[q]).map(markOf),
+    events: () => [...new Set(scales().map((s) => ms(s[0])))],
+    summary: () => {
+      const t = state.t ?? 0;
+      let open = 0;
+      for (let i = 0; i < store.tables.segments.n; i++) open += seg().start[i] <= t && seg().end[i] > t ? 1 : 0;
+      const scaled = scales().filter((s) => s[0] <= t).length;
+      return `${facts().stream || "no stream"}: ${open} active segments, scaled ${scaled} times`;
+    },
+    controls({ parent, element, on, redraw, call }) {
+      const choose = element(parent, "label", "");
+      choose.textContent = "colour ";
+      const select = element(choose, "select", "plab-colour", { "aria-label": "colour by" });
+      for (const way of ["rate", "owner", "unread"]) element(select, "option", "", { value: way }).textContent = way;
+      let typed = false;
+      const sync = () => {
+        select.value = colour();
+        if (!typed) state.key = input.value = facts().key ?? "";
+        for (const option of select.options) {
+          const lacks = option.value !== "rate" && !(facts().knows ?? []).includes(option.value);
+          option.disabled = lacks;
+          option.title = lacks ? "nothing in this journal tells it" : "";
+        }
+      };
+      on(select, "change", () => {
+        state.colour = select.value;
+        call(`SegmentMap(journal, colour="${select.value}")`);
+        redraw();
+      });
+      const wrap = element(parent, "label", "");
+      wrap.textContent = "key ";
+      const input = element(wrap, "input", "plab-key", { type: "text", placeholder: "routing key", "aria-label": "routing key", spellcheck: "false" });
+      on(input, "keydown", (e) => e.stopPropagation());
+      on(input, "input", () => {
+        typed = true;
+        state.key = input.value;
+        call(input.value ? `SegmentMap(journal, key=${JSON.stringify(input.value)})` : "");
+        redraw();
+      });
+      store.listeners.add(sync);
+      sync();
+      return () => store.listeners.delete(sync);
+    },
+  };
+}
+
+export default () => widget({ makeStore: segmentStore, makeSpec: segmentSpec });

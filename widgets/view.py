@@ -1,0 +1,275 @@
+"""What all views share: the journal under them, the live page, the static picture, the frame, the exported page.
+
+A view reads a journal and nothing else. Its rows, its picture, its ``.frame`` and what its JavaScript draws come
+from one fold. Data go to the page as custom messages, never as traits: in this stack a trait can lock up for
+good, and traits have no back-pressure (notebook.md 3.3, 2.2).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from difflib import get_close_matches
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import anywidget
+import traitlets
+
+from pravega_lab.errors import BadInputError
+from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.observations import Observation
+from pravega_lab.widgets.payload import Payload
+from pravega_lab.widgets.publisher import Publisher
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+SVG_RECTANGLES_MAX = 1_000  # above, a PNG is smaller and faster
+
+
+class UnknownArgumentError(BadInputError, TypeError):
+    """A keyword that the view does not know; the message names the nearest that it does."""
+
+
+class History(Protocol):
+    """A fold in progress."""
+
+    start_ms: int | None
+    now_ms: int | None
+    changed: dict[int, None]
+
+    def apply(self, observation: Observation) -> None: ...
+
+
+class View(anywidget.AnyWidget):
+    """A live picture of a journal. Use `SegmentMap` or `QueryTimeline`.
+
+    Args:
+        journal: A `Journal`, or anything with a ``.journal`` (an observer).
+        title: Shown in the header; by default what the journal observes.
+        scale: Size of text and marks; 1.5 suits a projector.
+        clock: Views with the same name share time, hover and selection. By default those of one journal do.
+    """
+
+    _esm: ClassVar[str]
+    _css: ClassVar[str]
+    history: ClassVar[Callable[[], Any]]
+    options: ClassVar[dict[str, tuple[str, ...]]] = {}  # what the page's own controls choose
+
+    _settings = traitlets.Dict().tag(sync=True)  # set once, before the page sees it
+
+    def __init__(
+        self,
+        journal: Any,
+        *,
+        title: str | None = None,
+        scale: float = 1.0,
+        clock: str | None = None,
+        **unknown: Any,
+    ) -> None:
+        _refuse_unknown(type(self), unknown)
+        self.journal = _journal_of(journal)
+        self.title = title
+        self._lock = threading.RLock()
+        self._history = type(self).history()
+        self._read_to = 0
+        self._sent_facts: dict[str, Any] = {}
+        super().__init__(_settings={"clock": clock or clock_of(self.journal), "scale": scale})
+        self.publisher = Publisher(self._produce, self._deliver, lambda: self.journal.live)
+        self.on_msg(self._heard)
+
+    # What a view has to say.
+
+    def _pack(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:
+        """The rows to send, all or those that changed, and what has grown; forgets what changed."""
+        raise NotImplementedError
+
+    def _facts(self) -> dict[str, Any]:
+        """What stands in the header and legend."""
+        raise NotImplementedError
+
+    def _svg(self) -> str:
+        raise NotImplementedError
+
+    def _png(self) -> bytes:
+        raise NotImplementedError
+
+    def _summary(self) -> str:
+        """What there is, in words, for the representation and the picture's title."""
+        raise NotImplementedError
+
+    def _rectangles(self) -> int:
+        raise NotImplementedError
+
+    def _frame_of(self, history: Any) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def figure(self) -> Figure:
+        """The picture as a plotly figure (a plain one: it stays small in a notebook's file)."""
+        raise NotImplementedError
+
+    # The fold.
+
+    def _wants(self, observation: Observation) -> bool:
+        return True
+
+    def _catch_up(self) -> Any:
+        """The history with all that the journal has. Hold the lock while you use it."""
+        for observation in self.journal.since(self._read_to):
+            self._read_to = observation.seq + 1
+            if self._wants(observation):
+                self._history.apply(observation)
+        until = self.journal.until_ms
+        if until is not None and self._history.now_ms is not None:
+            self._history.now_ms = max(self._history.now_ms, until)
+        return self._history
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """All that the view shows, as a table; see the class for its columns."""
+        with self._lock:
+            return self._frame_of(self._catch_up())
+
+    def at(self, t_s: float) -> pd.DataFrame:
+        """The frame as it was ``t_s`` seconds after the start of what the view shows."""
+        with self._lock:
+            start_ms = self._catch_up().start_ms or 0
+        history = type(self).history()
+        for observation in self.journal.since():
+            if observation.time_ms <= start_ms + t_s * 1000 and self._wants(observation):
+                history.apply(observation)
+        return self._frame_of(history)
+
+    # The live page.
+
+    def _header(self) -> dict[str, Any]:
+        history, journal = self._history, self.journal
+        start_ms = history.start_ms or 0
+        return {
+            "title": self.title or journal.source or "nothing yet",
+            "live": journal.live,
+            "seed": journal.seed,
+            "gap": str(journal.gap),
+            "origin_ms": start_ms,
+            "now_s": ((history.now_ms or start_ms) - start_ms) / 1000,
+            "ticking": history.start_ms is not None,
+        }
+
+    def snapshot(self, *, live: bool | None = None) -> Payload:
+        """Everything that the page needs, as one payload."""
+        with self._lock:
+            self._catch_up()
+            tables, grown = self._pack(everything=True)
+            self._sent_facts = {**self._header(), **self._facts()}
+            facts = self._sent_facts if live is None else {**self._sent_facts, "live": live}
+            return Payload("snapshot", tables, facts, grown)
+
+    def _produce(self, everything: bool) -> Payload | None:
+        if everything:
+            return self.snapshot()
+        with self._lock:
+            self._catch_up()
+            tables, grown = self._pack(everything=False)
+            facts = {**self._header(), **self._facts()}
+            changed = {k: v for k, v in facts.items() if self._sent_facts.get(k) != v}
+            self._sent_facts = facts
+        tables = {name: table for name, table in tables.items() if table}
+        grown = {name: items for name, items in grown.items() if items}
+        return Payload("delta", tables, changed, grown) if tables or grown or changed else None
+
+    def _deliver(self, seq: int, payload: Payload) -> None:
+        self.send(payload.content(seq), payload.buffers())
+
+    def _heard(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        page = str(content.get("page", ""))
+        kind = content.get("kind")
+        if kind == "hello":
+            self.publisher.hello(page)
+        elif kind == "here":
+            self.publisher.here(page)
+        elif kind == "bye":
+            self.publisher.bye(page)
+        elif kind == "ack":
+            self.publisher.answered(int(content["seq"]))
+
+    @property
+    def errors(self) -> list[BaseException]:
+        """What went wrong in the publisher's thread; empty when all is well."""
+        return self.publisher.errors
+
+    def close(self) -> None:
+        """Take the view off the page and end its thread."""
+        self.publisher.close()
+        super().close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.publisher.close()
+
+    # Where there is no kernel.
+
+    def __repr__(self) -> str:
+        if self.journal.live:
+            return f"{type(self).__name__}({self.title or self.journal.source!r}, live)"
+        with self._lock:
+            self._catch_up()
+            return f"{type(self).__name__}({self._summary()})"
+
+    def picture(self) -> tuple[str, str | bytes]:
+        """The static picture as (mime type, data): SVG, or PNG above about a thousand rectangles."""
+        with self._lock:
+            self._catch_up()
+            if self._rectangles() > SVG_RECTANGLES_MAX:
+                return "image/png", self._png()
+            return "image/svg+xml", self._svg()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        mime, picture = self.picture()
+        return {**data, mime: picture}, metadata
+
+    def export(self, path: str | Path) -> Path:
+        """Write one page that stands alone: no kernel, no network; scrubbing and hovering work. Returns the path."""
+        from pravega_lab.widgets.export import export
+
+        return export([self], path)
+
+
+def clock_of(journal: Journal) -> str:
+    return f"journal-{id(journal):x}"
+
+
+def _journal_of(thing: Any) -> Journal:
+    journal = getattr(thing, "journal", thing)
+    if isinstance(journal, Journal):
+        return journal
+    raise BadInputError(
+        f"a view needs a Journal or something with a .journal, and got {type(thing).__name__}. "
+        "Journal.load(path) opens a recording; observe(uri, stream=...) makes a live one."
+    )
+
+
+def refuse_value(view: str, name: str, value: str | None, allowed: tuple[str, ...]) -> None:
+    """Raise, naming the nearest, when an argument's value is not one of those allowed."""
+    if value is not None and value not in allowed:
+        near = get_close_matches(str(value), allowed, 1, 0.3)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise BadInputError(f"{view}({name}={value!r}): {hint}It is one of {', '.join(map(repr, allowed))}.")
+
+
+def _refuse_unknown(cls: type[View], unknown: dict[str, Any]) -> None:
+    for name in unknown:
+        own = (
+            p for base in cls.__mro__ if issubclass(base, View) for p in signature(base.__init__).parameters
+        )
+        known = [p for p in dict.fromkeys(own) if p not in ("self", "unknown", "kwargs", "journal")]
+        near = get_close_matches(name, known, 1, 0.3)
+        hint = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(known)}."
+        raise UnknownArgumentError(f"{cls.__name__} has no argument {name!r}; {hint}")
