@@ -77,8 +77,14 @@ def _put_unit(units, at, unit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
+def _tail_bits(data, at, end):  # type: ignore[no-untyped-def]
+    """The six bits of a continuation byte; of text cut short (not valid UTF-8) whatever is last."""
+    return np.int64(data[min(at, end - 1)]) & 0x3F
+
+
+@njit(cache=True, inline="always")
 def _utf16(data, start, end, units):  # type: ignore[no-untyped-def]
-    """Valid UTF-8 to UTF-16LE; returns how many bytes were put."""
+    """UTF-8 to UTF-16LE; returns how many bytes were put."""
     at = 0
     i = start
     while i < end:
@@ -87,15 +93,15 @@ def _utf16(data, start, end, units):  # type: ignore[no-untyped-def]
             at = _put_unit(units, at, lead)
             i += 1
         elif lead < 0xE0:
-            at = _put_unit(units, at, (lead & 0x1F) << 6 | (np.int64(data[i + 1]) & 0x3F))
+            at = _put_unit(units, at, (lead & 0x1F) << 6 | _tail_bits(data, i + 1, end))
             i += 2
         elif lead < 0xF0:
-            middle = (np.int64(data[i + 1]) & 0x3F) << 6
-            at = _put_unit(units, at, (lead & 0x0F) << 12 | middle | (np.int64(data[i + 2]) & 0x3F))
+            middle = _tail_bits(data, i + 1, end) << 6
+            at = _put_unit(units, at, (lead & 0x0F) << 12 | middle | _tail_bits(data, i + 2, end))
             i += 3
         else:
-            high = (lead & 0x07) << 18 | (np.int64(data[i + 1]) & 0x3F) << 12
-            code = high | (np.int64(data[i + 2]) & 0x3F) << 6 | (np.int64(data[i + 3]) & 0x3F)
+            high = (lead & 0x07) << 18 | _tail_bits(data, i + 1, end) << 12
+            code = high | _tail_bits(data, i + 2, end) << 6 | _tail_bits(data, i + 3, end)
             at = _put_unit(units, at, 0xD800 + ((code - 0x10000) >> 10))
             at = _put_unit(units, at, 0xDC00 + ((code - 0x10000) & 0x3FF))
             i += 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.retry import Retries
@@ -91,4 +92,4 @@ def split_range(segment: SegmentRange, parts: int) -> list[Range]:
         raise BadInputError(f"split into {parts} parts: at least 2")
     width = (segment.high - segment.low) / parts
     bounds = [segment.low + i * width for i in range(parts)] + [segment.high]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))

@@ -32,7 +32,7 @@ class SegmentStores:
         self.chance = chance
         self._controller = controller
         self._endpoints: dict[tuple[str, int], Endpoint] = {}
-        self._shared: dict[Endpoint, asyncio.Task[Connection]] = {}
+        self._shared = Connections(self)
         self._own: list[Connection] = []
 
     async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
@@ -71,28 +71,43 @@ class SegmentStores:
         """As `ask`, one attempt: raises ``TransientError`` or ``OSError`` when the reply did not come."""
         endpoint = await self.endpoint(stream, segment_id)
         try:
-            connection = await self._shared_connection(endpoint)
+            connection = await self._shared.get(endpoint)
             return check_reply(await connection.ask(request))
         except (TransientError, OSError):
             self.forget(stream, segment_id)
             raise
 
-    async def _shared_connection(self, endpoint: Endpoint) -> Connection:
-        opening = self._shared.get(endpoint)
-        if opening is None or (opening.done() and not _is_usable(opening)):
-            opening = asyncio.get_running_loop().create_task(self.open(endpoint))
-            self._shared[endpoint] = opening
-        return await asyncio.shield(opening)
-
     async def close(self) -> None:
         """Close all connections at once."""
-        opening, self._shared = list(self._shared.values()), {}
-        for task in opening:
-            task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
+        await self._shared.close()
         for connection in self._own:
             connection.close()
         self._own = []
+
+
+class Connections:
+    """One connection per segment store, opened on demand, and again after it was lost."""
+
+    def __init__(self, stores: SegmentStores) -> None:
+        self._stores = stores
+        self._opening: dict[Endpoint, asyncio.Task[Connection]] = {}
+
+    async def get(self, endpoint: Endpoint) -> Connection:
+        """An open connection. Raises ``OSError`` or ``TransientError``."""
+        opening = self._opening.get(endpoint)
+        if opening is None or (opening.done() and not _is_usable(opening)):
+            opening = asyncio.get_running_loop().create_task(self._stores.open(endpoint))
+            self._opening[endpoint] = opening
+        return await asyncio.shield(opening)
+
+    async def close(self) -> None:
+        """Close them all at once."""
+        opening, self._opening = list(self._opening.values()), {}
+        for task in opening:
+            task.cancel()
+        for result in await asyncio.gather(*opening, return_exceptions=True):
+            if isinstance(result, Connection):
+                result.close()
 
 
 def _is_usable(opening: asyncio.Task[Connection]) -> bool:

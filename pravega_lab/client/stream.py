@@ -137,7 +137,12 @@ class AsyncStream:
     async def write(self, events: Events, keys: Keys = None) -> int:
         if self._writer is None or self._writer.is_failed:
             self._writer = self.writer()
-        return await self._writer.write_durably(events, keys)
+        writer = self._writer
+        try:
+            return await writer.write_durably(events, keys)
+        finally:
+            if writer.is_failed:
+                await writer.close()
 
     def writer(self) -> AsyncEventWriter:
         return AsyncEventWriter(self._context)
@@ -172,5 +177,5 @@ class AsyncStream:
     async def close(self) -> None:
         """Flush and close the writer that `write` uses."""
         writer, self._writer = self._writer, None
-        if writer is not None and not writer.is_failed:
+        if writer is not None:
             await writer.close()

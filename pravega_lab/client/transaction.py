@@ -1,12 +1,162 @@
-"""Being written."""
+"""`AsyncTransaction`: events that appear together or never (A10). Contract: `face.Transaction`."""
 
-from typing import Any
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from uuid import UUID
+
+from pravega_lab.client.appends import Appends
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.events import prepare
+from pravega_lab.client.values import LEASE_MS_MAX, LEASE_MS_MIN, TransactionState
+from pravega_lab.errors import BadInputError, PravegaError, StoreUnavailableError, TransactionFailedError
+from pravega_lab.protocol.names import SegmentRange, transaction_segment_name
+
+if TYPE_CHECKING:
+    from pravega_lab.client.values import Events, Keys
+
+POLL_S = 0.02
+POLL_S_MAX = 0.5
+_FINAL = (TransactionState.COMMITTED, TransactionState.ABORTED, TransactionState.UNKNOWN)
+
+
+async def begin(context: StreamContext, lease_ms: int) -> AsyncTransaction:
+    """Begin a transaction and the renewal of its lease."""
+    if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
+        raise BadInputError(f"lease_ms={lease_ms}: a lease is {LEASE_MS_MIN} to {LEASE_MS_MAX} ms")
+    txn_id, segments = await context.controller.create_transaction(context.name, lease_ms)
+    return AsyncTransaction(context, txn_id, segments, lease_ms)
+
+
+class TransactionTarget:
+    """The transaction's own segments; a sealed one means that the transaction is over."""
+
+    def __init__(self, context: StreamContext, txn_id: UUID, segments: list[SegmentRange]) -> None:
+        self._context = context
+        self._txn_id = txn_id
+        self._segments = segments
+
+    async def first_segments(self) -> list[SegmentRange]:
+        return self._segments
+
+    async def successors(self, segment_id: int) -> list[SegmentRange]:
+        state = await self._context.controller.transaction_state(self._context.name, self._txn_id)
+        raise _failed(self._context, self._txn_id, state, "write")
+
+    def segment_name(self, segment_id: int) -> str:
+        return transaction_segment_name(self._context.segment_name(segment_id), self._txn_id)
 
 
 class AsyncTransaction:
-    def __init__(self, *args: Any) -> None:
-        raise NotImplementedError
+    """See `face.Transaction`. Without ``segments`` it is a handle by id, which cannot write."""
+
+    def __init__(
+        self,
+        context: StreamContext,
+        txn_id: UUID,
+        segments: list[SegmentRange] | None = None,
+        lease_ms: int = LEASE_MS_MAX,
+    ) -> None:
+        self.txn_id = txn_id
+        self._context = context
+        self._lease_ms = lease_ms
+        self._appends: Appends | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        if segments is not None:
+            self._appends = Appends(context, TransactionTarget(context, txn_id, segments))
+            self._renewing = asyncio.get_running_loop().create_task(self._renew())
+
+    async def write(self, events: Events, keys: Keys = None) -> int:
+        if self._appends is None:
+            raise BadInputError(f"transaction {self.txn_id} was taken up by its id: it cannot be written to")
+        batch = prepare(events, keys, self._context.chance)
+        await self._appends.put(batch)
+        return len(batch)
+
+    async def flush(self) -> None:
+        if self._appends is not None:
+            await self._appends.flush()
+
+    async def commit(self, wait: bool = False) -> None:
+        await self.flush()
+        writer_id = str(self._context.chance.getrandbits(63))
+        await self._context.controller.commit_transaction(self._context.name, self.txn_id, writer_id)
+        await self.close()
+        if wait:
+            await self.wait_until(TransactionState.COMMITTED)
+
+    async def abort(self) -> None:
+        await self.close()
+        await self._context.controller.abort_transaction(self._context.name, self.txn_id)
+
+    async def state(self) -> TransactionState:
+        return await self._context.controller.transaction_state(self._context.name, self.txn_id)
+
+    async def wait_until(
+        self, state: TransactionState = TransactionState.COMMITTED, *, timeout_s: float = 120.0
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        end, pause_s = loop.time() + timeout_s, POLL_S
+        while (now := await self.state()) != state:
+            if now in _FINAL:
+                raise _failed(self._context, self.txn_id, now, f"wait for {state.name}")
+            if loop.time() + pause_s > end:
+                raise StoreUnavailableError(
+                    f"transaction {self.txn_id} is still {now.name} after {timeout_s:g} s; ask state() later"
+                )
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, POLL_S_MAX)
+
+    async def close(self) -> None:
+        renewing, self._renewing = self._renewing, None
+        if renewing is not None:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+        if self._appends is not None:
+            await self._appends.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                await self.commit(wait=True)
+            else:
+                await self._abort_after(error)
+        finally:
+            await self.close()
+
+    async def _abort_after(self, error: BaseException) -> None:
+        """Abort, and let ``error`` be the one that is seen; the lease ends what could not be aborted."""
+        try:
+            await self.abort()
+        except PravegaError as also:
+            error.add_note(f"transaction {self.txn_id} was not aborted: {also}")
+
+    async def _renew(self) -> None:
+        """Renew the lease at half its time, until the controller says that there is nothing to renew."""
+        renewed = True
+        while renewed:
+            await asyncio.sleep(self._lease_ms / 2000)
+            try:
+                renewed = await self._context.controller.ping_transaction(
+                    self._context.name, self.txn_id, self._lease_ms
+                )
+            except StoreUnavailableError:
+                continue  # the lease may still be there when the store is again
+            except PravegaError:
+                return
 
 
-async def begin(*args: Any) -> AsyncTransaction:
-    raise NotImplementedError
+def _failed(
+    context: StreamContext, txn_id: UUID, state: TransactionState, what: str
+) -> TransactionFailedError:
+    return TransactionFailedError(
+        f"{what}: transaction {txn_id} on {context.name} is {state.name}; write its events again in a new one",
+        state,
+    )

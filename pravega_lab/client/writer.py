@@ -1,8 +1,85 @@
-"""Being written."""
+"""`AsyncEventWriter`: pipelined writing to the segments of a stream. Contract: `face.EventWriter`."""
 
-from typing import Any
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pravega_lab.client.appends import Appends
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.events import prepare
+from pravega_lab.errors import StreamSealedError
+from pravega_lab.protocol.names import SegmentRange
+
+if TYPE_CHECKING:
+    from pravega_lab.client.values import Events, Keys
+
+
+class StreamTarget:
+    """The active segments of a stream, then their successors."""
+
+    def __init__(self, context: StreamContext) -> None:
+        self._context = context
+        self.segment_name = context.segment_name
+
+    async def first_segments(self) -> list[SegmentRange]:
+        found = await self._context.controller.current_segments(self._context.name)
+        return self._taking_events(found)
+
+    async def successors(self, segment_id: int) -> list[SegmentRange]:
+        found = await self._context.controller.successors(self._context.name, segment_id)
+        return self._taking_events([successor.segment for successor in found])
+
+    def _taking_events(self, segments: list[SegmentRange]) -> list[SegmentRange]:
+        if not segments:
+            raise StreamSealedError(
+                f"stream {self._context.name} is sealed: it can be read, not written. Events of this writer "
+                "that were not acknowledged before are not in it"
+            )
+        self._context.learn(segments)
+        return segments
 
 
 class AsyncEventWriter:
-    def __init__(self, *args: Any) -> None:
-        raise NotImplementedError
+    """See `face.EventWriter`. Opens nothing before the first event."""
+
+    def __init__(self, context: StreamContext) -> None:
+        self._context = context
+        self._appends = Appends(context, StreamTarget(context))
+
+    @property
+    def is_failed(self) -> bool:
+        """It was closed, or an error ended it."""
+        return self._appends.error is not None
+
+    async def write(self, events: Events, keys: Keys = None) -> int:
+        batch = prepare(events, keys, self._context.chance)
+        await self._appends.put(batch)
+        return len(batch)
+
+    async def write_durably(self, events: Events, keys: Keys = None) -> int:
+        """`write`, and wait until these events are durable."""
+        batch = prepare(events, keys, self._context.chance)
+        await self._appends.wait_for(await self._appends.put(batch))
+        return len(batch)
+
+    async def flush(self) -> None:
+        await self._appends.flush()
+
+    async def close(self) -> None:
+        try:
+            if not self.is_failed:
+                await self.flush()
+        finally:
+            await self._appends.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self.close()
+        else:
+            await self._appends.close()

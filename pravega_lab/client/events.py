@@ -1,0 +1,258 @@
+"""What callers pass as events and keys, brought into one of two shapes.
+
+A handful becomes framed bytes and positions, in plain Python (no pyarrow, no numba). Anything larger becomes
+Arrow buffers, and nothing is done per event in Python. Keys become positions in the key space at once, so that
+a keyless event, too, keeps its place when it has to be routed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from pravega_lab.client import plain
+from pravega_lab.client.plain import Run
+from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
+from pravega_lab.errors import BadInputError, EventTooLargeError
+from pravega_lab.protocol.hashing import key_position
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pravega_lab.client.values import Events, Keys
+
+FEW = 32  # events up to which plain Python is as fast, and starts faster
+SLICE_EVENTS = 65_536  # of a large array, handed on before the next is looked at
+SLICE_BYTES = 8 * MIB
+
+_position = lru_cache(maxsize=65_536)(key_position)
+
+
+class FewEvents:
+    """Up to `FEW` events as Python objects."""
+
+    def __init__(self, payloads: Sequence[bytes], positions: Sequence[float]) -> None:
+        for payload in payloads:
+            _check_size(len(payload))
+        self._payloads = payloads
+        self._positions = positions
+
+    def __len__(self) -> int:
+        return len(self._payloads)
+
+    def slices(self) -> Iterator[FewEvents]:
+        """What is routed and sent at a time."""
+        yield self
+
+    def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
+        """Frames by route; see ``plain.runs_of``."""
+        return plain.runs_of([plain.frame(p) for p in self._payloads], self._positions, highs, bytes_max)
+
+
+class ManyEvents:
+    """Events as the buffers of an Arrow array: ``data[offsets[i]:offsets[i + 1]]``."""
+
+    def __init__(self, offsets: Any, data: Any, positions: Any) -> None:
+        from pravega_lab.client import compiled
+
+        _check_size(compiled.longest(offsets))
+        self._offsets = offsets
+        self._data = data
+        self._positions = positions
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def slices(self) -> Iterator[ManyEvents]:
+        """What is routed and sent at a time: bounded in events and, but for one large event, in bytes."""
+        import numpy as np
+
+        start, n_events = 0, len(self)
+        while start < n_events:
+            full = np.searchsorted(self._offsets, self._offsets[start] + SLICE_BYTES, side="right") - 1
+            end = min(max(int(full), start + 1), start + SLICE_EVENTS, n_events)
+            part = ManyEvents.__new__(ManyEvents)
+            part._offsets, part._data = self._offsets[start : end + 1], self._data
+            part._positions = self._positions[start:end]
+            yield part
+            start = end
+
+    def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
+        """Frames by route; see ``plain.runs_of``."""
+        import numpy as np
+
+        from pravega_lab.client import compiled
+
+        return compiled.runs_of(
+            self._offsets, self._data, self._positions, np.asarray(highs, np.float64), bytes_max
+        )
+
+
+def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvents:
+    """Check and convert what a caller passed.
+
+    Raises:
+        EventTooLargeError: An event above 8 MiB.
+        BadInputError: Anything that is no event or key; the message names it.
+    """
+    if isinstance(events, (str, bytes, bytearray, memoryview)):
+        events = [bytes(events) if not isinstance(events, str) else events]  # type: ignore[list-item]
+    if isinstance(events, (list, tuple)) and len(events) <= FEW and _are_few(keys):
+        payloads = [_payload(event) for event in events]
+        return FewEvents(payloads, _few_positions(keys, len(payloads), chance))
+    return _many(events, keys, chance)
+
+
+def split(run: Run, highs: Sequence[float], bytes_max: int) -> list[Run]:
+    """The events of a run by other routes, their order kept."""
+    if len(run.positions) <= FEW:
+        return plain.split(run.frames, run.positions, highs, bytes_max)
+    import numpy as np
+
+    from pravega_lab.client import compiled
+
+    return compiled.split(run.frames, np.asarray(run.positions), np.asarray(highs, np.float64), bytes_max)
+
+
+# a handful
+
+
+def _are_few(keys: Any) -> bool:
+    return keys is None or isinstance(keys, (str, list, tuple))
+
+
+def _payload(event: Any) -> bytes:
+    if isinstance(event, str):
+        return _utf8(event, "event")
+    if isinstance(event, (bytes, bytearray, memoryview)):
+        return bytes(event)
+    raise BadInputError(f"an event is bytes or str, not {type(event).__name__}: {event!r:.80}")
+
+
+def _utf8(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInputError(f"{what} {text!r:.80} holds half a character (a lone surrogate)") from error
+
+
+def _few_positions(keys: Any, n_events: int, chance: Random) -> list[float]:
+    if keys is None:
+        return [chance.random() for _ in range(n_events)]
+    if isinstance(keys, str):
+        return [_key_position(keys, chance)] * n_events
+    _check_count(len(keys), n_events)
+    return [_key_position(key, chance) for key in keys]
+
+
+def _key_position(key: Any, chance: Random) -> float:
+    if key is None:
+        return chance.random()
+    if not isinstance(key, str):
+        raise BadInputError(f"a routing key is str, not {type(key).__name__}: {key!r:.80}")
+    _utf8(key, "routing key")
+    return _position(key)
+
+
+def _check_count(n_keys: int, n_events: int) -> None:
+    if n_keys != n_events:
+        raise BadInputError(f"{n_events} events and {n_keys} keys: pass one key for all, or one for each")
+
+
+def _check_size(n_bytes: int) -> None:
+    if n_bytes > EVENT_BYTES_MAX:
+        raise EventTooLargeError(
+            f"an event of {n_bytes} bytes: at most {EVENT_BYTES_MAX} (8 MiB) can be written. "
+            "Split it, or store it elsewhere and write where it is. Nothing of this call was written"
+        )
+
+
+# arrays
+
+
+def _many(events: Any, keys: Any, chance: Random) -> FewEvents | ManyEvents:
+    array = _arrow(events, "events")
+    if array.null_count:
+        raise BadInputError(f"{array.null_count} of {len(array)} events are null: drop them, or write b''")
+    if len(array) == 0:
+        return FewEvents([], [])
+    offsets, data = _buffers(array)
+    return ManyEvents(offsets, data, _many_positions(keys, len(array), chance))
+
+
+def _arrow(values: Any, what: str) -> pa.Array:
+    """Any array-like as one Arrow array of large binary or large string."""
+    import pyarrow as pa
+
+    try:
+        if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+            values = (
+                pa.array([_payload(v) if v is not None else None for v in values])
+                if (what == "events" and isinstance(values, (list, tuple)))
+                else pa.array(values, from_pandas=True)
+            )
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise BadInputError(f"{what}: {error}") from error
+    return _as_variable(values, what)
+
+
+def _as_variable(array: pa.Array, what: str) -> pa.Array:
+    import pyarrow as pa
+
+    kinds, kind = pa.types, array.type
+    if (
+        kinds.is_binary(kind)
+        or kinds.is_large_binary(kind)
+        or kinds.is_string(kind)
+        or kinds.is_large_string(kind)
+    ):
+        return array
+    if kinds.is_null(kind):
+        return array.cast(pa.string())
+    if kinds.is_fixed_size_binary(kind) or "view" in str(kind):
+        return array.cast(pa.large_string() if "string" in str(kind) else pa.large_binary())
+    raise BadInputError(f"{what} are binary or string, not {kind}; cast them first")
+
+
+def _buffers(array: pa.Array) -> tuple[Any, Any]:
+    """Offsets (one more than items) and data, without copying."""
+    import numpy as np
+    import pyarrow as pa
+
+    wide = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
+    _, offsets, data = array.buffers()
+    all_offsets = np.frombuffer(offsets, np.int64 if wide else np.int32)
+    found = all_offsets[array.offset : array.offset + len(array) + 1]
+    return found, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+
+
+def _many_positions(keys: Any, n_events: int, chance: Random) -> Any:
+    import numpy as np
+
+    if keys is None:
+        return _spread(n_events, chance)
+    if isinstance(keys, str):
+        return np.full(n_events, _key_position(keys, chance))
+    array = _arrow(keys, "keys")
+    _check_count(len(array), n_events)
+    if not str(array.type).endswith("string"):
+        raise BadInputError(f"routing keys are strings, not {array.type}; cast them first")
+    from pravega_lab.client import compiled
+
+    positions = compiled.positions_of(*_buffers(array))
+    if array.null_count:
+        missing = np.asarray(array.is_null())
+        positions[missing] = _spread(int(missing.sum()), chance)
+    return positions
+
+
+def _spread(n_events: int, chance: Random) -> Any:
+    import numpy as np
+
+    return np.random.default_rng(chance.getrandbits(64)).random(n_events)
