@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .registration import register
     from .session import create_session
 
-__all__ = ["FORMAT", "Driver", "register", "create_session", "submit"]
+__all__ = ["FORMAT", "Driver", "create_session", "register", "submit"]
 
 #: What ``spark.read.format(...)`` is called with.
 FORMAT = "pravega"

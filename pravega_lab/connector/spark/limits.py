@@ -115,22 +115,21 @@ def _hand_on(
 def cut(backlog: Backlog, ends: Mapping[int, int]) -> dict[int, int]:
     """The stream cut behind ``ends``; covers the key space once, also inside a merge.
 
-    A segment that was read to its end stays in the cut until all of its successors may be begun.
+    A segment that was read to its end stays in the cut until all of its successors may be begun. One that may
+    not be begun is not done either, even if it is empty.
     """
     lineage = backlog.lineage
-
-    def done(segment: int) -> bool:
-        return segment not in backlog.target and ends[segment] >= backlog.end[segment]
-
-    def is_open(segment: int) -> bool:
+    opened: dict[int, bool] = {}
+    done: dict[int, bool] = {}
+    for segment in lineage.order:
         before = (older for atom in lineage.gate[segment] for older in lineage.paths[atom] if older < segment)
-        return all(done(older) for older in before if not _same_epoch(older, segment))
-
-    opened = {segment: is_open(segment) for segment in lineage.order}
+        opened[segment] = all(done[older] for older in before if not _same_epoch(older, segment))
+        at_end = segment not in backlog.target and ends[segment] >= backlog.end[segment]
+        done[segment] = opened[segment] and at_end
     found: set[int] = set()
     for path in lineage.paths:
         at = 0
-        while at + 1 < len(path) and done(path[at]) and opened[path[at + 1]]:
+        while at + 1 < len(path) and done[path[at]] and opened[path[at + 1]]:
             at += 1
         if path:
             found.add(path[at])

@@ -1,8 +1,9 @@
 """Options of ``format("pravega")``: names, types, defaults, and what is said about a wrong one.
 
-Names and defaults are those of the official Spark connector; ``ordered`` and ``sink_id`` are ours. Spark
-hands over lower-case names and text values. Checked when ``load()`` or ``start()`` is called, before anything
-is asked of a store.
+Names and defaults are those of the official Spark connector; ``ordered`` and ``sink_id`` are ours. One
+default differs: a source creates a missing stream only when told to, or a misspelt name would read as an
+empty stream. Spark hands over lower-case names and text values. Checked when ``load()`` or ``start()`` is
+called, before anything is asked of a store.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class PravegaOptions:
     approx_bytes_per_trigger: int | None = None
     ordered: bool = True
     metadata: str | None = None
-    allow_create_scope: bool = True
-    allow_create_stream: bool = True
+    allow_create_scope: bool | None = None
+    allow_create_stream: bool | None = None
     default_num_segments: int | None = None
     default_scale_factor: int | None = None
     default_segment_target_rate_bytes_per_sec: int | None = None

@@ -236,8 +236,8 @@ def _check_remembered(record: Record, fates: Mapping[UUID, Fate], now_ms: int) -
             record,
             fates,
             "the store remembers outcomes for 24 h and the batch was decided before, so nobody can tell "
-            "whether it is in the stream. Compare the end of the stream with the batch, then go on with a new "
-            "sink id and a checkpoint of your choice",
+            "whether it is in the stream. Compare the end of the stream with the batch, then go on with a "
+            "new sink id and a checkpoint of your choice",
         )
 
 

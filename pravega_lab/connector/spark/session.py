@@ -52,7 +52,7 @@ def local_conf(*, cores: int, memory: str, warehouse: str, fast_workers: bool) -
         "spark.sql.warehouse.dir": warehouse,
         **LOCAL_CONF,
     }
-    return {**conf, "spark.python.daemon.module": WORKER_DAEMON} if fast else conf
+    return {**conf, "spark.python.daemon.module": WORKER_DAEMON} if fast_workers else conf
 
 
 def create_session(
@@ -85,7 +85,9 @@ def create_session(
     warehouse = tempfile.mkdtemp(prefix="pravega-lab-warehouse-")
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
     builder = SparkSession.builder.appName(app_name)
-    settings = local_conf(cores=os.cpu_count() or 2, memory=memory, warehouse=warehouse, fast=fast_workers)
+    settings = local_conf(
+        cores=os.cpu_count() or 2, memory=memory, warehouse=warehouse, fast_workers=fast_workers
+    )
     for name, value in {**settings, **(conf or {})}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

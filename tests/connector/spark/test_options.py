@@ -15,8 +15,7 @@ def test_defaults_are_those_of_the_official_connector() -> None:
     assert options.controller == "tcp://localhost:9090"
     assert options.scoped_streams == ("demo/flights",)
     assert options.exactly_once
-    assert options.allow_create_scope
-    assert options.allow_create_stream
+    assert options.transaction_timeout_ms == 600_000
     assert options.transaction_status_poll_interval_ms == 50
 
 
