@@ -1,0 +1,10 @@
+"""What a handler of a command is: called with the connection and the command, it replies through the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pravega_lab.protocol.commands import Command
+
+Handlers = dict[type[Command], Callable[[Any, Any], None]]

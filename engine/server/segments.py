@@ -1,0 +1,130 @@
+"""Requests that make, change and describe segments of events (pravega.md D2, D5). A handler each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pravega_lab.engine.server.handlers import Handlers
+from pravega_lab.engine.store import operations as ops
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol import commands as c
+
+if TYPE_CHECKING:
+    from pravega_lab.engine.server.connection import SegmentStoreProtocol
+
+REPLACE, REPLACE_IF_EQUALS = 1, 4
+"""Kinds of attribute updates that a merge may carry (Java's AttributeUpdateType); others are refused."""
+
+
+def get_info(connection: SegmentStoreProtocol, command: c.GetStreamSegmentInfo) -> None:
+    """What is synced of a segment."""
+    found = connection.store.storage.info(command.segment)
+    reply = c.StreamSegmentInfo(
+        command.request_id,
+        command.segment,
+        exists=True,
+        is_sealed=found.is_sealed,
+        is_deleted=False,
+        last_modified=found.last_modified_ms,
+        write_offset=found.length,
+        start_offset=found.start_offset,
+    )
+    connection.send(reply)
+
+
+def create(connection: SegmentStoreProtocol, command: c.CreateSegment) -> None:
+    """A segment by the name that the client gives it."""
+    operation = ops.CreateSegment(
+        command.segment, scale_type=command.scale_type, target_rate=command.target_rate
+    )
+    reply = c.SegmentCreated(command.request_id, command.segment)
+    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+
+
+def create_transient(connection: SegmentStoreProtocol, command: c.CreateTransientSegment) -> None:
+    """A segment beside its parent for one large event; as upstream, nobody asks whether the parent is there."""
+    name = f"{command.parent}#transient.{command.writer_id.hex}.{connection.store.new_id().hex}"
+    reply = c.SegmentCreated(command.request_id, name)
+    connection.send_when(connection.store.submit([ops.CreateSegment(name)]), lambda _: reply)
+
+
+def seal(connection: SegmentStoreProtocol, command: c.SealSegment) -> None:
+    """No append goes behind this."""
+    reply = c.SegmentSealed(command.request_id, command.segment)
+    connection.send_when(connection.store.submit([ops.Seal(command.segment)]), lambda _: reply)
+
+
+def delete(connection: SegmentStoreProtocol, command: c.DeleteSegment) -> None:
+    """The segment is gone."""
+    reply = c.SegmentDeleted(command.request_id, command.segment)
+    connection.send_when(connection.store.submit([ops.Delete(command.segment)]), lambda _: reply)
+
+
+def truncate(connection: SegmentStoreProtocol, command: c.TruncateSegment) -> None:
+    """Bytes below the offset are gone."""
+    reply = c.SegmentTruncated(command.request_id, command.segment)
+    operation = ops.Truncate(command.segment, command.offset)
+    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+
+
+def update_policy(connection: SegmentStoreProtocol, command: c.UpdateSegmentPolicy) -> None:
+    """What the auto-scaler compares the segment's rate with."""
+    reply = c.SegmentPolicyUpdated(command.request_id, command.segment)
+    operation = ops.SetPolicy(command.segment, command.scale_type, command.target_rate)
+    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+
+
+def get_attribute(connection: SegmentStoreProtocol, command: c.GetSegmentAttribute) -> None:
+    """The synced value."""
+    value = connection.store.storage.attribute(command.segment, command.attribute_id)
+    connection.send(c.SegmentAttribute(command.request_id, value))
+
+
+def update_attribute(connection: SegmentStoreProtocol, command: c.UpdateSegmentAttribute) -> None:
+    """Compare and set."""
+    operation = ops.SetAttribute(
+        command.segment, command.attribute_id, command.new_value, command.expected_value
+    )
+    reply = c.SegmentAttributeUpdated(command.request_id, True)
+    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+
+
+def merge(connection: SegmentStoreProtocol, command: c.MergeSegments) -> None:
+    """Put a transaction's or a transient segment at the end of its parent, attributes in the same step."""
+    updates = [_attribute(command.target, update) for update in command.attribute_updates or ()]
+    ticket = connection.store.submit([*updates, ops.Merge(command.target, command.source)])
+    request_id, target, source = command.request_id, command.target, command.source
+    connection.send_when(ticket, lambda results: c.SegmentsMerged(request_id, target, source, results[-1]))
+
+
+def _attribute(segment: str, update: c.AttributeUpdate) -> ops.SetAttribute:
+    if update.kind not in (REPLACE, REPLACE_IF_EQUALS):
+        raise ProtocolError(f"a merge with an attribute update of kind {update.kind}")
+    expected = update.old_value if update.kind == REPLACE_IF_EQUALS else None
+    return ops.SetAttribute(segment, update.attribute_id, update.new_value, expected)
+
+
+def merge_batch(connection: SegmentStoreProtocol, command: c.MergeSegmentsBatch) -> None:
+    """Several sources into one target, in order, all or none."""
+    ticket = connection.store.submit([ops.Merge(command.target, source) for source in command.sources])
+
+    def reply(lengths: list[int]) -> c.Command:
+        merged = tuple(zip(command.sources, lengths, strict=True))
+        return c.SegmentsBatchMerged(command.request_id, command.target, merged)
+
+    connection.send_when(ticket, reply)
+
+
+HANDLERS: Handlers = {
+    c.GetStreamSegmentInfo: get_info,
+    c.CreateSegment: create,
+    c.CreateTransientSegment: create_transient,
+    c.SealSegment: seal,
+    c.DeleteSegment: delete,
+    c.TruncateSegment: truncate,
+    c.UpdateSegmentPolicy: update_policy,
+    c.GetSegmentAttribute: get_attribute,
+    c.UpdateSegmentAttribute: update_attribute,
+    c.MergeSegments: merge,
+    c.MergeSegmentsBatch: merge_batch,
+}

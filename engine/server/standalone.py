@@ -1,0 +1,194 @@
+"""``pravega-lab standalone``: an embedded Pravega in this process, until it is told to stop.
+
+When it can be used it prints exactly one line on standard output, ``ready tcp://host:port`` (the controller's). It
+ends on SIGTERM and SIGINT, with ``--with-parent`` also when its standard input closes, and at once when a write to
+its log fails. Everything else it has to say goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import random
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pravega_lab.engine.server.runner import StoreRunner
+from pravega_lab.engine.server.segment_store import SegmentStoreProtocol
+from pravega_lab.engine.store.disk import MemoryDisk, RealDisk
+from pravega_lab.errors import BadInputError, StoreFullError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    import grpc.aio
+
+log = logging.getLogger("pravega_lab.standalone")
+
+CONTROLLER_PORT, SEGMENT_STORE_PORT = 9090, 12345
+"""Upstream's own (pravega.md D7)."""
+
+EXIT_FAILED_WRITE = 3
+STOP_GRACE_S = 2.0
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument("--advertised-host", help="address that clients are told (that of --host)")
+    ports = (("--controller-port", CONTROLLER_PORT), ("--segment-store-port", SEGMENT_STORE_PORT))
+    for option, port in ports:
+        parser.add_argument(
+            option, type=int, default=port, metavar="PORT", help="0: a free one (%(default)s)"
+        )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data", type=Path, metavar="DIR", help="folder of the log; survives kill -9")
+    where.add_argument("--memory", action="store_true", help="keep nothing (also without --data)")
+    parser.add_argument(
+        "--scaling-clock", type=int, default=1, metavar="N", help="auto-scaling runs N times as fast (1)"
+    )
+    parser.add_argument("--with-parent", action="store_true", help="end when standard input closes")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to stop; 0 if it ended as asked, 3 if a write to the log failed.
+
+    Raises:
+        PravegaError: It could not start: port or folder in use, disk full, log damaged. The message says which.
+    """
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    if args.scaling_clock < 1:
+        raise BadInputError(f"--scaling-clock {args.scaling_clock}: give a whole number from 1")
+    disk = _open_disk(args.data)
+    try:
+        return asyncio.run(_Standalone(args, disk).serve())
+    finally:
+        if isinstance(disk, RealDisk):
+            disk.close()
+
+
+def _open_disk(folder: Path | None) -> MemoryDisk | RealDisk:
+    if folder is None:
+        return MemoryDisk()
+    try:
+        return RealDisk(folder)
+    except OSError as error:
+        raise StoreUnavailableError(
+            f"The folder {str(folder)!r} cannot hold a store: {error}. Give another --data."
+        ) from error
+
+
+class WallClock:
+    """Time of day in ms that never goes back."""
+
+    def __init__(self) -> None:
+        self._last_ms = 0
+
+    def __call__(self) -> int:
+        self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
+        return self._last_ms
+
+
+class _Standalone:
+    """The process: two listening ports around a `StoreRunner`."""
+
+    def __init__(self, args: argparse.Namespace, disk: MemoryDisk | RealDisk) -> None:
+        self._args = args
+        self._disk = disk
+        self._host = args.advertised_host or WILDCARDS.get(args.host, args.host)
+
+    async def serve(self) -> int:
+        loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        clock, chance = WallClock(), random.SystemRandom()
+        speed = self._args.scaling_clock
+        self._runner = StoreRunner(self._disk, loop, clock, uuid.uuid4, chance, scaling_clock=speed)
+        running = loop.create_task(self._runner.run())
+        await self._first_file(running)
+        server = await self._listen(loop)
+        store_port = server.sockets[0].getsockname()[1]
+        self._runner.serve_controller(self._host, store_port)
+        self._controller, controller_port = await _serve_grpc(self._runner, self._args)
+        self._watch_for_the_end(loop)
+        print(f"ready tcp://{self._host}:{controller_port}", flush=True)
+        stopped = loop.create_task(self._stop.wait())
+        await asyncio.wait([running, stopped], return_when=asyncio.FIRST_COMPLETED)
+        server.close()
+        if running.done():
+            return await self._give_up(running)
+        await self._shut_down()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return 0
+
+    async def _first_file(self, running: asyncio.Task[None]) -> None:
+        """A store that never was, on a disk that has no room for it, is refused here."""
+        await asyncio.sleep(0)
+        if running.done():
+            await running
+        if self._runner.storage.is_full and not self._runner.storage.segments():
+            raise StoreFullError(
+                f"No room for a log in {str(self._args.data)!r}. Make room, or give another --data."
+            )
+
+    async def _listen(self, loop: asyncio.AbstractEventLoop) -> asyncio.Server:
+        host, port = self._args.host, self._args.segment_store_port
+        store = self._runner.segment_store
+        try:
+            return await loop.create_server(lambda: SegmentStoreProtocol(store), host, port)
+        except OSError as error:
+            raise BadInputError(
+                f"The segment store cannot listen on {host}:{port} ({error.strerror}). Is another store running"
+                " there? Give another --segment-store-port, or 0 for a free one."
+            ) from error
+
+    def _watch_for_the_end(self, loop: asyncio.AbstractEventLoop) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        if self._args.with_parent:
+            end = lambda: loop.call_soon_threadsafe(self._stop.set)  # noqa: E731
+            threading.Thread(target=_wait_for_end_of_input, args=(end,), daemon=True).start()
+
+    async def _shut_down(self) -> None:
+        """Take nothing new; finish what was taken; tell the held reads; close."""
+        store = self._runner.segment_store
+        store.answer_held_reads()
+        await self._controller.stop(STOP_GRACE_S)
+        store.close()
+        await self._runner.drain()
+        deadline = time.monotonic() + STOP_GRACE_S
+        while store.connections and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        store.abort()
+
+    async def _give_up(self, running: asyncio.Task[None]) -> int:
+        """What was not acknowledged may or may not be on disk: say nothing more to anybody."""
+        self._runner.segment_store.abort()
+        await self._controller.stop(None)
+        log.critical(
+            "A write to the log failed: %s. Nothing that was acknowledged is lost; see to the disk and start again.",
+            running.exception(),
+        )
+        return EXIT_FAILED_WRITE
+
+
+async def _serve_grpc(runner: StoreRunner, args: argparse.Namespace) -> tuple[grpc.aio.Server, int]:
+    from pravega_lab.engine.server.grpc import serve
+
+    return await serve(runner, args.host, args.controller_port)
+
+
+def _wait_for_end_of_input(then: Callable[[], object]) -> None:
+    descriptor = sys.stdin.fileno()
+    while os.read(descriptor, 4096):
+        pass
+    then()

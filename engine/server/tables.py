@@ -1,0 +1,155 @@
+"""Requests on table segments (pravega.md A13, C4, E3-14 and 15). A handler each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pravega_lab.engine.server.handlers import Handlers
+from pravega_lab.engine.server.replies import ILLEGAL_ARGUMENT
+from pravega_lab.engine.store import operations as ops
+from pravega_lab.engine.store.errors import OffsetBeyondEnd
+from pravega_lab.engine.store.tables import ENTRY_HEADER_BYTES, TableDelta, TableEntry
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol import commands as c
+
+if TYPE_CHECKING:
+    from pravega_lab.engine.server.connection import SegmentStoreProtocol
+
+PAGE_ENTRIES_MAX = 10_000
+PAGE_BYTES_MAX = 8 << 20
+"""A page is cut before it is larger than this (its first entry comes whole): a frame holds 16 MiB."""
+
+ABSENT = -1
+"""The version under which a read tells that there is no such key."""
+
+
+def create(connection: SegmentStoreProtocol, command: c.CreateTableSegment) -> None:
+    """An empty table; options are what Java sends and Rust does not."""
+    key_length = command.options.key_length if command.options is not None else 0
+    operation = ops.CreateSegment(command.segment, is_table=True, key_length=key_length)
+    reply = c.SegmentCreated(command.request_id, command.segment)
+    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+
+
+def delete(connection: SegmentStoreProtocol, command: c.DeleteTableSegment) -> None:
+    """The table is gone, keys and all unless it must be empty."""
+    operation = ops.Delete(command.segment, must_be_empty=command.must_be_empty)
+    reply = c.SegmentDeleted(command.request_id, command.segment)
+    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+
+
+def get_info(connection: SegmentStoreProtocol, command: c.GetTableSegmentInfo) -> None:
+    """Length and number of keys."""
+    storage = connection.store.storage
+    count, key_length = storage.table_size(command.segment)
+    length = storage.info(command.segment).length
+    connection.send(c.TableSegmentInfo(command.request_id, command.segment, 0, length, count, key_length))
+
+
+def update(connection: SegmentStoreProtocol, command: c.UpdateTableEntries) -> None:
+    """A batch of entries, each with its condition."""
+    entries = tuple(ops.TableUpdate(x.key.key, x.value, x.key.version) for x in command.entries)
+    operation = ops.UpdateTable(command.segment, entries, command.table_segment_offset)
+    ticket = connection.store.submit([operation])
+    connection.send_when(ticket, lambda results: c.TableEntriesUpdated(command.request_id, results[0]))
+
+
+def remove(connection: SegmentStoreProtocol, command: c.RemoveTableKeys) -> None:
+    """A batch of keys, each with its condition."""
+    keys = tuple(ops.TableRemoval(key.key, key.version) for key in command.keys)
+    operation = ops.RemoveTableKeys(command.segment, keys, command.table_segment_offset)
+    reply = c.TableKeysRemoved(command.request_id, command.segment)
+    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+
+
+def read(connection: SegmentStoreProtocol, command: c.ReadTable) -> None:
+    """The values of some keys; a key that is not there comes back as version -1 with no value."""
+    keys = [key.key for key in command.keys]
+    values = connection.store.storage.table_get(command.segment, keys)
+    found = [
+        c.TableEntry(c.TableKey(key, value.version if value else ABSENT), value.value if value else b"")
+        for key, value in zip(keys, values, strict=True)
+    ]
+    connection.send(c.TableRead(command.request_id, command.segment, tuple(found)))
+
+
+def read_delta(connection: SegmentStoreProtocol, command: c.ReadTableEntriesDelta) -> None:
+    """What came behind a position."""
+    count = _page_size(command.suggested_entry_count)
+    try:
+        found = connection.store.storage.table_delta(command.segment, command.from_position, count)
+    except OffsetBeyondEnd as error:
+        reply = c.ErrorMessage(command.request_id, command.segment, str(error), ILLEGAL_ARGUMENT)
+        return connection.send(reply)
+    page = _fitting(found.entries)
+    whole = len(page) == len(found.entries)
+    end = found if whole else TableDelta((), False, False, _behind(page[-1]))
+    return connection.send(
+        c.TableEntriesDeltaRead(
+            *(command.request_id, command.segment, _on_the_wire(page)),
+            *(end.should_clear, end.reached_end, end.last_position),
+        )
+    )
+
+
+def read_keys(connection: SegmentStoreProtocol, command: c.ReadTableKeys) -> None:
+    """A page of keys; the token leads to the next one, and the last page is empty."""
+    position, count = _position(command.continuation_token), _page_size(command.suggested_key_count)
+    page, position = connection.store.storage.table_entries(command.segment, position, count)
+    keys = tuple(c.TableKey(entry.key, entry.version) for entry in page)
+    token = position.to_bytes(8, "big")
+    connection.send(c.TableKeysRead(command.request_id, command.segment, keys, token))
+
+
+def read_entries(connection: SegmentStoreProtocol, command: c.ReadTableEntries) -> None:
+    """A page of entries, as ``read_keys``."""
+    position, count = _position(command.continuation_token), _page_size(command.suggested_entry_count)
+    found, position = connection.store.storage.table_entries(command.segment, position, count)
+    page = _fitting(found)
+    if len(page) < len(found):
+        position = _behind(page[-1])
+    token = position.to_bytes(8, "big")
+    connection.send(c.TableEntriesRead(command.request_id, command.segment, _on_the_wire(page), token))
+
+
+def _position(token: bytes) -> int:
+    if len(token) not in (0, 8):
+        raise ProtocolError(f"a continuation token of {len(token)} bytes was not given out here")
+    return int.from_bytes(token, "big")
+
+
+def _page_size(suggested: int) -> int:
+    return min(max(suggested, 1), PAGE_ENTRIES_MAX)
+
+
+def _fitting(entries: Sequence[TableEntry]) -> list[TableEntry]:
+    page: list[TableEntry] = []
+    size = 0
+    for entry in entries:
+        size += ENTRY_HEADER_BYTES + len(entry.key) + len(entry.value)
+        if page and size > PAGE_BYTES_MAX:
+            break
+        page.append(entry)
+    return page
+
+
+def _behind(entry: TableEntry) -> int:
+    return entry.version + ENTRY_HEADER_BYTES + len(entry.key) + len(entry.value)
+
+
+def _on_the_wire(entries: Iterable[TableEntry]) -> tuple[c.TableEntry, ...]:
+    return tuple(c.TableEntry(c.TableKey(x.key, x.version), x.value) for x in entries)
+
+
+HANDLERS: Handlers = {
+    c.CreateTableSegment: create,
+    c.DeleteTableSegment: delete,
+    c.GetTableSegmentInfo: get_info,
+    c.UpdateTableEntries: update,
+    c.RemoveTableKeys: remove,
+    c.ReadTable: read,
+    c.ReadTableEntriesDelta: read_delta,
+    c.ReadTableKeys: read_keys,
+    c.ReadTableEntries: read_entries,
+}
