@@ -87,6 +87,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         self._scheduled = 0
         self._tasks: dict[int, weakref.ref[SimulatedTask[Any]]] = {}
         self._dead_tasks: list[SimulatedTask[Any]] = []
+        self._dropped: list[asyncio.Handle] = []
         self._task_count = 0
         self._steps_here = 0
         self._running = False
@@ -176,6 +177,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
             return True
         process = owner_of(handle._context)  # type: ignore[attr-defined]
         if process is not None and not process.alive:
+            self._dropped.append(handle)
             return True
         self.steps += 1
         self._steps_here += 1
@@ -237,6 +239,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         with _Running(self):
             for task in self.all_tasks():
                 task.cancel()
+            self._callbacks.extend(self._dropped)
             for _ in range(STEPS_PER_INSTANT_MAX):
                 handle = self._next_handle()
                 if handle is None:
