@@ -575,24 +575,25 @@ class ListCompletedTxnRequest(_message.Message):
     streamInfo: StreamInfo
     def __init__(self, streamInfo: _Optional[_Union[StreamInfo, _Mapping]] = ...) -> None: ...
 
+class TxnResponse(_message.Message):
+    __slots__ = ("txnId", "status")
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        COMMITTED: _ClassVar[TxnResponse.Status]
+        ABORTED: _ClassVar[TxnResponse.Status]
+    COMMITTED: TxnResponse.Status
+    ABORTED: TxnResponse.Status
+    TXNID_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    txnId: TxnId
+    status: TxnResponse.Status
+    def __init__(self, txnId: _Optional[_Union[TxnId, _Mapping]] = ..., status: _Optional[_Union[TxnResponse.Status, str]] = ...) -> None: ...
+
 class ListCompletedTxnResponse(_message.Message):
     __slots__ = ("response",)
-    class TxnResponse(_message.Message):
-        __slots__ = ("txnId", "status")
-        class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-            __slots__ = ()
-            COMMITTED: _ClassVar[ListCompletedTxnResponse.TxnResponse.Status]
-            ABORTED: _ClassVar[ListCompletedTxnResponse.TxnResponse.Status]
-        COMMITTED: ListCompletedTxnResponse.TxnResponse.Status
-        ABORTED: ListCompletedTxnResponse.TxnResponse.Status
-        TXNID_FIELD_NUMBER: _ClassVar[int]
-        STATUS_FIELD_NUMBER: _ClassVar[int]
-        txnId: TxnId
-        status: ListCompletedTxnResponse.TxnResponse.Status
-        def __init__(self, txnId: _Optional[_Union[TxnId, _Mapping]] = ..., status: _Optional[_Union[ListCompletedTxnResponse.TxnResponse.Status, str]] = ...) -> None: ...
     RESPONSE_FIELD_NUMBER: _ClassVar[int]
-    response: _containers.RepeatedCompositeFieldContainer[ListCompletedTxnResponse.TxnResponse]
-    def __init__(self, response: _Optional[_Iterable[_Union[ListCompletedTxnResponse.TxnResponse, _Mapping]]] = ...) -> None: ...
+    response: _containers.RepeatedCompositeFieldContainer[TxnResponse]
+    def __init__(self, response: _Optional[_Iterable[_Union[TxnResponse, _Mapping]]] = ...) -> None: ...
 
 class TimestampFromWriter(_message.Message):
     __slots__ = ("writer", "position", "timestamp")

@@ -219,7 +219,7 @@ class ReaderGroupStateInit(Update):
 
 @dataclass(frozen=True, slots=True)
 class CompactReaderGroupState(Update):
-    """The whole state; the log before it is of no more use."""
+    """The whole state; the log before it is of no more use. ``ranges`` has the keys of all segments named."""
 
     type_id: ClassVar[int] = 1
     layout: ClassVar[Layout] = Layout(
@@ -232,7 +232,7 @@ class CompactReaderGroupState(Update):
             "unassigned_segments": POSITIONS,
             "end_segments": POSITIONS,
         },
-        {"last_read_position": RANGED_POSITIONS, "ranges": RANGES},
+        {"last_read_position": POSITIONS, "ranges": RANGES},
         {"updating_config": BOOL},
     )
     config: ReaderGroupConfig
@@ -242,7 +242,7 @@ class CompactReaderGroupState(Update):
     assigned_segments: dict[str, dict[str, int]]
     unassigned_segments: dict[str, int]
     end_segments: dict[str, int]
-    last_read_position: dict[SegmentWithRange, int] = field(default_factory=dict)
+    last_read_position: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, KeyRange] = field(default_factory=dict)
     updating_config: bool = False
 

@@ -82,5 +82,12 @@ def state_events(segment: str) -> list[bytes]:
     return found
 
 
+def java_updates() -> dict[str, bytes]:
+    """One update of a reader group per type, by upstream's class name, from upstream's own serializer."""
+    lines = (HERE / "reader-group-java.txt").read_text().splitlines()
+    columns = (line.split("\t") for line in lines if not line.startswith("#"))
+    return {name: bytes.fromhex(data) for name, data in columns}
+
+
 def _lines(name: str) -> list[str]:
     return (HERE / f"{name}-golden.txt").read_text().splitlines()
