@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from pravega_lab.engine.server.pump import Pump
 from pravega_lab.engine.simulation.disk import SimulatedDisk
 from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
@@ -20,7 +21,6 @@ from pravega_lab.engine.simulation.process import Process
 from pravega_lab.engine.simulation.storage_model import Refused, StorageModel, content_of
 from pravega_lab.engine.store import operations as ops
 from pravega_lab.engine.store.errors import StorageError, StoreFailed, StoreFull
-from pravega_lab.engine.server.pump import Pump
 from pravega_lab.engine.store.recovery import open_storage
 from pravega_lab.engine.store.storage import Storage, Ticket
 
