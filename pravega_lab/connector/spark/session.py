@@ -1,8 +1,9 @@
 """`create_session`: a Spark session on this machine in which ``format("pravega")`` works and is fast.
 
-What it sets, and why each, is in reference/spark.md 9 and 12. It changes four variables of this process's
+What it sets, and why each, is in reference/spark.md 9 and 12. It changes variables of this process's
 environment, because Spark's launcher and its Python workers take them from there: ``JAVA_HOME``,
-``PYSPARK_PYTHON``, ``PYSPARK_DRIVER_PYTHON`` and, where the package is not installed, ``PYTHONPATH``.
+``PYSPARK_PYTHON``, ``PYSPARK_DRIVER_PYTHON``, ``SPARK_LOCAL_IP`` and, where the package is not installed,
+``PYTHONPATH``.
 """
 
 from __future__ import annotations
@@ -62,8 +63,7 @@ def create_session(
     fast_workers: bool = True,
     conf: Mapping[str, str] | None = None,
 ) -> Any:
-    """A Spark session on this machine, with ``format("pravega")`` registered. Calling it again gives the same
-    one.
+    """A Spark session on this machine that knows ``format("pravega")``; called again, the same one.
 
     Args:
         app_name: What Spark calls it.
@@ -100,6 +100,7 @@ def create_session(
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
     """Tell Spark's launcher which Java, and its workers which Python and where this package is."""
     environ["JAVA_HOME"] = str(find_java(environ).home)
+    environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     environ["PYSPARK_PYTHON"] = environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     root = Path(__file__).resolve().parents[3]
     if not _installed(root):

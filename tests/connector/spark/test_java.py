@@ -90,8 +90,10 @@ def test_a_newer_spark_is_taken(version: str) -> None:
 
 
 def test_a_session_keeps_to_this_machine() -> None:
-    conf = local_conf(cores=1, memory="512m", warehouse="/w", fast=True)
+    conf = local_conf(cores=1, memory="512m", warehouse="/w", fast_workers=True)
     assert conf["spark.master"] == "local[2]"
     assert conf["spark.driver.bindAddress"] == conf["spark.driver.host"] == "127.0.0.1"
     assert conf["spark.python.daemon.module"].endswith("worker_daemon")
-    assert "spark.python.daemon.module" not in local_conf(cores=1, memory="512m", warehouse="/w", fast=False)
+    assert "spark.python.daemon.module" not in local_conf(
+        cores=1, memory="512m", warehouse="/w", fast_workers=False
+    )

@@ -1,0 +1,51 @@
+"""Offsets: equal text when nothing is new, and the start of the first batch kept in its end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pravega_lab.connector.spark.offsets import bounds, check_streams, decode, encode, following, initial
+from pravega_lab.errors import BadInputError
+
+CUTS = {"s/b": {4294967296: 5, 0: 10}, "s/a": {1: 7}}
+
+
+def test_the_same_cuts_are_the_same_text() -> None:
+    turned = {"s/a": {1: 7}, "s/b": {0: 10, 4294967296: 5}}
+    assert json.dumps(encode(CUTS)) == json.dumps(encode(turned))
+    assert decode(json.loads(json.dumps(encode(CUTS)))) == CUTS
+
+
+def test_nothing_new_is_the_start_itself() -> None:
+    for start in (encode(CUTS), initial(CUTS)):
+        assert json.dumps(following(start, CUTS)) == json.dumps(start)
+
+
+def test_the_first_batch_remembers_where_it_began() -> None:
+    """A repeated first batch is given another initial offset by then: the tail has moved on."""
+    end = following(initial(CUTS), {**CUTS, "s/a": {1: 9}})
+    moved_on = initial({**CUTS, "s/a": {1: 8}})
+    assert bounds(moved_on, end) == (CUTS, {**CUTS, "s/a": {1: 9}})
+
+
+def test_later_batches_lie_between_their_offsets() -> None:
+    first = following(initial(CUTS), {**CUTS, "s/a": {1: 9}})
+    second = following(first, {**CUTS, "s/a": {1: 12}})
+    assert bounds(first, second) == ({**CUTS, "s/a": {1: 9}}, {**CUTS, "s/a": {1: 12}})
+    assert second == encode({**CUTS, "s/a": {1: 12}})
+
+
+def test_another_streams_checkpoint_is_refused() -> None:
+    check_streams(encode(CUTS), ("s/b", "s/a"))
+    with pytest.raises(
+        BadInputError, match=r"is of s/a, s/b, the query reads s/a, s/c.*new checkpointLocation"
+    ):
+        check_streams(encode(CUTS), ("s/a", "s/c"))
+
+
+@pytest.mark.parametrize("offset", [{"a/b": 1}, {"a/b": {"x": 1}}, {"a/b": {"1": None}}])
+def test_another_sources_checkpoint_is_refused(offset: dict[str, object]) -> None:
+    with pytest.raises(BadInputError, match="no offset of format"):
+        decode(offset)

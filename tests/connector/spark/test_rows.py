@@ -1,0 +1,114 @@
+"""Rows in and out: columns, schemas that do not fit, digests."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructType
+
+from pravega_lab.connector.spark.digest import add, digest_of
+from pravega_lab.connector.spark.rows import SCHEMA, arrow_schema, check_schema, metadata_types, rows_of
+from pravega_lab.connector.spark.sink import arrays, check_rows
+from pravega_lab.errors import BadInputError
+
+TYPES = {"binary": BinaryType, "string": StringType, "bigint": LongType, "int": IntegerType}
+
+
+def struct(text: str) -> StructType:
+    """A schema from its text, without the JVM that Spark asks for this."""
+    found = StructType()
+    for column in text.split(", "):
+        name, kind = column.split()
+        type_: DataType = TYPES[kind]()
+        found.add(name, type_)
+    return found
+
+
+def batch(*offsets: int) -> pa.RecordBatch:
+    columns = {"event": [b"x"] * len(offsets), "segment_id": [4] * len(offsets), "offset": list(offsets)}
+    types = pa.schema([("event", pa.binary()), ("segment_id", pa.int64()), ("offset", pa.int64())])
+    return pa.RecordBatch.from_pydict(columns, schema=types)
+
+
+def test_all_batches_have_the_schema_that_spark_wants() -> None:
+    schema = arrow_schema(struct(SCHEMA))
+    found = list(rows_of(schema, "demo/flights", [batch(0, 9), batch(18), batch(27, 36, 45)]))
+    assert [rows.schema for rows in found] == [schema] * 3
+    assert found[2].to_pylist()[2] == {
+        "event": b"x",
+        "scope": "demo",
+        "stream": "flights",
+        "segment_id": 4,
+        "offset": 45,
+    }
+
+
+def test_a_narrower_schema_is_built_alone_and_in_its_order() -> None:
+    schema = arrow_schema(struct("offset bigint, stream string"))
+    [rows] = rows_of(schema, "demo/flights", [batch(0, 9)])
+    assert rows.to_pydict() == {"offset": [0, 9], "stream": ["flights", "flights"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("evnt binary", "no column 'evnt'. Did you mean 'event'"),
+        ("event string", "'event' of .* is binary, not string.*cast it in the query"),
+        ("offset int", "is bigint, not int"),
+        ("key string", "There are: event, scope, stream, segment_id, offset"),
+    ],
+)
+def test_a_schema_that_does_not_fit_is_refused(schema: str, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        check_schema(struct(schema))
+
+
+def test_metadata_tables_have_schemas_of_their_own() -> None:
+    assert list(metadata_types("StreamInfo")) == ["head_stream_cut", "tail_stream_cut"]
+    check_schema(struct("stream_name string"), metadata_types("Streams"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("value string", "no column 'event', but value"),
+        ("event binary, key string", "not 'key'. Select"),
+        ("event bigint", "'event' is bigint; a sink takes binary or string. Cast it"),
+        ("event string, routing_key bigint", "'routing_key' is bigint"),
+    ],
+)
+def test_rows_that_are_no_events_are_refused(schema: str, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        check_rows(struct(schema))
+
+
+def test_a_null_event_is_refused_and_a_null_key_is_not() -> None:
+    events, keys = arrays(pa.RecordBatch.from_pydict({"event": ["ä", "b"], "routing_key": ["k", None]}))
+    assert events.to_pylist() == ["ä".encode(), b"b"]
+    assert keys is not None
+    with pytest.raises(BadInputError, match="1 of 2 rows have a null event"):
+        arrays(pa.RecordBatch.from_pydict({"event": ["a", None]}))
+
+
+def test_digests_know_rows_and_not_their_order() -> None:
+    chance = random.Random(3)
+    rows = [(f"event {i % 70}".encode(), f"k{i % 7}" if i % 5 else None) for i in range(100)]
+
+    def digest(some: list[tuple[bytes, str | None]]) -> int:
+        return digest_of(
+            pa.array([e for e, _ in some], pa.binary()), pa.array([k for _, k in some], pa.string())
+        )
+
+    shuffled = chance.sample(rows, len(rows))
+    assert digest(rows) == digest(shuffled) == add(digest(rows[:30]), digest(rows[30:]))
+    assert digest(rows) != digest(rows[1:])
+    assert digest(rows) != digest([(rows[0][0], "other"), *rows[1:]])
+    assert digest([(b"a", "b"), (b"c", "d")]) != digest([(b"a", "d"), (b"c", "b")])
+    assert digest([(b"a", None)]) != digest([(b"a", "")])
+    assert digest([]) == 0
+
+
+def test_a_digest_is_the_same_in_every_process_and_version() -> None:
+    assert digest_of(pa.array([b"hello", b""], pa.binary()), pa.array(["key", None])) == 5686619357403234609
