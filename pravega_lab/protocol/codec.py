@@ -106,7 +106,10 @@ def decode_pieces(code: int, pieces: Sequence[Piece], at: int) -> Command:
     place = 0
     for step in plan.steps[: plan.bulk]:
         place = _read_step(step, head, place, len(head), values)
-    data_at, data_end = _read_run(plan.steps[plan.bulk], head, place, end - at, values)
+    bulk = plan.steps[plan.bulk]
+    data_at, data_end = _read_run(bulk, head, place, end - at, values)
+    if bulk.counted is None:
+        data_end = end - at  # it runs to the end of the frame
     values.append(gather(pieces, at + data_at, at + data_end))
     tail = gather(pieces, at + data_end, end)
     place = 0
@@ -191,9 +194,11 @@ def _plan_of(command: type[Command]) -> _Plan:
 
 
 def _bulk_of(steps: list[_Step]) -> int | None:
-    counted = [step.counted for step in steps]
-    found = counted.index("lp") if "lp" in counted else None
-    return found if found is not None and found <= 1 else None  # its head fits ``_HEAD_BYTES_MAX``
+    """The first block of data, if what stands before it is sure to fit ``_HEAD_BYTES_MAX``."""
+    for index, step in enumerate(steps[:2]):
+        if step.counted == "lp" or step.variable is variable_fields.REST:
+            return index
+    return None
 
 
 def _kind(annotation: Any) -> str:

@@ -169,7 +169,7 @@ def is_valid_scope(name: str) -> bool:
 
 def is_valid_stream(name: str) -> bool:
     """Whether the controller takes it as a stream; internal streams begin with ``_``."""
-    return len(name) <= NAME_LENGTH_MAX and _INTERNAL_NAME.fullmatch(name) is not None
+    return is_valid_scope(name)
 
 
 def is_valid_user_name(name: str) -> bool:

@@ -193,8 +193,9 @@ def _optional(form: Form) -> Form:
     return Form(read, write)
 
 
+REST = Form(_read_rest, lambda data: data)
 FORMS: dict[str, Form] = {
-    "rest": Form(_read_rest, lambda data: data),
+    "rest": REST,
     "i64?": Form(_read_optional_i64, _write_optional_i64),
     "event": Form(_read_event, _write_event),
     "table options?": Form(_read_options, _write_options),
