@@ -43,7 +43,7 @@ REMEMBERED_MS = 24 * 3_600_000
 """How long the end of a transaction is known; afterwards its state is UNKNOWN (A10)."""
 
 COUNTERS_RESERVED = 1_000
-"""Ids are reserved in blocks, so that a restart never gives one out again and most creations write one record."""
+"""Ids are reserved in blocks: a restart gives none out again, and most creations write one record."""
 
 _LOW_64 = (1 << 64) - 1
 _ENDED = (TransactionState.COMMITTED, TransactionState.ABORTED)
@@ -154,7 +154,7 @@ class Transactions:
 
     def list_completed(self, request: pb.ListCompletedTxnRequest, now_ms: int) -> pb.ListCompletedTxnResponse:
         stream = self._catalog.stream(request.streamInfo.scope, request.streamInfo.stream)
-        entry = pb.ListCompletedTxnResponse.TxnResponse
+        entry = pb.TxnResponse
         ended = sorted((t for t in stream.transactions.values() if t.state in _ENDED), key=lambda t: t.now_ms)
         return pb.ListCompletedTxnResponse(
             response=[entry(txnId=_to_wire(t.txn_id), status=t.state.name) for t in ended]
@@ -218,7 +218,7 @@ class Transactions:
 
     def _ping_open(
         self, stream: StreamEntry, record: rec.TransactionRecord, asked_ms: int, now_ms: int
-    ) -> int:
+    ) -> pb.PingTxnStatus.Status:
         status = pb.PingTxnStatus
         if asked_ms > LEASE_MS_MAX:
             return status.LEASE_TOO_LARGE
