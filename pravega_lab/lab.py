@@ -41,7 +41,7 @@ class Lab:
         data: str | Path | None = None,
         *,
         uri: str | None = None,
-        scaling_clock: float | None = None,
+        scaling_clock: int | None = None,
         fast_workers: bool = True,
     ) -> None:
         if uri is not None and data is not None:

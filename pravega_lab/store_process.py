@@ -39,7 +39,7 @@ class StoreProcess:
         self,
         data: str | Path | None = None,
         *,
-        scaling_clock: float = 1,
+        scaling_clock: int = 1,
         controller_port: int = 0,
         segment_store_port: int = 0,
     ) -> None:

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _demo(events: FlightEvents, folder: Path, args: argparse.Namespace) -> int:
     chunks = plan(events.table, args.speed)
-    with Lab(folder / "store", scaling_clock=SCALING_CLOCK * args.speed) as lab:
+    with Lab(folder / "store", scaling_clock=max(1, round(SCALING_CLOCK * args.speed))) as lab:
         job = Job(lab, "demo", folder / "spark")
         observers = [lab.observe(job.flights), lab.observe(job.driver)]
         with tqdm(desc="starting Spark", bar_format="{desc}: {elapsed}", leave=False) as bar:
