@@ -1,4 +1,4 @@
-"""One page that stands alone: the views' own modules, their data, and a model that stands still. No network."""
+"""One page that stands alone: the views' own modules, their data, a model that stands still; no network."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-:root {{ color-scheme: light dark; --jp-layout-color0: #ffffff; --jp-layout-color1: #ffffff; --jp-border-color2: #d0d0d0;
-  --jp-ui-font-color1: #1a1a1a; --jp-ui-font-color2: #555555; }}
+:root {{ color-scheme: light dark; --jp-layout-color0: #ffffff; --jp-layout-color1: #ffffff;
+  --jp-border-color2: #d0d0d0; --jp-ui-font-color1: #1a1a1a; --jp-ui-font-color2: #555555; }}
 @media (prefers-color-scheme: dark) {{ :root {{ --jp-layout-color0: #111111; --jp-layout-color1: #1c1c1c;
   --jp-border-color2: #4a4a4a; --jp-ui-font-color1: #e6e6e6; --jp-ui-font-color2: #b4b4b4; }} }}
 body {{ margin: 12px auto; max-width: 1500px; padding: 0 12px; background: var(--jp-layout-color0); }}

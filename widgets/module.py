@@ -1,4 +1,4 @@
-"""The JavaScript of a view as one text: anywidget loads a module from a blob, which cannot import a neighbour."""
+"""The JavaScript of a view as one text: a module loaded from a blob cannot import its neighbour."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """When a view may send its next update. Decides; never waits: time is handed in.
 
 A front end that is slow must not be fed faster than it draws, or the reader watches the past. So at most two
-updates are unanswered. But a kernel that runs a blocking cell cannot hear the answers either (notebook.md 3.2),
-so an answer that stays out for a second counts as given: the view then goes on, slower.
+updates are unanswered. But a kernel that runs a blocking cell cannot hear the answers either, so an answer
+that stays out for a second counts as given: the view then goes on, slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A static picture as SVG text: the same for the same journal, byte for byte, so that a notebook test compares it."""
+"""A static picture as SVG text: the same bytes for the same journal, so that a notebook test compares it."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Picture:
     ) -> None:
         inner = f"<title>{escape(title)}</title>" if title else ""
         tail = f">{inner}</rect>" if inner else "/>"
+        size = f'width="{number(max(w, 0.5))}" height="{number(max(h, 0.5))}"'
         self._parts.append(
-            f'<rect x="{number(x)}" y="{number(y)}" width="{number(max(w, 0.5))}" height="{number(max(h, 0.5))}" '
-            f'fill="{fill}"{" " + extra if extra else ""}{tail}'
+            f'<rect x="{number(x)}" y="{number(y)}" {size} fill="{fill}"{" " + extra if extra else ""}{tail}'
         )
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = LINE, extra: str = "") -> None:
@@ -98,7 +98,8 @@ class Picture:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" width="100%" '
             f'role="img" shape-rendering="crispEdges" {FONT}>\n<title>{escape(self.title)}</title>\n'
-            f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>\n{HATCH}\n{self.body()}\n</svg>\n'
+            f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>\n{HATCH}\n'
+            f"{self.body()}\n</svg>\n"
         )
 
 

@@ -23,8 +23,8 @@ RATE = Struct("<Ifffff")  # index, t_s, events/s, bytes/s, unread bytes, stored 
 INEXACT = 1  # flag: the time of opening was inferred
 COLOURS = ("rate", "owner", "unread")
 COLUMNS = (
-    "segment_id", "label", "epoch", "low", "high", "start_s", "end_s", "reader", "events_per_s", "bytes_per_s",
-    "stored_bytes", "unread_bytes", "predecessors", "cause", "cause_kind",
+    "segment_id", "label", "epoch", "low", "high", "start_s", "end_s", "reader", "events_per_s",
+    "bytes_per_s", "stored_bytes", "unread_bytes", "predecessors", "cause", "cause_kind",
 )  # fmt: skip
 
 
@@ -38,9 +38,10 @@ class SegmentMap(View):
         key: A routing key whose line is drawn from the start.
         title, scale, clock: As for every `View`.
 
-    ``.frame``: a row per segment in order of opening: segment_id, label, epoch, low, high (it owns (low, high]),
-    start_s, end_s (null while active), reader, events_per_s and bytes_per_s now (null once sealed), stored_bytes,
-    unread_bytes (null where nobody's position is known), predecessors (ids), cause and cause_kind of its opening.
+    ``.frame``: a row per segment in order of opening: segment_id, label, epoch, low, high (it owns
+    (low, high]), start_s, end_s (null while active), reader, events_per_s and bytes_per_s now (null once
+    sealed), stored_bytes, unread_bytes (null where nobody's position is known), predecessors (ids), cause and
+    cause_kind of its opening.
     """
 
     _esm = module("common.js", "segment_map.js")
@@ -214,7 +215,7 @@ def _frame_row(row: SegmentRow, start_ms: int, scale: Any) -> tuple[Any, ...]:
     end_s = None if row.end_ms is None else (row.end_ms - start_ms) / 1000
     stored = None if row.write_offset is None else row.write_offset - row.start_offset
     return (
-        row.segment_id, row.label, row.epoch, row.low, row.high, (row.start_ms - start_ms) / 1000, end_s, row.reader,
-        row.events_per_s, row.bytes_per_s, stored, row.unread_bytes, row.predecessors,
+        row.segment_id, row.label, row.epoch, row.low, row.high, (row.start_ms - start_ms) / 1000, end_s,
+        row.reader, row.events_per_s, row.bytes_per_s, stored, row.unread_bytes, row.predecessors,
         scale.cause if scale else None, scale.cause_kind if scale else None,
     )  # fmt: skip

@@ -158,7 +158,8 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     if row.truncated_ms is not None:
         picture.rect(x0, y0, across.x(scene.seconds(row.truncated_ms)) - x0, y1 - y0, "url(#plab-hatch)")
     # Closed at the right when sealed, open while active.
-    edge = f"M{number(x1)} {number(y0)}H{number(x0)}V{number(y1)}H{number(x1)}{'V' + number(y0) if sealed else ''}"
+    close = f"V{number(y0)}" if sealed else ""
+    edge = f"M{number(x1)} {number(y0)}H{number(x0)}V{number(y1)}H{number(x1)}{close}"
     picture.path(edge, 'fill="none" stroke="#000000" stroke-opacity=".4"')
     if x1 - x0 > 6.5 * len(row.label) + 6 and y1 - y0 >= 12:
         shade = mix("#ffffff", heat[0][2] if heat else colour, 0.6 if sealed else 1.0)

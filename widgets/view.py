@@ -1,8 +1,8 @@
-"""What all views share: the journal under them, the live page, the static picture, the frame, the exported page.
+"""What all views share: the journal under them, the live page, the static picture, the frame, the export.
 
-A view reads a journal and nothing else. Its rows, its picture, its ``.frame`` and what its JavaScript draws come
-from one fold. Data go to the page as custom messages, never as traits: in this stack a trait can lock up for
-good, and traits have no back-pressure (notebook.md 3.3, 2.2).
+A view reads a journal and nothing else. Its rows, its picture, its ``.frame`` and what its JavaScript draws
+come from one fold. Data go to the page as custom messages, never as traits: a trait set while a cell awaits
+can lock up for good in this stack, and traits have no back-pressure.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class View(anywidget.AnyWidget):
         self._lock = threading.RLock()
         self._history = type(self).history()
         self._read_to = 0
+        self._origin_ms: int | None = None
         self._sent_facts: dict[str, Any] = {}
         super().__init__(_settings={"clock": clock or clock_of(self.journal), "scale": scale})
         self.publisher = Publisher(self._produce, self._deliver, lambda: self.journal.live)
@@ -123,10 +124,11 @@ class View(anywidget.AnyWidget):
             self._read_to = observation.seq + 1
             if self._wants(observation):
                 self._history.apply(observation)
-        until = self.journal.until_ms
-        if until is not None and self._history.now_ms is not None:
-            self._history.now_ms = max(self._history.now_ms, until)
-        return self._history
+        history, journal = self._history, self.journal
+        if history.start_ms is not None:  # views of one journal begin at the same moment
+            history.start_ms = min(history.start_ms, journal.start_ms or history.start_ms)
+            history.now_ms = max(history.now_ms, journal.until_ms or history.now_ms)
+        return history
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -162,7 +164,7 @@ class View(anywidget.AnyWidget):
     def snapshot(self, *, live: bool | None = None) -> Payload:
         """Everything that the page needs, as one payload."""
         with self._lock:
-            self._catch_up()
+            self._origin_ms = self._catch_up().start_ms
             tables, grown = self._pack(everything=True)
             self._sent_facts = {**self._header(), **self._facts()}
             facts = self._sent_facts if live is None else {**self._sent_facts, "live": live}
@@ -172,7 +174,8 @@ class View(anywidget.AnyWidget):
         if everything:
             return self.snapshot()
         with self._lock:
-            self._catch_up()
+            if self._catch_up().start_ms != self._origin_ms:  # all seconds count from there
+                return self.snapshot()
             tables, grown = self._pack(everything=False)
             facts = {**self._header(), **self._facts()}
             changed = {k: v for k, v in facts.items() if self._sent_facts.get(k) != v}
@@ -236,7 +239,7 @@ class View(anywidget.AnyWidget):
         return {**data, mime: picture}, metadata
 
     def export(self, path: str | Path) -> Path:
-        """Write one page that stands alone: no kernel, no network; scrubbing and hovering work. Returns the path."""
+        """Write one page that works without kernel and network, scrubbing included; returns its path."""
         from pravega_lab.widgets.export import export
 
         return export([self], path)

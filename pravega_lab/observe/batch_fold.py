@@ -6,8 +6,9 @@ of the query is two rows, the second of them replayed. What no observation tells
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pravega_lab.observe.observations import (
     BatchDone,
@@ -123,7 +124,7 @@ class BatchHistory:
                 self.changed[row.index] = None
 
 
-_HANDLERS = {
+_HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
     BatchPlanned: BatchHistory._planned,
     BatchPhase: BatchHistory._phase,
     BatchDone: BatchHistory._done,

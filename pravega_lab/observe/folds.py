@@ -7,8 +7,9 @@ Decides nothing about Pravega: ranges, predecessors and causes are in the journa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pravega_lab.observe.observations import (
     Observation,
@@ -22,7 +23,6 @@ from pravega_lab.observe.observations import (
     StreamSealed,
     StreamSeen,
 )
-
 
 SAMPLES_MAX = 100_000  # rates kept by a fold; older ones are dropped, and counted
 
@@ -210,7 +210,7 @@ class SegmentHistory:
             self._sample(row, o.time_ms)
 
 
-_HANDLERS = {
+_HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
     StreamSeen: SegmentHistory._stream_seen,
     SegmentOpened: SegmentHistory._opened,
     SegmentSealed: SegmentHistory._sealed,

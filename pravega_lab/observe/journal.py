@@ -84,6 +84,7 @@ class Journal:
         self.reason = ""  # why something is missing that never was in the ring
         self._facts = _Ring(capacity)
         self._samples = _Ring(capacity)
+        self.start_ms: int | None = None  # time of the earliest observation so far
         self.until_ms: int | None = None  # how far was looked, also where nothing happened
         self._next = 0
         self._lost_facts = 0
@@ -95,6 +96,7 @@ class Journal:
         with self._lock:
             taken = replace(observation, seq=self._next)
             self._next += 1
+            self.start_ms = min(taken.time_ms, taken.time_ms if self.start_ms is None else self.start_ms)
             (self._samples if taken.sample else self._facts).add(taken)
         return taken
 

@@ -256,7 +256,7 @@ def from_record(record: dict[str, Any]) -> Observation | None:
     if cls is None:
         return None
     known = {field.name for field in fields(cls)}
-    values = {
+    values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in record.items()
         if name in known

@@ -1,4 +1,4 @@
-"""A JupyterLab of the tests' own (scratch folders, a free port) and a headless Chromium to look at it with."""
+"""A JupyterLab of the tests' own: scratch folders, a free port; and the browser to look at it with."""
 
 from __future__ import annotations
 
@@ -38,7 +38,14 @@ def free_port() -> int:
 def write_notebook(path: Path, *cells: str) -> Path:
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     code = [
-        {"cell_type": "code", "id": f"cell{i}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        {
+            "cell_type": "code",
+            "id": f"cell{i}",
+            "metadata": {},
+            "source": text,
+            "outputs": [],
+            "execution_count": None,
+        }
         for i, text in enumerate(cells)
     ]
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": code}))
@@ -49,7 +56,13 @@ def write_notebook(path: Path, *cells: str) -> Path:
 def jupyter_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
     """JupyterLab on ``folder``; gives its address. Ends with the block, kernels included."""
     scratch = folder / ".jupyter"
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")
+    names = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "JUPYTERLAB_WORKSPACES_DIR",
+        "IPYTHONDIR",
+    )
     env = {**os.environ, **{name: str(scratch / name.lower()) for name in names}}
     env["JUPYTERLAB_SETTINGS_DIR"] = str(scratch / "settings")
     env["PYTHONPATH"] = os.pathsep.join([str(ROOT), env.get("PYTHONPATH", "")])
@@ -63,11 +76,21 @@ def jupyter_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
         target.write_text(json.dumps(values))
     port = free_port()
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
-        f"--IdentityProvider.token={TOKEN}", "--expose-app-in-browser", f"--ServerApp.root_dir={folder}",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        f"--IdentityProvider.token={TOKEN}",
+        "--expose-app-in-browser",
+        f"--ServerApp.root_dir={folder}",
+    ]
     with (folder / "jupyter.log").open("w") as log:
-        process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True
+        )
     try:
         address = f"http://127.0.0.1:{port}"
         _wait_for(f"{address}/api?token={TOKEN}", process)

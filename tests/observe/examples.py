@@ -9,6 +9,11 @@ import math
 
 from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.observations import (
+    BatchDone,
+    BatchPhase,
+    BatchPlanned,
+    QueryEnded,
+    QueryStarted,
     SegmentMeasured,
     SegmentOpened,
     SegmentSealed,
@@ -81,10 +86,16 @@ class Story:
         rule = "measured rate against the policy's thresholds" if kind == "inferred" else ""
         self.journal.append(
             StreamScaled(
-                time_ms=self.now_ms, stream=self.stream, epoch=self.epoch, sealed=tuple(sealed), created=tuple(created),
-                cause=cause, cause_kind=kind, rule=rule,
+                time_ms=self.now_ms,
+                stream=self.stream,
+                epoch=self.epoch,
+                sealed=tuple(sealed),
+                created=tuple(created),
+                cause=cause,
+                cause_kind=kind,
+                rule=rule,
             )
-        )  # fmt: skip
+        )
         return created
 
     def measure(self, rate_of: object, step_ms: int = 500) -> None:
@@ -95,16 +106,21 @@ class Story:
             self.written[segment_id] += rate * EVENT_BYTES * step_ms / 1000
             self.journal.append(
                 SegmentMeasured(
-                    time_ms=self.now_ms, stream=self.stream, segment_id=segment_id, start_offset=0,
-                    write_offset=int(self.written[segment_id]), bytes_per_s=rate * EVENT_BYTES, events_per_s=rate,
+                    time_ms=self.now_ms,
+                    stream=self.stream,
+                    segment_id=segment_id,
+                    start_offset=0,
+                    write_offset=int(self.written[segment_id]),
+                    bytes_per_s=rate * EVENT_BYTES,
+                    events_per_s=rate,
                     events_how="estimated: bytes/s ÷ mean event size of a sample",
                 )
-            )  # fmt: skip
+            )
         self.journal.tick(self.now_ms)
 
 
 def splitting_story(*, live: bool = False) -> Story:
-    """Two minutes: load rises twice; the busy segment splits, splits again, and at night all merge; once by hand."""
+    """Two minutes: under load segments split, twice by rate and once by hand; at night they merge."""
     story = Story(live=live)
     story.begin(1)
     first = segment(0, 0)
@@ -147,3 +163,95 @@ def many_segments(n: int) -> Journal:
             order += story.scale([a, b], [(story.open[a][0], story.open[b][1])], "merge")
     story.journal.tick(story.now_ms + 1000)
     return story.journal
+
+
+class QueryStory:
+    """Writes the life of a query into a journal: batches, a kill in the middle of one, its replay."""
+
+    def __init__(self, journal: Journal, query: str = "delays") -> None:
+        self.journal, self.query = journal, query
+        self.now_ms = START_MS
+        self.run = 0
+        self.batch_id = 0
+
+    def start(self, cause: str = "") -> None:
+        self.run += 1
+        self.journal.append(QueryStarted(time_ms=self.now_ms, query=self.query, run=self.run, cause=cause))
+
+    def batch(self, ms: tuple[int, int, int, int], rows: int, lag: int, *, replayed: bool = False) -> None:
+        """One batch: plan, offset log, work and commit log, in milliseconds."""
+        began = self.now_ms
+        names = ("plan", "offsets", "work", "log")
+        for name, duration in zip(names, (ms[0], 0 if replayed else ms[1], *ms[2:]), strict=True):
+            if name == "work" and not replayed:
+                self._planned()
+            if duration:
+                self.journal.append(
+                    BatchPhase(
+                        time_ms=self.now_ms,
+                        query=self.query,
+                        batch_id=self.batch_id,
+                        run=self.run,
+                        phase=name,
+                        duration_ms=duration,
+                    )
+                )
+            self.now_ms += duration
+        spent_ms = self.now_ms - began
+        self.journal.append(
+            BatchDone(
+                time_ms=self.now_ms,
+                query=self.query,
+                batch_id=self.batch_id,
+                run=self.run,
+                duration_ms=spent_ms,
+                replayed=replayed or None,
+                input_rows=rows,
+                output_rows=rows // 9,
+                input_rows_per_s=rows / 2.1,
+                processed_rows_per_s=1000 * rows / spent_ms,
+                lag_bytes=lag,
+            )
+        )
+        self.batch_id += 1
+
+    def _planned(self) -> None:
+        self.journal.append(
+            BatchPlanned(time_ms=self.now_ms, query=self.query, batch_id=self.batch_id, run=self.run)
+        )
+
+    def killed_in_batch(self, after_ms: int) -> None:
+        """A batch is planned, and before it is done the driver is killed."""
+        self._planned()
+        self.now_ms += after_ms
+        self.journal.append(
+            QueryEnded(
+                time_ms=self.now_ms,
+                query=self.query,
+                run=self.run,
+                outcome="killed",
+                cause="kill -9 of Python and JVM",
+                cause_kind="done here",
+            )
+        )
+
+
+def killed_query(journal: Journal) -> QueryStory:
+    """A dozen batches, a kill, and a replay with a dozen more."""
+    story = QueryStory(journal)
+    story.now_ms += 4_000
+    story.start()
+    story.now_ms += 3_000
+    for k in range(14):
+        story.batch((60, 30, 1_900 + 130 * (k % 5), 40), 400 + 35 * k, 40_000 + 9_000 * (k % 4))
+        story.now_ms += 350
+    story.killed_in_batch(1_400)
+    story.now_ms += 6_000
+    story.start("restarted by lab.submit(...)")
+    story.now_ms += 2_500
+    story.batch((40, 0, 2_600, 45), 900, 600_000, replayed=True)
+    for k in range(16):
+        story.batch((60, 30, 2_400 - 70 * k, 40), 1_500 - 80 * k, max(20_000, 560_000 - 60_000 * k))
+        story.now_ms += 300
+    journal.tick(story.now_ms)
+    return story

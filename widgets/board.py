@@ -1,0 +1,109 @@
+"""Several views on one clock: hover, selection, zoom and time are shared, in the exported page too."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+
+from pravega_lab.errors import BadInputError
+from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.observations import BatchDone, BatchPlanned, QueryStarted, StreamSeen
+from pravega_lab.widgets.query_timeline import QueryTimeline
+from pravega_lab.widgets.segment_map import SegmentMap
+from pravega_lab.widgets.view import View
+
+_boards = count(1)
+
+
+class Board(ipywidgets.VBox):
+    """Views one under another. Made by `show`."""
+
+    def __init__(self, views: list[View]) -> None:
+        self.views = views
+        super().__init__(children=views)
+
+    def __repr__(self) -> str:
+        return f"Board({', '.join(map(repr, self.views))})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        pictures = [
+            picture for _, picture in (view.picture() for view in self.views) if isinstance(picture, str)
+        ]
+        if pictures:
+            data = {**data, "image/svg+xml": stacked(pictures)}
+        return {**data, "text/plain": repr(self)}, metadata
+
+    def export(self, path: str | Path) -> Path:
+        """Write one page with all the views, on one clock; it needs neither kernel nor network."""
+        from pravega_lab.widgets.export import export
+
+        return export(self.views, path)
+
+    @property
+    def errors(self) -> list[BaseException]:
+        return [error for view in self.views for error in view.errors]
+
+    def close(self) -> None:
+        for view in self.views:
+            view.close()
+        super().close()
+
+
+def stacked(pictures: list[str]) -> str:
+    """SVG pictures one under another, as one."""
+    parts, y, width = [], 0, 0
+    for picture in pictures:
+        box = picture.split('viewBox="0 0 ', 1)[1].split('"', 1)[0]
+        w, h = (int(part) for part in box.split())
+        parts.append(picture.replace('width="100%"', f'width="{w}" height="{h}" y="{y}"', 1))
+        width, y = max(width, w), y + h + 8
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="100%" role="img">'
+    return head + "\n" + "\n".join(parts) + "</svg>\n"
+
+
+def show(*things: Any, scale: float = 1.0) -> Board:
+    """The views that fit, on one clock.
+
+    Args:
+        things: Views, journals, or whatever has a ``.journal`` (an observer). A journal gets a `SegmentMap`
+            per stream and a `QueryTimeline` per query that it tells of; while it is empty, one of each.
+        scale: Size of text and marks; 1.5 suits a projector.
+
+    Raises:
+        BadInputError: A thing is none of these; the message says what to make of it.
+    """
+    if not things:
+        raise BadInputError("show() needs something to show: a view, a journal, or an observer.")
+    clock = f"board-{next(_boards)}"
+    views = [view for thing in things for view in _views(thing, clock, scale)]
+    for view in views:
+        view._settings = {**view._settings, "clock": clock}
+    return Board(views)
+
+
+def _views(thing: Any, clock: str, scale: float) -> list[View]:
+    if isinstance(thing, Board):
+        return thing.views
+    if isinstance(thing, View):
+        return [thing]
+    journal = getattr(thing, "journal", thing)
+    if not isinstance(journal, Journal):
+        raise BadInputError(
+            f"show() cannot show {type(thing).__name__}: it takes views, journals and observers. "
+            "observe(uri, stream=...) makes an observer; lab.show(stream) does so for you."
+        )
+    seen = journal.since()
+    streams = dict.fromkeys(o.stream for o in seen if isinstance(o, StreamSeen))
+    queries = dict.fromkeys(o.query for o in seen if isinstance(o, QueryStarted | BatchDone | BatchPlanned))
+    wanted = getattr(thing, "shows", None) or ("streams", "queries")
+    maps: list[str | None] = list(streams) or ([None] if "streams" in wanted else [])
+    timelines: list[str | None] = list(queries) or ([None] if "queries" in wanted else [])
+    if seen and not journal.live:  # a recording will tell of nothing else
+        maps, timelines = list(streams), list(queries)
+    made: list[View] = [SegmentMap(journal, stream=s, clock=clock, scale=scale) for s in maps]
+    return made + [QueryTimeline(journal, query=q, clock=clock, scale=scale) for q in timelines]
