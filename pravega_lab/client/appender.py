@@ -201,13 +201,13 @@ class SegmentAppender:
     def _end(self, error: Exception | None) -> None:
         """The session is over: the segment is sealed (no error), or the connection of no more use."""
         self._connection = None
-        for future in (self._set_up, self._ended):
-            if future is None or future.done():
-                continue
-            if error is not None:
-                future.set_exception(error)
-            elif future is self._ended:
-                future.set_result(None)
+        if error is not None and self._set_up is not None and not self._set_up.done():
+            self._set_up.set_exception(error)
+        if self._ended is not None and not self._ended.done():
+            if error is None:
+                self._ended.set_result(None)
+            else:
+                self._ended.set_exception(error)
 
     # the session
 

@@ -1,8 +1,97 @@
-"""Being written."""
+"""`AsyncBatches`: record batches of a read, several segments at a time. Contract: `face.Stream.read`."""
 
-from typing import Any
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.segment_reader import AsyncOrderedSegmentReader
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.stream_cut import StreamCut
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pravega_lab.client.values import Bound
+
+SEGMENTS_AT_ONCE = (
+    4  # of a bounded read; each has some reads of 2 MiB under way. At the tail it is all of them
+)
 
 
 class AsyncBatches:
-    def __init__(self, *args: Any) -> None:
-        raise NotImplementedError
+    """Asks nothing before ``async with``. A batch that was handed out is behind `position`."""
+
+    def __init__(
+        self,
+        context: StreamContext,
+        start: Bound,
+        end: Bound | None,
+        batch_bytes: int,
+        segments: Sequence[int] | None,
+        ordered: bool,
+    ) -> None:
+        if batch_bytes < 1:
+            raise BadInputError(f"batch_bytes={batch_bytes}: at least 1")
+        self._reader = AsyncOrderedSegmentReader(context, start, end, segments, ordered)
+        self._at_once = None if end is None else SEGMENTS_AT_ONCE
+        self._batch_bytes = batch_bytes
+
+    @property
+    def ended(self) -> bool:
+        return self._reader.ended
+
+    def position(self) -> StreamCut:
+        return self._reader.position()
+
+    async def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
+        batch = await self._take()
+        if batch is not None or self.ended or timeout_s == 0.0:
+            return batch
+        waiting = asyncio.timeout(timeout_s)
+        try:
+            async with waiting:
+                while batch is None and not self.ended:
+                    await self._reader.wait()
+                    batch = await self._take()
+        except TimeoutError:
+            if not waiting.expired():
+                raise
+        return batch
+
+    async def _take(self) -> pa.RecordBatch | None:
+        """A batch that is there; segments that have some take turns."""
+        reader = self._reader
+        reader.open_available(self._at_once)
+        while (segment := reader.next_ready()) is not None:
+            batch = await reader.take(segment, self._batch_bytes)
+            if batch is not None:
+                reader.set_ready(segment)
+                return batch
+            if not reader.is_available(segment):
+                reader.open_available(self._at_once)
+        return None
+
+    async def close(self) -> None:
+        await self._reader.close()
+
+    async def __aenter__(self) -> Self:
+        await self._reader.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        batch = await self.next_batch()
+        if batch is None:
+            raise StopAsyncIteration
+        return batch

@@ -249,7 +249,7 @@ def _runs(
 
 
 @njit(cache=True, nogil=True)
-def _walk(data, starts):  # type: ignore[no-untyped-def]
+def _walk(data: Any, starts: Any) -> Any:
     """Starts of whole frames, and the end of the last behind them.
 
     Returns how many there are and where they end; a negative end is ``-1 - byte`` where no event begins.
@@ -277,15 +277,14 @@ def _walk(data, starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _unframe(data, starts, n, payload, offsets):  # type: ignore[no-untyped-def]
-    at = 0
-    offsets[0] = 0
+def _unframe(data, starts, n, payload, ends, first):  # type: ignore[no-untyped-def]
+    at = ends[first]
     for i in range(n):
         start = starts[i] + 8
         length = starts[i + 1] - start
         payload[at : at + length] = data[start : start + length]
         at += length
-        offsets[i + 1] = at
+        ends[first + i + 1] = at
 
 
 class Decoded(NamedTuple):
@@ -293,18 +292,27 @@ class Decoded(NamedTuple):
 
     payload: Array  # uint8
     offsets: Array  # int32, one more than events
-    starts: Array  # int64
+    starts: Array  # int64; of an event that is put in front: any
     end: int  # bytes of the block that whole events take
 
 
-def decode(block: Any) -> Decoded:
-    """The whole events at the start of ``block``; see ``plain.decode``. Raises ``ProtocolError``."""
+def decode(block: Any, first: bytes | None = None) -> Decoded:
+    """The whole events at the start of ``block``; see ``plain.decode``. Raises ``ProtocolError``.
+
+    Args:
+        first: Payload of an event to put in front of them.
+    """
     data = np.frombuffer(block, np.uint8)
-    starts = np.empty(len(data) // 8 + 1, np.int64)
-    n, end = _walk(data, starts)
+    n_first, first_bytes = (0, 0) if first is None else (1, len(first))
+    starts = np.empty(n_first + len(data) // HEADER_BYTES + 1, np.int64)
+    n, end = _walk(data, starts[n_first:])
     if end < 0:
         header = bytes(data[-1 - end : 7 - end])
         raise ProtocolError(f"byte {-1 - end}: an event was expected, found {header.hex()}")
-    payload, offsets = np.empty(end - 8 * n, np.uint8), np.empty(n + 1, np.int32)
-    _unframe(data, starts, n, payload, offsets)
-    return Decoded(payload, offsets, starts[:n].copy(), end)
+    payload = np.empty(first_bytes + end - HEADER_BYTES * n, np.uint8)
+    ends = np.zeros(n_first + n + 1, np.int32)
+    if first is not None:
+        payload[:first_bytes] = np.frombuffer(first, np.uint8)
+        ends[1] = first_bytes
+    _unframe(data, starts[n_first:], n, payload, ends, n_first)
+    return Decoded(payload, ends, starts[: n_first + n].copy(), end)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.values import Edge
 from pravega_lab.errors import BadInputError, SegmentNotFoundError
+from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ async def last_segments(context: StreamContext) -> list[int]:
     first = await context.controller.head(context.name)
     ids = await context.controller.segments_between(context.name, first, {})
     last: list[int] = []
-    newer = []
+    newer: list[SegmentRange] = []
     for segment in reversed(await context.ranges(ids)):  # newest first
         if not any(segment.overlaps(other) for other in newer):
             last.append(segment.segment_id)

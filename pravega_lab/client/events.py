@@ -1,8 +1,8 @@
 """What callers pass as events and keys, brought into one of two shapes.
 
-A handful becomes framed bytes and positions, in plain Python (no pyarrow, no numba). Anything larger becomes
-Arrow buffers, and nothing is done per event in Python. Keys become positions in the key space at once, so that
-a keyless event, too, keeps its place when it has to be routed again.
+A handful becomes framed bytes and positions, in plain Python (no pyarrow, no numba). More become
+Arrow buffers, and nothing is done per event in Python. Keys become positions in the key space at once,
+so that a keyless event, too, keeps its place when it has to be routed again.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvent
         BadInputError: Anything that is no event or key; the message names it.
     """
     if isinstance(events, (str, bytes, bytearray, memoryview)):
-        events = [bytes(events) if not isinstance(events, str) else events]  # type: ignore[list-item]
+        events = [bytes(events) if not isinstance(events, str) else events]
     if isinstance(events, (list, tuple)) and len(events) <= FEW and _are_few(keys):
         payloads = [_payload(event) for event in events]
         return FewEvents(payloads, _few_positions(keys, len(payloads), chance))

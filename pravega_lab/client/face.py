@@ -165,6 +165,10 @@ class Stream:
     def _core(self) -> AsyncStream:
         return self.client._core.stream(self.scoped_name)
 
+    def options(self) -> dict[str, str]:
+        """What Spark needs to find this stream: ``spark.read.format("pravega").options(**stream.options())``."""
+        return self._core.options()
+
     def exists(self) -> bool:
         """Is there such a stream? Sealed ones exist."""
         return _run(self._core.exists())
@@ -302,7 +306,8 @@ class Stream:
             start: First position. ``HEAD`` is the truncation point when the block is entered.
             end: Position after the last event. ``TAIL`` is fixed when the block is entered, so the
                 read ends although writers go on.
-            batch_bytes: Payload wanted per batch, in bytes. A larger event comes whole, alone.
+            batch_bytes: Most payload per batch, in bytes (what one read brings is less: 2 MiB). A larger
+                event comes whole, alone.
             segments: Read these only (ids), as far as they lie between the cuts.
             ordered: False reads every segment at once, without waiting for predecessors.
 
@@ -345,7 +350,8 @@ class Stream:
 
 
 class EventWriter:
-    """Writes without waiting for each acknowledgement. A context manager: leaving it flushes and closes.
+    """Writes without waiting for each acknowledgement. A context manager: leaving it flushes and closes;
+    after an error in the block it closes at once, and what was not flushed may or may not be written.
 
     Events of one routing key stay in order, also through scaling and reconnects, and none is doubled.
     After an error the writer is of no more use: all later calls raise the same error.
@@ -580,7 +586,7 @@ class Table:
         return _run(self._core.put(key, value, version))
 
     def remove(self, key: bytes, version: int = NO_VERSION) -> None:
-        """Remove a key, on the condition ``version`` as in `put`. Removing an absent key is fine without one."""
+        """Remove a key, on the condition ``version`` as in `put`. Without one an absent key is fine."""
         _run(self._core.remove(key, version))
 
     def items(self) -> dict[bytes, TableValue]:

@@ -53,7 +53,7 @@ async def check(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
     missing = [segment for segment in seal if segment not in active]
     if missing or not seal:
         raise ScaleRefusedError(
-            f"scale {context.name}: segments {missing or list(seal)} are not active; active are {list(active)}"
+            f"scale {context.name}: segments {missing or list(seal)} are not active, {list(active)} are"
         )
     for low, high in ranges:
         if not 0.0 <= low < high <= 1.0:

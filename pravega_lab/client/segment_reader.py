@@ -1,8 +1,283 @@
-"""Being written."""
+"""`AsyncOrderedSegmentReader`: reading segment by segment, predecessors first. Contract: `face`.
 
-from typing import Any
+`Lineage` decides what may be read, `SegmentInput` brings bytes, `EventDecoder` makes events of them; this
+ties them together for one stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pravega_lab.client import cuts
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.decode import EventDecoder, cut_off
+from pravega_lab.client.lineage import Lineage, without_placeholders
+from pravega_lab.client.segment_input import SegmentInput, TruncatedError
+from pravega_lab.client.stores import Connections
+from pravega_lab.client.values import MIB, Edge
+from pravega_lab.errors import BadInputError, ProtocolError, RefusedError, TruncatedDataError
+from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pravega_lab.client.values import Bound
+
+
+class _Reading:
+    """One segment that is being read."""
+
+    def __init__(self, source: SegmentInput, decoder: EventDecoder) -> None:
+        self.source = source
+        self.decoder = decoder
+        self.decoded: pa.RecordBatch | None = None  # more than the last caller wanted
+
+    def next_batch(self, bytes_max: int) -> pa.RecordBatch | None:
+        """What can be handed out without waiting."""
+        while self.decoded is None:
+            block = self.source.take()
+            if block is None:
+                return None
+            self.decoded = self.decoder.decode(block)
+        batch, self.decoded = cut_off(self.decoded, bytes_max)
+        return batch
+
+    @property
+    def position(self) -> int:
+        """Behind the last event handed out."""
+        return self.decoder.position if self.decoded is None else int(self.decoded.column(2)[0].as_py())
+
+    @property
+    def is_ended(self) -> bool:
+        return self.source.is_ended and self.decoded is None
 
 
 class AsyncOrderedSegmentReader:
-    def __init__(self, *args: Any) -> None:
-        raise NotImplementedError
+    """See `face.OrderedSegmentReader`."""
+
+    def __init__(
+        self,
+        context: StreamContext,
+        start: Bound,
+        end: Bound | None,
+        segments: Sequence[int] | None,
+        ordered: bool = True,
+    ) -> None:
+        self._context = context
+        self._start = start
+        self._end = end
+        self._only = segments
+        self._connections = Connections(context.stores)
+        self._lineage = Lineage(ordered)
+        self._ends: dict[int, int] = {}
+        self._reading: dict[int, _Reading] = {}
+        self._ready: dict[int, None] = {}  # segments that have something to take, or ended; in turn
+        self._news = asyncio.Event()  # some became ready
+
+    # entering and leaving
+
+    async def __aenter__(self) -> Self:
+        start = await cuts.resolve_start(self._context, self._start)
+        if self._end is None:
+            await self._begin(start, sorted(start.positions))
+        else:
+            end = await cuts.resolve_end(self._context, self._end)
+            await self._begin(start, await self._segments_between(start, end))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        reading, self._reading = self._reading, {}
+        for one in reading.values():
+            await one.source.close()
+        await self._connections.close()
+
+    async def _segments_between(self, start: StreamCut, end: StreamCut) -> list[int]:
+        for segment, offset in end.positions.items():
+            begin = start.positions.get(segment, 0)
+            if 0 <= offset < begin or (begin == SEGMENT_READ and offset != SEGMENT_READ):
+                raise BadInputError(f"the end {end} lies before the start {start} (segment {segment})")
+        try:
+            found = await self._context.controller.segments_between(
+                self._context.name, start.positions, end.positions
+            )
+        except RefusedError as error:
+            raise BadInputError(f"no segments lie between {start} and {end}: {error}") from error
+        self._ends = end.positions
+        return found
+
+    async def _begin(self, start: StreamCut, segments: Sequence[int]) -> None:
+        at_start = await self._context.ranges(list(start.positions))
+        begins = without_placeholders(start.positions, at_start)
+        known = await self._context.ranges(list(dict.fromkeys([*begins, *segments])))
+        wanted = [s for s in known if self._only is None or s.segment_id in self._only]
+        self._lineage.add((s, begins.get(s.segment_id, 0)) for s in wanted)
+        for segment in wanted:
+            await self._finish_empty(segment)
+
+    async def _finish_empty(self, segment: SegmentRange) -> None:
+        """A segment of which nothing is left to read, by the cuts alone."""
+        begin = self._lineage.offset(segment.segment_id)
+        if begin == SEGMENT_READ or begin == self._ends.get(segment.segment_id):
+            await self._finish(segment.segment_id, begin)
+
+    # reading
+
+    def available(self) -> list[int]:
+        return self._lineage.available()
+
+    @property
+    def ended(self) -> bool:
+        return not self._lineage.available()
+
+    def position(self) -> StreamCut:
+        return StreamCut(self._context.name, self._lineage.positions())
+
+    async def read(
+        self, segment_id: int, *, max_bytes: int = 8 * MIB, timeout_s: float | None = 0.0
+    ) -> pa.RecordBatch | None:
+        if not self._lineage.is_available(segment_id):
+            raise self._not_available(segment_id)
+        waiting = asyncio.timeout(timeout_s)
+        try:
+            async with waiting:
+                while self._lineage.is_available(segment_id):
+                    self._news.clear()
+                    batch = await self.take(segment_id, max_bytes)
+                    if batch is not None:
+                        return batch
+                    if self._lineage.is_available(segment_id):
+                        await self._news.wait()
+        except TimeoutError:
+            if not waiting.expired():
+                raise
+        return None
+
+    async def take(self, segment_id: int, bytes_max: int) -> pa.RecordBatch | None:
+        """What is there of an available segment; finishes it when it has ended. Does not wait for events."""
+        reading = self._reading.get(segment_id) or self._open(segment_id)
+        try:
+            batch = reading.next_batch(bytes_max)
+        except TruncatedError as error:
+            raise await self._truncated(segment_id, error) from None
+        except ProtocolError as error:
+            raise ProtocolError(f"{self._context.name}: {error}. Does the cut lie between events?") from error
+        if batch is not None:
+            self._lineage.advance(segment_id, reading.position)
+        elif reading.is_ended:
+            await self._end_of(segment_id, reading)
+        return batch
+
+    def _open(self, segment_id: int) -> _Reading:
+        """Start asking for a segment's bytes, ahead of `take`."""
+        begin = self._lineage.offset(segment_id)
+        end = self._ends.get(segment_id, SEGMENT_READ)
+        source = SegmentInput(
+            self._context,
+            self._connections,
+            segment_id,
+            begin,
+            None if end == SEGMENT_READ else end,
+            lambda: self.set_ready(segment_id),
+        )
+        self._reading[segment_id] = _Reading(source, EventDecoder(segment_id, begin))
+        return self._reading[segment_id]
+
+    def open_available(self, at_once: int | None) -> None:
+        """Start reading what may be read, ``at_once`` segments at most (None: all of them)."""
+        room = len(self._lineage) if at_once is None else at_once - len(self._reading)
+        for segment_id in self.available() if room > 0 else []:
+            if segment_id not in self._reading and room > 0:
+                self._open(segment_id)
+                room -= 1
+
+    def is_available(self, segment_id: int) -> bool:
+        return self._lineage.is_available(segment_id)
+
+    def set_ready(self, segment_id: int) -> None:
+        """`take` may give something."""
+        if segment_id in self._reading:
+            self._ready[segment_id] = None
+            self._news.set()
+
+    def next_ready(self) -> int | None:
+        """The segment whose turn it is; it stays out until it is ready again."""
+        segment_id = next(iter(self._ready), None)
+        if segment_id is None:
+            self._news.clear()
+        else:
+            del self._ready[segment_id]
+        return segment_id
+
+    async def wait(self) -> None:
+        """Wait until `next_ready` has something."""
+        await self._news.wait()
+
+    async def _end_of(self, segment_id: int, reading: _Reading) -> None:
+        end = self._ends.get(segment_id, SEGMENT_READ)
+        if end != SEGMENT_READ and reading.position != end:
+            raise BadInputError(
+                f"{self._context.name}, segment {segment_id}: the end of the read, {end}, lies within "
+                f"the event that begins at {reading.position}; pass a cut between events"
+            )
+        await self._finish(segment_id, end)
+        self._reading.pop(segment_id, None)
+        self._ready.pop(segment_id, None)
+
+    async def _finish(self, segment_id: int, offset: int) -> None:
+        """The segment is read; without an end of the read its successors come next."""
+        if self._end is None and self._only is None:
+            found = await self._context.controller.successors(self._context.name, segment_id)
+            segments = [successor.segment for successor in found]
+            self._context.learn(segments)
+            self._lineage.add((segment, 0) for segment in segments)
+        self._lineage.finish(segment_id, offset)
+
+    # errors
+
+    def _not_available(self, segment_id: int) -> BadInputError:
+        if segment_id not in self._lineage:
+            return BadInputError(
+                f"{self._context.name}: segment {segment_id} is not part of this read; available are "
+                f"{self.available()}"
+            )
+        before = self._lineage.waits_for(segment_id)
+        reason = f"waits for its predecessors {before}" if before else "is read to its end"
+        return BadInputError(
+            f"{self._context.name}: segment {segment_id} {reason}; available are {self.available()}"
+        )
+
+    async def _truncated(self, segment_id: int, error: TruncatedError) -> TruncatedDataError:
+        at = self.position()
+        resume_at = await self._after_truncation(at, segment_id, error.start_offset)
+        return TruncatedDataError(
+            f"{self._context.name}, segment {segment_id}: events from offset "
+            f"{self._lineage.offset(segment_id)} on were truncated away; reading can go on at {resume_at}",
+            resume_at,
+        )
+
+    async def _after_truncation(self, at: StreamCut, segment_id: int, start_offset: int | None) -> StreamCut:
+        """The first position behind ``at`` that is left: never before ``at``, never before the head."""
+        head = await cuts.resolve(self._context, Edge.HEAD)
+        ids = list(dict.fromkeys([*at.positions, *head.positions]))
+        ranges = dict(zip(ids, await self._context.ranges(ids), strict=True))
+        left = dict(head.positions)
+        for segment, offset in at.positions.items():
+            overlapping = [h for h in head.positions if ranges[h].overlaps(ranges[segment])]
+            if segment in head.positions:
+                left[segment] = offset if offset == SEGMENT_READ else max(offset, head.positions[segment])
+            elif all(h < segment for h in overlapping):  # ahead of the head
+                left[segment] = offset
+                for older in overlapping:
+                    left.pop(older, None)
+        if start_offset is not None and left.get(segment_id, start_offset) < start_offset:
+            left[segment_id] = start_offset  # truncated at the store itself
+        return StreamCut(self._context.name, left)

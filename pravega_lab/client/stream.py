@@ -42,6 +42,13 @@ class AsyncStream:
         self._controller = context.controller
         self._writer: AsyncEventWriter | None = None
 
+    def options(self) -> dict[str, str]:
+        return {
+            "controller": self._controller.uri,
+            "scope": self.scope,
+            "stream": self.name,
+        }
+
     # configuration
 
     async def exists(self) -> bool:

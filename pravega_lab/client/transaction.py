@@ -157,6 +157,6 @@ def _failed(
     context: StreamContext, txn_id: UUID, state: TransactionState, what: str
 ) -> TransactionFailedError:
     return TransactionFailedError(
-        f"{what}: transaction {txn_id} on {context.name} is {state.name}; write its events again in a new one",
+        f"{what}: transaction {txn_id} on {context.name} is {state.name}; write its events in a new one",
         state,
     )

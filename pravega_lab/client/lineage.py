@@ -1,0 +1,168 @@
+"""Which segments may be read now, and what position that is: decides, asks nothing.
+
+A segment may be read once no older segment that shares a key with it is unread. That is the whole rule: the
+segments over one key form a chain, a segment's successors become known when it is read to its end, so the
+first unread one of a chain is always known, and everything behind it waits. It holds for splits, merges and
+any other scale, and for cuts that lie in the middle of one. Source: reference A5, A9, B4.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import SEGMENT_READ
+
+READ_SEGMENTS_KEPT = 64  # before it is worth looking which of them no position needs
+
+
+@dataclass(slots=True)
+class _Segment:
+    range: SegmentRange
+    offset: int  # of the next event; SEGMENT_READ when read to the end of a sealed segment
+    is_read: bool = False
+    waits_for: dict[int, None] = field(default_factory=dict)
+    blocks: list[int] = field(default_factory=list)
+
+
+class Lineage:
+    """The segments of one read. With ``ordered=False`` nothing waits for anything."""
+
+    def __init__(self, ordered: bool = True) -> None:
+        self._ordered = ordered
+        self._segments: dict[int, _Segment] = {}
+        self._available: dict[int, None] = {}
+
+    def __contains__(self, segment_id: int) -> bool:
+        return segment_id in self._segments
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def add(self, segments: Iterable[tuple[SegmentRange, int]]) -> None:
+        """Segments with the offsets where reading begins; those already known are left alone."""
+        new = [(r, offset) for r, offset in segments if r.segment_id not in self._segments]
+        for segment, offset in new:
+            self._segments[segment.segment_id] = _Segment(segment, offset, offset == SEGMENT_READ)
+        self._find_blockers([segment for segment, _ in new])
+        for segment, _ in new:
+            self._offer(segment.segment_id)
+
+    def _find_blockers(self, new: list[SegmentRange]) -> None:
+        """Sweep over the key space: only segments that share a key are ever compared."""
+        if not self._ordered or not new:
+            return
+        fresh = {segment.segment_id for segment in new}
+        low, high = min(s.low for s in new), max(s.high for s in new)
+        near = (s.range for s in self._segments.values() if s.range.low < high and low < s.range.high)
+        open_ranges: list[SegmentRange] = []
+        for segment in sorted(near, key=lambda s: (s.low, s.segment_id)):
+            open_ranges = [other for other in open_ranges if other.high > segment.low]
+            for other in open_ranges:
+                if segment.segment_id in fresh or other.segment_id in fresh:
+                    self._block(*sorted((segment.segment_id, other.segment_id)))
+            open_ranges.append(segment)
+
+    def _block(self, older: int, newer: int) -> None:
+        if not self._segments[older].is_read:
+            self._segments[newer].waits_for[older] = None
+            self._segments[older].blocks.append(newer)
+            self._available.pop(newer, None)
+
+    def _offer(self, segment_id: int) -> None:
+        segment = self._segments[segment_id]
+        if not segment.waits_for and not segment.is_read:
+            self._available[segment_id] = None
+
+    def available(self) -> list[int]:
+        """Ids of the segments that may be read now, ascending."""
+        return sorted(self._available)
+
+    def is_available(self, segment_id: int) -> bool:
+        return segment_id in self._available
+
+    def waits_for(self, segment_id: int) -> list[int]:
+        """The unread segments that have to be read before this one."""
+        return sorted(self._segments[segment_id].waits_for)
+
+    def offset(self, segment_id: int) -> int:
+        return self._segments[segment_id].offset
+
+    def advance(self, segment_id: int, offset: int) -> None:
+        """Events before ``offset`` were handed out."""
+        self._segments[segment_id].offset = offset
+
+    def finish(self, segment_id: int, offset: int = SEGMENT_READ) -> None:
+        """The segment is read to its end; ``offset`` if that is a bound, not the end of a sealed segment."""
+        segment = self._segments[segment_id]
+        segment.is_read, segment.offset = True, offset
+        self._available.pop(segment_id, None)
+        for newer in segment.blocks:
+            self._segments[newer].waits_for.pop(segment_id, None)
+            self._offer(newer)
+        segment.blocks = []
+        if len(self._segments) > READ_SEGMENTS_KEPT:
+            self._forget_covered()
+
+    def _forget_covered(self) -> None:
+        """Drop read segments that no position needs any more, so that a long read does not grow."""
+        n_read = sum(segment.is_read for segment in self._segments.values())
+        if n_read <= len(self._segments) - n_read + READ_SEGMENTS_KEPT:
+            return
+        kept = self.positions()
+        for segment_id in [i for i, s in self._segments.items() if s.is_read and i not in kept]:
+            del self._segments[segment_id]
+
+    def positions(self) -> dict[int, int]:
+        """A position for every key: where its first unread event is.
+
+        A segment that was read to its end stays, with ``SEGMENT_READ``, while some key of it has no newer
+        segment that may be read. One that still waits is not in it: its begin follows from the others.
+        """
+        found: dict[int, int] = {}
+        covered = _Keys()
+        for segment_id in sorted(self._segments, reverse=True):
+            segment = self._segments[segment_id]
+            if not segment.waits_for and covered.add(segment.range):
+                found[segment_id] = segment.offset
+        return {segment_id: found[segment_id] for segment_id in sorted(found)}
+
+
+class _Keys:
+    """A set of keys, as ranges that do not touch, ascending."""
+
+    def __init__(self) -> None:
+        self._lows: list[float] = []
+        self._highs: list[float] = []
+
+    def add(self, segment: SegmentRange) -> bool:
+        """Add a segment's keys; False if all were in it already."""
+        first = bisect_left(self._highs, segment.low)  # the first that ends at or behind segment.low
+        last = bisect_right(self._lows, segment.high)  # behind the last that begins before segment.high
+        if first < last and self._lows[first] <= segment.low and self._highs[first] >= segment.high:
+            return False
+        low = min([segment.low, *self._lows[first:last]])
+        high = max([segment.high, *self._highs[first:last]])
+        self._lows[first:last], self._highs[first:last] = [low], [high]
+        return True
+
+
+def without_placeholders(positions: Mapping[int, int], ranges: Iterable[SegmentRange]) -> dict[int, int]:
+    """The positions of a cut without placeholders.
+
+    A negative offset over a key with an older segment that is not read yet cannot mean "read": upstream uses
+    it to cover the keys of a merge in progress (A9). Such an entry follows from the others and is dropped.
+    """
+    segments = list(ranges)
+    unread = [s for s in segments if positions[s.segment_id] >= 0]
+
+    def is_placeholder(s: SegmentRange) -> bool:
+        return any(o.segment_id < s.segment_id and o.overlaps(s) for o in unread)
+
+    return {
+        s.segment_id: positions[s.segment_id]
+        for s in segments
+        if positions[s.segment_id] >= 0 or not is_placeholder(s)
+    }
