@@ -1,0 +1,191 @@
+"""A proxy in front of a store that withholds the n-th message of one kind, so that a test can kill somebody
+there.
+
+It understands both of Pravega's ports as far as needed: names of controller calls, and frames of wire
+commands (two big-endian int32: type, length). The controller's answers that name a segment store are changed
+to name the proxy.
+
+    proxy.hold("commitTransaction", nth=2, what="request")   # keep the 2nd request from the store
+    proxy.hold("TableEntriesUpdated")                        # the store has done it; nobody is told
+    proxy.wait_held(); ...kill...; proxy.release()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+
+from pravega_lab.protocol import commands, controller_pb2
+from pravega_lab.protocol.controller_methods import METHODS
+
+WAIT_S_MAX = 120.0
+_NAMES = {
+    command.code: command.__name__
+    for command in vars(commands).values()
+    if isinstance(command, type) and issubclass(command, commands.Command) and hasattr(command, "code")
+}
+
+
+@dataclass
+class Hold:
+    """One message to be kept back; ``left`` counts down to it."""
+
+    name: str
+    left: int
+    what: str
+    held: threading.Event = field(default_factory=threading.Event)
+    released: asyncio.Event | None = None
+    peer_port: int | None = None
+
+
+class StoreProxy:
+    """``with StoreProxy(uri) as proxy``: clients connect to ``proxy.uri``."""
+
+    def __init__(self, uri: str) -> None:
+        self._upstream = uri.removeprefix("tcp://")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._holds: list[Hold] = []
+        self._stores: dict[tuple[str, int], int] = {}
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self.uri = ""
+
+    def __enter__(self) -> StoreProxy:
+        self._thread.start()
+        self._run(self._start())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+        self._run(self._stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _run(self, call: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result(30)
+
+    async def _start(self) -> None:
+        self._channel = grpc.aio.insecure_channel(self._upstream)
+        self._server = grpc.aio.server()
+        self._server.add_generic_rpc_handlers((_Calls(self),))
+        port = self._server.add_insecure_port("127.0.0.1:0")
+        await self._server.start()
+        self.uri = f"tcp://127.0.0.1:{port}"
+
+    async def _stop(self) -> None:
+        await self._server.stop(None)
+        for task in list(self._tasks):
+            task.cancel()
+        await self._channel.close()
+
+    # what tests call
+
+    def hold(self, name: str, nth: int = 1, what: str = "reply") -> None:
+        """Keep back the ``nth`` message of this name from now on: a controller call's, or a wire command."""
+        self._holds.append(Hold(name, nth, what))
+
+    def wait_held(self) -> Hold:
+        """Wait until the last `hold` has its message."""
+        held = self._holds[-1]
+        assert held.held.wait(WAIT_S_MAX), f"no {held.what} {held.name} came; {held.left} more were awaited"
+        return held
+
+    def release(self) -> None:
+        """Let everything pass, also what was kept back."""
+
+        def open_all() -> None:
+            holds, self._holds = self._holds, []
+            for hold in holds:
+                if hold.released is not None:
+                    hold.released.set()
+
+        self._loop.call_soon_threadsafe(open_all)
+
+    # the two ports
+
+    async def pass_on(self, name: str, what: str, peer_port: int | None = None) -> None:
+        """Returns when this message may go on."""
+        for hold in self._holds:
+            if hold.name == name and hold.what == what and hold.left > 0:
+                hold.left -= 1
+                if hold.left == 0:
+                    hold.released = asyncio.Event()
+                    hold.peer_port = peer_port
+                    hold.held.set()
+                    await hold.released.wait()
+
+    async def store_port(self, host: str, port: int) -> int:
+        """The port of the proxy that stands for a segment store."""
+        if (host, port) not in self._stores:
+            self._stores[host, port] = 0
+
+            async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await self._serve(reader, writer, host, port)
+
+            server = await asyncio.start_server(accept, "127.0.0.1", 0)
+            self._stores[host, port] = server.sockets[0].getsockname()[1]
+        while not self._stores[host, port]:
+            await asyncio.sleep(0)
+        return self._stores[host, port]
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
+    ) -> None:
+        peer_port = writer.get_extra_info("peername")[1]
+        store_reader, store_writer = await asyncio.open_connection(host, port)
+        pair = [
+            asyncio.create_task(self._pump(reader, store_writer, "request", peer_port)),
+            asyncio.create_task(self._pump(store_reader, writer, "reply", peer_port)),
+        ]
+        for task in pair:
+            self._tasks[task] = None
+            task.add_done_callback(self._tasks.pop)
+        await asyncio.wait(pair, return_when=asyncio.FIRST_COMPLETED)
+        for end in (writer, store_writer):
+            end.close()
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, what: str, peer_port: int
+    ) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                header = await reader.readexactly(8)
+                code, length = struct.unpack(">ii", header)
+                body = await reader.readexactly(length)
+                await self.pass_on(_NAMES.get(code, str(code)), what, peer_port)
+                writer.write(header + body)
+                await writer.drain()
+
+
+class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Passes every controller call on as bytes."""
+
+    def __init__(self, proxy: StoreProxy) -> None:
+        self._proxy = proxy
+
+    def service(self, call: Any) -> Any:
+        path, name = call.method, call.method.rsplit("/", 1)[1]
+
+        async def pass_on(request: bytes, context: Any) -> bytes:
+            await self._proxy.pass_on(name, "request")
+            try:
+                answer = await self._proxy._channel.unary_unary(path)(request)
+            except grpc.aio.AioRpcError as error:
+                await context.abort(error.code(), error.details())
+            await self._proxy.pass_on(name, "reply")
+            return await self._renamed(name, answer)
+
+        return grpc.unary_unary_rpc_method_handler(pass_on)
+
+    async def _renamed(self, name: str, answer: bytes) -> bytes:
+        if METHODS[name].response is not controller_pb2.NodeUri:
+            return answer
+        node = controller_pb2.NodeUri.FromString(answer)
+        port = await self._proxy.store_port(node.endpoint, node.port)
+        return controller_pb2.NodeUri(endpoint="127.0.0.1", port=port).SerializeToString()

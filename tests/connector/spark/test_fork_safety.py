@@ -1,0 +1,96 @@
+"""Importing the connector opens nothing: Spark forks worker processes after that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+DISCOVERY = ROOT / "pravega_lab" / "connector" / "spark" / "discovery"
+
+
+def run(code: str) -> str:
+    paths = os.pathsep.join([str(ROOT), str(DISCOVERY)])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "pravega_lab.connector.spark",
+        "pravega_lab.connector.spark.source",
+        "pravega_lab.connector.spark.sink",
+        "pravega_lab.connector.spark.preload",
+        "pyspark_pravega",
+    ],
+)
+def test_an_import_starts_no_grpc_loop_or_thread(module: str) -> None:
+    code = f"""
+import sys, threading, os, socket
+opened = []
+sys.addaudithook(lambda event, args: opened.append(event) if event.startswith("socket.") else None)
+import {module}
+from pravega_lab.client import loop_thread
+print("grpc" in sys.modules, threading.active_count(), len(loop_thread._by_process), opened)
+"""
+    assert run(code) == "False 1 0 []"
+
+
+def test_the_package_alone_imports_no_pyspark() -> None:
+    """Spark's zip would be imported from before the worker daemon can prefer the installed package."""
+    assert (
+        run("import sys, pravega_lab.connector.spark.worker_daemon; print('pyspark' in sys.modules)")
+        == "False"
+    )
+
+
+def test_the_worker_daemon_forks_a_single_thread_without_grpc() -> None:
+    code = """
+import sys, threading
+sys.path.append("/x/pyspark.zip")
+from pravega_lab.connector.spark import worker_daemon
+daemon = worker_daemon.load()
+tasks = [line for line in open("/proc/self/status") if line.startswith("Threads:")]
+print("grpc" in sys.modules, threading.active_count(), daemon.__name__, "/x/pyspark.zip" in sys.path)
+"""
+    assert run(code) == "False 1 pyspark.daemon False"
+
+
+def test_discovery_survives_whatever_is_wrong_and_says_it_when_asked() -> None:
+    code = """
+import sys
+sys.modules["pravega_lab.connector.spark.source"] = None
+import pyspark_pravega
+print(pyspark_pravega.DefaultSource.name())
+try:
+    pyspark_pravega.DefaultSource({})
+except ImportError as error:
+    print(error)
+"""
+    assert run(code).splitlines()[0] == "pravega"
+    assert "source" in run(code).splitlines()[1]
+
+
+def test_discovery_of_an_older_spark_names_the_version_needed() -> None:
+    code = """
+import pyspark
+pyspark.__version__ = "4.0.1"
+import pyspark_pravega
+try:
+    pyspark_pravega.DefaultSource({})
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    assert "SetupError Spark 4.0.1 was found" in run(code)
+    assert "pravega-connectors-spark" in run(code)
