@@ -53,8 +53,9 @@ class Controller:
     """One controller behind a `ControllerLink`."""
 
     def __init__(self, link: ControllerLink, address: str, retry_for_s: float, chance: Random) -> None:
+        self.uri = f"tcp://{address}"
         self._link = link
-        self._address = address
+        self.address = address
         self._retry_for_s = retry_for_s
         self._chance = chance
         self._answered = False
@@ -64,7 +65,7 @@ class Controller:
 
     async def _call(self, method: str, request: Any, attempts_max: int = PERHAPS_ATTEMPTS_MAX) -> Any:
         budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
-        retries = Retries(f"{method} at controller {self._address}", budget_s, self._chance)
+        retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance)
         encoded, attempts = request.SerializeToString(), 0
         while True:
             attempts += 1

@@ -166,7 +166,7 @@ class Stream:
         return self.client._core.stream(self.scoped_name)
 
     def options(self) -> dict[str, str]:
-        """What Spark needs to find this stream: ``spark.read.format("pravega").options(**stream.options())``."""
+        """What Spark needs to find it: ``spark.read.format("pravega").options(**stream.options())``."""
         return self._core.options()
 
     def exists(self) -> bool:

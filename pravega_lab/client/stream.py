@@ -44,7 +44,7 @@ class AsyncStream:
 
     def options(self) -> dict[str, str]:
         return {
-            "controller": self._controller.uri,
+            "controller": f"tcp://{self._controller.address}",
             "scope": self.scope,
             "stream": self.name,
         }
