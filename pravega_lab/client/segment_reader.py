@@ -105,13 +105,15 @@ class AsyncOrderedSegmentReader:
             begin = start.positions.get(segment, 0)
             if 0 <= offset < begin or (begin == SEGMENT_READ and offset != SEGMENT_READ):
                 raise BadInputError(f"the end {end} lies before the start {start} (segment {segment})")
+        self._ends = end.positions
+        if start.positions.keys() == end.positions.keys():
+            return sorted(start.positions)  # nothing else can lie between; the two need not be whole cuts
         try:
             found = await self._context.controller.segments_between(
                 self._context.name, start.positions, end.positions
             )
         except RefusedError as error:
             raise BadInputError(f"no segments lie between {start} and {end}: {error}") from error
-        self._ends = end.positions
         return found
 
     async def _begin(self, start: StreamCut, segments: Sequence[int]) -> None:
