@@ -252,7 +252,8 @@ class SimulationLoop(asyncio.AbstractEventLoop):
 
     def waiting(self) -> str:
         """The unfinished tasks of living processes, one per line: name, and the line where it waits."""
-        lines = [f"  {task.get_name()}: {_where(task.get_coro())}" for task in self.all_tasks()]
+        living = [task for task in self.all_tasks() if task.process is None or task.process.alive]
+        lines = [f"  {task.get_name()}: {_where(task.get_coro())}" for task in living]
         return "\n".join(lines) or "  (no task)"
 
     def all_tasks(self) -> list[SimulatedTask[Any]]:

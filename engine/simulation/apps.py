@@ -1,0 +1,297 @@
+"""The applications of a simulated world: writers, transactions, readers, scalers, users of a table.
+
+Each is a process that may be killed at any step and started again; what it keeps between two lives is on its
+object. They use the asyncio client as any program would, and write into the journal what they ask and what
+they are told, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.values import HEAD, NOT_EXISTS, TAIL, TransactionState
+from pravega_lab.engine.simulation.history import KEYLESS
+from pravega_lab.errors import (
+    ConditionFailedError,
+    PravegaError,
+    ScaleRefusedError,
+    StreamSealedError,
+    TransactionFailedError,
+)
+from pravega_lab.protocol.stream_cut import StreamCut
+
+if TYPE_CHECKING:
+    from pravega_lab.client.stream import AsyncStream
+    from pravega_lab.client.transaction import AsyncTransaction
+    from pravega_lab.engine.simulation.world import World
+
+STREAM, TABLE, TABLE_KEY = "sim/stream", "sim/register", b"counter"
+KEYS = ("a", "b", "c", "d", "e")
+
+
+class App:
+    """One application. Subclasses write `live`, which may end by being killed at any step."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world = world
+        self.name = name
+        self.lives = 0
+        self.is_done = False
+        self.chance = Random(f"{world.loop.seed}/{name}")
+
+    @property
+    def who(self) -> str:
+        """This life, for the journal."""
+        return f"{self.name}.{self.lives}"
+
+    def log(self, what: str, **about: Any) -> None:
+        self.world.journal.add(self.who, what, **about)
+
+    async def run(self) -> None:
+        """One life: connect, live, close. Errors of the store end it; the world starts the next."""
+        self.lives += 1
+        client = self.world.client(self.who)
+        try:
+            async with client:
+                await self.live(client)
+            self.is_done = True
+        except StreamSealedError:
+            self.is_done = True
+        except PravegaError as error:
+            self.log("failed", error=type(error).__name__)
+            await self.pause(500)
+
+    async def live(self, client: AsyncClient) -> None:
+        raise NotImplementedError
+
+    async def pause(self, ms_max: int) -> None:
+        await asyncio.sleep(self.chance.randint(0, 1000 * ms_max) / 1_000_000)
+
+    def event(self, source: str, key: str, n: int) -> str:
+        """An event's payload, which is its identity; the padding makes its size vary."""
+        return f"{source}|{key}|{n}|{'x' * self.chance.choice((0, 5, 40))}"
+
+
+class Writer(App):
+    """Writes to some keys, without one now and then, and flushes sometimes."""
+
+    def __init__(self, world: World, name: str, rounds: int) -> None:
+        super().__init__(world, name)
+        self.rounds = rounds
+
+    async def live(self, client: AsyncClient) -> None:
+        source, counts, waiting = self.who, dict.fromkeys((*KEYS, KEYLESS), 0), []
+        async with client.stream(STREAM).writer() as writer:
+            while self.rounds:
+                self.rounds -= 1
+                key = self.chance.choice((*KEYS, *KEYS, KEYLESS))
+                events = [self.event(source, key, counts[key] + n) for n in range(self.chance.choice((1, 1, 3)))]
+                counts[key] += len(events)
+                self.log("write", key=key, events=events)
+                await writer.write(events, None if key == KEYLESS else key)
+                waiting += events
+                await self.pause(self.chance.choice((0, 5, 100)))
+                if self.chance.random() < 0.3:
+                    waiting, flushing = [], waiting
+                    await writer.flush()
+                    self.log("acked", events=flushing)
+            await writer.flush()
+            self.log("acked", events=waiting)
+
+
+class Transactions(App):
+    """Begins, writes, commits, aborts or leaves transactions; a later life ends what an earlier one began."""
+
+    def __init__(self, world: World, name: str, rounds: int) -> None:
+        super().__init__(world, name)
+        self.rounds = rounds
+        self.count = 0
+        self.begun: dict[str, tuple[UUID, bool]] = {}  # not ended yet: id, and whether commit was asked
+
+    async def live(self, client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        for name, (txn_id, asked) in list(self.begun.items()):
+            await self.end(name, stream.transaction(txn_id), commit=asked or self.chance.random() < 0.5)
+        while self.rounds:
+            self.rounds -= 1
+            begun = [await self.begin(stream) for _ in range(self.chance.choice((1, 1, 2)))]
+            await self.pause(self.chance.choice((5, 400)))
+            for name, txn in begun:
+                if self.chance.random() < 0.9:
+                    await self.end(name, txn, commit=self.chance.random() < 0.8)
+                else:
+                    await txn.close()
+            await self.pause(100)
+
+    async def begin(self, stream: AsyncStream) -> tuple[str, AsyncTransaction]:
+        txn = await stream.begin_transaction(self.chance.choice((10_000, 600_000)))
+        self.count += 1
+        name = f"{self.name}-{self.count}"
+        self.log("txn-begin", txn=name, id=str(txn.txn_id))
+        self.begun[name] = (txn.txn_id, False)
+        counts = dict.fromkeys((*KEYS, KEYLESS), 0)
+        for _ in range(self.chance.randint(1, 4)):
+            key = self.chance.choice((*KEYS, *KEYS, KEYLESS))
+            events = [self.event(name, key, counts[key] + n) for n in range(self.chance.choice((1, 2)))]
+            counts[key] += len(events)
+            self.log("txn-write", txn=name, key=key, events=events)
+            try:
+                await txn.write(events, None if key == KEYLESS else key)
+            except TransactionFailedError:
+                break  # `end` finds out what became of it
+            await self.pause(self.chance.choice((0, 20)))
+        return name, txn
+
+    async def end(self, name: str, txn: AsyncTransaction, *, commit: bool) -> None:
+        try:
+            if commit:
+                await self.commit(name, txn)
+            else:
+                await txn.abort()
+                self.log("txn-aborted", txn=name)
+        except TransactionFailedError:
+            if await txn.state() is TransactionState.ABORTED:
+                self.log("txn-aborted", txn=name)
+            await txn.close()
+        self.begun.pop(name)
+
+    async def commit(self, name: str, txn: AsyncTransaction) -> None:
+        await txn.flush()
+        self.begun[name] = (txn.txn_id, True)
+        self.log("txn-commit", txn=name)
+        await txn.commit()
+        self.log("txn-committing", txn=name)
+        if self.chance.random() < 0.5:
+            await txn.wait_until(TransactionState.COMMITTED)
+            self.log("txn-committed", txn=name)
+
+
+class Follower(App):
+    """Follows the stream to its end; a later life goes on where the last saved position was."""
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(world, name)
+        self.position: StreamCut | None = None
+
+    async def live(self, client: AsyncClient) -> None:
+        self.begin()
+        async with client.stream(STREAM).follow(self.position or HEAD, batch_bytes=self.bytes_max()) as batches:
+            while not batches.ended:
+                batch = await batches.next_batch(timeout_s=5.0)
+                if batch is not None:
+                    self.show(batch)
+                    self.save(batches.position())
+        self.log("read-all")
+
+    def begin(self) -> None:
+        at = None if self.position is None else {str(s): o for s, o in sorted(self.position.positions.items())}
+        self.log("reading", positions=at)
+
+    def bytes_max(self) -> int:
+        return self.chance.choice((1, 100, 100_000))
+
+    def show(self, batch: Any) -> None:
+        columns = [batch.column(n).to_pylist() for n in range(3)]
+        for event, segment, offset in zip(*columns, strict=True):
+            self.log("read", segment=segment, offset=offset, event=event.decode())
+
+    def save(self, position: StreamCut) -> None:
+        if self.chance.random() < 0.3:
+            self.position = position
+
+
+class SegmentReader(Follower):
+    """Reads whatever segments are offered, in an order of its own."""
+
+    async def live(self, client: AsyncClient) -> None:
+        self.begin()
+        async with client.stream(STREAM).segment_reader(self.position or HEAD) as reader:
+            while not reader.ended:
+                segment = self.chance.choice(reader.available())
+                batch = await reader.read(segment, max_bytes=self.bytes_max(), timeout_s=0.1)
+                if batch is not None:
+                    self.show(batch)
+                    self.save(reader.position())
+        self.log("read-all")
+
+
+class BoundedReader(Follower):
+    """Reads from the head to the tail of the moment, several times."""
+
+    def __init__(self, world: World, name: str, rounds: int) -> None:
+        super().__init__(world, name)
+        self.rounds = rounds
+
+    async def live(self, client: AsyncClient) -> None:
+        while self.rounds:
+            self.rounds -= 1
+            await self.pause(1500)
+            self.lives += 1  # each read is a life of its own for the checkers
+            self.log("reading", positions=None)
+            async with client.stream(STREAM).read(HEAD, TAIL, batch_bytes=self.bytes_max()) as batches:
+                async for batch in batches:
+                    self.show(batch)
+            self.log("read-to-tail")
+
+
+class Scaler(App):
+    """Splits and merges segments, and moves their bounds."""
+
+    def __init__(self, world: World, name: str, rounds: int) -> None:
+        super().__init__(world, name)
+        self.rounds = rounds
+
+    async def live(self, client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        while self.rounds:
+            self.rounds -= 1
+            await self.pause(800)
+            segments = await stream.segments()
+            if not segments:
+                return
+            first = self.chance.randrange(len(segments))
+            last = min(len(segments), first + self.chance.choice((1, 2, 2, 3)))
+            replaced = segments[first:last]
+            parts = self.chance.choice((1, 2, 3)) if len(replaced) < 3 else 1
+            low, high = replaced[0].low, replaced[-1].high
+            inner = sorted(low + (high - low) * self.chance.choice((0.25, 0.5, 0.3)) for _ in range(parts - 1))
+            bounds = list(dict.fromkeys((low, *inner, high)))
+            ranges = list(zip(bounds, bounds[1:], strict=False))
+            self.log("scale", seal=[s.segment_id for s in replaced], ranges=ranges)
+            try:
+                new = await stream.scale([s.segment_id for s in replaced], ranges)
+            except ScaleRefusedError:
+                self.log("scale-refused")
+            else:
+                self.log("scaled", segments=[s.segment_id for s in new])
+
+
+class TableUser(App):
+    """Counts up in a register by compare-and-set, together with others."""
+
+    def __init__(self, world: World, name: str, rounds: int) -> None:
+        super().__init__(world, name)
+        self.rounds = rounds
+
+    async def live(self, client: AsyncClient) -> None:
+        table, n = client.table(TABLE), 0
+        while self.rounds:
+            self.rounds -= 1
+            n += 1
+            self.log("table-get", op=f"get-{self.who}-{n}")
+            found = await table.get(TABLE_KEY)
+            version = found.version if found else NOT_EXISTS
+            value = found.value.decode() if found else None
+            self.log("table-got", op=f"get-{self.who}-{n}", value=value, version=version)
+            await self.pause(30)
+            op = f"put-{self.who}-{n}"
+            self.log("table-put", op=op, value=op, expected=version)
+            try:
+                self.log("table-put-ok", op=op, version=await table.put(TABLE_KEY, op.encode(), version))
+            except ConditionFailedError:
+                self.log("table-put-refused", op=op)
+            await self.pause(200)

@@ -1,0 +1,176 @@
+"""Who takes part in a run, what goes wrong in it, and running it: everything drawn from the seed."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from pravega_lab.engine.simulation import apps
+from pravega_lab.engine.simulation.checkers import check
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.storage_scenario import StorageScenario
+from pravega_lab.engine.simulation.world import World
+
+Populate = Callable[[World, Random], None]
+
+
+@dataclass
+class Result:
+    """One run. It passed if there are no ``problems``."""
+
+    seed: int
+    scenario: str
+    problems: list[str] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    journal: Journal = field(default_factory=Journal)
+    steps: int = 0
+    virtual_s: float = 0.0
+
+    @property
+    def command(self) -> str:
+        """What repeats this run."""
+        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario} --journal -"
+
+    def summary(self) -> str:
+        """One line: seed, scenario, what it drew."""
+        drawn = ", ".join(f"{kind} {n}" for kind, n in sorted(self.faults.items()) if n) or "no faults"
+        return f"seed {self.seed} ({self.scenario}, {self.virtual_s:.1f} virtual s, {self.steps} steps): {drawn}"
+
+
+# -- who takes part ------------------------------------------------------------------------------------------
+
+
+def _writers(world: World, chance: Random) -> None:
+    """Writers against a stream that is split and merged, read in three ways."""
+    for n in range(chance.choice((1, 2))):
+        world.apps.append(apps.Writer(world, f"writer{n}", chance.randint(5, 25)))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((0, 2, 5))))
+    world.apps.append(apps.BoundedReader(world, "bounded", chance.choice((0, 2))))
+    world.until_end.append(apps.Follower(world, "follower"))
+    world.until_end.append(apps.SegmentReader(world, "segments"))
+
+
+def _transactions(world: World, chance: Random) -> None:
+    """Transactions across scales, so that some of them roll, and a writer in between."""
+    for n in range(chance.choice((1, 2))):
+        world.apps.append(apps.Transactions(world, f"txn{n}", chance.randint(3, 8)))
+    world.apps.append(apps.Writer(world, "writer", chance.choice((0, 8))))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((1, 3, 5))))
+    world.until_end.append(apps.Follower(world, "follower"))
+
+
+def _table(world: World, chance: Random) -> None:
+    """Compare-and-set of one key by several."""
+    for n in range(chance.choice((2, 3))):
+        world.apps.append(apps.TableUser(world, f"user{n}", chance.randint(5, 15)))
+
+
+def _everything(world: World, chance: Random) -> None:
+    """All of it at once."""
+    for populate in (_writers, _transactions, _table):
+        populate(world, chance)
+    for n, app in enumerate(world.apps + world.until_end):
+        app.name = f"{app.name}-{n}"
+
+
+POPULATIONS: dict[str, Populate] = {
+    "writers": _writers,
+    "transactions": _transactions,
+    "table": _table,
+    "everything": _everything,
+}
+SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "everything")
+NAMES = tuple(dict.fromkeys(SCENARIOS))
+
+
+def scenario_of(seed: int) -> str:
+    """The scenario of a seed if none is named."""
+    return SCENARIOS[seed % len(SCENARIOS)]
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------------
+
+
+def _trouble(world: World, chance: Random) -> None:
+    """Draw how network, controller and disk behave and how long processes live. Often it is only one of them."""
+    network, disk, port = world.network.conditions, world.store.disk.conditions, world.store.port
+    network.delay_us_max = chance.choice((200, 2_000, 30_000))
+    network.window_bytes = chance.choice((65_536, 256))
+    if chance.random() < 0.6:
+        network.split_chance = chance.choice((0.0, 0.3))
+        network.cut_chance = chance.choice((0.0, 0.01, 0.05))
+        network.half_close_chance = chance.choice((0.0, 0.01))
+        network.stall_chance = chance.choice((0.0, 0.02))
+        network.refuse_chance = chance.choice((0.0, 0.1))
+        port.lost_request_chance = chance.choice((0.0, 0.05))
+        port.lost_answer_chance = chance.choice((0.0, 0.1))
+    if chance.random() < 0.5:
+        disk.slow_chance, disk.slow_us_max = chance.choice((0.0, 0.1)), chance.choice((50_000, 1_000_000))
+        disk.fail_chance = chance.choice((0.0, 0.02))
+        disk.capacity_bytes = chance.choice((1 << 40, 1 << 40, 3 * 16 * 1024))
+    if chance.random() < 0.6:
+        world.store_life_s_max = chance.choice((0.5, 3.0))
+    if chance.random() < 0.4:
+        world.app_life_s_max = chance.choice((0.5, 3.0))
+    settings = {"network": vars(network), "disk": vars(disk), "store_life_s_max": world.store_life_s_max}
+    world.journal.add("world", "trouble", **settings, app_life_s_max=world.app_life_s_max)
+
+
+# -- running -------------------------------------------------------------------------------------------------
+
+
+def run_seed(seed: int, scenario: str | None = None) -> Result:
+    """One run from its seed. Whatever goes wrong is in ``problems``; raises nothing of its own."""
+    result = Result(seed, scenario or scenario_of(seed))
+    loop = SimulationLoop(seed)
+    journal = result.journal = Journal(lambda: loop.now_us)
+    errors = _LoggedErrors()
+    gc_was_on = gc.isenabled()
+    gc.disable()  # what the collector closes, and when, is no function of the seed
+    logging.getLogger("pravega_lab").addHandler(errors)
+    try:
+        _run(result, loop, journal)
+    except Exception as error:
+        result.problems.append(f"{type(error).__name__}: {error}")
+    finally:
+        result.problems += loop.errors + errors.messages
+        result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
+        journal.add("world", "end", steps=loop.steps, draws=loop.draws, faults=dict(sorted(result.faults.items())))
+        loop.dispose()
+        logging.getLogger("pravega_lab").removeHandler(errors)
+        if gc_was_on:
+            gc.enable()
+    return result
+
+
+def _run(result: Result, loop: SimulationLoop, journal: Journal) -> None:
+    if result.scenario == "log":
+        storage = StorageScenario(loop, journal)
+        result.faults = storage.faults
+        result.problems += loop.run_until_complete(storage.run())
+        return
+    chance = Random(f"{result.seed}/scenario")
+    world = World(loop, journal)
+    POPULATIONS[result.scenario](world, chance)
+    try:
+        loop.run_until_complete(world.run(chance.choice((1, 1, 2, 3)), lambda: _trouble(world, chance)))
+        result.problems += check(journal)
+    finally:
+        result.faults = world.faults
+
+
+class _LoggedErrors(logging.Handler):
+    """An error that the program logs and survives is still one that it should not have."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        self.messages.append(f"logged: {record.getMessage()}" + (f" ({error!r})" if error else ""))

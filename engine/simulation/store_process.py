@@ -1,0 +1,96 @@
+"""The store as a process of the simulation: the production code, on a simulated disk, network and clock.
+
+It is killed without warning, restarted from its disk, and ended like the real one when a write to its log fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from uuid import UUID
+
+from pravega_lab.engine.server.runner import StoreRunner
+from pravega_lab.engine.server.segment_store import SegmentStoreProtocol
+from pravega_lab.engine.simulation.disk import SimulatedDisk
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.links import ControllerPort
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.process import Process
+from pravega_lab.engine.store.answers import Answer, Outcome, RpcError
+
+HOST, PORT = "127.0.0.1", 12345
+WALL_START_MS = 1_700_000_000_000
+FILE_BYTES = 16 * 1024
+
+
+class StoreProcess:
+    """Starts, kills and restarts a store. One life at a time; ``runner`` is that of the present one."""
+
+    def __init__(self, loop: SimulationLoop, journal: Journal) -> None:
+        self.disk = SimulatedDisk(Random(f"{loop.seed}/disk"))
+        self.port = ControllerPort()
+        self.runner: StoreRunner | None = None
+        self.process: Process | None = None
+        self.lives = 0
+        self._loop = loop
+        self._journal = journal
+        self._chance = Random(f"{loop.seed}/store")
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self, clock_skew_ms: int = 0) -> None:
+        """Recover from the disk and serve. ``clock_skew_ms`` shifts this life's wall clock."""
+        self.lives += 1
+        process = self.process = self._loop.spawn_process(f"store.{self.lives}")
+        self._journal.add("world", "start", life=self.lives, clock_skew_ms=clock_skew_ms)
+        await process.spawn(self._serve(process, clock_skew_ms), name="store starts")
+
+    async def _serve(self, process: Process, clock_skew_ms: int) -> None:
+        loop, chance = self._loop, self._chance
+
+        def clock() -> int:
+            return WALL_START_MS + clock_skew_ms + loop.now_us // 1000
+
+        def new_id() -> UUID:
+            return UUID(int=chance.getrandbits(128), version=4)
+
+        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, chance, file_bytes=FILE_BYTES)
+        self._running = process.spawn(runner.run(), name="store")
+        await loop.create_server(lambda: SegmentStoreProtocol(runner.segment_store), HOST, PORT)
+        runner.serve_controller(HOST, PORT)
+
+        async def serve(method: str, request: bytes) -> bytes:
+            return await answer(runner, method, request)
+
+        self.port.open(process, serve)
+
+    async def failed_within(self, timeout_s: float | None) -> bool:
+        """Wait; True as soon as a write to the log has failed, which ends the process as it does the real one."""
+        assert self._running is not None
+        done, _ = await asyncio.wait([self._running], timeout=timeout_s)
+        if not done:
+            return False
+        error = self._running.exception()
+        if not isinstance(error, OSError):
+            raise AssertionError(f"the store ended by itself: {error!r}") from error
+        return True
+
+    def crash(self) -> None:
+        """Kill the process; what was on its way to the disk is torn."""
+        if self.process is not None and self.process.alive:
+            self.process.kill()
+            self.disk.crash()
+            self._journal.add("world", "crash", life=self.lives)
+
+
+async def answer(runner: StoreRunner, method: str, request: bytes) -> bytes:
+    """One call of the controller, as ``server/grpc.py`` carries it. Raises RpcError."""
+    outcome: Outcome
+    found = runner.call(method, request)
+    if isinstance(found, Answer):
+        return found.payload
+    settled: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+    found.add_done(lambda outcome: None if settled.done() else settled.set_result(outcome))
+    outcome = await settled
+    if isinstance(outcome, RpcError):
+        raise outcome
+    return outcome.payload

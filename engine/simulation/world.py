@@ -1,0 +1,189 @@
+"""A small world in one event loop: a store, applications that use it, and what goes wrong between them.
+
+All of it is drawn from the seed: who is there, how the network and the disk behave, when the store and the
+applications are killed. After a while everything heals; the applications come to their end, the stream is sealed,
+the readers read to its end, the store is killed once more, and what a recovered store holds goes into the
+journal, for the checkers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.values import ScalingPolicy
+from pravega_lab.engine.simulation.apps import STREAM, TABLE, TABLE_KEY, App
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.links import SimulatedControllerLink
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.store_process import HOST, PORT, StoreProcess
+from pravega_lab.errors import NotFoundError, RefusedError
+from pravega_lab.protocol.names import segment_name, split_scoped_name, table_segment_name
+
+FINISH_WITHIN_S = 400.0
+EVENT_HEADER_BYTES = 8
+
+
+class UnfinishedError(AssertionError):
+    """Long after everything healed somebody was not done."""
+
+
+class World:
+    """Made for one run. Applications are added before `run`."""
+
+    def __init__(self, loop: SimulationLoop, journal: Journal) -> None:
+        self.loop = loop
+        self.journal = journal
+        self.store = StoreProcess(loop, journal)
+        self.network = loop.network
+        self.chance = Random(f"{loop.seed}/world")
+        self.apps: list[App] = []
+        self.until_end: list[App] = []  # those that end with the stream
+        self.trouble_s = 3.0
+        self.store_life_s_max: float | None = None
+        self.app_life_s_max: float | None = None
+        self.crashes: Counter[str] = Counter()
+        self._calm = False
+
+    @property
+    def faults(self) -> Counter[str]:
+        """What went wrong, by kind."""
+        return self.network.faults + self.store.disk.faults + self.crashes
+
+    def client(self, who: str) -> AsyncClient:
+        """A client with a link and chance of its own."""
+        link = SimulatedControllerLink(self.network, self.store.port)
+        return AsyncClient(f"tcp://{HOST}:{PORT}", link=link, chance=Random(f"{self.loop.seed}/{who}"))
+
+    async def run(self, segments: int, trouble: Callable[[], None]) -> None:
+        """The whole story; returns when the journal is complete. ``trouble`` is called once all is set up."""
+        await self.store.start()
+        async with self.client("setup") as client:
+            stream = await client.create_stream(STREAM, scaling=ScalingPolicy.fixed(segments))
+            await stream.update(scaling=ScalingPolicy.fixed(1))  # so that it may be merged down to one
+            await client.table(TABLE).create()
+        trouble()
+        keeping = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
+        following = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end]
+        store = self.loop.create_task(self._keep_store(), name="keep store")
+        await asyncio.sleep(self.trouble_s)
+        self._heal()
+        await self._finish(keeping)
+        async with self.client("sealer") as client:
+            await client.stream(STREAM).seal()
+        self.journal.add("world", "sealed")
+        await self._finish(following)
+        store.cancel()
+        self.store.crash()
+        await self.store.start()
+        await self._write_down()
+        self.store.crash()
+
+    def _heal(self) -> None:
+        self._calm = True
+        self.network.conditions.heal()
+        self.store.port.heal()
+        self.store.disk.conditions.heal()
+        self.journal.add("world", "healed")
+
+    async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
+        if not tasks:
+            return
+        _, pending = await asyncio.wait(tasks, timeout=FINISH_WITHIN_S)
+        for task in tasks:
+            if task in pending:
+                raise UnfinishedError(
+                    f"{task.get_name()}: not done {FINISH_WITHIN_S:g} s after all was well. Waiting:\n"
+                    f"{self.loop.waiting()}"
+                )
+            await task
+
+    # -- who is killed when --------------------------------------------------------------------------------
+
+    async def _keep_store(self) -> None:
+        """Kill the store now and then, and start it again; also when its disk failed."""
+        while True:
+            failed = await self.store.failed_within(self._draw_life_s(self.store_life_s_max))
+            if not failed and self._calm:
+                failed = await self.store.failed_within(None)
+            self.crashes["store crash"] += not failed
+            self.store.crash()
+            await asyncio.sleep(self.chance.randint(0, 1_500_000) / 1_000_000)
+            await self.store.start(clock_skew_ms=self.chance.choice((0, 0, 5_000, -1_000)))
+
+    async def _keep(self, app: App) -> None:
+        """Run the lives of an application until it is done."""
+        while not app.is_done:
+            process = self.loop.spawn_process(app.name)
+            life = process.spawn(app.run(), name=app.name)
+            done, _ = await asyncio.wait([life], timeout=self._draw_life_s(self.app_life_s_max))
+            if not done and self._calm:
+                done, _ = await asyncio.wait([life])
+            if done:
+                life.result()
+                continue
+            process.kill()
+            self.crashes["application crash"] += 1
+            self.journal.add(app.who, "killed")
+            await asyncio.sleep(self.chance.randint(0, 1_000_000) / 1_000_000)
+
+    def _draw_life_s(self, life_s_max: float | None) -> float | None:
+        if self._calm or life_s_max is None:
+            return None
+        return self.chance.randint(0, int(life_s_max * 1_000_000)) / 1_000_000
+
+    # -- what is left --------------------------------------------------------------------------------------
+
+    async def _write_down(self) -> None:
+        """Epochs and successors as the controller tells them, bytes as the storage holds them."""
+        async with self.client("auditor") as client:
+            stream = client.stream(STREAM)
+            ids: dict[int, None] = {}
+            for epoch in range(1_000_000):
+                try:
+                    segments = await stream.epoch_segments(epoch)
+                except (NotFoundError, RefusedError):
+                    break
+                ranges = [[s.segment_id, s.low, s.high] for s in segments]
+                self.journal.add("world", "epoch", epoch=epoch, segments=ranges)
+                ids.update(dict.fromkeys(s.segment_id for s in segments))
+            for segment in ids:
+                found = await stream.successors(segment)
+                after = [[f.segment.segment_id, f.segment.low, f.segment.high, list(f.predecessors)] for f in found]
+                self.journal.add("world", "successors", segment=segment, successors=after)
+                self._write_down_segment(segment)
+        self._write_down_table()
+
+    def _write_down_segment(self, segment_id: int) -> None:
+        assert self.store.runner is not None
+        storage = self.store.runner.storage
+        name = segment_name(*split_scoped_name(STREAM), segment_id)
+        if not storage.exists(name):
+            return
+        info = storage.info(name)
+        data = storage.read(name, info.start_offset, info.length).data
+        events = events_in(data, info.start_offset)
+        about = {"start": info.start_offset, "sealed": info.is_sealed, "events": events}
+        self.journal.add("world", "stored", segment=segment_id, **about)
+
+    def _write_down_table(self) -> None:
+        assert self.store.runner is not None
+        [found] = self.store.runner.storage.table_get(table_segment_name(*split_scoped_name(TABLE)), [TABLE_KEY])
+        value, version = (found.value.decode(), found.version) if found else (None, -1)
+        self.journal.add("world", "table", value=value, version=version)
+
+
+def events_in(data: bytes, start: int) -> list[list[int | str]]:
+    """[offset, event] of each event of a segment's bytes; one that is cut off shows as such."""
+    events: list[list[int | str]] = []
+    at = 0
+    while at < len(data):
+        kind, length = (int.from_bytes(data[at + n : at + n + 4], "big") for n in (0, 4))
+        payload = data[at + EVENT_HEADER_BYTES : at + EVENT_HEADER_BYTES + length]
+        whole = kind == 0 and len(payload) == length
+        events.append([start + at, payload.decode(errors="replace") if whole else "torn|-|0|"])
+        at += EVENT_HEADER_BYTES + length if whole else len(data)
+    return events
