@@ -45,8 +45,8 @@ def segment_names(stream: StreamEntry, txn_id: int, named: Sequence[SegmentRange
     return [transaction_segment_name(stream.segment_name(p.segment_id), txn) for p in named]
 
 
-def next_batch(stream: StreamEntry, now_ms: int) -> tuple[Change, list[rec.TransactionRecord]]:
-    """The change that commits the next transactions in order, all of the lowest epoch; and those transactions."""
+def next_batch(stream: StreamEntry, now_ms: int) -> Change:
+    """The change that commits the next transactions in order, all of the lowest epoch."""
     waiting = [stream.transactions[txn] for txn in stream.committing]
     txn_epoch = stream.epochs.epoch(min(t.epoch for t in waiting))
     most = max(1, min(BATCH_MAX, MERGES_MAX // len(txn_epoch.segments)))
@@ -56,9 +56,8 @@ def next_batch(stream: StreamEntry, now_ms: int) -> tuple[Change, list[rec.Trans
         _merge(change, stream, chosen, stream.epochs.active.segments)
     else:
         _roll(change, stream, chosen, txn_epoch, now_ms)
-    done = [replace(t, state=_merged(t), now_ms=now_ms) for t in chosen]
-    change.write(*done)
-    return change, done
+    change.write(*(replace(t, state=_merged(t), now_ms=now_ms) for t in chosen))
+    return change
 
 
 def _roll(

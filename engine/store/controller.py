@@ -1,9 +1,9 @@
 """The controller: encoded requests in, encoded answers out, and what happens by time alone.
 
-A synchronous service: ``call`` decides at once and answers when what it decided is on disk, ``tick`` does what is
-due, ``next_deadline_ms`` says when that is. It carries the same bytes for gRPC and for the simulation (DESIGN,
-seam of the simulation). Which calls there are: pravega.md D7. What is not supported answers UNIMPLEMENTED, which
-Java clients do not retry. Errors by kind as upstream maps them (D7, last paragraph; real-pravega.md 5b).
+A synchronous service: ``call`` decides at once and answers when what it decided is on disk, ``tick`` does
+what is due, ``next_deadline_ms`` says when that is. gRPC and the simulation carry the same bytes. Which
+calls there are: pravega.md D7. What is not supported answers UNIMPLEMENTED, which Java does not retry.
+Errors by kind as upstream maps them (D7, last paragraph; real-pravega.md 5b).
 """
 
 from __future__ import annotations

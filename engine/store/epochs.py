@@ -165,7 +165,7 @@ def scaled_epoch(
 
 
 def rolling_epochs(active: Epoch, txn_epoch: Epoch, *, now_ms: int) -> tuple[EpochRecord, EpochRecord]:
-    """The two epochs of a rolling transaction: the transaction's segments anew, then the active ones (A10)."""
+    """The two epochs of a rolling transaction: the transaction's segments anew, then the active (A10)."""
     began_ms = max(now_ms, active.created_ms + 1)
     first, second = active.epoch + 1, active.epoch + 2
     again = _duplicated(txn_epoch, first)

@@ -17,7 +17,7 @@ RUST_LEASE_MS = 90_000
 """What the Rust and Python clients ask for, always. Nobody else does by default (Java: 599,999 ms)."""
 
 RUST_LEASE_FACTOR = 3
-"""That client pings every 90 s and wins its own lease by milliseconds at best, so it is granted more (E4-1)."""
+"""That client pings every 90 s, too late for a lease of 90 s, so it is granted more (E4-1)."""
 
 TransactionKey = tuple[str, str, int]
 """Scope, stream, transaction id."""

@@ -8,7 +8,7 @@ metadata that a crash can remove, and an answer never waits for appends that cam
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from pravega_lab.engine.store import records as rec
 from pravega_lab.engine.store.answers import Answer, Outcome, RpcError, Waiting
@@ -45,13 +45,14 @@ class Change:
 class Metadata:
     """The catalog, and the only way to change it.
 
-    ``watch``: called with the operations of each change and its time (the auto-scaler counts by them).
+    ``watchers`` are called with each change and its time, once it is taken over: leases, queues and the
+    auto-scaler follow what happened, whoever made it happen.
     """
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         self.catalog = Catalog()
-        self.watch: Callable[[Sequence[Operation], int], None] = _nobody
+        self.watchers: list[Callable[[Change, int], None]] = []
         self.recovered_ms = load(self.catalog, storage)
         self._newest: Ticket | None = None
 
@@ -67,7 +68,8 @@ class Metadata:
         for record in change.written:
             self.catalog.apply(record)
         self._hold(ticket)
-        self.watch(change.operations, now_ms)
+        for watch in self.watchers:
+            watch(change, now_ms)
 
     def commit_what_is_left(self, change: Change, *, now_ms: int) -> None:
         """As ``commit``, but seals, deletions and merges are left out whose segment a client did away with.
@@ -85,7 +87,7 @@ class Metadata:
                 change.operations = left
 
     def release(self, outcome: Outcome, *, of_storage: bool = False) -> Answer | Waiting:
-        """``outcome``, now or when all it can rest on is on disk. Raises it if it is an error that may go out.
+        """``outcome``, now or when all it can rest on is on disk. An error that may go out now is raised.
 
         ``of_storage``: it is a refusal of the storage, which may rest on appends too.
         """
@@ -135,7 +137,3 @@ def _is_moot(operation: Operation, refusal: NoSuchSegment | SegmentSealed) -> bo
         case Delete(segment) | Merge(source=segment):
             return segment == refusal.segment and isinstance(refusal, NoSuchSegment)
     return False
-
-
-def _nobody(operations: Sequence[Operation], now_ms: int) -> None:
-    """Until somebody watches."""

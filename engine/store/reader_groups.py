@@ -1,4 +1,4 @@
-"""Reader groups as the controller knows them: a configuration, the stream of their state, subscriptions (B1, B7).
+"""Reader groups as the controller knows them: configuration, state stream, subscriptions (pravega.md B1, B7).
 
 What readers do with each other is in the stream ``_RG<group>``; nothing of it is looked at here.
 """
@@ -48,7 +48,7 @@ class ReaderGroupCalls:
         return response(config=config)
 
     def update(self, request: pb.ReaderGroupConfiguration, now_ms: int) -> pb.UpdateReaderGroupResponse:
-        """Replace the configuration if the caller knows the present generation and id; the generation goes up."""
+        """Replace the configuration if the caller knows the present generation and id; generation goes up."""
         response = pb.UpdateReaderGroupResponse
         found = self._find(request.scope, request.readerGroupName)
         if found is None:

@@ -1,7 +1,7 @@
 """The controller's metadata as records of the log: a key, and a value in JSON that says when it was written.
 
 A record is the whole present state of one thing; writing it again replaces it. What the controller knows is
-rebuilt from them alone (``catalog``). Keys are ``controller/<kind>/...``; names hold no slash (pravega.md A1).
+rebuilt from them alone (``catalog``). Keys are ``controller/<kind>/...``; names hold no slash (A1).
 Epochs and transactions have keys of their own, so a change costs what it changes.
 """
 
@@ -140,7 +140,7 @@ class GroupRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class SubscriberRecord(OfStream):
-    """A reader group that holds back retention; ``subscriber`` is scope/group, ``cut`` empty until told (B7)."""
+    """A group that holds back retention; ``subscriber`` is scope/group, ``cut`` empty at first (B7)."""
 
     kind: ClassVar[str] = "subscriber"
     subscriber: str

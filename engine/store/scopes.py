@@ -1,4 +1,4 @@
-"""The controller's calls on scopes, and its lists of scopes and streams (pravega.md D7, E3-11; real-pravega.md 5b).
+"""The controller's calls on scopes, and its lists of scopes and streams (pravega.md D7, E3-11).
 
 Lists go by name. A page carries a token, the last name seen; the page after the last is empty and gives the
 token back, which is how the official clients notice the end.

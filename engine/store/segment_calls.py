@@ -1,4 +1,4 @@
-"""The controller's calls on segments: which there are, who follows whom, where they live, and scaling by hand."""
+"""The controller's calls on segments: which there are, who follows whom, where they are, scaling by hand."""
 
 from __future__ import annotations
 

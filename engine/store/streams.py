@@ -137,9 +137,8 @@ class StreamCalls:
 
     def add_deletion(self, change: Change, stream: StreamEntry, now_ms: int) -> None:
         """Put into ``change`` what removes ``stream``; only how far its numbers went is kept (A4)."""
-        self._transactions.add_aborts(change, stream, now_ms)
-        change.do(Delete(name) for name in stream.segment_names(stream.live_ids))
-        change.written = [r for r in change.written if not isinstance(r, rec.TransactionRecord)]
+        open_segments = self._transactions.open_segments(stream)
+        change.do(Delete(name) for name in [*open_segments, *stream.segment_names(stream.live_ids)])
         change.remove(*stream.own_records())
         change.write(rec.NumberRecord(now_ms, stream.scope, stream.name, stream.epochs.last_number))
 

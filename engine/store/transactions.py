@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
 from pravega_lab.engine.store import commits
 from pravega_lab.engine.store import records as rec
 from pravega_lab.engine.store.catalog import Catalog, StreamEntry
+from pravega_lab.engine.store.errors import StorageError
 from pravega_lab.engine.store.leases import (
     LEASE_MS_MAX,
     RUST_LEASE_MS,
@@ -45,6 +45,9 @@ REMEMBERED_MS = 24 * 3_600_000
 COUNTERS_RESERVED = 1_000
 """Ids are reserved in blocks: a restart gives none out again, and most creations write one record."""
 
+RETRY_MS = 1_000
+"""Pause after the storage refused a merge or an abort (a full disk)."""
+
 _LOW_64 = (1 << 64) - 1
 _ENDED = (TransactionState.COMMITTED, TransactionState.ABORTED)
 
@@ -58,8 +61,9 @@ class Transactions:
         self._leases = Leases()
         self._next_counter = max(1, metadata.catalog.reserved_counters)
         self._to_commit: dict[tuple[str, str], None] = {}
+        self._retry_ms = 0
         self._ended: deque[tuple[int, TransactionKey]] = deque()  # (ended_ms, which), oldest first
-        self.on_commit: Callable[[StreamEntry, rec.TransactionRecord, int], None] = _nobody
+        metadata.watchers.append(self._follow)
 
     def start(self, now_ms: int) -> None:
         """Begin after a restart: leases anew and in full, commits go on, the ended are remembered on."""
@@ -87,7 +91,6 @@ class Transactions:
         change.do(stream.creation(name) for name in segments)
         change.write(record)
         self._metadata.commit(change, now_ms=now_ms)
-        self._leases.renew(_key(stream, record.txn_id), record.lease_ms, now_ms=now_ms)
         return pb.CreateTxnResponse(
             txnId=_to_wire(record.txn_id), activeSegments=[segment_range(stream, p) for p in parents]
         )
@@ -109,8 +112,6 @@ class Transactions:
             change = Change()
             change.write(replace(record, state=state, order=stream.last_order + 1, now_ms=now_ms))
             self._metadata.commit(change, now_ms=now_ms)
-            self._leases.drop(_key(stream, record.txn_id))
-            self._to_commit[stream.scope, stream.name] = None
         return status(status=status.SUCCESS)
 
     def abort(self, request: pb.TxnRequest, now_ms: int) -> pb.TxnStatus:
@@ -167,6 +168,11 @@ class Transactions:
         for txn in list(stream.open):
             self._add_abort(change, stream, stream.transactions[txn], now_ms)
 
+    def open_segments(self, stream: StreamEntry) -> list[str]:
+        """Names of the segments that open transactions write to."""
+        found = (_own_segments(stream, txn) for txn in stream.open)
+        return [name for names in found for name in names]
+
     def finish_commits(self, stream: StreamEntry, now_ms: int) -> None:
         """Merge all that is queued on ``stream``, at once."""
         while stream.committing:
@@ -176,24 +182,18 @@ class Transactions:
 
     def tick(self, now_ms: int) -> None:
         """Merge what was queued, abort what ran out, forget what is old."""
-        for key in list(self._to_commit):
-            stream = self._catalog.find(*key)
-            if stream is not None and stream.committing:
-                self._commit_batch(stream, now_ms)
-            if stream is None or not stream.committing:
-                del self._to_commit[key]
-        for scope, name, txn in self._leases.pop_expired(now_ms=now_ms):
-            stream = self._catalog.find(scope, name)
-            if stream is not None and txn in stream.open:
-                log.info("%s: lease is over, aborting", _name(stream, stream.transactions[txn]))
-                self._abort_now(stream, stream.transactions[txn], now_ms)
+        if now_ms >= self._retry_ms:
+            for scope, name in list(self._to_commit):
+                self._commit_queued(scope, name, now_ms)
+        for key in self._leases.pop_expired(now_ms=now_ms):
+            self._expire(key, now_ms)
         self._forget(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """0 when something is to be merged."""
-        if self._to_commit:
-            return 0
-        times = [self._leases.next_deadline_ms(), self._ended[0][0] + REMEMBERED_MS if self._ended else None]
+        """In the past when something is to be merged."""
+        merge_ms = self._retry_ms if self._to_commit else None
+        forget_ms = self._ended[0][0] + REMEMBERED_MS if self._ended else None
+        times = (merge_ms, self._leases.next_deadline_ms(), forget_ms)
         return min((t for t in times if t is not None), default=None)
 
     # ---- steps ------------------------------------------------------------------------------------
@@ -230,12 +230,32 @@ class Transactions:
         self._leases.renew(_key(stream, record.txn_id), granted_lease_ms(asked_ms), now_ms=now_ms)
         return status.OK
 
+    def _commit_queued(self, scope: str, name: str, now_ms: int) -> None:
+        """One pass over a stream; it stays queued while there is more, or when the storage refuses."""
+        stream = self._catalog.find(scope, name)
+        try:
+            if stream is not None and stream.committing:
+                self._commit_batch(stream, now_ms)
+        except StorageError as refusal:
+            self._retry_ms = now_ms + RETRY_MS
+            log.warning("%s/%s: commits are tried again in %d ms: %s", scope, name, RETRY_MS, refusal)
+        if stream is None or not stream.committing:
+            del self._to_commit[scope, name]
+
+    def _expire(self, key: TransactionKey, now_ms: int) -> None:
+        stream = self._catalog.find(key[0], key[1])
+        record = stream.transactions.get(key[2]) if stream else None
+        if stream is None or record is None or record.state is not TransactionState.OPEN:
+            return
+        log.info("%s: its lease is over, it is aborted", _name(stream, record))
+        try:
+            self._abort_now(stream, record, now_ms)
+        except StorageError as refusal:
+            self._leases.renew(key, RETRY_MS, now_ms=now_ms)
+            log.warning("%s: aborting is tried again in %d ms: %s", _name(stream, record), RETRY_MS, refusal)
+
     def _commit_batch(self, stream: StreamEntry, now_ms: int) -> None:
-        change, batch = commits.next_batch(stream, now_ms)
-        self._metadata.commit_what_is_left(change, now_ms=now_ms)
-        for record in batch:
-            self._ended.append((now_ms, _key(stream, record.txn_id)))
-            self.on_commit(stream, record, now_ms)
+        self._metadata.commit_what_is_left(commits.next_batch(stream, now_ms), now_ms=now_ms)
 
     def _abort_now(self, stream: StreamEntry, record: rec.TransactionRecord, now_ms: int) -> None:
         change = Change()
@@ -248,11 +268,22 @@ class Transactions:
         state = after_transaction(_name(stream, record), record.state, TransactionAct.ABORT)
         if record.state is state:
             return
-        parents = commits.parents_of(stream, record.txn_id)
-        change.do(Delete(name) for name in commits.segment_names(stream, record.txn_id, parents))
+        change.do(Delete(name) for name in _own_segments(stream, record.txn_id))
         change.write(replace(record, state=state, now_ms=now_ms))
-        self._leases.drop(_key(stream, record.txn_id))
-        self._ended.append((now_ms, _key(stream, record.txn_id)))
+
+    def _follow(self, change: Change, now_ms: int) -> None:
+        """Keep leases, queue and memory as the records of ``change`` say."""
+        for record in change.written:
+            if isinstance(record, rec.TransactionRecord):
+                key = (record.scope, record.stream, record.txn_id)
+                if record.state is TransactionState.OPEN:
+                    self._leases.renew(key, record.lease_ms, now_ms=now_ms)
+                    continue
+                self._leases.drop(key)
+                if record.state is TransactionState.COMMITTING:
+                    self._to_commit[record.scope, record.stream] = None
+                else:
+                    self._ended.append((now_ms, key))
 
     def _forget(self, now_ms: int) -> None:
         change = Change()
@@ -290,5 +321,5 @@ def _to_wire(txn: int) -> pb.TxnId:
     return pb.TxnId(highBits=txn >> 64, lowBits=txn & _LOW_64)
 
 
-def _nobody(stream: StreamEntry, record: rec.TransactionRecord, now_ms: int) -> None:
-    """Until somebody wants to know."""
+def _own_segments(stream: StreamEntry, txn: int) -> list[str]:
+    return commits.segment_names(stream, txn, commits.parents_of(stream, txn))

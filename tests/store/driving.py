@@ -32,7 +32,9 @@ def done(work: Coroutine[Any, Any, T]) -> T:
 class Driven:
     """A controller, its storage, its disk and a clock that the test moves."""
 
-    def __init__(self, disk: MemoryDisk | None = None, *, now_ms: int = 1_000_000, scaling_clock: int = 1) -> None:
+    def __init__(
+        self, disk: MemoryDisk | None = None, *, now_ms: int = 1_000_000, scaling_clock: int = 1
+    ) -> None:
         self.disk = disk or MemoryDisk()
         self.now_ms = now_ms
         self.scaling_clock = scaling_clock
@@ -101,7 +103,9 @@ class Driven:
         if isinstance(policy, int):
             policy = pb.ScalingPolicy(minNumSegments=policy)
         self.call("createScope", pb.ScopeInfo(scope=scope))
-        made = self.call("createStream", pb.StreamConfig(streamInfo=info(stream, scope), scalingPolicy=policy))
+        made = self.call(
+            "createStream", pb.StreamConfig(streamInfo=info(stream, scope), scalingPolicy=policy)
+        )
         assert made.status == pb.CreateStreamStatus.SUCCESS
 
     def segments(self, stream: str, scope: str = "s") -> list[tuple[int, float, float]]:

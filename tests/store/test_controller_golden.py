@@ -1,7 +1,7 @@
 """The calls recorded from a real Pravega 0.13.0 (its standalone), made again in their order.
 
-Each answer must be the recorded one: status, gRPC code, every field. ``DELIBERATE`` lists where we differ, and
-why. Lists whose order upstream leaves to a hash map are compared as bags.
+Each answer must be the recorded one: status, gRPC code, every field. ``DELIBERATE`` lists where we differ
+and why. Lists whose order upstream leaves to a hash map are compared as bags.
 """
 
 from __future__ import annotations
