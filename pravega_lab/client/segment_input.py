@@ -104,7 +104,10 @@ class SegmentInput:
     # asking
 
     def _ask_ahead(self) -> None:
-        if self._connection is None or not self._connection.is_open or self.is_ended:
+        if self._connection is None or self.is_ended:
+            return
+        if not self._connection.is_open:  # lost while no read of ours was under way, so nobody told us
+            self._stop(ConnectionLostError(f"{self._name}: the connection was lost between two reads"))
             return
         while len(self._reads) < READS_AHEAD and self._next < self._known_end:
             length = min(READ_BYTES, self._known_end - self._next)
