@@ -113,7 +113,7 @@ class Appends:
         ticket = self._store.submit([p.operation for p in pending])
         size = sum(len(p.operation.data) for p in pending)
         self._store.throttle(self._connection, size)
-        ticket.add_done(lambda done: self._acknowledge(pending, size, done))
+        self._connection.when_synced(ticket, lambda done: self._acknowledge(pending, size, done))
 
     def _submit_alone(self, pending: Pending) -> None:
         try:

@@ -150,14 +150,18 @@ class SegmentStoreProtocol(asyncio.Protocol):
 
     def send_when(self, ticket: Ticket, reply: Callable[[Any], c.Command]) -> None:
         """Send ``reply(results)`` as soon as the submission is synced."""
-        ticket.add_done(lambda done: self.send(reply(done.results)))
+        self.when_synced(ticket, lambda done: self.send(reply(done.results)))
+
+    def when_synced(self, ticket: Ticket, then: Callable[[Ticket], None]) -> None:
+        """Call ``then`` as soon as the submission is synced; if the log failed, nothing is told any more."""
+        ticket.add_done(lambda done: then(done) if done.failure is None else self.abort())
 
     def refuse(self, reply: c.Command | None, why: str) -> None:
         """Send a refusal, or close without one, once everything it may rest on is synced."""
         if reply is None:
             self.close(why)
         else:
-            self.store.storage.barrier().add_done(lambda _: self.send(reply))
+            self.when_synced(self.store.storage.barrier(), lambda _: self.send(reply))
 
     def close(self, why: str = "", last_words: c.Command | None = None) -> None:
         """Handle nothing more; close when what was taken before is answered."""
@@ -168,7 +172,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
         if why:
             log.info("closing a connection from %s: %s", self._peer(), why)
         self.appends.submit()
-        self.store.storage.barrier().add_done(lambda _: self._finish(last_words))
+        self.when_synced(self.store.storage.barrier(), lambda _: self._finish(last_words))
 
     def _finish(self, last_words: c.Command | None) -> None:
         if last_words is not None:

@@ -95,7 +95,7 @@ class Metadata:
             self._hold(self.storage.barrier())
         if self._newest is not None:
             waiting = Waiting(outcome)
-            self._newest.add_done(lambda ticket: waiting.settle())
+            self._newest.add_done(lambda ticket: waiting.settle(ticket.failure))
             return waiting
         if isinstance(outcome, RpcError):
             raise outcome
@@ -107,7 +107,7 @@ class Metadata:
         ticket.add_done(self._synced)
 
     def _synced(self, ticket: Ticket) -> None:
-        if ticket is self._newest:
+        if ticket is self._newest and ticket.failure is None:
             self._newest = None
 
 
