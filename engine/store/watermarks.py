@@ -19,7 +19,7 @@ SILENCE_MS_DEFAULT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """All events before ``cut`` are of times below ``upper``; what comes behind it is at or above ``lower``."""
+    """Events behind ``cut`` are of ``lower`` or later; ``upper`` is the latest time that a writer had noted."""
 
     lower: int
     upper: int
