@@ -249,12 +249,12 @@ def _runs(
 
 
 @njit(cache=True, nogil=True)
-def _walk(data: Any, starts: Any) -> Any:
+def _walk(data, starts):  # type: ignore[no-untyped-def]
     """Starts of whole frames, and the end of the last behind them.
 
     Returns how many there are and where they end; a negative end is ``-1 - byte`` where no event begins.
     """
-    n, at, end = 0, 0, len(data)
+    n, at, end = 0, np.int64(0), len(data)
     room = len(starts) - 1
     while end - at >= 8 and n < room:
         kind = data[at] | data[at + 1] | data[at + 2] | data[at + 3]
@@ -305,7 +305,7 @@ def decode(block: Any, first: bytes | None = None) -> Decoded:
     data = np.frombuffer(block, np.uint8)
     n_first, first_bytes = (0, 0) if first is None else (1, len(first))
     starts = np.empty(n_first + len(data) // HEADER_BYTES + 1, np.int64)
-    n, end = _walk(data, starts[n_first:])
+    n, end = map(int, _walk(data, starts[n_first:]))
     if end < 0:
         header = bytes(data[-1 - end : 7 - end])
         raise ProtocolError(f"byte {-1 - end}: an event was expected, found {header.hex()}")

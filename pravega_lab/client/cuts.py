@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.values import Edge
-from pravega_lab.errors import BadInputError, SegmentNotFoundError
+from pravega_lab.errors import BadInputError, RefusedError, SegmentNotFoundError
 from pravega_lab.protocol.names import SegmentRange
-from pravega_lab.protocol.stream_cut import StreamCut
+from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
 if TYPE_CHECKING:
     from pravega_lab.client.values import Bound
@@ -54,6 +54,25 @@ async def last_segments(context: StreamContext) -> list[int]:
             last.append(segment.segment_id)
         newer.append(segment)
     return sorted(last)
+
+
+async def segments_between(context: StreamContext, start: StreamCut, end: StreamCut | None) -> list[int]:
+    """Ids of the segments between two cuts, both included, ascending; no ``end``: all up to the tail.
+
+    Upstream compares offsets of a segment that is in both cuts, and takes -1 for less than the start's: any
+    offset not before the start gives the same segments.
+    """
+    first = start.positions
+    last: dict[int, int] = {}
+    if end is not None:
+        last = {s: max(offset, first.get(s, SEGMENT_READ)) for s, offset in end.positions.items()}
+    try:
+        return await context.controller.segments_between(context.name, first, last)
+    except RefusedError as error:
+        raise BadInputError(
+            f"the store finds no segments between {start} and {end}: {error}. Each cut must cover the key "
+            "space, and the second must not lie before the first"
+        ) from error
 
 
 async def resolve(context: StreamContext, bound: Bound) -> StreamCut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -17,6 +18,9 @@ ASAP = 0  # the new epoch's time: the controller takes the first that is possibl
 POLL_S_MAX = 0.5
 
 Range = tuple[float, float]
+# Scales that this process asked for, the newest last: the stream and its new segments. So who watches a stream
+# can tell "by hand" from what the store did by itself.
+ASKED_HERE: deque[tuple[str, tuple[int, ...]]] = deque(maxlen=1000)
 
 
 async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Range]) -> list[SegmentRange]:
@@ -34,6 +38,7 @@ async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
                 f"{len(ranges)} would break the policy's minimum, or they are no longer active"
             )
         await busy.pause(ScaleRefusedError("FAILURE: perhaps another scale is in progress"))
+    ASKED_HERE.append((context.name, tuple(r.segmentId.segmentId for r in answer.segments)))
     await _wait(context, answer.epoch)
     new = [SegmentRange(r.segmentId.segmentId, r.minKey, r.maxKey) for r in answer.segments]
     context.learn(new)

@@ -18,7 +18,7 @@ from pravega_lab.client.lineage import Lineage, without_placeholders
 from pravega_lab.client.segment_input import SegmentInput, TruncatedError
 from pravega_lab.client.stores import Connections
 from pravega_lab.client.values import MIB, Edge
-from pravega_lab.errors import BadInputError, ProtocolError, RefusedError, TruncatedDataError
+from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -82,11 +82,16 @@ class AsyncOrderedSegmentReader:
 
     async def __aenter__(self) -> Self:
         start = await cuts.resolve_start(self._context, self._start)
-        if self._end is None:
-            await self._begin(start, sorted(start.positions))
-        else:
+        at_start = await self._context.ranges(list(start.positions))
+        begins = without_placeholders(start.positions, at_start)
+        segments = list(begins)
+        if self._end is not None:
             end = await cuts.resolve_end(self._context, self._end)
-            await self._begin(start, await self._segments_between(start, end))
+            self._check_order(start, begins, end)
+            self._ends = end.positions
+            if start.positions.keys() != end.positions.keys():
+                segments += await cuts.segments_between(self._context, start, end)
+        await self._begin(begins, list(dict.fromkeys(segments)))
         return self
 
     async def __aexit__(
@@ -100,26 +105,14 @@ class AsyncOrderedSegmentReader:
             await one.source.close()
         await self._connections.close()
 
-    async def _segments_between(self, start: StreamCut, end: StreamCut) -> list[int]:
+    def _check_order(self, start: StreamCut, begins: dict[int, int], end: StreamCut) -> None:
         for segment, offset in end.positions.items():
-            begin = start.positions.get(segment, 0)
+            begin = begins.get(segment, 0)
             if 0 <= offset < begin or (begin == SEGMENT_READ and offset != SEGMENT_READ):
                 raise BadInputError(f"the end {end} lies before the start {start} (segment {segment})")
-        self._ends = end.positions
-        if start.positions.keys() == end.positions.keys():
-            return sorted(start.positions)  # nothing else can lie between; the two need not be whole cuts
-        try:
-            found = await self._context.controller.segments_between(
-                self._context.name, start.positions, end.positions
-            )
-        except RefusedError as error:
-            raise BadInputError(f"no segments lie between {start} and {end}: {error}") from error
-        return found
 
-    async def _begin(self, start: StreamCut, segments: Sequence[int]) -> None:
-        at_start = await self._context.ranges(list(start.positions))
-        begins = without_placeholders(start.positions, at_start)
-        known = await self._context.ranges(list(dict.fromkeys([*begins, *segments])))
+    async def _begin(self, begins: dict[int, int], segments: Sequence[int]) -> None:
+        known = await self._context.ranges(segments)
         wanted = [s for s in known if self._only is None or s.segment_id in self._only]
         self._lineage.add((s, begins.get(s.segment_id, 0)) for s in wanted)
         for segment in wanted:

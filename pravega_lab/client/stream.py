@@ -91,8 +91,8 @@ class AsyncStream:
 
     async def segments_between(self, start: Bound, end: Bound) -> list[int]:
         first = await cuts.resolve_start(self._context, start)
-        last = {} if end is Edge.TAIL else (await cuts.resolve_end(self._context, end)).positions
-        return await self._controller.segments_between(self.scoped_name, first.positions, last)
+        last = None if end is Edge.TAIL else await cuts.resolve_end(self._context, end)
+        return await cuts.segments_between(self._context, first, last)
 
     async def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
         return await scaling.scale(self._context, seal, ranges)
