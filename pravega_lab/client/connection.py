@@ -186,7 +186,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._probe is not None:
             self._probe.cancel()
         _failer(self.greeted)(error)
-        self.greeted.exception()  # nobody need have waited
+        if not self.greeted.cancelled():  # it is, when the time for the hello ran out
+            self.greeted.exception()  # nobody need have waited
         listeners, self._listeners = self._listeners, {}
         for listener in listeners.values():
             listener.lost(error)
