@@ -1,7 +1,8 @@
 """Fixtures that every folder of tests may use: a running embedded store, and a real Pravega to compare with.
 
-Both are URIs of servers that live as long as the test session (of one worker): make scopes of your own, with names
-that nobody else takes (``scope_name``). A test that stops, kills or fills its store starts its own `Standalone`.
+Both are URIs of servers that live as long as the test session (of one worker): make scopes of your own,
+with names that nobody else takes (``scope_name``). A test that stops, kills or fills its store starts its
+own `Standalone`.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ class StandaloneFailedError(Exception):
 class Standalone:
     """One store process. ``with Standalone("--memory") as uri:``, or ``start``, ``stop``, ``kill``."""
 
+    command: tuple[str, ...] = (sys.executable, "-m", "pravega_lab.cli")
+
     def __init__(self, *arguments: str, controller_port: int = 0, segment_store_port: int = 0) -> None:
         self._arguments = arguments
         self._ports = (
@@ -31,7 +33,7 @@ class Standalone:
         self.uri = ""
 
     def start(self) -> str:
-        command = [sys.executable, "-m", "pravega_lab.cli", "standalone", "--with-parent", *self._ports]
+        command = [*self.command, "standalone", "--with-parent", *self._ports]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             [*command, *self._arguments], cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True

@@ -1,1 +1,1 @@
-"""The store's network front: Pravega's wire commands and the controller's gRPC, around the synchronous store."""
+"""The store's network front: wire commands and gRPC around the synchronous store."""

@@ -75,7 +75,7 @@ class Appends:
         self._take(end.writer_id, data, end.num_events, end.last_event_number, end.request_id)
 
     def conditional(self, command: c.ConditionalAppend | c.ConditionalBlockEnd, data: bytes) -> None:
-        """An append that counts on the segment's length; refused, its event number stays free (pravega.md A11)."""
+        """An append that counts on the segment's length; a refusal uses up no event number (A11)."""
         expected = command.expected_offset
         self._take(command.writer_id, data, 1, command.event_number, command.request_id, expected)
         self.submit()

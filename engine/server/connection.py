@@ -1,9 +1,9 @@
 """One TCP connection of the segment store: bytes in, commands to their handlers, replies out in one piece.
 
-Decides only what concerns the connection as such: what closes it, and when it stops reading. Three things stop
-it: its peer does not read the replies (the transport pauses writing), the disk is slower than the appends that
-came in (`SegmentStore.throttle`), or commands are left over from before. So a connection holds at most one chunk
-of commands, one reply of a read and the transport's buffer, whatever its peer does.
+Decides only what concerns the connection as such: what closes it, and when it stops reading. Three things
+stop it: its peer does not read the replies (the transport pauses writing), the disk is slower than the
+appends that came in (`SegmentStore.throttle`), or commands are left over from before. So a connection holds
+at most one chunk of commands, one reply of a read and the transport's buffer, whatever its peer does.
 
 What a command means is in ``appends``, ``reads``, ``segments`` and ``tables``.
 """

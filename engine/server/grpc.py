@@ -1,4 +1,4 @@
-"""The controller behind gRPC: encoded requests in, encoded answers out, by ``grpc.aio`` without generated stubs.
+"""The controller behind gRPC: bytes in, bytes out, by ``grpc.aio`` without generated stubs.
 
 Nothing is decided here. The only module of the engine that imports grpc.
 """

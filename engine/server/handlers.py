@@ -1,4 +1,4 @@
-"""What a handler of a command is: called with the connection and the command, it replies through the connection."""
+"""What a handler of a command is: called with connection and command, it replies through the connection."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reads of one connection, and those that are held at the tail until something happens (pravega.md D4).
 
-A hold has no time limit, as upstream; it ends with data, with the seal, truncation or deletion of the segment,
-with the connection or with the server. While the peer does not take what it asked for, what is ready waits in
-here as a request, not as bytes.
+A hold has no time limit, as upstream; it ends with data, with the seal, truncation or deletion of the
+segment, with the connection or with the server. While the peer does not take what it asked for, what is ready
+waits in here as a request, not as bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One running store without its sockets: storage, disk, controller and the front of the segment store, on one loop.
+"""One running store without its sockets: storage, disk, controller, segment store's front, on one loop.
 
-The same object serves under a real loop (``standalone``) and under the simulated one: time, chance, ids, disk and
-loop are handed in. It decides nothing; it calls the controller when that asked to be called.
+The same object serves under a real loop (``standalone``) and under the simulated one: time, chance, ids, disk
+and loop are handed in. It decides nothing; it calls the controller when that asked to be called.
 """
 
 from __future__ import annotations
@@ -125,6 +125,6 @@ class StoreRunner:
 
     async def drain(self) -> None:
         """Return when all that was submitted is on disk."""
-        done = self._loop.create_future()
-        self.storage.barrier().add_done(lambda _: done.done() or done.set_result(None))
-        await done
+        done = asyncio.Event()
+        self.storage.barrier().add_done(lambda _: done.set())
+        await done.wait()

@@ -42,7 +42,7 @@ def create(connection: SegmentStoreProtocol, command: c.CreateSegment) -> None:
 
 
 def create_transient(connection: SegmentStoreProtocol, command: c.CreateTransientSegment) -> None:
-    """A segment beside its parent for one large event; as upstream, nobody asks whether the parent is there."""
+    """A segment beside its parent for one large event; as upstream, the parent need not be there."""
     name = f"{command.parent}#transient.{command.writer_id.hex}.{connection.store.new_id().hex}"
     reply = c.SegmentCreated(command.request_id, name)
     connection.send_when(connection.store.submit([ops.CreateSegment(name)]), lambda _: reply)

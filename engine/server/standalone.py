@@ -1,8 +1,8 @@
 """``pravega-lab standalone``: an embedded Pravega in this process, until it is told to stop.
 
-When it can be used it prints exactly one line on standard output, ``ready tcp://host:port`` (the controller's). It
-ends on SIGTERM and SIGINT, with ``--with-parent`` also when its standard input closes, and at once when a write to
-its log fails. Everything else it has to say goes to standard error.
+When it can be used it prints exactly one line on standard output, ``ready tcp://host:port`` (the
+controller's). It ends on SIGTERM and SIGINT, with ``--with-parent`` also when its standard input closes,
+and at once when a write to its log fails. Everything else it has to say goes to standard error.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 import random
+import shutil
 import signal
 import sys
 import threading
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 from pravega_lab.engine.server.runner import StoreRunner
 from pravega_lab.engine.server.segment_store import SegmentStoreProtocol
 from pravega_lab.engine.store.disk import MemoryDisk, RealDisk
+from pravega_lab.engine.store.files import DEFAULT_FILE_BYTES
 from pravega_lab.errors import BadInputError, StoreFullError, StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until told to stop; 0 if it ended as asked, 3 if a write to the log failed.
 
     Raises:
-        PravegaError: It could not start: port or folder in use, disk full, log damaged. The message says which.
+        PravegaError: It could not start: port or folder in use, disk full, log damaged.
     """
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -108,12 +110,12 @@ class _Standalone:
 
     async def serve(self) -> int:
         loop = asyncio.get_running_loop()
+        self._check_room()
         self._stop = asyncio.Event()
         clock, chance = WallClock(), random.SystemRandom()
         speed = self._args.scaling_clock
         self._runner = StoreRunner(self._disk, loop, clock, uuid.uuid4, chance, scaling_clock=speed)
         running = loop.create_task(self._runner.run())
-        await self._first_file(running)
         server = await self._listen(loop)
         store_port = server.sockets[0].getsockname()[1]
         self._runner.serve_controller(self._host, store_port)
@@ -130,14 +132,15 @@ class _Standalone:
         await asyncio.gather(running, return_exceptions=True)
         return 0
 
-    async def _first_file(self, running: asyncio.Task[None]) -> None:
-        """A store that never was, on a disk that has no room for it, is refused here."""
-        await asyncio.sleep(0)
-        if running.done():
-            await running
-        if self._runner.storage.is_full and not self._runner.storage.segments():
+    def _check_room(self) -> None:
+        """A new store on a disk that has no room for it is refused here, not at its first append."""
+        if not isinstance(self._disk, RealDisk) or self._disk.files():
+            return
+        free = shutil.disk_usage(self._disk.folder).free
+        if free < DEFAULT_FILE_BYTES:
             raise StoreFullError(
-                f"No room for a log in {str(self._args.data)!r}. Make room, or give another --data."
+                f"No room for a store in {str(self._disk.folder)!r}: {free} bytes are free, and its log"
+                f" begins with {DEFAULT_FILE_BYTES}. Make room, or give another --data."
             )
 
     async def _listen(self, loop: asyncio.AbstractEventLoop) -> asyncio.Server:
@@ -147,8 +150,8 @@ class _Standalone:
             return await loop.create_server(lambda: SegmentStoreProtocol(store), host, port)
         except OSError as error:
             raise BadInputError(
-                f"The segment store cannot listen on {host}:{port} ({error.strerror}). Is another store running"
-                " there? Give another --segment-store-port, or 0 for a free one."
+                f"The segment store cannot listen on {host}:{port} ({error.strerror}). Is another store"
+                " running there? Give another --segment-store-port, or 0 for a free one."
             ) from error
 
     def _watch_for_the_end(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -175,7 +178,7 @@ class _Standalone:
         self._runner.segment_store.abort()
         await self._controller.stop(None)
         log.critical(
-            "A write to the log failed: %s. Nothing that was acknowledged is lost; see to the disk and start again.",
+            "A write to the log failed: %s. What was acknowledged is safe; see to the disk and start again.",
             running.exception(),
         )
         return EXIT_FAILED_WRITE

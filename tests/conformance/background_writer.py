@@ -1,8 +1,9 @@
-"""A wheel writer in a process of its own: ``python -m tests.conformance.background_writer URI STREAM IN_FLIGHT``.
+"""A wheel writer in a process of its own: ``python -m tests.conformance.background_writer URI STREAM
+IN_FLIGHT``.
 
-Its calls keep Python's global lock while they wait for the store, so a store that is to be restarted under it must
-be restarted from another process. Writes round after round, a number to every key, prints the number of each round,
-and flushes and ends when its standard input closes.
+Its calls keep Python's global lock while they wait for the store, so a store that is to be restarted under
+it must be restarted from another process. Writes round after round, a number to every key, prints the
+number of each round, and flushes and ends when its standard input closes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Scaling under the official wheel's feet: order per routing key through every split and merge (reference A5, E7)."""
+"""Scaling under the official wheel's feet: order per routing key through every split and merge (reference A5,
+E7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The event writer of the official wheel: strings, bytes, keys, pipelining, events of any size (reference E1, A11)."""
+"""The event writer of the official wheel: strings, bytes, keys, pipelining, events of any size (reference E1,
+A11)."""
 
 from __future__ import annotations
 

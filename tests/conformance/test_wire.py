@@ -1,7 +1,7 @@
 """Hand-written frames against both segment stores: what is answered, what is held, what closes the connection.
 
-The cases are those that a released 0.13.0 was asked one by one (reference, real-pravega.md 5). Each test states the reply;
-both stores have to give it.
+The cases are those that a released 0.13.0 was asked one by one (reference, real-pravega.md 5). Each test
+states the reply; both stores have to give it.
 """
 
 from __future__ import annotations

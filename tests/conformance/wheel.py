@@ -1,7 +1,8 @@
-"""What the tests share that drive a store by the official wheel: reading to an end, and children for the risky calls.
+"""What the tests share that drive a store by the official wheel: reading to an end, and children for the risky
+calls.
 
-The wheel works in Rust threads and may wait for ever; a test that expects a failure of it runs the call in a child
-process (`in_child`), which can be killed.
+The wheel works in Rust threads and may wait for ever; a test that expects a failure of it runs the call in
+a child process (`in_child`), which can be killed.
 """
 
 from __future__ import annotations
