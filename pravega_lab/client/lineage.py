@@ -112,7 +112,9 @@ class Lineage:
         if n_read <= len(self._segments) - n_read + READ_SEGMENTS_KEPT:
             return
         kept = self.positions()
-        for segment_id in [i for i, s in self._segments.items() if s.is_read and i not in kept]:
+        # One that waits (nothing of it is wanted, but of its predecessors) is still to be offered by them.
+        covered = [i for i, s in self._segments.items() if s.is_read and not s.waits_for and i not in kept]
+        for segment_id in covered:
             del self._segments[segment_id]
 
     def positions(self) -> dict[int, int]:
