@@ -14,7 +14,7 @@ STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The wheel blocks in Rust threads, where a signal does not reach it: a hung call ends the run, loudly."""
+    """The wheel blocks in Rust, where no signal reaches it: a call that hangs ends the run, loudly."""
     for item in items:
         if "tests/conformance" in str(item.path) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(90, method="thread"))

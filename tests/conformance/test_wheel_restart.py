@@ -1,4 +1,4 @@
-"""A live wheel writer over kill -9 and restart of our durable store: nothing acknowledged lost, nothing doubled.
+"""A live wheel writer over kill -9 and restart of our durable store: nothing lost, nothing doubled.
 
 Ours only: the released standalone keeps nothing over a restart.
 """

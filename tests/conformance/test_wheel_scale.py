@@ -3,6 +3,7 @@ E7)."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_uneven_ranges_and_many_epochs(manager: Any, controller: ControllerStub,
         for key in KEYS:
             writer.write_event(f"{key}:{number}", key)
         edges = [i / count for i in range(count)] + [1.0]
-        ranges = list(zip(edges, edges[1:], strict=False))
+        ranges = list(itertools.pairwise(edges))
         found = controller.scale(scope, "epochs", list(controller.segments(scope, "epochs")), ranges)
         assert list(found.values()) == ranges
         assert controller.segments(scope, "epochs") == found

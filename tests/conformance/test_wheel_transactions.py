@@ -157,7 +157,7 @@ def test_ids_of_transactions_hold_their_epoch(
 def test_a_transaction_open_across_a_scale_rolls_over(
     manager: Any, controller: ControllerStub, scope: str, stream: str
 ) -> None:
-    """Two epochs more: a copy of the transaction's, which takes its events, then a copy of the active one (A10)."""
+    """Two epochs more: a copy of the transaction's, which takes its events, then one of the active (A10)."""
     plain = manager.create_writer(scope, stream)
     writer = manager.create_transaction_writer(scope, stream, 1)
     txn = writer.begin_txn()

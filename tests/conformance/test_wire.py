@@ -1,4 +1,4 @@
-"""Hand-written frames against both segment stores: what is answered, what is held, what closes the connection.
+"""Hand-written frames against both stores: what is answered, what is held, what closes the connection.
 
 The cases are those that a released 0.13.0 was asked one by one (reference, real-pravega.md 5). Each test
 states the reply; both stores have to give it.
@@ -178,7 +178,7 @@ def test_a_number_that_goes_back_closes_the_connection(wire: Wire, connect: Conn
 
 
 def test_the_same_number_again_is_written_and_not_acknowledged(wire: Wire, segment: str) -> None:
-    """Upstream's quirk (reference A11): the bytes are there twice; the next number is acknowledged after this one."""
+    """Upstream's quirk (A11): the bytes are there twice; the next number is acknowledged as usual."""
     wire.create(segment)
     wire.setup(segment)
     assert wire.append(5, event(b"z")) == c.DataAppended(WRITER, 5, MIN, 5, 9)

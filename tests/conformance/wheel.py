@@ -1,5 +1,4 @@
-"""What the tests share that drive a store by the official wheel: reading to an end, and children for the risky
-calls.
+"""What the tests of the official wheel share: reading to an end, and children for the risky calls.
 
 The wheel works in Rust threads and may wait for ever; a test that expects a failure of it runs the call in
 a child process (`in_child`), which can be killed.
