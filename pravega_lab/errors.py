@@ -103,6 +103,12 @@ class ConditionFailedError(PravegaError):
     """A conditional append, table update or attribute update met another state than expected."""
 
 
+class ConditionUnknownError(ConditionFailedError):
+    """The condition failed after an attempt whose answer was lost, and which may have happened."""
+
+    definite = Definite.UNKNOWN
+
+
 class TransactionFailedError(PravegaError):
     """The transaction ended otherwise than asked: ``state`` says how (a `TransactionState`).
 

@@ -582,6 +582,8 @@ class Table:
         Raises:
             ConditionFailedError: The key has another version. Nothing was changed. After a lost connection
                 the put is looked up, so this is not raised for the caller's own put.
+            ConditionUnknownError: The same, but the connection was lost in between and somebody else's value
+                is there: the put may have happened before that one.
         """
         return _run(self._core.put(key, value, version))
 

@@ -17,6 +17,7 @@ from pravega_lab.client.values import NO_VERSION, TableValue
 from pravega_lab.errors import (
     BadInputError,
     ConditionFailedError,
+    ConditionUnknownError,
     NotFoundError,
     RefusedError,
     SegmentNotFoundError,
@@ -87,7 +88,7 @@ class AsyncTable:
             found = await self.get(key)
             if repeated and found is not None and found.value == value:
                 return found.version  # the attempt whose answer was lost
-            raise _condition_failed(self.scoped_name, key, version, found)
+            raise _condition_failed(self.scoped_name, key, version, found, repeated)
         return _expect(TableEntriesUpdated, reply).versions[0]
 
     async def remove(self, key: bytes, version: int = NO_VERSION) -> None:
@@ -96,7 +97,7 @@ class AsyncTable:
         if isinstance(reply, (TableKeyBadVersion, TableKeyDoesNotExist)):
             found = await self.get(key)
             if not (repeated and found is None):
-                raise _condition_failed(self.scoped_name, key, version, found)
+                raise _condition_failed(self.scoped_name, key, version, found, repeated)
             return
         _expect(TableKeysRemoved, reply)
 
@@ -160,9 +161,12 @@ def _check_size(key: bytes, value: bytes) -> None:
         )
 
 
-def _condition_failed(table: str, key: bytes, version: int, found: TableValue | None) -> ConditionFailedError:
+def _condition_failed(
+    table: str, key: bytes, version: int, found: TableValue | None, repeated: bool
+) -> ConditionFailedError:
     there = "is absent" if found is None else f"has version {found.version}"
-    return ConditionFailedError(
-        f"table {table}: key {key[:80]!r} was expected to have version {version} (-1: absent); it {there}. "
-        "Read it again and decide anew"
-    )
+    said = f"table {table}: key {key[:80]!r} was to have version {version} (-1: be absent); it {there}. "
+    if repeated:  # ours may have been first, and another one's update came on top of it
+        lost = "The answer to an earlier attempt was lost: it may have happened and been replaced since. "
+        return ConditionUnknownError(said + lost + "Look for traces of it before you try again")
+    return ConditionFailedError(said + "Read it again and decide anew")
