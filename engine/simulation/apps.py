@@ -8,6 +8,7 @@ they are told, nothing else.
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -17,6 +18,7 @@ from pravega_lab.client.values import HEAD, NOT_EXISTS, TAIL, TransactionState
 from pravega_lab.engine.simulation.history import KEYLESS
 from pravega_lab.errors import (
     ConditionFailedError,
+    Definite,
     PravegaError,
     ScaleRefusedError,
     StreamSealedError,
@@ -89,7 +91,9 @@ class Writer(App):
             while self.rounds:
                 self.rounds -= 1
                 key = self.chance.choice((*KEYS, *KEYS, KEYLESS))
-                events = [self.event(source, key, counts[key] + n) for n in range(self.chance.choice((1, 1, 3)))]
+                events = [
+                    self.event(source, key, counts[key] + n) for n in range(self.chance.choice((1, 1, 3)))
+                ]
                 counts[key] += len(events)
                 self.log("write", key=key, events=events)
                 await writer.write(events, None if key == KEYLESS else key)
@@ -110,12 +114,12 @@ class Transactions(App):
         super().__init__(world, name)
         self.rounds = rounds
         self.count = 0
-        self.begun: dict[str, tuple[UUID, bool]] = {}  # not ended yet: id, and whether commit was asked
+        self.begun: dict[str, tuple[UUID, bool]] = {}  # not ended yet: id, and whether all of it is durable
 
     async def live(self, client: AsyncClient) -> None:
         stream = client.stream(STREAM)
-        for name, (txn_id, asked) in list(self.begun.items()):
-            await self.end(name, stream.transaction(txn_id), commit=asked or self.chance.random() < 0.5)
+        for name, (txn_id, is_whole) in list(self.begun.items()):
+            await self.end(name, stream.transaction(txn_id), commit=is_whole)
         while self.rounds:
             self.rounds -= 1
             begun = [await self.begin(stream) for _ in range(self.chance.choice((1, 1, 2)))]
@@ -160,7 +164,7 @@ class Transactions(App):
         self.begun.pop(name)
 
     async def commit(self, name: str, txn: AsyncTransaction) -> None:
-        await txn.flush()
+        await txn.flush()  # nothing to do where an earlier life wrote: that one flushed
         self.begun[name] = (txn.txn_id, True)
         self.log("txn-commit", txn=name)
         await txn.commit()
@@ -179,7 +183,9 @@ class Follower(App):
 
     async def live(self, client: AsyncClient) -> None:
         self.begin()
-        async with client.stream(STREAM).follow(self.position or HEAD, batch_bytes=self.bytes_max()) as batches:
+        async with client.stream(STREAM).follow(
+            self.position or HEAD, batch_bytes=self.bytes_max()
+        ) as batches:
             while not batches.ended:
                 batch = await batches.next_batch(timeout_s=5.0)
                 if batch is not None:
@@ -188,7 +194,9 @@ class Follower(App):
         self.log("read-all")
 
     def begin(self) -> None:
-        at = None if self.position is None else {str(s): o for s, o in sorted(self.position.positions.items())}
+        at = (
+            None if self.position is None else {str(s): o for s, o in sorted(self.position.positions.items())}
+        )
         self.log("reading", positions=at)
 
     def bytes_max(self) -> int:
@@ -258,9 +266,11 @@ class Scaler(App):
             replaced = segments[first:last]
             parts = self.chance.choice((1, 2, 3)) if len(replaced) < 3 else 1
             low, high = replaced[0].low, replaced[-1].high
-            inner = sorted(low + (high - low) * self.chance.choice((0.25, 0.5, 0.3)) for _ in range(parts - 1))
+            inner = sorted(
+                low + (high - low) * self.chance.choice((0.25, 0.5, 0.3)) for _ in range(parts - 1)
+            )
             bounds = list(dict.fromkeys((low, *inner, high)))
-            ranges = list(zip(bounds, bounds[1:], strict=False))
+            ranges = list(pairwise(bounds))
             self.log("scale", seal=[s.segment_id for s in replaced], ranges=ranges)
             try:
                 new = await stream.scale([s.segment_id for s in replaced], ranges)
@@ -292,6 +302,7 @@ class TableUser(App):
             self.log("table-put", op=op, value=op, expected=version)
             try:
                 self.log("table-put-ok", op=op, version=await table.put(TABLE_KEY, op.encode(), version))
-            except ConditionFailedError:
-                self.log("table-put-refused", op=op)
+            except ConditionFailedError as error:
+                if error.definite is Definite.NO:
+                    self.log("table-put-refused", op=op)
             await self.pause(200)

@@ -227,6 +227,20 @@ def readers_finish(history: History) -> Problems:
     return problems
 
 
+def readers_to_the_tail(history: History) -> Problems:
+    """A read from the head to the tail of a moment shows what was acknowledged before that moment."""
+    problems = []
+    for reader in history.readers.values():
+        if reader.came_to_the_tail and not history.truncations:
+            shown = {event for _, _, event in reader.reads}
+            problems += [
+                f"{reader.who} came to the tail without {event}"
+                for event, seq in history.acked_seq.items()
+                if seq < reader.begin_seq and event not in shown
+            ]
+    return problems
+
+
 # -- transactions --------------------------------------------------------------------------------------------
 
 
@@ -391,6 +405,7 @@ CHECKERS: dict[str, Callable[[History], Problems]] = {
     "readers saw what is stored": readers_agree,
     "readers in order": readers_in_order,
     "readers come to the end": readers_finish,
+    "readers come to the tail": readers_to_the_tail,
     "transactions all or nothing": transactions_whole,
     "transactions invisible until commit": transactions_invisible,
     "transactions in one piece": transactions_in_one_piece,

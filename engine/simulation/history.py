@@ -70,8 +70,10 @@ class Reader:
 
     who: str
     positions: dict[int, int] | None = None
+    begin_seq: int = 0
     reads: list[tuple[int, Place, str]] = field(default_factory=list)  # seq, place, event
     came_to_the_end: bool = False
+    came_to_the_tail: bool = False
 
 
 @dataclass
@@ -161,10 +163,12 @@ class History:
             self.write_seq[event] = entry.seq
 
     def _txn_commit(self, entry: Entry, txn: str) -> None:
-        self.transactions[txn].commit_seq = entry.seq
+        if self.transactions[txn].commit_seq is None:  # a later life may ask again
+            self.transactions[txn].commit_seq = entry.seq
 
     def _txn_committing(self, entry: Entry, txn: str) -> None:
-        self.transactions[txn].committing_seq = entry.seq
+        if self.transactions[txn].committing_seq is None:
+            self.transactions[txn].committing_seq = entry.seq
 
     def _txn_committed(self, entry: Entry, txn: str) -> None:
         self.transactions[txn].committed_seq = entry.seq
@@ -174,7 +178,7 @@ class History:
 
     def _reading(self, entry: Entry, positions: dict[str, int] | None) -> None:
         at = None if positions is None else {int(segment): offset for segment, offset in positions.items()}
-        self.readers[entry.who] = Reader(entry.who, at)
+        self.readers[entry.who] = Reader(entry.who, at, entry.seq)
 
     def _read(self, entry: Entry, segment: int, offset: int, event: str) -> None:
         reader = self.readers.setdefault(entry.who, Reader(entry.who))
@@ -182,6 +186,9 @@ class History:
 
     def _read_all(self, entry: Entry) -> None:
         self.readers[entry.who].came_to_the_end = True
+
+    def _read_to_tail(self, entry: Entry) -> None:
+        self.readers[entry.who].came_to_the_tail = True
 
     def _table_get(self, entry: Entry, op: str) -> None:
         self.table_ops[op] = TableOp(op, "get", entry.seq)

@@ -17,6 +17,7 @@ txn-aborted             txn: seen to be ABORTED, or abort came back
 read                    segment, offset, event: shown to a reader (``who`` is one life of a reader)
 reading                 positions: where this life of a reader begins (segment to offset; null: at the head)
 read-all                the reader came to the end of the sealed stream
+read-to-tail            the reader came to the tail of the moment when it began
 table-get               op: asked; answered by table-got: op, value (null: no such key), version
 table-put               op, value, expected version; answered by table-put-ok: op, version, or
                         table-put-refused: op. No answer: unknown

@@ -39,7 +39,9 @@ class Result:
     def summary(self) -> str:
         """One line: seed, scenario, what it drew."""
         drawn = ", ".join(f"{kind} {n}" for kind, n in sorted(self.faults.items()) if n) or "no faults"
-        return f"seed {self.seed} ({self.scenario}, {self.virtual_s:.1f} virtual s, {self.steps} steps): {drawn}"
+        return (
+            f"seed {self.seed} ({self.scenario}, {self.virtual_s:.1f} virtual s, {self.steps} steps): {drawn}"
+        )
 
 
 # -- who takes part ------------------------------------------------------------------------------------------
@@ -97,7 +99,7 @@ def scenario_of(seed: int) -> str:
 
 
 def _trouble(world: World, chance: Random) -> None:
-    """Draw how network, controller and disk behave and how long processes live. Often it is only one of them."""
+    """Draw how network, controller and disk behave, and how long processes live; often only some misbehave."""
     network, disk, port = world.network.conditions, world.store.disk.conditions, world.store.port
     network.delay_us_max = chance.choice((200, 2_000, 30_000))
     network.window_bytes = chance.choice((65_536, 256))
@@ -127,7 +129,7 @@ def _trouble(world: World, chance: Random) -> None:
 def run_seed(seed: int, scenario: str | None = None) -> Result:
     """One run from its seed. Whatever goes wrong is in ``problems``; raises nothing of its own."""
     result = Result(seed, scenario or scenario_of(seed))
-    loop = SimulationLoop(seed)
+    loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
     journal = result.journal = Journal(lambda: loop.now_us)
     errors = _LoggedErrors()
     gc_was_on = gc.isenabled()
@@ -140,7 +142,9 @@ def run_seed(seed: int, scenario: str | None = None) -> Result:
     finally:
         result.problems += loop.errors + errors.messages
         result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
-        journal.add("world", "end", steps=loop.steps, draws=loop.draws, faults=dict(sorted(result.faults.items())))
+        journal.add(
+            "world", "end", steps=loop.steps, draws=loop.draws, faults=dict(sorted(result.faults.items()))
+        )
         loop.dispose()
         logging.getLogger("pravega_lab").removeHandler(errors)
         if gc_was_on:

@@ -1,6 +1,7 @@
 """The store as a process of the simulation: the production code, on a simulated disk, network and clock.
 
-It is killed without warning, restarted from its disk, and ended like the real one when a write to its log fails.
+It is killed without warning, restarted from its disk, and ends as the real one does when a write to its log
+fails.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class StoreProcess:
         self.port.open(process, serve)
 
     async def failed_within(self, timeout_s: float | None) -> bool:
-        """Wait; True as soon as a write to the log has failed, which ends the process as it does the real one."""
+        """Wait; True as soon as a write to the log has failed, for which the real process ends."""
         assert self._running is not None
         done, _ = await asyncio.wait([self._running], timeout=timeout_s)
         if not done:

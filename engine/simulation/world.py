@@ -1,9 +1,9 @@
 """A small world in one event loop: a store, applications that use it, and what goes wrong between them.
 
 All of it is drawn from the seed: who is there, how the network and the disk behave, when the store and the
-applications are killed. After a while everything heals; the applications come to their end, the stream is sealed,
-the readers read to its end, the store is killed once more, and what a recovered store holds goes into the
-journal, for the checkers.
+applications are killed. After a while everything heals; the applications come to their end, the stream is
+sealed, the readers read to its end, the store is killed once more, and what a recovered store holds goes into
+the journal, for the checkers.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class World:
             await client.table(TABLE).create()
         trouble()
         keeping = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
-        following = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end]
+        following = [
+            self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end
+        ]
         store = self.loop.create_task(self._keep_store(), name="keep store")
         await asyncio.sleep(self.trouble_s)
         self._heal()
@@ -152,7 +154,9 @@ class World:
                 ids.update(dict.fromkeys(s.segment_id for s in segments))
             for segment in ids:
                 found = await stream.successors(segment)
-                after = [[f.segment.segment_id, f.segment.low, f.segment.high, list(f.predecessors)] for f in found]
+                after = [
+                    [f.segment.segment_id, f.segment.low, f.segment.high, list(f.predecessors)] for f in found
+                ]
                 self.journal.add("world", "successors", segment=segment, successors=after)
                 self._write_down_segment(segment)
         self._write_down_table()
@@ -171,7 +175,9 @@ class World:
 
     def _write_down_table(self) -> None:
         assert self.store.runner is not None
-        [found] = self.store.runner.storage.table_get(table_segment_name(*split_scoped_name(TABLE)), [TABLE_KEY])
+        [found] = self.store.runner.storage.table_get(
+            table_segment_name(*split_scoped_name(TABLE)), [TABLE_KEY]
+        )
         value, version = (found.value.decode(), found.version) if found else (None, -1)
         self.journal.add("world", "table", value=value, version=version)
 

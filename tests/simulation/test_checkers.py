@@ -48,6 +48,7 @@ class Run:
             (RIGHT, 10),
         ]
         self.early_reads: list[tuple[int, int]] = []
+        self.bounded_reads: list[tuple[int, int]] | None = None
         self.aborted: list[str] = []
         self.committed = ["t1"]
         self.table = [("put", "p1", -1, 10), ("get", "g1", "p1", 10), ("put", "p2", 10, 20)]
@@ -76,6 +77,10 @@ class Run:
             journal.add("c", "txn-commit", txn="t2")  # outcome unknown
         self.read(journal, self.reads)
         journal.add("r", "read-all")
+        if self.bounded_reads is not None:
+            journal.add("b", "reading", positions=None)
+            self.read(journal, self.bounded_reads)
+            journal.add("b", "read-to-tail")
         self.write_table(journal)
         for epoch, segments in enumerate(self.epochs):
             journal.add("world", "epoch", epoch=epoch, segments=segments)
@@ -160,6 +165,10 @@ def skip(run: Run) -> None:
     run.reads.remove((RIGHT, 10))
 
 
+def end_before_the_tail(run: Run) -> None:
+    run.bounded_reads = [(0, 0), (0, 10), (0, 20), (LEFT, 0)]
+
+
 def commit_in_part(run: Run) -> None:
     run.stored[RIGHT].remove(A_HIGH)
 
@@ -204,6 +213,7 @@ SPOILT: list[tuple[str, Callable[[Run], None]]] = [
     ("readers saw what is stored", show_the_unsynced),
     ("readers in order", successor_first),
     ("readers come to the end", skip),
+    ("readers come to the tail", end_before_the_tail),
     ("transactions all or nothing", commit_in_part),
     ("transactions all or nothing", keep_the_aborted),
     ("transactions invisible until commit", show_too_early),
