@@ -38,7 +38,7 @@ class Driven:
         self.disk = disk or MemoryDisk()
         self.now_ms = now_ms
         self.scaling_clock = scaling_clock
-        self.storage = open_storage(self.disk)
+        self.storage = open_storage(self.disk, file_bytes=1 << 20)
         self.controller = Controller(
             self.storage, lambda: UUID(int=7), None, HOST, PORT, scaling_clock=scaling_clock
         )

@@ -1,4 +1,4 @@
-"""Transactions through the controller: leases, the order of commits, rolling transactions, memory, a full disk."""
+"""Transactions through the controller: leases, order of commits, rolling transactions, what is remembered."""
 
 from __future__ import annotations
 
