@@ -50,7 +50,7 @@ class EventDecoder:
             ProtocolError: No event begins where one should; the message names segment and offset.
         """
         begin = self._offset - len(self._carried)
-        first, used = self._first_event(block)
+        first, used = self._first_event(block, begin)
         self._offset += len(block)
         if self._carried and first is None:
             return None
@@ -61,7 +61,7 @@ class EventDecoder:
                 f"segment {self._segment_id}, from offset {begin + used} on: {error}"
             ) from None
 
-    def _first_event(self, block: memoryview) -> tuple[bytes | None, int]:
+    def _first_event(self, block: memoryview, begin: int) -> tuple[bytes | None, int]:
         """The carried event, if the block completes it, and how much of the block that took."""
         if not self._carried:
             return None, 0
@@ -72,7 +72,7 @@ class EventDecoder:
                 return None, len(block)
         kind, length = HEADER.unpack_from(self._carried)
         if kind != EVENT_TYPE or length < 0:
-            where = f"segment {self._segment_id}, offset {self.position}"
+            where = f"segment {self._segment_id}, offset {begin}"
             raise ProtocolError(f"{where}: an event was expected, found type {kind}, length {length}")
         used = HEADER_BYTES + length - have
         self._carried += block[len(self._carried) - have : used]

@@ -18,8 +18,8 @@ ASAP = 0  # the new epoch's time: the controller takes the first that is possibl
 POLL_S_MAX = 0.5
 
 Range = tuple[float, float]
-# Scales that this process asked for, the newest last: the stream and its new segments. So who watches a stream
-# can tell "by hand" from what the store did by itself.
+# Scales that this process asked for, the newest last: the stream and its new segments. So who watches a
+# stream can tell "by hand" from what the store did by itself.
 ASKED_HERE: deque[tuple[str, tuple[int, ...]]] = deque(maxlen=1000)
 
 

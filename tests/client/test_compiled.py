@@ -1,0 +1,98 @@
+"""The compiled versions against the plain ones, over anything that hypothesis thinks of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pravega_lab.client import compiled, events, plain
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol.hashing import initial_ranges, key_position
+
+KEYS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), min_size=1, max_size=40)
+PAYLOADS = st.lists(st.binary(max_size=60), min_size=1, max_size=40)
+
+
+def buffers(array: Any) -> tuple[Any, Any]:
+    return events._buffers(array)
+
+
+@settings(deadline=None)
+@given(KEYS)
+def test_keys_lie_where_the_plain_hash_says(keys: list[str]) -> None:
+    found = compiled.positions_of(*buffers(pa.array(keys, pa.string())))
+    assert found.tolist() == [key_position(key) for key in keys]
+
+
+def test_keys_of_every_length_and_planes_beyond_the_first() -> None:
+    keys = ["é😀\0z日本"[i % 7 :] + "k" * i for i in range(70)]
+    for kind in (pa.string(), pa.large_string()):
+        found = compiled.positions_of(*buffers(pa.array(keys, kind)))
+        assert found.tolist() == [key_position(key) for key in keys]
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=9), min_size=1, max_size=20))
+def test_text_that_is_not_utf8_is_hashed_somehow_and_reads_nothing_else(keys: list[bytes]) -> None:
+    found = compiled.positions_of(*buffers(pa.array(keys, pa.binary())))
+    assert ((found >= 0) & (found < 1)).all()
+
+
+@settings(deadline=None)
+@given(PAYLOADS, st.integers(1, 6), st.integers(1, 200), st.randoms(use_true_random=False))
+def test_framing_and_routing_agree(payloads: list[bytes], n_routes: int, bytes_max: int, chance: Any) -> None:
+    highs = [high for _, high in initial_ranges(n_routes)]
+    positions = [chance.random() for _ in payloads]
+    expected = plain.runs_of([plain.frame(p) for p in payloads], positions, highs, bytes_max)
+    found = compiled.runs_of(*buffers(pa.array(payloads)), np.array(positions), np.array(highs), bytes_max)
+    assert [(r.route, bytes(r.frames), list(r.positions)) for r in found] == [
+        (r.route, bytes(r.frames), list(r.positions)) for r in expected
+    ]
+
+
+@settings(deadline=None)
+@given(PAYLOADS, st.integers(1, 4), st.integers(1, 100), st.randoms(use_true_random=False))
+def test_routing_framed_events_again_agrees(
+    payloads: list[bytes], n_routes: int, bytes_max: int, chance: Any
+) -> None:
+    highs = [high for _, high in initial_ranges(n_routes)]
+    positions = [chance.random() for _ in payloads]
+    frames = b"".join(map(plain.frame, payloads))
+    expected = plain.split(frames, positions, highs, bytes_max)
+    found = compiled.split(memoryview(frames), np.array(positions), np.array(highs), bytes_max)
+    assert [(r.route, bytes(r.frames), list(r.positions)) for r in found] == [
+        (r.route, bytes(r.frames), list(r.positions)) for r in expected
+    ]
+
+
+def test_a_key_on_a_bound_belongs_to_the_range_that_ends_there() -> None:
+    highs = [0.25, 0.5, 1.0]
+    positions = [0.0, 0.25, np.nextafter(0.25, 1), 0.5, 0.75, np.nextafter(1.0, 0)]
+    routes = np.empty(len(positions), np.int64)
+    compiled._choose(np.array(positions), np.array(highs), routes)
+    assert routes.tolist() == [0, 0, 1, 1, 2, 2] == [plain.route_of(p, highs) for p in positions]
+
+
+@settings(deadline=None)
+@given(PAYLOADS, st.binary(max_size=20), st.one_of(st.none(), st.binary(max_size=20)))
+def test_decoding_agrees(payloads: list[bytes], rest: bytes, first: bytes | None) -> None:
+    block = b"".join(map(plain.frame, payloads)) + rest
+    try:
+        expected = plain.decode(block)
+    except ProtocolError:
+        with pytest.raises(ProtocolError):
+            compiled.decode(block, first)
+        return
+    found = compiled.decode(block, first)
+    array = pa.BinaryArray.from_buffers(
+        pa.binary(), len(found.starts), [None, pa.py_buffer(found.offsets), pa.py_buffer(found.payload)]
+    )
+    in_front = [] if first is None else [first]
+    assert array.to_pylist() == in_front + expected[0]
+    assert found.starts.tolist()[len(in_front) :] == expected[1]
+    assert found.end == expected[2]

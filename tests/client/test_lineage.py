@@ -1,0 +1,120 @@
+"""What may be read when, over splits, merges and cuts in the middle of them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pravega_lab.client.lineage import Lineage, without_placeholders
+from pravega_lab.protocol.names import SegmentRange
+
+
+def segment(number: int, epoch: int, low: float, high: float) -> SegmentRange:
+    return SegmentRange(epoch << 32 | number, low, high)
+
+
+A, B = segment(0, 0, 0.0, 0.5), segment(1, 0, 0.5, 1.0)
+MERGED = segment(2, 1, 0.0, 1.0)
+LEFT, RIGHT = segment(3, 2, 0.0, 0.5), segment(4, 2, 0.5, 1.0)
+
+
+def test_a_merged_segment_waits_for_both() -> None:
+    lineage = Lineage()
+    lineage.add([(A, 0), (B, 0), (MERGED, 0)])
+    assert lineage.available() == [A.segment_id, B.segment_id]
+    lineage.finish(A.segment_id)
+    assert lineage.available() == [B.segment_id]
+    assert lineage.waits_for(MERGED.segment_id) == [B.segment_id]
+    lineage.finish(B.segment_id)
+    assert lineage.available() == [MERGED.segment_id]
+
+
+def test_the_position_covers_all_keys_in_the_middle_of_a_merge() -> None:
+    lineage = Lineage()
+    lineage.add([(A, 10), (B, 20)])
+    lineage.add([(MERGED, 0)])
+    lineage.finish(A.segment_id)
+    lineage.advance(B.segment_id, 30)
+    assert lineage.positions() == {A.segment_id: -1, B.segment_id: 30}
+    lineage.finish(B.segment_id)
+    assert lineage.positions() == {MERGED.segment_id: 0}
+
+
+def test_a_segment_behind_one_that_is_not_known_yet_waits_all_the_same() -> None:
+    # 0.5..1 is read and leads on to MERGED and RIGHT; A is not, so both wait although MERGED came second.
+    lineage = Lineage()
+    lineage.add([(A, 0), (RIGHT, 0), (LEFT, 0)])
+    assert lineage.available() == [A.segment_id, RIGHT.segment_id]
+    lineage.add([(MERGED, 0)])
+    assert lineage.available() == [A.segment_id]
+    assert lineage.waits_for(RIGHT.segment_id) == [MERGED.segment_id]
+
+
+def test_without_order_everything_may_be_read() -> None:
+    lineage = Lineage(ordered=False)
+    lineage.add([(A, 0), (B, 0), (MERGED, 0)])
+    assert lineage.available() == [A.segment_id, B.segment_id, MERGED.segment_id]
+
+
+def test_segments_read_before_the_start_block_nothing() -> None:
+    lineage = Lineage()
+    lineage.add([(A, -1), (B, 5), (MERGED, 0)])
+    assert lineage.waits_for(MERGED.segment_id) == [B.segment_id]
+
+
+def test_a_negative_offset_over_an_unread_older_segment_is_a_placeholder() -> None:
+    positions = {B.segment_id: 5, MERGED.segment_id: -1}
+    assert without_placeholders(positions, [B, MERGED]) == {B.segment_id: 5}
+    positions = {A.segment_id: -1, B.segment_id: 5}
+    assert without_placeholders(positions, [A, B]) == positions
+
+
+def epochs(moves: list[tuple[bool, int]]) -> list[list[SegmentRange]]:
+    """A stream's epochs, made by splitting or merging at a place."""
+    active = [segment(0, 0, 0.0, 0.5), segment(1, 0, 0.5, 1.0)]
+    found = [active]
+    number = 2
+    for epoch, (is_split, place) in enumerate(moves, start=1):
+        at = place % len(active)
+        if is_split:
+            middle = (active[at].low + active[at].high) / 2
+            new = [segment(number, epoch, active[at].low, middle)]
+            new.append(segment(number + 1, epoch, middle, active[at].high))
+            active = active[:at] + new + active[at + 1 :]
+        elif len(active) > 1:
+            at = min(at, len(active) - 2)
+            new = [segment(number, epoch, active[at].low, active[at + 1].high)]
+            active = active[:at] + new + active[at + 2 :]
+        number += 2
+        found.append(active)
+    return found
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=12), st.randoms(use_true_random=False))
+def test_any_history_is_read_predecessors_first_and_never_stops(
+    moves: list[tuple[bool, int]], chance: object
+) -> None:
+    history = epochs(moves)
+    successors: dict[int, list[SegmentRange]] = {}
+    for before, after in zip(history, history[1:], strict=False):
+        for old in before:
+            if old not in after:
+                successors[old.segment_id] = [new for new in after if new not in before and new.overlaps(old)]
+    everything = {s.segment_id: s for active in history for s in active}
+    lineage = Lineage()
+    lineage.add((s, 0) for s in history[0])
+    order: list[SegmentRange] = []
+    while lineage.available():
+        chosen = chance.choice(lineage.available())  # type: ignore[attr-defined]
+        lineage.add((s, 0) for s in successors.get(chosen, []))
+        lineage.finish(chosen)
+        order.append(everything[chosen])
+        covered = sorted((everything[i].low, everything[i].high) for i in lineage.positions())
+        at = 0.0
+        for low, high in covered:
+            assert low <= at, "a hole in the position"
+            at = max(at, high)
+        assert at == 1.0
+    assert len(order) == len(everything)
+    for i, later in enumerate(order):
+        assert not any(e.segment_id > later.segment_id and e.overlaps(later) for e in order[:i])
