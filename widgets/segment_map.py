@@ -104,7 +104,7 @@ class SegmentMap(View):
                 s.index,
                 (s.time_ms - start_ms) / 1000,
                 or_nan(s.events_per_s),
-                s.bytes_per_s,
+                or_nan(s.bytes_per_s),
                 or_nan(s.unread_bytes),
                 s.stored_bytes,
             )

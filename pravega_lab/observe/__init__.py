@@ -1,12 +1,27 @@
 """Journals of typed observations, and what fills them: observers of streams and of streaming queries.
 
-Imports neither Spark nor Jupyter; the client is imported when something is observed.
+``observe(uri, stream=..., query=...)`` starts them; this package is callable too, so that both
+``from pravega_lab import observe`` and ``import pravega_lab.observe`` lead to it. Imports neither Spark nor
+Jupyter, and the client only when a stream is observed.
 """
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import Any
+
 from pravega_lab.observe.batch_fold import fold_batches
 from pravega_lab.observe.folds import fold_segments
 from pravega_lab.observe.journal import Gap, Journal
+from pravega_lab.observe.watch import Watch, observe
 
-__all__ = ["Gap", "Journal", "fold_batches", "fold_segments"]
+__all__ = ["Gap", "Journal", "Watch", "fold_batches", "fold_segments", "observe"]
+
+
+class _Package(ModuleType):
+    def __call__(self, *args: Any, **options: Any) -> Watch:
+        return observe(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -77,7 +77,7 @@ class RateSample:
     index: int
     time_ms: int
     events_per_s: float | None
-    bytes_per_s: float
+    bytes_per_s: float | None
     unread_bytes: int | None
     stored_bytes: int
 
@@ -187,9 +187,10 @@ class SegmentHistory:
         if len(self.samples) >= SAMPLES_MAX:
             del self.samples[: SAMPLES_MAX // 4]
             self.samples_dropped += SAMPLES_MAX // 4
-        rate = row.bytes_per_s or 0.0
         stored = max(0, (row.write_offset or 0) - row.start_offset)
-        self.samples.append(RateSample(row.index, time_ms, row.events_per_s, rate, row.unread_bytes, stored))
+        self.samples.append(
+            RateSample(row.index, time_ms, row.events_per_s, row.bytes_per_s, row.unread_bytes, stored)
+        )
 
     def _acquired(self, o: SegmentAcquired) -> None:
         row = self._touch(o.stream, o.segment_id)

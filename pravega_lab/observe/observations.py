@@ -101,7 +101,7 @@ class SegmentMeasured(Observation):
     segment_id: int
     start_offset: int
     write_offset: int
-    bytes_per_s: float
+    bytes_per_s: float | None = None
     events_per_s: float | None = None
     events_how: str = ""
 
