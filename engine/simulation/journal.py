@@ -52,10 +52,14 @@ class Entry:
         return json.dumps([self.time_us, self.who, self.what, self.about], separators=(",", ":"))
 
 
+def _timeless() -> int:
+    return 0
+
+
 class Journal:
     """Append-only. ``now_us`` gives the virtual time."""
 
-    def __init__(self, now_us: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, now_us: Callable[[], int] = _timeless) -> None:
         self.entries: list[Entry] = []
         self._now_us = now_us
 

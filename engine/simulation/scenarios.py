@@ -6,7 +6,7 @@ import gc
 import logging
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from pravega_lab.engine.simulation import apps
@@ -34,7 +34,11 @@ class Result:
     @property
     def command(self) -> str:
         """What repeats this run."""
-        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario} --journal -"
+        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario}"
+
+    def without_journal(self) -> Result:
+        """What goes from one process to another: the journal is long, and the seed has it again."""
+        return replace(self, journal=Journal())
 
     def summary(self) -> str:
         """One line: seed, scenario, what it drew."""
@@ -99,7 +103,7 @@ def scenario_of(seed: int) -> str:
 
 
 def _trouble(world: World, chance: Random) -> None:
-    """Draw how network, controller and disk behave, and how long processes live; often only some misbehave."""
+    """Draw how network, controller and disk behave and how long processes live; often only some misbehave."""
     network, disk, port = world.network.conditions, world.store.disk.conditions, world.store.port
     network.delay_us_max = chance.choice((200, 2_000, 30_000))
     network.window_bytes = chance.choice((65_536, 256))

@@ -1,0 +1,144 @@
+"""``pravega-lab simulate``: run seeds on all cores, check each run, and say how to repeat those that fail.
+
+A run prints what it drew; a failed one also its violations and the command that repeats it. ``--journal``
+keeps what a single seed did, line by line, for comparing and for reading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from pravega_lab.engine.simulation.scenarios import NAMES, Result, run_seed
+from pravega_lab.errors import BadInputError
+
+PROBLEMS_SHOWN = 10
+_SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "--seeds", default="0..199", metavar="A..B", help="seeds to run, both included, or one (%(default)s)"
+    )
+    parser.add_argument(
+        "--scenario", choices=NAMES, help="one scenario for all seeds; else each draws its own"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (as many as there are cores)")
+    parser.add_argument(
+        "--journal", metavar="FILE", help="with one seed: write its journal there (- for here)"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="a line for every seed, not only for failed ones"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the seeds; 0 if all passed.
+
+    Raises:
+        BadInputError: ``--seeds`` is no range, or ``--journal`` is asked of several seeds.
+    """
+    seeds = parse_seeds(args.seeds)
+    if args.journal and len(seeds) > 1:
+        raise BadInputError(f"--journal is for one seed; --seeds {args.seeds} are {len(seeds)}")
+    jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
+    if jobs < 1:
+        raise BadInputError(f"--jobs {jobs}: at least 1")
+    print(
+        f"simulating seeds {seeds[0]} to {seeds[-1]} at commit {commit()}, on {min(jobs, len(seeds))} cores"
+    )
+    failed: list[Result] = []
+    faults: Counter[str] = Counter()
+    for result in _with_bar(_results(seeds, args.scenario, jobs), len(seeds)):
+        faults += result.faults
+        _show(result, always=args.verbose or len(seeds) == 1)
+        if result.problems:
+            failed.append(result)
+        if args.journal:
+            _keep_journal(result, args.journal)
+    return _conclude(len(seeds), failed, faults)
+
+
+def parse_seeds(text: str) -> range:
+    """``A..B`` (both included) or ``A``."""
+    found = _SEEDS.fullmatch(text)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if last < first:
+        raise BadInputError(f"--seeds {text!r}: write A..B with A up to B, 0..199 for example, or one number")
+    return range(first, last + 1)
+
+
+def commit() -> str:
+    """The commit that runs, for the head of the report; "unknown" outside a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--dirty"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return asked.stdout.strip() or "unknown"
+
+
+def _results(seeds: range, scenario: str | None, jobs: int) -> Iterator[Result]:
+    """In order of seed, whichever core was faster."""
+    if jobs == 1 or len(seeds) == 1:
+        yield from (run_seed(seed, scenario) for seed in seeds)
+        return
+    # Fresh processes: a fork of this one would inherit whatever threads its caller has.
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(seeds))) as pool:
+        yield from pool.imap(_run_one, [(seed, scenario) for seed in seeds], chunksize=4)
+
+
+def _run_one(task: tuple[int, str | None]) -> Result:
+    return run_seed(*task).without_journal()
+
+
+def _with_bar(results: Iterator[Result], total: int) -> Iterator[Result]:
+    from tqdm import tqdm
+
+    with tqdm(results, total=total, unit="seed", file=sys.stderr, disable=None) as bar:
+        yield from bar
+
+
+def _show(result: Result, *, always: bool) -> None:
+    if result.problems or always:
+        from tqdm import tqdm
+
+        lines = [f"FAILED {result.summary()}" if result.problems else result.summary()]
+        lines += [f"  {problem}" for problem in result.problems[:PROBLEMS_SHOWN]]
+        if len(result.problems) > PROBLEMS_SHOWN:
+            lines.append(f"  and {len(result.problems) - PROBLEMS_SHOWN} more")
+        if result.problems:
+            lines.append(f"  repeat: {result.command}")
+        tqdm.write("\n".join(lines), file=sys.stdout)
+
+
+def _keep_journal(result: Result, where: str) -> None:
+    text = result.journal.to_bytes()
+    if where == "-":
+        sys.stdout.write(text.decode())
+    else:
+        Path(where).write_bytes(text)
+
+
+def _conclude(count: int, failed: list[Result], faults: Counter[str]) -> int:
+    drawn = ", ".join(f"{kind} {n}" for kind, n in sorted(faults.items()) if n) or "none"
+    print(f"faults drawn: {drawn}")
+    if failed:
+        print(f"{len(failed)} of {count} seeds failed; repeat each with:")
+        print("\n".join(f"  {result.command}" for result in failed))
+        return 1
+    print(f"{count} seeds, no violation")
+    return 0
