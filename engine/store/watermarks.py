@@ -19,7 +19,7 @@ SILENCE_MS_DEFAULT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """Events behind ``cut`` are of ``lower`` or later; ``upper`` is the latest time that a writer had noted."""
+    """Events behind ``cut`` are of ``lower`` or later; ``upper`` is the latest time a writer had noted."""
 
     lower: int
     upper: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 
 import pytest
 
-from pravega_lab.engine.store.answers import Answer
 from pravega_lab.engine.store.controller import RpcError
 from pravega_lab.engine.store.operations import Seal, Truncate
 from pravega_lab.engine.store.states import (
@@ -81,7 +81,7 @@ def test_the_ranges_of_a_new_stream_end_at_exactly_one(driven: Driven, n: int) -
     segments = driven.segments("a")
     assert [s for s, _, _ in segments] == list(range(n))
     assert (segments[0][1], segments[-1][2]) == (0.0, 1.0)
-    assert all(a[2] == b[1] for a, b in zip(segments, segments[1:], strict=False))
+    assert all(a[2] == b[1] for a, b in pairwise(segments))
 
 
 @pytest.mark.parametrize(
@@ -190,15 +190,20 @@ def test_what_this_controller_does_not_do_is_unimplemented(driven: Driven) -> No
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_call_bears_an_empty_request_and_refuses_garbage(driven: Driven, method: str) -> None:
+def test_every_call_bears_an_empty_request(driven: Driven, method: str) -> None:
+    assert empty_outcome(driven, method) in {"answered", "NOT_FOUND", "INTERNAL", "UNKNOWN"}
+
+
+def empty_outcome(driven: Driven, method: str) -> str:
     try:
-        answer = driven.controller.call(method, b"", now_ms=1)
+        driven.controller.call(method, b"", now_ms=1)
     except RpcError as error:
-        assert error.code_name in {"NOT_FOUND", "INTERNAL", "UNKNOWN"}
-    else:
-        assert isinstance(answer, Answer)
-    if METHODS[method].request is pb.ServerRequest:
-        return
+        return error.code_name
+    return "answered"
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].request is not pb.ServerRequest])
+def test_a_request_that_cannot_be_decoded_is_refused(driven: Driven, method: str) -> None:
     with pytest.raises(RpcError) as refused:
         driven.controller.call(method, b"\x0a\xff", now_ms=1)
     assert refused.value.code_name == "INVALID_ARGUMENT"
