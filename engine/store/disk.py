@@ -165,7 +165,7 @@ class RealDisk:
         os.close(self._lock)
 
     async def create(self, name: str, size: int, header: bytes) -> None:
-        """See Disk. The file is filled with zeros, so that later syncs have no metadata to write."""
+        """See Disk. Reserved, not filled: filling would write every byte twice."""
         await self._run(self._others, lambda: self._create(name, size, header))
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
@@ -236,14 +236,9 @@ class RealDisk:
         (self.folder / name).unlink(missing_ok=True)
 
 
-_ZEROS = bytes(1 << 20)
-
-
 def _fill(handle: int, size: int, head: bytes) -> None:
     os.posix_fallocate(handle, 0, max(1, size))
     _write_all(handle, head, 0)
-    for offset in range(len(head), size, len(_ZEROS)):
-        _write_all(handle, memoryview(_ZEROS)[: size - offset], offset)
 
 
 def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
