@@ -5,7 +5,8 @@
 Keys are sorted, values are whole numbers, so "nothing new" is equal text (reference/spark.md 4). Two more
 keys occur:
 
-* ``initial``: true only in the offset that a new query starts from.
+* ``initial``: true only in the offset that a new query starts from, and in the end of a first batch without
+  events, which Spark runs when nothing was there.
 * ``since``: only in the end of the first batch: the cuts at which that batch began. Spark does not log the
   start of the first batch but asks for it again; with ``start_stream_cut=latest`` the answer would have moved
   on, and a repeated first batch would lose what lay between.
@@ -66,7 +67,8 @@ def following(start: Mapping[str, Any], cuts: Mapping[str, Mapping[int, int]]) -
 
 def bounds(start: Mapping[str, Any], end: Mapping[str, Any]) -> tuple[Cuts, Cuts]:
     """The cuts between which a batch lies, as far as possible from ``end`` alone."""
-    return decode(end.get(SINCE, start)), decode(end)
+    begin = end if end.get(INITIAL) else end.get(SINCE, start)
+    return decode(begin), decode(end)
 
 
 def check_streams(offset: Mapping[str, Any], streams: tuple[str, ...]) -> None:

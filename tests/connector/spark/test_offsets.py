@@ -30,6 +30,11 @@ def test_the_first_batch_remembers_where_it_began() -> None:
     assert bounds(moved_on, end) == (CUTS, {**CUTS, "s/a": {1: 9}})
 
 
+def test_a_repeated_first_batch_without_events_stays_without() -> None:
+    end = following(initial(CUTS), CUTS)
+    assert bounds(initial({"s/a": {2: 3}, "s/b": {4294967296: 6, 0: 10}}), end) == (CUTS, CUTS)
+
+
 def test_later_batches_lie_between_their_offsets() -> None:
     first = following(initial(CUTS), {**CUTS, "s/a": {1: 9}})
     second = following(first, {**CUTS, "s/a": {1: 12}})

@@ -1,0 +1,283 @@
+"""Reading streams with Spark, batch and streaming, from an embedded store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from pravega_lab.client import Client, ScalingPolicy, Stream, connect
+
+pytestmark = pytest.mark.spark
+Rows = list[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def client(store: str) -> Iterator[Client]:
+    with connect(store) as client:
+        yield client
+
+
+@pytest.fixture
+def new_stream(client: Client, scope_name: Callable[[], str]) -> Callable[..., Stream]:
+    def make(name: str = "in", segments: int = 1, scope: str | None = None) -> Stream:
+        return client.create_stream(f"{scope or scope_name()}/{name}", scaling=ScalingPolicy.fixed(segments))
+
+    return make
+
+
+def options(*streams: Stream, **more: str) -> dict[str, str]:
+    names = ",".join(stream.name for stream in streams)
+    return {"controller": streams[0].client.uri, "scope": streams[0].scope, "stream": names, **more}
+
+
+def write_numbers(stream: Stream, first: int, last: int, keys: int = 7) -> None:
+    """Events "<key>:<number>", in order."""
+    numbers = range(first, last)
+    stream.write([f"k{i % keys}:{i}" for i in numbers], [f"k{i % keys}" for i in numbers])
+
+
+def scale_at_will(stream: Stream) -> None:
+    """Six epochs, with splits, merges, and two segments made into three."""
+    write_numbers(stream, 0, 100)
+    stream.split(0)
+    write_numbers(stream, 100, 200)
+    low, high = stream.segments()
+    stream.scale([low.segment_id, high.segment_id], [(0.0, 0.25), (0.25, 0.75), (0.75, 1.0)])
+    write_numbers(stream, 200, 300)
+    stream.merge([segment.segment_id for segment in stream.segments()[:2]])
+    stream.split(stream.segments()[-1].segment_id, 3)
+    write_numbers(stream, 300, 400)
+    stream.merge([segment.segment_id for segment in stream.segments()])
+    write_numbers(stream, 400, 500)
+
+
+def numbers_by_key(events: list[bytes]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for event in events:
+        key, number = event.decode().split(":")
+        found.setdefault(key, []).append(int(number))
+    return found
+
+
+def assert_everything_once_in_order(events: list[bytes], last: int) -> None:
+    found = numbers_by_key(events)
+    assert sorted(number for numbers in found.values() for number in numbers) == list(range(last))
+    assert all(numbers == sorted(numbers) for numbers in found.values())
+
+
+def read(spark: Any, wanted: dict[str, str]) -> Any:
+    return spark.read.format("pravega").options(**wanted)
+
+
+class Collected:
+    """A streaming query whose rows are kept, batch by batch, with their order inside a partition."""
+
+    def __init__(self, spark: Any, wanted: dict[str, str], checkpoint: Path) -> None:
+        self._source = spark.readStream.format("pravega").options(**wanted)
+        self._checkpoint = str(checkpoint)
+        self.batches: dict[int, list[bytes]] = {}
+
+    def _keep(self, frame: Any, batch: int) -> None:
+        parts = (
+            frame.select("event").rdd.mapPartitions(lambda rows: [[bytes(r.event) for r in rows]]).collect()
+        )
+        self.batches[batch] = [event for part in parts for event in part]
+
+    def run(self, **trigger: Any) -> Any:
+        writer = self._source.load().writeStream.foreachBatch(self._keep)
+        query = (
+            writer.option("checkpointLocation", self._checkpoint)
+            .trigger(**trigger or {"availableNow": True})
+            .start()
+        )
+        if not trigger:
+            query.awaitTermination()
+        return query
+
+    @property
+    def events(self) -> list[bytes]:
+        return [event for batch in sorted(self.batches) for event in self.batches[batch]]
+
+
+def test_a_batch_reads_everything_once_in_order_over_all_epochs(spark: Any, new_stream: Any) -> None:
+    stream = new_stream()
+    scale_at_will(stream)
+    rows = read(spark, options(stream)).load().collect()
+    assert_everything_once_in_order([bytes(row.event) for row in rows], 500)
+    assert {(row.scope, row.stream) for row in rows} == {(stream.scope, "in")}
+    assert len({row.segment_id for row in rows}) > 5
+    assert min(row.offset for row in rows) == 0
+
+
+def test_unordered_reads_the_same(spark: Any, new_stream: Any) -> None:
+    stream = new_stream()
+    scale_at_will(stream)
+    frame = read(spark, options(stream, ordered="false")).load()
+    assert sorted(int(row.event.decode().split(":")[1]) for row in frame.collect()) == list(range(500))
+
+
+def test_a_narrower_schema_is_honoured(spark: Any, new_stream: Any) -> None:
+    stream = new_stream()
+    write_numbers(stream, 0, 3)
+    frame = read(spark, options(stream)).schema("offset long, event binary").load()
+    assert frame.columns == ["offset", "event"]
+    assert [tuple(row) for row in frame.collect()] == [(0, b"k0:0"), (12, b"k1:1"), (24, b"k2:2")]
+
+
+def test_cuts_bound_a_batch(spark: Any, new_stream: Any) -> None:
+    stream = new_stream()
+    write_numbers(stream, 0, 10)
+    start = stream.tail()
+    write_numbers(stream, 10, 20)
+    stream.split(0)
+    end = stream.tail()
+    write_numbers(stream, 20, 30)
+    cuts = {"start_stream_cut": start.to_text(), "end_stream_cut": end.to_text()}
+    rows = read(spark, options(stream, **cuts)).load().collect()
+    assert sorted(int(row.event.decode().split(":")[1]) for row in rows) == list(range(10, 20))
+
+
+def test_several_streams_are_read_together(spark: Any, new_stream: Any) -> None:
+    one = new_stream("one")
+    other = new_stream("other", scope=one.scope)
+    one.write(["a"])
+    other.write(["b", "c"])
+    rows = read(spark, options(one, other)).load().select("stream", "event").collect()
+    assert sorted((row.stream, bytes(row.event)) for row in rows) == [
+        ("one", b"a"),
+        ("other", b"b"),
+        ("other", b"c"),
+    ]
+
+
+def test_metadata_tables(spark: Any, new_stream: Any) -> None:
+    stream = new_stream()
+    write_numbers(stream, 0, 3)
+    [cuts] = read(spark, options(stream, metadata="StreamInfo")).load().collect()
+    assert (cuts.head_stream_cut, cuts.tail_stream_cut) == (stream.head().to_text(), stream.tail().to_text())
+    scope = {"controller": stream.client.uri, "scope": stream.scope, "metadata": "Streams"}
+    assert [tuple(row) for row in read(spark, scope).load().collect()] == [(stream.scope, "in")]
+
+
+def test_an_empty_stream_gives_no_row(spark: Any, new_stream: Any) -> None:
+    assert read(spark, options(new_stream())).load().count() == 0
+
+
+def test_a_sealed_stream_is_read_to_its_end(spark: Any, new_stream: Any, tmp_path: Path) -> None:
+    stream = new_stream()
+    scale_at_will(stream)
+    stream.seal()
+    assert read(spark, options(stream)).load().count() == 500
+    collected = Collected(spark, options(stream, start_stream_cut="earliest"), tmp_path)
+    collected.run()
+    assert_everything_once_in_order(collected.events, 500)
+
+
+def error_of(frame: Callable[[], Any]) -> str:
+    with pytest.raises(PySparkException) as caught:
+        frame()
+    return str(caught.value)
+
+
+def test_bad_input_is_refused_in_words(spark: Any, new_stream: Any, client: Client) -> None:
+    stream = new_stream()
+    write_numbers(stream, 0, 20)
+    assert "Did you mean 'start_stream_cut'?" in error_of(
+        lambda: read(spark, options(stream, start_streamcut="x")).load()
+    )
+    missing = {**options(stream), "stream": "none"}
+    assert f"there is no stream {stream.scope}/none" in error_of(lambda: read(spark, missing).load().count())
+    other = new_stream("other", scope=stream.scope)
+    foreign = options(stream, start_stream_cut=other.tail().to_text())
+    assert f"is of {other.scoped_name}" in error_of(lambda: read(spark, foreign).load().count())
+    malformed = options(stream, start_stream_cut="abc")
+    assert "is no stream cut" in error_of(lambda: read(spark, malformed).load().count())
+    head = stream.head().to_text()
+    middle = stream.tail()
+    write_numbers(stream, 20, 30)
+    stream.truncate(middle)
+    truncated = error_of(lambda: read(spark, options(stream, start_stream_cut=head)).load().count())
+    assert "TruncatedDataError" in truncated
+    assert str(middle) in truncated or middle.to_text() in truncated
+
+
+def test_a_stream_is_read_in_limited_batches_over_all_epochs(
+    spark: Any, new_stream: Any, tmp_path: Path
+) -> None:
+    stream = new_stream()
+    scale_at_will(stream)
+    wanted = options(stream, start_stream_cut="earliest", approx_bytes_per_trigger="1500")
+    collected = Collected(spark, wanted, tmp_path)
+    query = collected.run()
+    assert_everything_once_in_order(collected.events, 500)
+    assert 3 < len(collected.batches) < 12
+    progress = query.recentProgress[0]
+    assert json.loads(progress.sources[0].latestOffset)[stream.scoped_name] == {
+        str(segment): offset for segment, offset in stream.tail().positions.items()
+    }
+
+
+def test_available_now_stops_at_the_cut_fixed_at_its_start(
+    spark: Any, new_stream: Any, tmp_path: Path
+) -> None:
+    stream = new_stream()
+    write_numbers(stream, 0, 100)
+    collected = Collected(
+        spark, options(stream, start_stream_cut="earliest", approx_bytes_per_trigger="300"), tmp_path
+    )
+    keep = collected._keep
+
+    def keep_and_write(frame: Any, batch: int) -> None:
+        keep(frame, batch)
+        write_numbers(stream, 1000, 1010)
+
+    collected._keep = keep_and_write  # type: ignore[method-assign]
+    collected.run()
+    assert_everything_once_in_order(collected.events, 100)
+
+
+def test_a_query_goes_on_where_its_checkpoint_ends(spark: Any, new_stream: Any, tmp_path: Path) -> None:
+    stream = new_stream()
+    write_numbers(stream, 0, 50)
+    collected = Collected(spark, options(stream), tmp_path)
+    collected.run()
+    write_numbers(stream, 50, 100)
+    stream.split(0)
+    write_numbers(stream, 100, 150)
+    collected.run()
+    assert numbers_by_key(collected.events)["k1"] == list(range(50, 150, 7))
+
+
+def test_windows_over_a_backlog_with_many_scales_drop_no_row_as_late(
+    spark: Any, new_stream: Any, tmp_path: Path
+) -> None:
+    """A watermark of no patience: a segment that was held back would bring its rows behind it."""
+    stream = new_stream()
+    scale_at_will(stream)
+    wanted = options(stream, start_stream_cut="earliest", approx_bytes_per_trigger="700")
+    number = "cast(split(cast(event as string), ':')[1] as long)"
+    timed = (
+        spark.readStream.format("pravega")
+        .options(**wanted)
+        .load()
+        .selectExpr(f"timestamp_seconds({number} * 60) as time")
+        .withWatermark("time", "150 minutes")
+    )
+    hours = timed.groupBy("time").count()
+    kept: dict[int, int] = {}
+
+    def keep(frame: Any, batch: int) -> None:
+        kept.update({int(row.time.timestamp()) // 60: row["count"] for row in frame.collect()})
+
+    query = hours.writeStream.outputMode("update").foreachBatch(keep)
+    running = query.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
+    running.awaitTermination()
+    late = [state.numRowsDroppedByWatermark for p in running.recentProgress for state in p.stateOperators]
+    assert len(late) > 8
+    assert sum(late) == 0
+    assert kept == dict.fromkeys(range(500), 1)
