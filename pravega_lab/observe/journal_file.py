@@ -27,6 +27,7 @@ def save(journal: Journal, path: Path) -> Path:
     header = {
         "journal": VERSION, "source": journal.source, "seed": journal.seed, "observations": len(observations),
         "facts_dropped": gap.facts, "samples_dropped": gap.samples, "reason": gap.reason,
+        "until_ms": journal.until_ms,
     }  # fmt: skip
     lines = [json.dumps(header), *(json.dumps(to_record(o), separators=(",", ":")) for o in observations)]
     data = ("\n".join(lines) + "\n").encode()

@@ -54,7 +54,7 @@ class QueryObserver:
             self._file = ProgressFile(query.progress_file)
         elif self._listener is None:
             self._choose_path(query)
-        self.name = name or getattr(query, "name", None)
+        self.name = name or (query.name if self._listener is not None else None)
         self.journal = journal or Journal(self._source())
         self.shows = ("queries",)
         self._trackers: dict[str, QueryTracker] = {}
@@ -134,8 +134,9 @@ class QueryObserver:
             self._driver_is_gone()
         self._was_alive = alive
         # After what the query says itself, so that its runs are known when the folder tells of their batches.
-        for event in self._folder.news() if self._folder is not None else ():
-            self._take_logged(event)
+        if self._folder is not None and (self._trackers or self.sources == ["checkpoint"]):
+            for event in self._folder.news():
+                self._take_logged(self._folder, event)
         self.journal.tick(_now_ms())
 
     def _tracker(self, query_id: str, name: str | None) -> QueryTracker:
@@ -165,10 +166,11 @@ class QueryObserver:
         run_key = str(told.get("run_id") or told.get("runId") or "")
         return tracker.started(run_key, now_ms=now_ms, query_id=str(told.get("id", "")))
 
-    def _take_logged(self, event: Event) -> None:
-        folder = self._folder
-        assert folder is not None
-        tracker = self._tracker(folder.query_id(), None if self._file else folder.path.name)
+    def _take_logged(self, folder: CheckpointFolder, event: Event) -> None:
+        query_id = folder.query_id()
+        if query_id not in self._trackers and self.sources != ["checkpoint"]:
+            query_id = next(reversed(self._trackers))  # the folder was given as this query's
+        tracker = self._tracker(query_id, folder.path.name)
         at_ms, batch_id = int(event["at_ms"]), int(event["batch_id"])
         if event["kind"] == "planned":
             found = tracker.planned(batch_id, now_ms=at_ms, end_offset=event["end"])

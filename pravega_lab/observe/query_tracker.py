@@ -101,7 +101,6 @@ class QueryTracker:
     def progress(self, told: Mapping[str, Any], *, now_ms: int) -> list[Observation]:
         """Spark's progress of one trigger. An idle trigger is no batch and gives nothing."""
         spent = {str(k): int(v) for k, v in (told.get("durationMs") or {}).items()}
-        self._last_ms = now_ms
         batch_id = int(told.get("batchId", -1))
         if "addBatch" not in spent or batch_id < 0:
             return []
