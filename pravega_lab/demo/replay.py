@@ -25,12 +25,13 @@ STORM_LAST_DAY = "2013-02-12"
 FAST_HOURS_PER_S = 365 * 24 / 12
 SLOW_HOURS_PER_S = 24 / 8
 FAST_CHUNK_HOURS = 6.0
-SLOW_CHUNK_HOURS = 0.25
+SLOW_CHUNK_HOURS = 0.1
 
-# Flights per second that one segment should carry while the replay is slow: the mornings bring about
-# 200, the nights none. With the scaling clock of the demo, a split or a merge takes about a second.
-TARGET_EVENTS_PER_S = 60
-SCALING_CLOCK = 900
+# Flights per second that one segment should carry while the replay is slow: the mornings bring more than
+# 200, the nights none. With the scaling clock of the demo a segment may split a second after it began, and
+# merge after two (10 and 20 minutes of pravega.md A6).
+TARGET_EVENTS_PER_S = 120
+SCALING_CLOCK = 600
 STORM_POLICY = ScalingPolicy.by_event_rate(TARGET_EVENTS_PER_S, factor=2, min_segments=1)
 
 
@@ -51,7 +52,7 @@ def plan(table: pd.DataFrame, speed: float = 1.0) -> list[Chunk]:
         table: ``FlightEvents.table``, in the order of the schedule.
         speed: Above 1, everything goes that much faster.
     """
-    hours = (table["scheduled"] - table["scheduled"].iloc[0]).dt.total_seconds().to_numpy() / 3600
+    hours = _hours(table)
     days = table["time_hour"].dt.strftime("%Y-%m-%d")
     slow = ((days >= STORM_FIRST_DAY) & (days <= STORM_LAST_DAY)).to_numpy()
     # A new chunk wherever the bucket of the schedule, or the pace, changes.
@@ -66,6 +67,17 @@ def plan(table: pd.DataFrame, speed: float = 1.0) -> list[Chunk]:
         Chunk(int(start), int(stop), float(due_s), bool(slow[start]))
         for start, stop, due_s in zip(starts, stops, due, strict=True)
     ]
+
+
+def _hours(table: pd.DataFrame) -> np.ndarray:
+    """Hours since the first flight's hour began, the flights of each hour spread evenly over it.
+
+    The timetable puts many departures on the full quarter; rates that a stream scales by should not see that.
+    """
+    hour = table["time_hour"]
+    began = (hour - hour.iloc[0]).dt.total_seconds().to_numpy() / 3600
+    of_hour = table.groupby("time_hour", sort=False)["row"]
+    return np.asarray(began + of_hour.cumcount().to_numpy() / of_hour.transform("size").to_numpy())
 
 
 def replay(

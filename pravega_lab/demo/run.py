@@ -72,8 +72,8 @@ class Job:
         self.epochs_at_kill: list[int] = []
 
     def wait_running(self, on_wait: Callable[[], None] = lambda: None) -> None:
-        """Wait until the query has begun its first batch."""
-        self._wait(lambda: any(self.checkpoint.glob("offsets/*")), START_S_MAX, "start", on_wait)
+        """Wait until the query has done its first, empty batch: from then on it keeps up."""
+        self._wait(lambda: (self.checkpoint / "commits" / "0").exists(), START_S_MAX, "start", on_wait)
 
     def replay(self, events: FlightEvents, chunks: list[Chunk]) -> Iterator[Chunk]:
         """Write the flights at their pace; yields each chunk when it is durable."""
