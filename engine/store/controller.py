@@ -63,7 +63,7 @@ class Controller:
         self._scaler = AutoScaler(self._metadata, segments, scaling_clock)
         groups = ReaderGroupCalls(self._metadata, streams, ids)
         self._handlers = {
-            **_stream_handlers(ScopeCalls(self._metadata, streams), streams),
+            **_stream_handlers(ScopeCalls(self._metadata, streams, groups), streams),
             **_segment_handlers(segments),
             **_transaction_handlers(self._transactions),
             **_group_handlers(groups, self._times),

@@ -79,16 +79,20 @@ class ReaderGroupCalls:
         found = self._find(request.scope, request.readerGroup)
         if found is None or _config(found).readerGroupId != request.readerGroupId:
             return status(status=status.RG_NOT_FOUND)
+        self.delete_now(found, now_ms)
+        return status(status=status.SUCCESS)
+
+    def delete_now(self, group: rec.GroupRecord, now_ms: int) -> None:
+        """Remove a group with its state stream and its subscriptions, also those in other scopes."""
         change = Change()
-        for stream in self._subscribed(_config(found)):
-            if _scoped(found) in stream.subscribers:
-                change.remove(stream.subscribers[_scoped(found)])
-        state = self._catalog.find(request.scope, READER_GROUP_PREFIX + request.readerGroup)
+        for stream in self._subscribed(_config(group)):
+            if _scoped(group) in stream.subscribers:
+                change.remove(stream.subscribers[_scoped(group)])
+        state = self._catalog.find(group.scope, READER_GROUP_PREFIX + group.group)
         if state is not None:
             self._streams.add_deletion(change, state, now_ms)
-        change.remove(found)
+        change.remove(group)
         self._metadata.commit_what_is_left(change, now_ms=now_ms)
-        return status(status=status.SUCCESS)
 
     def subscribers(self, request: pb.StreamInfo, now_ms: int) -> pb.SubscribersResponse:
         """Groups that hold back retention on a stream, as scope/group."""

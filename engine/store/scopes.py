@@ -13,6 +13,7 @@ from pravega_lab.engine.store import records as rec
 from pravega_lab.engine.store.answers import RpcError
 from pravega_lab.engine.store.catalog import SYSTEM_SCOPE, Catalog, ScopeEntry
 from pravega_lab.engine.store.metadata import Change, Metadata
+from pravega_lab.engine.store.reader_groups import ReaderGroupCalls
 from pravega_lab.engine.store.streams import StreamCalls
 from pravega_lab.protocol import controller_pb2 as pb
 from pravega_lab.protocol.names import is_valid_scope
@@ -23,10 +24,11 @@ PAGE_LENGTH_MAX = 1000
 class ScopeCalls:
     """createScope, deleteScope, deleteScopeRecursive, checkScopeExists and the lists."""
 
-    def __init__(self, metadata: Metadata, streams: StreamCalls) -> None:
+    def __init__(self, metadata: Metadata, streams: StreamCalls, groups: ReaderGroupCalls) -> None:
         self._metadata = metadata
         self._catalog: Catalog = metadata.catalog
         self._streams = streams
+        self._groups = groups
 
     def create(self, request: pb.ScopeInfo, now_ms: int) -> pb.CreateScopeStatus:
         status = pb.CreateScopeStatus
@@ -52,13 +54,15 @@ class ScopeCalls:
         return status(status=status.SUCCESS)
 
     def delete_recursive(self, request: pb.ScopeInfo, now_ms: int) -> pb.DeleteScopeStatus:
-        """Seal and delete every stream and group, then the scope; each stream in a step of its own."""
+        """Delete every group, seal and delete every stream, then delete the scope; a step for each."""
         status = pb.DeleteScopeStatus
         scope = self._catalog.scopes.get(request.scope)
         if scope is None:
             return status(status=status.SCOPE_NOT_FOUND)
         if request.scope == SYSTEM_SCOPE:
             return status(status=status.FAILURE)
+        for group in list(scope.groups.values()):
+            self._groups.delete_now(group, now_ms)
         for name in list(scope.stream_names):
             if (stream := scope.streams.get(name)) is not None:  # a mark stream went with its stream
                 self._streams.seal_now(stream, now_ms)
@@ -96,7 +100,7 @@ class ScopeCalls:
 
     def _remove(self, scope: ScopeEntry, now_ms: int) -> None:
         change = Change()
-        change.remove(*scope.groups.values(), scope.record)
+        change.remove(scope.record)
         self._metadata.commit(change, now_ms=now_ms)
 
 

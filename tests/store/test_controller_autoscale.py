@@ -14,7 +14,8 @@ from pravega_lab.protocol.names import segment_id, segment_name, transaction_seg
 from tests.store.driving import Driven, info, txn_uuid
 
 MINUTE_MS = 60_000
-BY_EVENTS = pb.ScalingPolicy(scaleType=2, targetRate=100, scaleFactor=2, minNumSegments=1)
+EVENTS = pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC
+BY_EVENTS = pb.ScalingPolicy(scaleType=EVENTS, targetRate=100, scaleFactor=2, minNumSegments=1)
 
 
 def name(segment: int) -> str:
@@ -206,7 +207,7 @@ def test_a_hot_stream_splits_and_a_cold_one_merges(
 
 
 def test_an_idle_stream_shrinks_to_its_minimum() -> None:
-    policy = pb.ScalingPolicy(scaleType=2, targetRate=100, scaleFactor=4, minNumSegments=2)
+    policy = pb.ScalingPolicy(scaleType=EVENTS, targetRate=100, scaleFactor=4, minNumSegments=2)
     driven = made(policy)
     driven.scale("a", [0, 1], [(i / 8, (i + 1) / 8) for i in range(8)])
     driven.tick(61 * MINUTE_MS)
@@ -214,7 +215,7 @@ def test_an_idle_stream_shrinks_to_its_minimum() -> None:
 
 
 def test_splits_are_bounded_by_the_scale_factor() -> None:
-    policy = pb.ScalingPolicy(scaleType=2, targetRate=100, scaleFactor=3, minNumSegments=1)
+    policy = pb.ScalingPolicy(scaleType=EVENTS, targetRate=100, scaleFactor=3, minNumSegments=1)
     driven = made(policy)
     write_for(driven, 13, 1_500)
     assert [(low, high) for _, low, high in driven.segments("a")] == [

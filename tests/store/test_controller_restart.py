@@ -14,6 +14,7 @@ from pravega_lab.protocol import controller_pb2 as pb
 from pravega_lab.protocol.names import segment_name, transaction_segment_name
 from tests.store.driving import Driven, info, txn_uuid
 
+EVENTS = pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC
 TXNS = [pb.TxnId(highBits=epoch << 32, lowBits=n) for epoch in (0, 1) for n in range(1, 8)]
 
 
@@ -74,7 +75,7 @@ def group(generation: int = 0, refresh_ms: int = 3_000) -> pb.ReaderGroupConfigu
 def script() -> list[Callable[[Driven], Any]]:
     """A life of two streams, step by step."""
     a, txn = info("a"), TXNS
-    policy = pb.ScalingPolicy(scaleType=2, targetRate=100, scaleFactor=2, minNumSegments=1)
+    policy = pb.ScalingPolicy(scaleType=EVENTS, targetRate=100, scaleFactor=2, minNumSegments=1)
     return [
         lambda d: d.make("a", 2),
         lambda d: d.make("b", policy),

@@ -21,6 +21,7 @@ from pravega_lab.protocol.controller_methods import METHODS
 from pravega_lab.protocol.names import segment_id, segment_name
 from tests.store.driving import Driven, info
 
+EVENTS = pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC
 MARKS_ON_A_REAL_SERVER = [
     "0000000000000041000001000000003900000000000007d000000000000007d0"
     "010000010000000018000000000000000000000000000000003ff00000000000000000000000000014",
@@ -89,7 +90,7 @@ def test_the_ranges_of_a_new_stream_end_at_exactly_one(driven: Driven, n: int) -
     [
         pb.ScalingPolicy(),
         pb.ScalingPolicy(minNumSegments=-1),
-        pb.ScalingPolicy(scaleType=2, targetRate=0, scaleFactor=2, minNumSegments=1),
+        pb.ScalingPolicy(scaleType=EVENTS, targetRate=0, scaleFactor=2, minNumSegments=1),
         pb.ScalingPolicy(minNumSegments=2_000_000_000),
     ],
 )
@@ -121,13 +122,18 @@ def test_retention_is_stored_and_returned(driven: Driven) -> None:
 def test_a_scope_is_deleted_with_all_that_is_in_it(driven: Driven) -> None:
     driven.make("a", 2)
     driven.make("b")
+    driven.make("a", scope="other")
     driven.begin("a")
-    driven.call("createReaderGroup", group())
+    config = group()
+    config.startingStreamCuts.add().streamInfo.CopyFrom(info("a", "other"))
+    driven.call("createReaderGroup", config)
+    assert driven.call("listSubscribers", info("a", "other")).subscribers == ["s/g"]
     assert driven.call("deleteScope", pb.ScopeInfo(scope="s")).status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY
     assert driven.call("deleteScopeRecursive", pb.ScopeInfo(scope="s")).status == pb.DeleteScopeStatus.SUCCESS
-    assert driven.storage.segments() == []
+    assert [s for s in driven.storage.segments() if s.startswith("s/")] == []
     assert not driven.call("checkScopeExists", pb.ScopeInfo(scope="s")).exists
-    assert driven.restarted().call("listScopes", pb.ScopesRequest()).scopes == ["_system"]
+    assert driven.call("listSubscribers", info("a", "other")).subscribers == []
+    assert driven.restarted().call("listScopes", pb.ScopesRequest()).scopes == ["_system", "other"]
 
 
 def test_truncation_deletes_what_lies_before_and_keeps_what_waits(driven: Driven) -> None:
@@ -152,7 +158,10 @@ def test_truncation_deletes_what_lies_before_and_keeps_what_waits(driven: Driven
 
 
 def test_truncation_in_the_middle_of_a_merge_keeps_the_unread_successor(driven: Driven) -> None:
-    driven.make("a", pb.ScalingPolicy(scaleType=2, targetRate=1_000, scaleFactor=2, minNumSegments=1))
+    driven.make(
+        "a",
+        pb.ScalingPolicy(scaleType=EVENTS, targetRate=1_000, scaleFactor=2, minNumSegments=1),
+    )
     driven.scale("a", [0], [(0.0, 0.5), (0.5, 1.0)])
     low, high, merged = segment_id(1, 1), segment_id(1, 2), segment_id(2, 3)
     driven.append(name(low), b"low")
