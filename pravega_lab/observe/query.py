@@ -55,7 +55,7 @@ class QueryObserver:
         elif self._listener is None:
             self._choose_path(query)
         self.name = name or (query.name if self._listener is not None else None)
-        self.journal = journal or Journal(self._source())
+        self.journal = Journal(self._source()) if journal is None else journal
         self.shows = ("queries",)
         self._trackers: dict[str, QueryTracker] = {}
         self._pid = 0

@@ -60,7 +60,7 @@ class StreamObserver:
         event_bytes: float | None = None,
     ) -> None:
         uri = stream.client.uri
-        self.journal = journal or Journal(f"{stream.scoped_name} at {uri}")
+        self.journal = Journal(f"{stream.scoped_name} at {uri}") if journal is None else journal
         self.tracker = StreamTracker(stream.scoped_name, event_bytes=event_bytes, uri=uri)
         self.shows = ("streams",)
         self._stream, self._every_ms = stream, every_ms
