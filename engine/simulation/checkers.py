@@ -210,20 +210,19 @@ def _overlap(history: History, one: int, other: int) -> bool:
 
 
 def readers_finish(history: History) -> Problems:
-    """A reader that came to the end of the sealed stream was shown everything after its start."""
+    """A reader whose last life came to the end of the sealed stream was shown everything in its lives."""
     if history.truncations:
         return []
-    problems = []
+    lives: dict[str, list[Reader]] = {}
     for reader in history.readers.values():
-        if reader.came_to_the_end:
-            shown = {place for _, place, _ in reader.reads}
-            for segment_id, stored in history.stored.items():
-                after = set(_events_after(history, reader, segment_id))
-                problems += [
-                    f"{reader.who} came to the end without {event}"
-                    for offset, event in stored.events
-                    if offset in after and (segment_id, offset) not in shown
-                ]
+        lives.setdefault(reader.who.rsplit(".", 1)[0], []).append(reader)
+    problems = []
+    for name, readers in lives.items():
+        if readers[-1].came_to_the_end:
+            shown = {event for reader in readers for _, _, event in reader.reads}
+            problems += [
+                f"{name} came to the end without {event}" for event in history.places if event not in shown
+            ]
     return problems
 
 

@@ -8,8 +8,10 @@ removal may be forgotten. What was awaited stays.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import errno
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -27,11 +29,12 @@ class DiskConditions:
     slow_chance: float = 0.0
     slow_us_max: int = 2_000_000
     fail_chance: float = 0.0
+    crash_chance: float = 0.0  # the power goes while this write is under way
     capacity_bytes: int = 1 << 40
 
     def heal(self) -> None:
         """No more faults, and room enough."""
-        self.slow_chance = self.fail_chance = 0.0
+        self.slow_chance = self.fail_chance = self.crash_chance = 0.0
         self.capacity_bytes = 1 << 40
 
 
@@ -52,6 +55,7 @@ class SimulatedDisk:
     def __init__(self, chance: Random) -> None:
         self.conditions = DiskConditions()
         self.faults: Counter[str] = Counter()
+        self.on_power_cut: Callable[[], None] = lambda: None
         self._chance = chance
         self._files: dict[str, bytearray] = {}
         self._deleted: dict[str, bytearray] = {}  # removals that are not synced yet
@@ -135,6 +139,12 @@ class SimulatedDisk:
         delay_us = self._chance.randint(self.conditions.write_us_min, self.conditions.write_us_max)
         if self._strikes("slow write", self.conditions.slow_chance):
             delay_us += self._chance.randint(1, self.conditions.slow_us_max)
+        if self._strikes("crash in a write", self.conditions.crash_chance):
+            part = self._chance.random()  # the world outlives the process, so the timer is the loop's own
+            context = contextvars.Context()
+            asyncio.get_running_loop().call_later(
+                part * delay_us / 1_000_000, self.on_power_cut, context=context
+            )
         await asyncio.sleep(delay_us / 1_000_000)
         self._under_way.remove(write)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from pravega_lab.engine.simulation import apps
+from pravega_lab.engine.simulation.bugs import BUGS
 from pravega_lab.engine.simulation.checkers import check
 from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
@@ -25,6 +26,7 @@ class Result:
 
     seed: int
     scenario: str
+    bug: str | None = None
     problems: list[str] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     journal: Journal = field(default_factory=Journal)
@@ -34,7 +36,8 @@ class Result:
     @property
     def command(self) -> str:
         """What repeats this run."""
-        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario}"
+        bug = f" --bug {self.bug}" if self.bug else ""
+        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario}{bug}"
 
     def without_journal(self) -> Result:
         """What goes from one process to another: the journal is long, and the seed has it again."""
@@ -116,9 +119,11 @@ def _trouble(world: World, chance: Random) -> None:
         port.lost_request_chance = chance.choice((0.0, 0.05))
         port.lost_answer_chance = chance.choice((0.0, 0.1))
     if chance.random() < 0.5:
-        disk.slow_chance, disk.slow_us_max = chance.choice((0.0, 0.1)), chance.choice((50_000, 1_000_000))
+        disk.slow_chance = chance.choice((0.0, 0.1, 0.5))
+        disk.slow_us_max = chance.choice((50_000, 1_000_000))
         disk.fail_chance = chance.choice((0.0, 0.02))
-        disk.capacity_bytes = chance.choice((1 << 40, 1 << 40, 3 * 16 * 1024))
+        disk.crash_chance = chance.choice((0.0, 0.02, 0.1))
+        disk.capacity_bytes = chance.choice((1 << 40, 1 << 40, 4)) * world.store.file_bytes
     if chance.random() < 0.6:
         world.store_life_s_max = chance.choice((0.5, 3.0))
     if chance.random() < 0.4:
@@ -130,8 +135,16 @@ def _trouble(world: World, chance: Random) -> None:
 # -- running -------------------------------------------------------------------------------------------------
 
 
-def run_seed(seed: int, scenario: str | None = None) -> Result:
-    """One run from its seed. Whatever goes wrong is in ``problems``; raises nothing of its own."""
+def run_seed(seed: int, scenario: str | None = None, bug: str | None = None) -> Result:
+    """One run from its seed. Whatever goes wrong is in ``problems``; raises nothing of its own.
+
+    Args:
+        scenario: one of `NAMES`; without it the seed decides.
+        bug: one of `bugs.BUGS`, planted for this run.
+    """
+    if bug is not None:
+        with BUGS[bug].planted():
+            return replace(run_seed(seed, scenario or BUGS[bug].scenario), bug=bug)
     result = Result(seed, scenario or scenario_of(seed))
     loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
     journal = result.journal = Journal(lambda: loop.now_us)
@@ -164,6 +177,8 @@ def _run(result: Result, loop: SimulationLoop, journal: Journal) -> None:
         return
     chance = Random(f"{result.seed}/scenario")
     world = World(loop, journal)
+    world.store.file_bytes = chance.choice((4096, 16_384, 65_536))
+    world.trouble_s = chance.choice((1.0, 3.0, 5.0))
     POPULATIONS[result.scenario](world, chance)
     try:
         loop.run_until_complete(world.run(chance.choice((1, 1, 2, 3)), lambda: _trouble(world, chance)))

@@ -33,10 +33,13 @@ class StoreProcess:
         self.runner: StoreRunner | None = None
         self.process: Process | None = None
         self.lives = 0
+        self.file_bytes = FILE_BYTES
         self._loop = loop
         self._journal = journal
         self._chance = Random(f"{loop.seed}/store")
         self._running: asyncio.Task[None] | None = None
+        self._power_cut = asyncio.Event()
+        self.disk.on_power_cut = self._power_cut.set
 
     async def start(self, clock_skew_ms: int = 0) -> None:
         """Recover from the disk and serve. ``clock_skew_ms`` shifts this life's wall clock."""
@@ -54,7 +57,7 @@ class StoreProcess:
         def new_id() -> UUID:
             return UUID(int=chance.getrandbits(128), version=4)
 
-        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, chance, file_bytes=FILE_BYTES)
+        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, chance, file_bytes=self.file_bytes)
         self._running = process.spawn(runner.run(), name="store")
         await loop.create_server(lambda: SegmentStoreProtocol(runner.segment_store), HOST, PORT)
         runner.serve_controller(HOST, PORT)
@@ -64,12 +67,15 @@ class StoreProcess:
 
         self.port.open(process, serve)
 
-    async def failed_within(self, timeout_s: float | None) -> bool:
-        """Wait; True as soon as a write to the log has failed, for which the real process ends."""
+    async def ends_within(self, timeout_s: float | None) -> bool:
+        """Wait; True once a write to the log has failed (the real process ends then), or the power goes."""
         assert self._running is not None
-        done, _ = await asyncio.wait([self._running], timeout=timeout_s)
-        if not done:
-            return False
+        self._power_cut.clear()
+        cut = self._loop.create_task(self._power_cut.wait(), name="power cut")
+        await asyncio.wait([self._running, cut], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        cut.cancel()
+        if not self._running.done():
+            return self._power_cut.is_set()
         error = self._running.exception()
         if not isinstance(error, OSError):
             raise AssertionError(f"the store ended by itself: {error!r}") from error

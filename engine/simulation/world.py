@@ -47,6 +47,7 @@ class World:
         self.app_life_s_max: float | None = None
         self.crashes: Counter[str] = Counter()
         self._calm = False
+        self._store_keeper: asyncio.Task[None] | None = None
 
     @property
     def faults(self) -> Counter[str]:
@@ -70,7 +71,7 @@ class World:
         following = [
             self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end
         ]
-        store = self.loop.create_task(self._keep_store(), name="keep store")
+        store = self._store_keeper = self.loop.create_task(self._keep_store(), name="keep store")
         await asyncio.sleep(self.trouble_s)
         self._heal()
         await self._finish(keeping)
@@ -95,6 +96,8 @@ class World:
         if not tasks:
             return
         _, pending = await asyncio.wait(tasks, timeout=FINISH_WITHIN_S)
+        if self._store_keeper is not None and self._store_keeper.done():
+            self._store_keeper.result()
         for task in tasks:
             if task in pending:
                 raise UnfinishedError(
@@ -108,10 +111,10 @@ class World:
     async def _keep_store(self) -> None:
         """Kill the store now and then, and start it again; also when its disk failed."""
         while True:
-            failed = await self.store.failed_within(self._draw_life_s(self.store_life_s_max))
-            if not failed and self._calm:
-                failed = await self.store.failed_within(None)
-            self.crashes["store crash"] += not failed
+            ended = await self.store.ends_within(self._draw_life_s(self.store_life_s_max))
+            if not ended and self._calm:
+                ended = await self.store.ends_within(None)
+            self.crashes["store crash"] += not ended
             self.store.crash()
             await asyncio.sleep(self.chance.randint(0, 1_500_000) / 1_000_000)
             await self.store.start(clock_skew_ms=self.chance.choice((0, 0, 5_000, -1_000)))
@@ -175,9 +178,8 @@ class World:
 
     def _write_down_table(self) -> None:
         assert self.store.runner is not None
-        [found] = self.store.runner.storage.table_get(
-            table_segment_name(*split_scoped_name(TABLE)), [TABLE_KEY]
-        )
+        storage, name = self.store.runner.storage, table_segment_name(*split_scoped_name(TABLE))
+        [found] = storage.table_get(name, [TABLE_KEY]) if storage.exists(name) else [None]
         value, version = (found.value.decode(), found.version) if found else (None, -1)
         self.journal.add("world", "table", value=value, version=version)
 
