@@ -109,6 +109,8 @@ class Publisher:
             self.sent_bytes += payload.n_bytes
         except Exception as error:  # shown by View.errors; a thread has nobody to raise to
             self.errors = [*self.errors, error][-ERRORS_MAX:]
+            with self._lock:
+                self._snapshot_wanted |= everything
 
 
 def _now_ms() -> int:

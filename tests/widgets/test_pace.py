@@ -1,0 +1,149 @@
+"""When a view may be sent to, and the thread that does it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import pairwise
+
+from pravega_lab.widgets.pace import ANSWER_MS, GONE_MS, PERIOD_MS, QUIET_MS, QUIET_PERIOD_MS, Pace
+from pravega_lab.widgets.payload import Payload
+from pravega_lab.widgets.publisher import Publisher
+
+LIMIT_S = 10
+
+
+def shown() -> Pace:
+    pace = Pace()
+    pace.heard("page", now_ms=0)
+    return pace
+
+
+def test_nothing_is_sent_while_nobody_looks() -> None:
+    assert not Pace().may_send(now_ms=0)
+    pace = shown()
+    pace.left("page")
+    assert not pace.may_send(now_ms=1000)
+
+
+def test_ten_a_second_at_most() -> None:
+    pace = shown()
+    assert pace.may_send(now_ms=0)
+    pace.sent(1, now_ms=0)
+    assert not pace.may_send(now_ms=PERIOD_MS - 1)
+    assert pace.may_send(now_ms=PERIOD_MS)
+
+
+def test_two_unanswered_at_most() -> None:
+    pace = shown()
+    pace.sent(1, now_ms=0)
+    pace.sent(2, now_ms=100)
+    assert not pace.may_send(now_ms=200)
+    pace.answered(1, now_ms=210)
+    assert pace.may_send(now_ms=220)
+
+
+def test_an_answer_counts_for_all_before_it() -> None:
+    pace = shown()
+    pace.sent(1, now_ms=0)
+    pace.sent(2, now_ms=100)
+    pace.answered(2, now_ms=150)
+    assert pace.unanswered == 0
+
+
+def test_a_kernel_that_cannot_hear_goes_on_slower() -> None:
+    pace = shown()
+    sent = []
+    for now_ms in range(0, 4000, 20):
+        if pace.may_send(now_ms=now_ms):
+            pace.sent(len(sent), now_ms=now_ms)
+            sent.append(now_ms)
+    assert 6 <= len(sent) <= 10  # two for every second without an answer
+    assert max(b - a for a, b in pairwise(sent)) <= ANSWER_MS
+
+
+def test_a_silent_page_costs_little_and_a_forgotten_one_nothing() -> None:
+    pace = shown()
+    pace.sent(1, now_ms=QUIET_MS)
+    assert not pace.may_send(now_ms=QUIET_MS + QUIET_PERIOD_MS - 1)
+    assert pace.may_send(now_ms=QUIET_MS + QUIET_PERIOD_MS)
+    assert not pace.may_send(now_ms=GONE_MS)
+    pace.heard("page", now_ms=GONE_MS)
+    assert pace.may_send(now_ms=GONE_MS + 1)
+
+
+class Receiver:
+    def __init__(self, growing: bool = True) -> None:
+        self.got: list[tuple[int, str]] = []
+        self.changed = threading.Condition()
+        self.growing = growing
+        self.publisher = Publisher(self.produce, self.send, lambda: self.growing)
+
+    def produce(self, everything: bool) -> Payload:
+        return Payload("snapshot" if everything else "delta", {"a": b"1234"})
+
+    def send(self, seq: int, payload: Payload) -> None:
+        with self.changed:
+            self.got.append((seq, payload.kind))
+            self.changed.notify_all()
+
+    def wait(self, n: int) -> None:
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.got) >= n, LIMIT_S)
+
+
+def test_hello_gives_a_snapshot_then_deltas_while_answered() -> None:
+    receiver = Receiver()
+    receiver.publisher.hello("page")
+    for n in range(1, 4):
+        receiver.wait(n)
+        receiver.publisher.answered(n)
+    assert receiver.got[:3] == [(1, "snapshot"), (2, "delta"), (3, "delta")]
+    receiver.publisher.hello("another page")
+    receiver.wait(len(receiver.got) + 2)
+    assert "snapshot" in [kind for _, kind in receiver.got[3:]]
+    receiver.publisher.close()
+    assert not receiver.publisher.running
+    assert receiver.publisher.sent_bytes == 4 * len(receiver.got)
+
+
+def test_of_a_recording_one_snapshot_and_the_thread_ends() -> None:
+    receiver = Receiver(growing=False)
+    receiver.publisher.hello("page")
+    receiver.wait(1)
+    ended(receiver.publisher)
+    assert receiver.got == [(1, "snapshot")]
+    receiver.publisher.hello("page")
+    receiver.wait(2)
+    assert receiver.got[1] == (2, "snapshot")
+
+
+def ended(publisher: Publisher) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while publisher.running:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_thread_ends_when_the_last_page_leaves() -> None:
+    receiver = Receiver()
+    receiver.publisher.hello("page")
+    receiver.wait(1)
+    receiver.publisher.bye("page")
+    ended(receiver.publisher)
+
+
+def test_errors_are_kept_and_the_view_goes_on() -> None:
+    receiver = Receiver()
+    failing = iter([True])
+
+    def produce(everything: bool) -> Payload:
+        if next(failing, False):
+            raise ValueError("once")
+        return receiver.produce(everything)
+
+    receiver.publisher._produce = produce
+    receiver.publisher.hello("page")
+    receiver.wait(1)
+    receiver.publisher.close()
+    assert [str(e) for e in receiver.publisher.errors] == ["once"]

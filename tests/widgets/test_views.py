@@ -1,0 +1,270 @@
+"""Views without a browser: what they send, show, say, and refuse."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from pravega_lab.errors import BadInputError
+from pravega_lab.observe.journal import Journal
+from pravega_lab.widgets import Board, QueryTimeline, SegmentMap, View, show
+from pravega_lab.widgets.module import module
+from pravega_lab.widgets.payload import Payload
+from pravega_lab.widgets.query_timeline import BATCH, FLOW, PHASE
+from pravega_lab.widgets.segment_map import LINK, NAME, RATE, SEGMENT
+from tests.observe.examples import STREAM, Story, killed_query, many_segments, splitting_story
+
+
+@pytest.fixture(scope="module")
+def journal() -> Journal:
+    journal = splitting_story().journal
+    killed_query(journal)
+    return journal
+
+
+def views(journal: Journal) -> Iterator[View]:
+    yield SegmentMap(journal)
+    yield QueryTimeline(journal)
+
+
+def test_the_frame_of_a_segment_map(journal: Journal) -> None:
+    frame = SegmentMap(journal).frame
+    assert list(frame["label"])[:3] == ["#0 e0", "#1 e1", "#2 e1"]
+    assert list(frame["end_s"].isna()) == [False] * 7 + [True] * 2
+    assert frame.loc[1, "cause"] == "246/s > 2 × 100/s"
+    assert frame.loc[0, "cause"] is None
+    assert frame["events_per_s"].isna().sum() == 7
+
+
+def test_the_frame_of_a_query_timeline(journal: Journal) -> None:
+    frame = QueryTimeline(journal).frame
+    cut, again = frame[frame["batch_id"] == 14].itertuples()
+    assert (cut.outcome, again.outcome, again.attempt) == ("killed", "done", 2)
+    assert frame["input_rows"].isna().sum() == 1
+    assert frame["read_ms"].isna().all()
+    assert (frame["work_ms"].dropna() > 1000).all()
+
+
+def test_a_moment_of_the_past(journal: Journal) -> None:
+    view = SegmentMap(journal)
+    assert list(view.at(20)["label"]) == ["#0 e0", "#1 e1", "#2 e1", "#3 e2", "#4 e2"]
+    assert list(view.at(20)["end_s"].isna()) == [False, False, True, True, True]
+
+
+def test_pictures_are_the_same_each_time_and_well_formed(journal: Journal) -> None:
+    for one, two in zip(views(journal), views(splitting_and_killed()), strict=True):
+        mime, picture = one.picture()
+        assert mime == "image/svg+xml"
+        assert isinstance(picture, str)
+        assert picture == two.picture()[1]
+        root = ElementTree.fromstring(picture)
+        assert root.get("role") == "img"
+        assert root.get("width") == "100%"
+        assert root[0].tag.endswith("title")
+
+
+def splitting_and_killed() -> Journal:
+    journal = splitting_story().journal
+    killed_query(journal)
+    return journal
+
+
+def test_no_text_of_a_picture_leaves_it(journal: Journal) -> None:
+    for view in views(journal):
+        _, picture = view.picture()
+        assert isinstance(picture, str)
+        root = ElementTree.fromstring(picture)
+        width, height = (float(v) for v in root.get("viewBox", "").split()[2:])
+        for text in root.iter("{http://www.w3.org/2000/svg}text"):
+            x, y = float(text.get("x", 0)), float(text.get("y", 0))
+            length = 0.62 * float(text.get("font-size", 10)) * len("".join(text.itertext()))
+            left = {"end": x - length, "middle": x - length / 2}.get(text.get("text-anchor", ""), x)
+            if text.get("transform") is None:
+                assert left >= -2, text.text
+                assert left + length <= width + 12, text.text
+            assert 0 <= y <= height, text.text
+
+
+def test_many_segments_become_a_png() -> None:
+    mime, picture = SegmentMap(many_segments(1500)).picture()
+    assert mime == "image/png"
+    assert isinstance(picture, bytes)
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(picture) < 20_000
+
+
+def test_the_mime_bundle_has_widget_picture_and_words(journal: Journal) -> None:
+    for view in views(journal):
+        data, _ = view._repr_mimebundle_()
+        assert {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"} <= set(data)
+        assert data["text/plain"] == repr(view)
+
+
+def test_representations_say_what_is_there(journal: Journal) -> None:
+    assert [repr(v) for v in views(journal)] == [
+        "SegmentMap('demo/flights', 9 segments, 2 active, recording)",
+        "QueryTimeline('delays', 31 batches, 1 replayed, recording)",
+    ]
+    assert repr(SegmentMap(Journal("x"))) == "SegmentMap('x', live)"
+
+
+def test_misspelt_arguments_name_the_nearest(journal: Journal) -> None:
+    with pytest.raises(TypeError, match=r"no argument 'colr'; did you mean 'colour'"):
+        SegmentMap(journal, colr="rate")
+    with pytest.raises(BadInputError, match="did you mean 'owner'"):
+        SegmentMap(journal, colour="owners")
+    with pytest.raises(TypeError, match="did you mean 'scale'"):
+        QueryTimeline(journal, scal=2)
+    with pytest.raises(BadInputError, match="needs a Journal"):
+        SegmentMap([1, 2])
+
+
+class Page:
+    """What the JavaScript keeps of the tables: the rows of keyed ones by index, of others in order."""
+
+    FORMATS = {  # noqa: RUF012
+        "segments": SEGMENT, "names": NAME, "links": LINK, "rates": RATE, "batches": BATCH, "phases": PHASE,
+        "flow": FLOW,
+    }  # fmt: skip
+    KEYED = ("segments", "names", "batches", "flow")
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[int, Any]] = {}
+        self.facts: dict[str, Any] = {}
+        self.lists: dict[str, list[Any]] = {}
+
+    def take(self, payload: Payload) -> None:
+        if payload.kind == "snapshot":
+            self.__init__()  # type: ignore[misc]
+        self.facts |= payload.facts
+        for name, items in payload.grown.items():
+            self.lists.setdefault(name, []).extend(items)
+        for name, table in payload.tables.items():
+            rows = self.tables.setdefault(name, {})
+            for row in self.FORMATS[name].iter_unpack(table):
+                rows[row[0] if name in self.KEYED else len(rows)] = struct.pack("<" + "d" * len(row), *row)
+
+
+def test_deltas_add_up_to_the_snapshot(journal: Journal) -> None:
+    observations = journal.since()
+    for make in (SegmentMap, QueryTimeline):
+        growing = Journal(journal.source)
+        view, page = make(growing), Page()
+        page.take(view.snapshot())
+        for first in range(0, len(observations), 37):
+            growing.extend(observations[first : first + 37])
+            payload = view._produce(False)
+            if payload is not None:
+                page.take(payload)
+        whole = Page()
+        whole.take(make(growing).snapshot())
+        assert page.tables == whole.tables
+        in_time = {name: sorted(items, key=str) for name, items in page.lists.items()}
+        assert in_time == {name: sorted(items, key=str) for name, items in whole.lists.items()}
+        assert page.facts == whole.facts
+
+
+def test_a_quiet_journal_sends_nothing(journal: Journal) -> None:
+    view = SegmentMap(journal)
+    view.snapshot()
+    assert view._produce(False) is None
+
+
+def test_one_split_costs_little() -> None:
+    story = Story(live=True)
+    story.begin(8)
+    view = SegmentMap(story.journal)
+    view.snapshot()
+    story.now_ms += 100
+    first = next(iter(story.open))
+    low, high = story.open[first]
+    story.scale([first], [(low, (low + high) / 2), ((low + high) / 2, high)], "by hand")
+    payload = view._produce(False)
+    assert payload is not None
+    assert len(payload.tables["segments"]) == 3 * 24
+    assert payload.n_bytes < 300
+
+
+def test_formats_agree_with_the_javascript() -> None:
+    sizes = {
+        "segments": SEGMENT,
+        "names": NAME,
+        "links": LINK,
+        "rates": RATE,
+        "batches": BATCH,
+        "phases": PHASE,
+    }
+    text = module("segment_map.js") + module("query_timeline.js")
+    for name, row in {**sizes, "flow": FLOW}.items():
+        (fields,) = re.findall(rf'  {name}: {{ format: "([^"]+)"', text)
+        kinds = "".join(field.split(":")[1] for field in fields.split())
+        assert kinds.replace("u", "I") == row.format.removeprefix("<"), name
+
+
+def test_modules_are_one_text_with_one_export() -> None:
+    text = module("common.js", "segment_map.js")
+    assert "import {" not in text
+    assert re.findall(r"^export .*", text, re.MULTILINE) == [
+        "export default () => widget({ makeStore: segmentStore, makeSpec: segmentSpec });"
+    ]
+    assert len(text) < 70_000
+
+
+def names(board: Board) -> list[str]:
+    return [type(view).__name__ for view in board.views]
+
+
+def test_show_makes_the_views_that_fit(journal: Journal) -> None:
+    board = show(journal)
+    assert names(board) == ["SegmentMap", "QueryTimeline"]
+    assert len({v._settings["clock"] for v in board.views}) == 1
+    assert names(show(splitting_story().journal)) == ["SegmentMap"]
+    assert names(show(Journal("live"))) == ["SegmentMap", "QueryTimeline"]
+    assert show(SegmentMap(journal), scale=1.5).views[0].frame.shape[0] == 9
+    with pytest.raises(BadInputError, match="cannot show str"):
+        show("demo/a")
+    with pytest.raises(BadInputError, match="something to show"):
+        show()
+
+
+def test_a_board_has_one_picture_of_all(journal: Journal) -> None:
+    board = show(journal)
+    assert isinstance(board, Board)
+    data, _ = board._repr_mimebundle_()
+    root = ElementTree.fromstring(data["image/svg+xml"])
+    assert len(root) == 2
+    assert data["text/plain"].startswith("Board(SegmentMap('demo/flights'")
+
+
+def test_the_exported_page_needs_nothing(journal: Journal, tmp_path: Path) -> None:
+    page = show(journal).export(tmp_path / "out" / "run.html").read_text()
+    addresses = set(re.findall(r"https?://[^\s\"'<]+", page))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+    assert page.count("<noscript><svg") == 2
+    assert len(page) < 250_000
+
+
+def test_plotly_figures_are_plain(journal: Journal) -> None:
+    segments, query = (view.figure() for view in views(journal))
+    assert type(segments).__name__ == "Figure"
+    assert segments.layout.yaxis.title.text == "key space"
+    assert [t.name for t in query.data][:4] == [
+        "plan", "Spark's offset log", "read, process, write", "Spark's commit log",
+    ]  # fmt: skip
+
+
+def test_the_view_of_another_stream_leaves_this_one_out() -> None:
+    story = Story(stream="demo/other")
+    story.begin(3)
+    mixed = splitting_story().journal
+    mixed.extend(story.journal.since())
+    assert SegmentMap(mixed, stream="demo/other").frame.shape[0] == 3
+    first = SegmentMap(mixed)
+    assert (first.frame.shape[0], first.stream) == (9, STREAM)
+    assert [v.stream for v in show(mixed).views if isinstance(v, SegmentMap)] == [STREAM, "demo/other"]
