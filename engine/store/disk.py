@@ -165,7 +165,8 @@ class RealDisk:
         os.close(self._lock)
 
     async def create(self, name: str, size: int, header: bytes) -> None:
-        """See Disk. Reserved, not filled: filling would write every byte twice."""
+        """See Disk. Filled with zeros, so that later syncs have no metadata to write; but for the first
+        file of a folder, so that a new store is ready at once."""
         await self._run(self._others, lambda: self._create(name, size, header))
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
@@ -181,9 +182,10 @@ class RealDisk:
 
     def _create(self, name: str, size: int, head: bytes) -> None:
         temporary = self.folder / f"{name}.tmp"
+        is_first = not self.files()
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
-            _fill(handle, size, head)
+            _fill(handle, size, head, len(head) if is_first else size)
             os.fsync(handle)
         except OSError as error:
             temporary.unlink()
@@ -226,7 +228,9 @@ class RealDisk:
     def files(self) -> dict[str, int]:
         """See Disk."""
         found = {path.name: path.stat().st_size for path in self.folder.iterdir() if path.is_file()}
-        return {name: found[name] for name in sorted(found) if name != self._LOCK}
+        return {
+            name: found[name] for name in sorted(found) if name != self._LOCK and not name.endswith(".tmp")
+        }
 
     def delete(self, name: str) -> None:
         """See Disk. The removal need not be synced: a file that comes back is removed again."""
@@ -236,9 +240,14 @@ class RealDisk:
         (self.folder / name).unlink(missing_ok=True)
 
 
-def _fill(handle: int, size: int, head: bytes) -> None:
+_ZEROS = bytes(1 << 20)
+
+
+def _fill(handle: int, size: int, head: bytes, filled: int) -> None:
     os.posix_fallocate(handle, 0, max(1, size))
     _write_all(handle, head, 0)
+    for offset in range(len(head), filled, len(_ZEROS)):
+        _write_all(handle, memoryview(_ZEROS)[: filled - offset], offset)
 
 
 def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:

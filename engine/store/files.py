@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pravega_lab.engine.store.disk import Disk
-from pravega_lab.engine.store.log import FILE_HEADER_BYTES, file_header, file_name, file_salt
+from pravega_lab.engine.store.errors import CorruptStoreError
+from pravega_lab.engine.store.log import FILE_HEADER_BYTES, file_header, file_name, file_salt, group_at
 from pravega_lab.engine.store.synced import Synced
 
 DEFAULT_FILE_BYTES = 64 * 1024 * 1024
@@ -98,6 +99,8 @@ class LogFiles:
         self.snapshot: Snapshot | None = None
         self.durable_sequence = 0
         self.old_snapshots: list[str] = []
+        self.unverified: set[int] = set()  # full files that recovery had no need to read
+        self._valid_ends: dict[int, int] = {}
         self._creating = False
         self._synced = synced
         self._recent = RecentGroups(0 if disk.caches_reads else CACHE_BYTES)
@@ -180,7 +183,26 @@ class LogFiles:
     def read(self, file: int, position: int, length: int) -> bytes:
         """Bytes of a log file, from memory if they are new."""
         data = self._recent.read(file, position, length)
-        return self.disk.read(file_name(file), position, length) if data is None else data
+        if data is not None:
+            return data
+        if file in self.unverified and position + length > self._valid_end(file):
+            raise CorruptStoreError(
+                f"The log file {file_name(file)!r} is damaged at offset {self._valid_ends[file]}, and the bytes"
+                f" asked for lie behind that, at {position}. Restore the folder from a copy; what does not lie"
+                " there can still be read."
+            )
+        return self.disk.read(file_name(file), position, length)
+
+    def _valid_end(self, file: int) -> int:
+        """Where the valid groups of a full file end; looks once."""
+        if file not in self._valid_ends:
+            name = file_name(file)
+            content = memoryview(self.disk.read(name, 0, self.disk.files()[name]))
+            position, salt = FILE_HEADER_BYTES, file_salt(self.store_id, file)
+            while (group := group_at(content, position, salt)) is not None:
+                position += len(group[1])
+            self._valid_ends[file] = position
+        return self._valid_ends[file]
 
     # What can go
 

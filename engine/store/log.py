@@ -157,6 +157,15 @@ def group_is_valid(group: bytes | memoryview, salt: int) -> bool:
     return bool(crc32(memoryview(group)[GROUP_HEADER_BYTES:], found) == checksum)
 
 
+def group_at(content: memoryview, position: int, salt: int) -> tuple[int, memoryview] | None:
+    """(sequence, bytes) of the valid group at ``position`` of a file, None if there is none."""
+    header = group_length(content[position : position + GROUP_HEADER_BYTES])
+    if header is None or position + header[1] > len(content):
+        return None
+    group = content[position : position + header[1]]
+    return (header[0], group) if group_is_valid(group, salt) else None
+
+
 # Operations
 
 

@@ -15,7 +15,6 @@ from pravega_lab.engine.store.errors import CorruptStoreError
 from pravega_lab.engine.store.files import DEFAULT_FILE_BYTES, OpenFile
 from pravega_lab.engine.store.log import (
     FILE_HEADER_BYTES,
-    GROUP_HEADER_BYTES,
     GROUP_MAGIC,
     Change,
     Logged,
@@ -23,8 +22,7 @@ from pravega_lab.engine.store.log import (
     file_id_of,
     file_name,
     file_salt,
-    group_is_valid,
-    group_length,
+    group_at,
     read_file_header,
 )
 from pravega_lab.engine.store.segments import Segment
@@ -75,6 +73,7 @@ class _Recovery:
         for file_id in self.ids:
             if file_id < first_file:
                 self.files.closed[file_id] = self.files.durable_sequence
+                self.files.unverified.add(file_id)
         empty = [file_id for file_id in self.ids if file_id >= first_file and not self._replay_file(file_id)]
         self._adopt(empty)
         self._check_extents()
@@ -122,9 +121,9 @@ class _Recovery:
         name = file_name(file_id)
         content = memoryview(self.disk.read(name, 0, self.sizes[name]))
         salt, position = file_salt(self.files.store_id, file_id), FILE_HEADER_BYTES
-        while (group := _group_at(content, position, salt)) is not None:
+        while (group := group_at(content, position, salt)) is not None:
             if group[0] != self.files.sequence + 1:
-                self._refuse_gap(name, position, group[0])
+                self._refuse_gap(*self._end_before(name, position), group[0])
             self._replay_group(file_id, position, group[1])
             position += len(group[1])
         self._check_end(name, content, position, salt)
@@ -132,6 +131,13 @@ class _Recovery:
             return False
         self.files.current = OpenFile(file_id, len(content), position)
         return True
+
+    def _end_before(self, name: str, position: int) -> tuple[str, int]:
+        """Where the group before this place should have been."""
+        current = self.files.current
+        if position > FILE_HEADER_BYTES or current is None:
+            return name, position
+        return file_name(current.file_id), current.position
 
     def _replay_group(self, file_id: int, position: int, data: memoryview) -> None:
         current = self.files.current
@@ -169,7 +175,7 @@ class _Recovery:
             return
         found = rest.find(GROUP_MAGIC, 1)
         while found >= 0:
-            later = _group_at(content, position + found, salt)
+            later = group_at(content, position + found, salt)
             if later is not None and later[0] > self.files.sequence:
                 self._refuse_gap(name, position, later[0])
             found = rest.find(GROUP_MAGIC, found + 1)
@@ -200,12 +206,3 @@ class _Recovery:
                     f"The log file {file_name(file_id)!r} is missing, and segments have bytes in it."
                     " Restore it from a copy, or begin a new store in another folder."
                 )
-
-
-def _group_at(content: memoryview, position: int, salt: int) -> tuple[int, memoryview] | None:
-    """(sequence, bytes) of the valid group at ``position`` of a file, None if there is none."""
-    header = group_length(content[position : position + GROUP_HEADER_BYTES])
-    if header is None or position + header[1] > len(content):
-        return None
-    group = content[position : position + header[1]]
-    return (header[0], group) if group_is_valid(group, salt) else None
