@@ -187,9 +187,9 @@ class LogFiles:
             return data
         if file in self.unverified and position + length > self._valid_end(file):
             raise CorruptStoreError(
-                f"The log file {file_name(file)!r} is damaged at offset {self._valid_ends[file]}, and the bytes"
-                f" asked for lie behind that, at {position}. Restore the folder from a copy; what does not lie"
-                " there can still be read."
+                f"The log file {file_name(file)!r} is damaged at offset {self._valid_ends[file]}, and what"
+                f" was asked for lies behind that, at {position}. Restore the folder from a copy; what does"
+                " not lie there can still be read."
             )
         return self.disk.read(file_name(file), position, length)
 
