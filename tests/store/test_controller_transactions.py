@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pravega_lab.engine.store.controller import RpcError
+from pravega_lab.engine.store.errors import StoreFull
 from pravega_lab.engine.store.leases import Leases
+from pravega_lab.engine.store.operations import Delete
 from pravega_lab.engine.store.states import (
     TRANSACTION_MOVES,
     IllegalMoveError,
@@ -223,14 +225,35 @@ def test_sealing_finishes_what_is_committing_and_aborts_what_is_open(driven: Dri
 
 
 def test_a_transaction_segment_deleted_by_a_client_does_not_stop_the_others(driven: Driven) -> None:
-    from pravega_lab.engine.store.operations import Delete
-
     broken, whole = begun(driven, b"broken"), begun(driven, b"whole")
     driven.storage.submit([Delete(transaction_segment_name(name(0), txn_uuid(broken)))], now_ms=driven.now_ms)
     driven.commit("a", broken)
     driven.commit("a", whole)
     driven.tick()
     assert [driven.text(name(i)) for i in (0, 1)] == [b"whole", b"brokenwhole"]
+
+
+def test_what_is_due_on_a_full_disk_is_done_when_there_is_room(
+    driven: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued, open_ = begun(driven, b"in"), begun(driven, b"out", 10_000)
+    driven.commit("a", queued)
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise StoreFull("no room")
+
+    with monkeypatch.context() as full:
+        full.setattr(driven.storage, "submit", refuse)
+        driven.now_ms += 10_000
+        driven.controller.tick(driven.now_ms)
+        assert (driven.state("a", queued), driven.state("a", open_)) == ("COMMITTING", "OPEN")
+        with pytest.raises(RpcError) as refused:
+            driven.begin("a")
+        assert refused.value.code_name == "RESOURCE_EXHAUSTED"
+        assert driven.controller.next_deadline_ms() == driven.now_ms + 1_000  # not at once: no busy loop
+    driven.tick(1_000)
+    assert (driven.state("a", queued), driven.state("a", open_)) == ("COMMITTED", "ABORTED")
+    assert driven.text(name(0)) == b"in"
 
 
 def test_deleting_a_stream_leaves_no_segment_and_no_record_of_it(driven: Driven) -> None:
