@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import struct
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +42,12 @@ class Hold:
     what: str
     held: threading.Event = field(default_factory=threading.Event)
     released: asyncio.Event | None = None
+    dropped: bool = False
     peer_port: int | None = None
+
+
+class DroppedError(ConnectionError):
+    """The message that was kept back is never delivered."""
 
 
 class StoreProxy:
@@ -52,6 +58,7 @@ class StoreProxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._holds: list[Hold] = []
+        self.seen: dict[str, int] = {}
         self._stores: dict[tuple[str, int], int] = {}
         self._tasks: dict[asyncio.Task[None], None] = {}
         self.uri = ""
@@ -96,21 +103,30 @@ class StoreProxy:
         assert held.held.wait(WAIT_S_MAX), f"no {held.what} {held.name} came; {held.left} more were awaited"
         return held
 
-    def release(self) -> None:
-        """Let everything pass, also what was kept back."""
+    def release(self, *, drop: bool = False) -> None:
+        """Let everything pass from now on; what was kept back is delivered, or with ``drop`` never is."""
 
-        def open_all() -> None:
+        async def open_all() -> None:
             holds, self._holds = self._holds, []
             for hold in holds:
+                hold.dropped = drop
                 if hold.released is not None:
                     hold.released.set()
 
-        self._loop.call_soon_threadsafe(open_all)
+        self._run(open_all())
+
+    def wait_seen(self, name: str, n: int) -> None:
+        """Wait until ``n`` messages of this name have come, since the proxy was made."""
+        deadline = time.monotonic() + WAIT_S_MAX
+        while self.seen.get(name, 0) < n:
+            assert time.monotonic() < deadline, f"{self.seen.get(name, 0)} of {n} {name} came"
+            time.sleep(0.01)
 
     # the two ports
 
     async def pass_on(self, name: str, what: str, peer_port: int | None = None) -> None:
         """Returns when this message may go on."""
+        self.seen[name] = self.seen.get(name, 0) + 1
         for hold in self._holds:
             if hold.name == name and hold.what == what and hold.left > 0:
                 hold.left -= 1
@@ -119,6 +135,8 @@ class StoreProxy:
                     hold.peer_port = peer_port
                     hold.held.set()
                     await hold.released.wait()
+                    if hold.dropped:
+                        raise DroppedError(name)
 
     async def store_port(self, host: str, port: int) -> int:
         """The port of the proxy that stands for a segment store."""

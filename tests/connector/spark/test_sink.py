@@ -73,7 +73,7 @@ class Copying:
 
     def forget_last_commit(self) -> None:
         """As a driver leaves it that dies between the sink's commit and Spark's commit log."""
-        last = max((file for file in self.checkpoint.glob("commits/*")), key=lambda file: int(file.name))
+        last = max(self.checkpoint.glob("commits/[0-9]*"), key=lambda file: int(file.name))
         last.unlink()
         last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
@@ -137,7 +137,7 @@ def test_a_stream_that_may_not_be_made_and_a_sealed_one_are_refused(
         write(numbers(spark, 1), sink(client, scope, allow_create_stream="false"))
     stream = client.create_stream(f"{scope}/sealed")
     stream.seal()
-    with pytest.raises(PySparkException, match="(?i)sealed"):
+    with pytest.raises(PySparkException, match=r"(?i)sealed"):
         write(numbers(spark, 1), sink(client, scope, "sealed"))
 
 

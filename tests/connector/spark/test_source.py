@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 
 pytestmark = pytest.mark.spark
-Rows = list[tuple[Any, ...]]
+DAY_ONE_S = 1_000_000_000  # event times behind the watermark that every query begins with
 
 
 @pytest.fixture(scope="module")
@@ -265,14 +265,14 @@ def test_windows_over_a_backlog_with_many_scales_drop_no_row_as_late(
         spark.readStream.format("pravega")
         .options(**wanted)
         .load()
-        .selectExpr(f"timestamp_seconds({number} * 60) as time")
+        .selectExpr(f"timestamp_seconds({DAY_ONE_S} + {number} * 60) as time")
         .withWatermark("time", "150 minutes")
     )
     hours = timed.groupBy("time").count()
     kept: dict[int, int] = {}
 
     def keep(frame: Any, batch: int) -> None:
-        kept.update({int(row.time.timestamp()) // 60: row["count"] for row in frame.collect()})
+        kept.update({(int(row.time.timestamp()) - DAY_ONE_S) // 60: row["count"] for row in frame.collect()})
 
     query = hours.writeStream.outputMode("update").foreachBatch(keep)
     running = query.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
