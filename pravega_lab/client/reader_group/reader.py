@@ -1,0 +1,382 @@
+"""What one reader of a group decides before each read (B3 to B5): synchronous, without I/O.
+
+`ReaderCore.before_read` is a generator: it yields the step that somebody else has to take (`Fetch`,
+`Write`, …) and gets an `Answer`, with the state and the time after the step. It may be abandoned at any
+step: what a lost step did is in the state, and the next `before_read` begins from there.
+
+A conditional write is a function from the state to updates, because another member may write first; each
+looks again whether the write is still right, so none is ever done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeAlias, TypeVar
+
+from pravega_lab.client.reader_group import assignment
+from pravega_lab.client.reader_group.checkpoints import is_silent
+from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
+from pravega_lab.client.reader_group.state import Decide, GroupState
+from pravega_lab.client.reader_group.timers import CONFIG_WINDOW_MS, Timers
+from pravega_lab.protocol import reader_group as rg
+from pravega_lab.protocol.names import parse_segment_name, segment_name
+from pravega_lab.protocol.reader_group import RetentionType, SegmentWithRange, Update
+from pravega_lab.protocol.stream_cut import SEGMENT_READ
+
+COMPACT_AFTER_BYTES = 512 * 1024
+COMPACT_CHANCE = 0.05
+
+
+# ---- steps --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Read the state log to its end. Result: bytes of log since its last whole state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write what ``decide`` says, on the condition that nobody writes first. Result: what was written."""
+
+    decide: Decide
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Write without a condition. Result: nothing."""
+
+    updates: tuple[Update, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FindSuccessors:
+    """Ask the controller what follows a segment. Result: `Successors`."""
+
+    segment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Tell the controller up to where the group is done. Result: whether it was taken."""
+
+    positions: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishReset:
+    """A reset stands still: write the state that it was to begin, with the controller's configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Replace the log by the state."""
+
+
+Step: TypeAlias = Fetch | Write | Append | FindSuccessors | Publish | FinishReset | Compact
+
+
+@dataclass(frozen=True, slots=True)
+class Successors:
+    """What follows a segment: each successor's predecessors and keys, by full name."""
+
+    predecessors: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    ranges: dict[str, rg.KeyRange] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The state and the time after a step, and what the step gave."""
+
+    state: GroupState
+    now_ms: int
+    result: Any = None
+
+
+T = TypeVar("T")
+Decision: TypeAlias = Generator[Step, Answer, T]
+
+
+# ---- the reader ---------------------------------------------------------------------------------
+
+
+class ReaderCore:
+    """One online reader: the segments it holds, how far it is in each, and what it does about the group.
+
+    ``held`` maps segment to next offset; -1, or the end offset of the group, once it is ``ended``. Whoever
+    hands out events calls `advance` and `end`; ``held`` is the reader's position.
+    """
+
+    def __init__(self, reader: str, state: GroupState, *, now_ms: int, chance: Random) -> None:
+        self.reader = reader
+        self.held: dict[str, int] = {}
+        self.ended: dict[str, None] = {}
+        self.timers = Timers(now_ms)
+        self._chance = chance
+        self._state = state
+        self._now_ms = now_ms
+        self._at_checkpoint: str | None = None
+        self._last_segment: str | None = None  # of the last event handed out
+        self._see(Answer(state, now_ms))
+
+    # what came from reading
+
+    def advance(self, segment: str, offset: int) -> None:
+        """Events before ``offset`` were handed out."""
+        self.held[segment] = offset
+        self._last_segment = segment
+
+    def end(self, segment: str, offset: int = SEGMENT_READ) -> None:
+        """The segment is read to its end, or to where the group stops; it stays held until completed."""
+        self.held[segment] = offset
+        self.ended[segment] = None
+
+    def readable(self) -> list[str]:
+        """The segments to read from, in the order of acquisition."""
+        return [segment for segment in self.held if segment not in self.ended]
+
+    @property
+    def at_checkpoint(self) -> str | None:
+        """The checkpoint that was handed out and that the next `before_read` reports."""
+        return self._at_checkpoint
+
+    def next_deadline_ms(self) -> int:
+        """When `before_read` should be asked again although nothing was read."""
+        timers = self.timers
+        times = [timers.fetch_ms]
+        if self._state.unassigned and timers.acquire_ms > self._now_ms:
+            times.append(timers.acquire_ms)
+        if self._state.config.automatic_checkpoint_interval_ms > 0 and timers.checkpoint_ms > self._now_ms:
+            times.append(timers.checkpoint_ms)
+        return min(times)
+
+    # decisions
+
+    def before_read(self) -> Decision[str | None]:
+        """Look after the group; the name of a checkpoint to hand out in place of an event, if there is one.
+
+        Raises:
+            ReinitializationRequiredError: The group goes on without this reader.
+        """
+        fetched = yield from self._refresh()
+        if self._at_checkpoint is not None:
+            yield from self._report(self._at_checkpoint)
+            yield from self._hand_back()
+            yield from self._publish()
+        while (name := (yield from self._pending_checkpoint())) is not None:
+            if not is_silent(name):
+                self._at_checkpoint = name
+                return name
+            yield from self._report(name)
+            if self._at_checkpoint is not None:
+                yield from self._hand_back()  # the silent one may have held it up
+        self._at_checkpoint = None
+        yield from self._acquire()
+        if fetched:
+            yield from self._update_lag()
+        return None
+
+    def _ask(self, step: Step) -> Decision[Any]:
+        answer = yield step
+        self._see(answer)
+        return answer.result
+
+    def _see(self, answer: Answer) -> None:
+        """Hold exactly the segments that the state says."""
+        self._state, self._now_ms = answer.state, max(self._now_ms, answer.now_ms)
+        if not self._state.is_online(self.reader):
+            raise self._gone()
+        mine = self._state.assigned[self.reader]
+        for segment in [segment for segment in self.held if segment not in mine]:
+            del self.held[segment]
+            self.ended.pop(segment, None)
+        for segment, offset in mine.items():
+            if segment not in self.held:
+                self.held[segment] = offset
+                if offset == SEGMENT_READ or offset == self._state.end_of(segment):
+                    self.ended[segment] = None
+
+    def _gone(self) -> ReinitializationRequiredError:
+        return ReinitializationRequiredError(
+            f"reader {self.reader} is not part of its group any more (reset, or declared offline); "
+            f"online are {self._state.readers}. Create the reader again"
+        )
+
+    def _refresh(self) -> Decision[bool]:
+        if self._now_ms < self.timers.fetch_ms:
+            return False
+        log_bytes = yield from self._ask(Fetch())
+        self.timers.fetch_ms = self._now_ms + self._state.config.group_refresh_time_ms
+        if log_bytes > COMPACT_AFTER_BYTES and self._chance.random() < COMPACT_CHANCE:
+            yield from self._ask(Compact())
+        if self._now_ms >= self.timers.config_ms:
+            self.timers.config_ms = self._now_ms + CONFIG_WINDOW_MS
+            if self._state.updating_config:
+                yield from self._ask(FinishReset())
+        return True
+
+    # checkpoints
+
+    def _pending_checkpoint(self) -> Decision[str | None]:
+        interval_ms = self._state.config.automatic_checkpoint_interval_ms
+        name = self._state.checkpoints.pending(self.reader)
+        if name is None and interval_ms > 0 and self._now_ms >= self.timers.checkpoint_ms:
+            if self._state.checkpoints.has_ongoing:
+                return None
+            yield from self._ask(Write(self._automatic_checkpoint))
+            self.timers.checkpoint_ms = self._now_ms + interval_ms
+            name = self._state.checkpoints.pending(self.reader)
+        elif name is not None:
+            self.timers.checkpoint_ms = self._now_ms + interval_ms
+        return name
+
+    def _automatic_checkpoint(self, state: GroupState) -> list[Update]:
+        if state.checkpoints.has_ongoing:
+            return []
+        drawn = f"{self._chance.getrandbits(128):032x}"
+        name = "-".join((drawn[:8], drawn[8:12], drawn[12:16], drawn[16:20], drawn[20:]))
+        return [rg.CreateCheckpoint(name), rg.ClearCheckpointsBefore(name)]
+
+    def _report(self, name: str) -> Decision[None]:
+        yield from self._learn_merges()
+
+        def decide(state: GroupState) -> list[Update]:
+            if self.reader not in state.checkpoints.waiting_for(name):
+                return []
+            # Wholly read segments of a merge go in too: no position would cover their keys otherwise.
+            return [rg.CheckpointReader(name, self.reader, {**state.merged_positions(), **self.held})]
+
+        yield from self._ask(Write(decide))
+
+    def _learn_merges(self) -> Decision[None]:
+        for successor in self._state.unknown_merges():
+            place = parse_segment_name(successor)
+            waiting = self._state.future[successor].waits_for[0]
+            asked = segment_name(place.scope, place.stream, waiting)
+            found: Successors = yield from self._ask(FindSuccessors(asked))
+            self._state.learn_predecessors(successor, found.predecessors.get(successor, ()))
+
+    def _publish(self) -> Decision[None]:
+        state = self._state
+        if state.config.retention_type is not RetentionType.AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT:
+            return
+        last = state.checkpoints.last_positions
+        if last and not state.checkpoints.is_last_published:
+            taken = yield from self._ask(Publish(dict(last)))
+            if taken:
+                yield from self._ask(Append((rg.UpdateCheckpointPublished(True),)))
+
+    # segments
+
+    def _hand_back(self) -> Decision[None]:
+        for segment in list(self.ended):
+            if self._state.checkpoints.pending(self.reader) is not None:
+                return
+            yield from self._complete(segment)
+        yield from self._release()
+
+    def _complete(self, segment: str) -> Decision[None]:
+        found = Successors()
+        if segment not in self._state.end_segments:
+            found = yield from self._ask(FindSuccessors(segment))
+        named = [segment, *found.predecessors]
+        ranges = {name: found.ranges.get(name, self._state.range_of(name)) for name in named}
+
+        def decide(state: GroupState) -> list[Update]:
+            if self._is_held_up(state) or segment not in state.assigned[self.reader]:
+                return []
+            return [rg.SegmentCompleted(self.reader, segment, found.predecessors, ranges)]
+
+        yield from self._ask(Write(decide))
+        self.timers.acquire_ms = self._now_ms
+
+    def _release(self) -> Decision[None]:
+        if self._now_ms < self.timers.release_ms or self._is_held_up(self._state):
+            return
+        segment = assignment.segment_to_release(self._state, self.reader)
+        if segment is None:
+            return
+
+        def decide(state: GroupState) -> list[Update]:
+            if self._is_held_up(state) or segment not in state.assigned[self.reader]:
+                return []
+            if not assignment.owns_too_much(state, self.reader):
+                return []
+            return [rg.ReleaseSegment(self.reader, segment, self.held[segment]), self._distance()]
+
+        self.timers.hold_assignment(self._now_ms)
+        yield from self._ask(Write(decide))
+        self._assignment_written()
+
+    def _acquire(self) -> Decision[None]:
+        if self._now_ms < self.timers.acquire_ms or self._is_held_up(self._state):
+            return
+        if not self._state.unassigned:
+            self.timers.acquire_ms = self._now_ms + assignment.acquire_wait_ms(self._state, self.reader)
+            return
+
+        def decide(state: GroupState) -> list[Update]:
+            if self._is_held_up(state) or not state.unassigned:
+                return []
+            segments = assignment.segments_to_acquire(state, self.reader)
+            return [*(rg.AcquireSegment(self.reader, segment) for segment in segments), self._distance()]
+
+        self.timers.hold_assignment(self._now_ms)
+        yield from self._ask(Write(decide))
+        self._assignment_written()
+
+    def _is_held_up(self, state: GroupState) -> bool:
+        """While a checkpoint waits for this reader, nothing changes hands; offline, nothing is written."""
+        return not state.is_online(self.reader) or state.checkpoints.pending(self.reader) is not None
+
+    def _assignment_written(self) -> None:
+        now_ms, state, timers = self._now_ms, self._state, self.timers
+        timers.acquire_ms = now_ms + assignment.acquire_wait_ms(state, self.reader)
+        timers.release_ms = now_ms + assignment.release_wait_ms(state, self.reader)
+        self._reset_lag_timer()
+
+    # lag
+
+    def _distance(self) -> rg.UpdateDistanceToTail:
+        """What Java writes: no lag, but a number as large as a clock once anything was read (B3).
+
+        Members compare these numbers with each other, so a better one of ours would unbalance the group.
+        """
+        lag_ms = 0
+        if self._last_segment is not None:
+            lag_ms = self._now_ms - parse_segment_name(self._last_segment).segment_id
+        positions = {SegmentWithRange(s, self._state.range_of(s)): at for s, at in self.held.items()}
+        return rg.UpdateDistanceToTail(self.reader, lag_ms, positions)
+
+    def _update_lag(self) -> Decision[None]:
+        if self._now_ms >= self.timers.lag_ms:
+            self._reset_lag_timer()
+            yield from self._ask(Append((self._distance(),)))
+
+    def _reset_lag_timer(self) -> None:
+        self.timers.lag_ms = self._now_ms + assignment.TIME_UNIT_MS * (len(self._state.assigned) + 1)
+
+
+# ---- coming and going ---------------------------------------------------------------------------
+
+
+def come_online(reader: str) -> Decide:
+    """Nothing to write: a reader of this id is online already."""
+
+    def decide(state: GroupState) -> list[Update]:
+        return [] if state.is_online(reader) else [rg.AddReader(reader)]
+
+    return decide
+
+
+def go_offline(reader: str, positions: Mapping[str, int]) -> Callable[[GroupState], list[Update]]:
+    """Give every segment back, at the positions given, else where it stood at its last checkpoint (B6)."""
+
+    def decide(state: GroupState) -> list[Update]:
+        held: Sequence[str] = list(state.assigned.get(reader, ()))
+        at = {segment: positions[segment] for segment in held if segment in positions}
+        return [rg.RemoveReader(reader, at)] if state.is_online(reader) else []
+
+    return decide
