@@ -208,7 +208,7 @@ def test_packages_in_pyproject_are_the_folders() -> None:
     ):
         parts = path.relative_to(ROOT).parent.parts
         name = ".".join(parts if parts[0] == "pravega_lab" else ("pravega_lab", *parts))
-        if not name.endswith(".discovery"):
+        if not name.endswith(".pyspark_pravega"):
             found.add(name)
     assert listed == found
 

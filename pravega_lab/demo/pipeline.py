@@ -12,8 +12,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+# Rows with a column `event` to rows `event, routing_key`.
+Query = Callable[[Any], Any]
 
 SCHEMA = "row long, hour timestamp, origin string, delay double, cancelled boolean"
 # Reads are cut by one moment per segment and writes come in chunks of at most six hours: a day is ample.
@@ -46,7 +50,7 @@ def hourly(events: Any) -> Any:
     )
 
 
-def start(spark: Any, args: argparse.Namespace) -> Any:
+def start(spark: Any, args: argparse.Namespace, query: Query) -> Any:
     """Start the streaming query from the flights to the hours."""
     where = {"controller": os.environ["PRAVEGA_URI"], "scope": args.scope}
     events = (
@@ -56,7 +60,7 @@ def start(spark: Any, args: argparse.Namespace) -> Any:
         .load()
     )
     return (
-        hourly(events)
+        query(events)
         .writeStream.format("pravega")
         .options(**where, stream=args.hours, exactly_once=str(not args.naive).lower())
         .option("checkpointLocation", args.checkpoint)
@@ -65,7 +69,8 @@ def start(spark: Any, args: argparse.Namespace) -> Any:
     )
 
 
-def main() -> None:
+def main(query: Query = hourly) -> None:
+    """Run ``query`` over the flights until the stop file exists and all is processed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -78,12 +83,12 @@ def main() -> None:
 
     spark = create_session()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    query = start(spark, args)
+    running = start(spark, args, query)
     stop_file = Path(args.stop_file)
-    while not stop_file.exists() and query.isActive:
+    while not stop_file.exists() and running.isActive:
         time.sleep(0.1)
-    query.processAllAvailable()
-    query.stop()
+    running.processAllAvailable()
+    running.stop()
     spark.stop()
 
 

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from pravega_lab.client import ScalingPolicy, Stream
@@ -85,17 +86,34 @@ class Job:
         self.driver.kill()
         self.driver.restart()
 
-    def kill_after_output(self, *, patience_s: float = 60.0) -> None:
-        """The same at the worst moment: as soon as a batch's result appears in the output stream."""
-        before = self.hours.tail()
-        deadline = time.monotonic() + patience_s
-        while self.hours.tail() == before:
-            if time.monotonic() > deadline:
-                raise JobFailedError(
-                    f"no result appeared within {patience_s:g} s: {self.driver.log()[-2000:]}"
-                )
-            time.sleep(0.002)
-        self.kill_and_restart()
+    def kill_at_worst(self, *, tries: int = 5, patience_s: float = 90.0) -> Thread:
+        """Kill and restart where it hurts most: a result is in the output stream, Spark has not noted it yet.
+
+        Watches from a thread of its own while the replay goes on; join it before `finish`. A kill that came
+        too late to hurt is repeated, ``tries`` times at most.
+        """
+        thread = Thread(target=self._kill_at_worst, args=(tries, patience_s), daemon=True)
+        thread.start()
+        return thread
+
+    def _kill_at_worst(self, tries: int, patience_s: float) -> None:
+        for _ in range(tries):
+            before = self.hours.tail()
+            deadline = time.monotonic() + patience_s
+            while self.hours.tail() == before:
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.002)
+            self.driver.kill()
+            begun, noted = self._newest("offsets"), self._newest("commits")
+            self.epochs_at_kill.append(current_epoch(self.flights))
+            self.driver.restart()
+            if begun > noted:
+                return
+
+    def _newest(self, log: str) -> int:
+        """The newest batch in one of Spark's two logs: ``offsets`` (begun) or ``commits`` (noted as done)."""
+        return max((int(f.name) for f in (self.checkpoint / log).glob("[0-9]*")), default=-1)
 
     def finish(self, on_wait: Callable[[], None] = lambda: None) -> None:
         """Write the closing event, let the driver process all there is, and wait until it has ended."""
