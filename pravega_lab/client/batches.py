@@ -67,7 +67,11 @@ class AsyncBatches:
         reader = self._reader
         reader.open_available(self._at_once)
         while (segment := reader.next_ready()) is not None:
-            batch = await reader.take(segment, self._batch_bytes)
+            try:
+                batch = await reader.take(segment, self._batch_bytes)
+            except BaseException:  # a timeout while it asked for successors: its turn is not over
+                reader.set_ready(segment)
+                raise
             if batch is not None:
                 reader.set_ready(segment)
                 return batch
