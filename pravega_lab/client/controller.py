@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pravega_lab.client.connection import Endpoint
 from pravega_lab.client.link import ControllerCallError, ControllerLink
-from pravega_lab.client.retry import FIRST_CONTACT_S, Retries
+from pravega_lab.client.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, Retries
 from pravega_lab.client.values import (
     RetentionKind,
     RetentionPolicy,
@@ -84,7 +84,7 @@ class Controller:
             await retries.pause(failure)
 
     async def _attempt(self, method: str, encoded: bytes) -> bytes:
-        limit_s = ATTEMPT_S if self._answered else FIRST_CONTACT_S
+        limit_s = ATTEMPT_S if self._answered else FIRST_ANSWER_S
         try:
             async with asyncio.timeout(limit_s):
                 return await self._link.call(method, encoded)

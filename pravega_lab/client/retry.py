@@ -18,6 +18,7 @@ T = TypeVar("T")
 PAUSE_S_MIN = 0.02
 PAUSE_S_MAX = 1.0
 FIRST_CONTACT_S = 5.0  # a store that never answered is given up after this
+FIRST_ANSWER_S = 10.0  # one that takes a call and says nothing is given this long
 
 
 class TransientError(Exception):

@@ -164,7 +164,9 @@ class AsyncOrderedSegmentReader:
         except TruncatedError as error:
             raise await self._truncated(segment_id, error) from None
         except ProtocolError as error:
-            raise ProtocolError(f"{self._context.name}: {error}. Does the cut lie between events?") from error
+            raise ProtocolError(
+                f"{self._context.name}: {error}. Does the start lie between events?"
+            ) from error
         if batch is not None:
             self._lineage.advance(segment_id, reading.position)
         elif reading.is_ended:
@@ -220,8 +222,8 @@ class AsyncOrderedSegmentReader:
         end = self._ends.get(segment_id, SEGMENT_READ)
         if end != SEGMENT_READ and reading.position != end:
             raise BadInputError(
-                f"{self._context.name}, segment {segment_id}: the end of the read, {end}, lies within "
-                f"the event that begins at {reading.position}; pass a cut between events"
+                f"{self._context.name}, segment {segment_id}: the bytes from {reading.position} to the end of "
+                f"the read, {end}, are no whole event; start and end of a read must lie between events"
             )
         await self._finish(segment_id, end)
         self._reading.pop(segment_id, None)

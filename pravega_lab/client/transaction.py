@@ -80,12 +80,24 @@ class AsyncTransaction:
             await self._appends.flush()
 
     async def commit(self, wait: bool = False) -> None:
-        await self.flush()
+        try:
+            await self.flush()
+        except PravegaError as error:
+            await self._explain(error)
+            raise
         writer_id = str(self._context.chance.getrandbits(63))
         await self._context.controller.commit_transaction(self._context.name, self.txn_id, writer_id)
         await self.close()
         if wait:
             await self.wait_until(TransactionState.COMMITTED)
+
+    async def _explain(self, error: PravegaError) -> None:
+        """Raise ``TransactionFailedError`` if the transaction's end is why its events were not taken."""
+        if isinstance(error, (StoreUnavailableError, TransactionFailedError)):
+            return
+        state = await self.state()
+        if state is not TransactionState.OPEN:
+            raise _failed(self._context, self.txn_id, state, "commit") from error
 
     async def abort(self) -> None:
         await self.close()

@@ -154,12 +154,13 @@ class ReaderCore:
 
     # decisions
 
-    def before_read(self) -> Decision[str | None]:
+    def before_read(self, *, now_ms: int) -> Decision[str | None]:
         """Look after the group; the name of a checkpoint to hand out in place of an event, if there is one.
 
         Raises:
             ReinitializationRequiredError: The group goes on without this reader.
         """
+        self._now_ms = max(self._now_ms, now_ms)
         fetched = yield from self._refresh()
         if self._at_checkpoint is not None:
             yield from self._report(self._at_checkpoint)

@@ -1,0 +1,302 @@
+"""What readers of a group decide, in a box without clock or store."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
+from pravega_lab.client.reader_group.reader import go_offline
+from pravega_lab.protocol import reader_group as rg
+from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType
+from pravega_lab.protocol.stream_cut import UNBOUNDED
+from tests.client.reader_group.box import EVENT_BYTES, Box, Member, overlap
+
+A, B = "s/x/0.#epoch.0", "s/x/1.#epoch.0"
+
+
+def config(
+    interval_ms: int = -1, retention: RetentionType = RetentionType.NONE, refresh_ms: int = 1_000
+) -> ReaderGroupConfig:
+    return ReaderGroupConfig(
+        {"s/x": UNBOUNDED},
+        automatic_checkpoint_interval_ms=interval_ms,
+        group_refresh_time_ms=refresh_ms,
+        retention_type=retention,
+    )
+
+
+def read_all(*members: Member, rounds: int = 200, ms: int = 100) -> None:
+    for _ in range(rounds):
+        for member in members:
+            member.read()
+        members[0].box.now_ms += ms
+
+
+def begin(box: Box, name: str = "c") -> None:
+    assert box.write(lambda _: [rg.CreateCheckpoint(name)])
+
+
+def test_one_reader_takes_everything() -> None:
+    box = Box(3, config())
+    reader = Member(box, "r1")
+    read_all(reader, rounds=40)
+    assert len(reader.events) == 30
+    assert box.state().unassigned == {}
+
+
+def test_two_that_come_together_share() -> None:
+    box = Box(4, config())
+    members = [Member(box, "r1"), Member(box, "r2")]
+    read_all(*members)
+    assert sorted(len(m.core.held) for m in members) == [2, 2]
+
+
+def test_a_late_reader_gets_its_share_after_checkpoints() -> None:
+    """Segments are given away only right behind a checkpoint (B3)."""
+    box = Box(6, config(interval_ms=5_000))
+    first = Member(box, "r1")
+    read_all(first, rounds=10)
+    late = [Member(box, "r2"), Member(box, "r3")]
+    assert [len(m.core.held) for m in late] == [0, 0]
+    read_all(first, *late, rounds=800)
+    counts = [len(m.core.held) for m in (first, *late)]
+    assert sum(counts) == 6
+    assert max(counts) - min(counts) <= 1
+
+
+def test_a_checkpoint_is_handed_out_then_reported() -> None:
+    box = Box(1, config())
+    reader = Member(box, "r1")
+    reader.read()
+    reader.read()
+    begin(box)
+    box.now_ms += 1_000
+    assert reader.read() == "c"
+    assert not box.state().checkpoints.is_complete("c")
+    reader.read()
+    assert box.state().checkpoints.positions["c"] == {A: 2 * EVENT_BYTES}
+    assert len(reader.events) == 3
+
+
+def test_several_checkpoints_come_one_by_one() -> None:
+    box = Box(1, config())
+    reader = Member(box, "r1")
+    for name in "abc":
+        begin(box, name)
+    box.now_ms += 1_000
+    read_all(reader, rounds=6)
+    assert reader.checkpoints == ["a", "b", "c"]
+    assert box.state().checkpoints.outstanding() == []
+
+
+def test_a_silent_checkpoint_is_reported_within_the_read() -> None:
+    box = Box(1, config())
+    reader = Member(box, "r1")
+    begin(box, "x_SILENT_")
+    box.now_ms += 1_000
+    assert reader.read() is None
+    state = box.state()
+    assert state.checkpoints.is_complete("x_SILENT_")
+    assert state.checkpoints.last_positions == {}
+
+
+def test_a_step_cut_off_is_taken_again() -> None:
+    """The program may die, or be cancelled, at any step of a decision; the next one goes on from the log."""
+    for cut_at in range(1, 12):
+        box = Box(2, config(retention=RetentionType.AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT))
+        reader = Member(box, "r1")
+        read_all(reader, rounds=30)
+        box.scale([A], 2)
+        read_all(reader, rounds=20)
+        begin(box)
+        box.now_ms += 1_000
+        assert reader.read() == "c"
+        box.now_ms += 1_000
+        reader.run(reader.core.before_read(now_ms=box.now_ms), steps_max=cut_at)
+        read_all(reader, rounds=60)
+        state = box.state()
+        assert state.checkpoints.is_complete("c")
+        assert (state.future, state.unassigned) == ({}, {})
+        assert len(reader.events) == len(dict.fromkeys(reader.events)) == 40
+
+
+def test_nothing_changes_hands_while_a_checkpoint_waits() -> None:
+    box = Box(2, config())
+    reader = Member(box, "r1")
+    begin(box)
+    box.now_ms += 1_000
+    assert reader.read() == "c"
+    assert reader.core.held == {}
+    reader.read()
+    assert len(reader.core.held) == 2
+
+
+def test_automatic_checkpoints_by_whoever_is_first() -> None:
+    box = Box(2, config(interval_ms=5_000))
+    members = [Member(box, "r1"), Member(box, "r2")]
+    read_all(*members, rounds=200)
+    begun = [u for u in box.log if isinstance(u, rg.CreateCheckpoint)]
+    assert 3 <= len(begun) <= 5
+    assert all(member.checkpoints == [u.checkpoint_id for u in begun] for member in members)
+    assert len(box.state().checkpoints.begun) == 1
+
+
+def test_successors_come_after_the_next_checkpoint() -> None:
+    box = Box(1, config())
+    reader = Member(box, "r1")
+    new = box.scale([A], 2)
+    read_all(reader, rounds=50)
+    assert (len(reader.events), reader.core.held) == (10, {A: -1})
+    begin(box)
+    read_all(reader, rounds=60)
+    assert len(reader.events) == 30
+    assert list(reader.core.held) == new
+
+
+def test_a_checkpoint_in_the_middle_of_a_merge_covers_the_keys() -> None:
+    """Java's groups forget A here, and a reset to such a checkpoint never reads the successor (B4)."""
+    box = Box(2, config())
+    box.segments[B].length = 200 * EVENT_BYTES
+    first, second = Member(box, "r1"), Member(box, "r2")
+    (merged,) = box.scale([A, B], 1)
+    read_all(first, second, rounds=30)
+    reads_a = first if A in first.core.held else second
+    assert reads_a.core.held[A] == -1
+    for name in ("one", "two"):
+        begin(box, name)
+        read_all(first, second, rounds=20)
+        positions = box.state().checkpoints.positions[name]
+        assert positions == {A: -1, B: positions[B]}
+        assert 0 < positions[B] < 200 * EVENT_BYTES
+    assert A not in reads_a.core.held
+    assert merged in box.state().future
+    read_all(first, second, rounds=200)
+    begin(box, "three")
+    read_all(first, second, rounds=40)
+    assert sum(len(m.events) for m in (first, second)) == 10 + 200 + 10
+
+
+def test_the_hole_is_covered_also_after_a_compaction() -> None:
+    box = Box(2, config())
+    box.segments[B].length = 200 * EVENT_BYTES
+    reader = Member(box, "r1")
+    box.scale([A, B], 1)
+    reader.read()
+    reader.core.end(A)
+    begin(box, "one")
+    box.now_ms += 1_000
+    read_all(reader, rounds=5)
+    assert A not in reader.core.held
+    box.log.append(box.state().to_compact())
+    begin(box, "two")
+    box.now_ms += 1_000
+    read_all(reader, rounds=5)
+    assert box.state().checkpoints.positions["two"][A] == -1
+
+
+def test_end_offsets_end_a_segment_without_successors() -> None:
+    box = Box(1, config())
+    box.log[0] = rg.ReaderGroupStateInit(config(), {A: 50}, {A: 50})
+    reader = Member(box, "r1")
+    read_all(reader, rounds=10)
+    assert (reader.events, reader.core.held) == ([], {A: 50})
+    begin(box)
+    read_all(reader, rounds=30)
+    assert box.end_of_data
+
+
+def test_a_reader_declared_offline_is_told() -> None:
+    box = Box(1, config())
+    reader = Member(box, "r1")
+    read_all(reader, rounds=3)
+    box.write(go_offline("r1", {}))
+    box.now_ms += 1_000
+    with pytest.raises(ReinitializationRequiredError):
+        reader.read()
+
+
+def test_a_dead_reader_holds_up_checkpoints_until_it_is_declared_offline() -> None:
+    box = Box(2, config())
+    alive, dead = Member(box, "r1"), Member(box, "r2")
+    read_all(alive, dead, rounds=5)
+    begin(box)
+    read_all(alive, rounds=30)
+    assert box.state().checkpoints.waiting_for("c") == ("r2",)
+    box.write(go_offline("r2", {}))
+    read_all(alive, rounds=60)
+    assert box.state().checkpoints.is_complete("c")
+    assert len(alive.core.held) == 2
+
+
+def test_retention_is_told_once() -> None:
+    box = Box(1, config(retention=RetentionType.AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT))
+    reader = Member(box, "r1")
+    reader.read()
+    begin(box)
+    read_all(reader, rounds=40)
+    assert box.published == [{A: EVENT_BYTES}]
+    assert box.state().checkpoints.is_last_published
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_event_once_and_in_order(seed: int) -> None:
+    """Up to five readers that come and go in good order, splits and merges, checkpoints."""
+    chance = Random(seed)
+    box = Box(chance.randint(1, 4), config(interval_ms=3_000))
+    gone: list[Member] = []
+    members: list[Member] = []
+    for n in range(chance.randint(1, 5)):
+        members.append(Member(box, f"r{n}", seed))
+    for n in range(6):
+        read_all(*members, rounds=chance.randint(1, 40))
+        active = [name for name, s in box.segments.items() if not s.is_sealed]
+        active.sort(key=lambda name: box.segments[name].keys.low)
+        at = chance.randrange(len(active))
+        sealed = active[at : at + chance.randint(1, 2)]
+        box.scale(sealed, chance.randint(1, 3))
+        if len(members) > 1 and chance.random() < 0.4:
+            leaving = members.pop(chance.randrange(len(members)))
+            assert box.write(go_offline(leaving.name, dict(leaving.core.held)))
+            gone.append(leaving)
+        else:
+            members.append(Member(box, f"late{n}", seed))
+    read_all(*members, rounds=600)
+    everything = [(name, o) for name, s in box.segments.items() for o in range(0, s.length, EVENT_BYTES)]
+    found = [event for member in gone + members for event in member.events]
+    assert sorted(found) == sorted(everything)
+    held = sorted(len(m.core.held) for m in members)
+    assert held[-1] - held[0] <= 1
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_position_after_any_checkpoint_is_a_whole_cut(seed: int) -> None:
+    """Every key is covered by each completed checkpoint, through splits and merges."""
+    chance = Random(seed)
+    box = Box(3, config(interval_ms=2_000))
+    members = [Member(box, f"r{n}", seed) for n in range(3)]
+    checked = 0
+    for _ in range(8):
+        for _ in range(10):
+            read_all(*members, rounds=chance.randint(1, 8))
+            checked += _check_last(box)
+        active = [name for name, s in box.segments.items() if not s.is_sealed]
+        active.sort(key=lambda name: box.segments[name].keys.low)
+        at = chance.randrange(len(active))
+        merge = active[at : at + 2]
+        box.scale(merge, 1 if len(merge) == 2 else 2, n_events=chance.randint(0, 60))
+    assert checked > 10
+
+
+def _check_last(box: Box) -> bool:
+    positions = box.state().checkpoints.last_positions
+    keys = sorted(box.segments[name].keys for name in positions)
+    reached = 0.0
+    for low, high in keys:
+        assert low <= reached, positions
+        reached = max(reached, high)
+    assert not positions or reached == 1.0
+    begun = [name for name, at in positions.items() if at >= 0]
+    assert not any(overlap(box.segments[a].keys, box.segments[b].keys) for a in begun for b in begun if a < b)
+    return bool(positions)

@@ -1,0 +1,255 @@
+"""Reading: every event between two cuts once, predecessors first, whatever the stream does meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pravega_lab.client import HEAD, TAIL, AsyncClient, Client, Stream
+from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
+from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
+from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered
+
+NewStream = Callable[..., Stream]
+
+
+def written(stream: Stream, n: int, begin: int = 0) -> StreamCut:
+    stream.write(*numbered(n, 13, begin))
+    return stream.tail()
+
+
+@pytest.fixture
+def scaled(new_stream: NewStream) -> tuple[Stream, list[StreamCut]]:
+    """300 events over a split and two merges, and the cut after each hundred."""
+    stream = new_stream(segments=2)
+    cuts = [written(stream, 100)]
+    stream.split(0)
+    cuts.append(written(stream, 100, 100))
+    stream.merge([segment.segment_id for segment in stream.segments()[1:]])
+    stream.merge([segment.segment_id for segment in stream.segments()])
+    cuts.append(written(stream, 100, 200))
+    return stream, cuts
+
+
+def test_all_of_a_stream_in_order(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, cuts = scaled
+    for start, end in ((HEAD, TAIL), (HEAD, cuts[2]), (UNBOUNDED, UNBOUNDED)):
+        with stream.read(start, end) as batches:
+            found = list(batches)
+            assert batches.ended
+            assert batches.position() == cuts[2]
+        assert_each_once_in_order(events_of(found), 300)
+
+
+def test_between_any_two_cuts(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, cuts = scaled
+    bounds = [stream.head(), *cuts]
+    for i, start in enumerate(bounds):
+        for j in range(i, len(bounds)):
+            with stream.read(start, bounds[j]) as batches:
+                numbers = sorted(int(e.split(b":")[1]) for e in events_of(batches))
+            assert numbers == list(range(100 * i, 100 * j))
+
+
+def test_batches_say_where_their_events_are(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, _ = scaled
+    with stream.read(batch_bytes=50) as batches:
+        for batch in batches:
+            payload = sum(map(len, batch.column("event").to_pylist()))
+            assert payload <= 50 or batch.num_rows == 1
+            assert batch.num_rows > 0
+            segments = batch.column("segment_id").to_pylist()
+            offset = batch.column("offset")[0].as_py()
+            assert segments == segments[:1] * len(segments)
+            for event, found in zip(
+                batch.column("event").to_pylist(), batch.column("offset").to_pylist(), strict=True
+            ):
+                assert found == offset
+                offset += 8 + len(event)
+            assert batches.position().positions.get(segments[0]) in (offset, None)
+
+
+def test_reading_on_from_any_position_gives_the_rest(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, _ = scaled
+    seen: list[bytes] = []
+    position: Any = HEAD
+    while True:
+        with stream.read(position, batch_bytes=150) as batches:
+            batch = batches.next_batch()
+            if batch is None:
+                break
+            seen += batch.column("event").to_pylist()
+            position = batches.position()
+    assert_each_once_in_order(seen, 300)
+
+
+def test_some_segments_and_no_order(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, _ = scaled
+    everything = stream.segments_between(HEAD, TAIL)
+    parts = []
+    for segment in everything:
+        with stream.read(segments=[segment]) as batches:
+            parts += events_of(batches)
+    assert_each_once_in_order(parts, 300)
+    with stream.read(ordered=False) as batches:
+        assert sorted(events_of(batches)) == sorted(parts)
+
+
+def test_the_ordered_segment_reader(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, cuts = scaled
+    seen: list[bytes] = []
+    with stream.segment_reader(HEAD, TAIL) as reader:
+        last = stream.segments()[0].segment_id
+        with pytest.raises(BadInputError, match="waits for its predecessors"):
+            reader.read(last)
+        with pytest.raises(BadInputError, match="not part of this read"):
+            reader.read(12345)
+        while not reader.ended:
+            segment = reader.available()[-1]
+            batch = reader.read(segment, max_bytes=300, timeout_s=None)
+            if batch is None:
+                assert segment not in reader.available()
+                with pytest.raises(BadInputError):
+                    reader.read(segment)
+                continue
+            seen += batch.column("event").to_pylist()
+            with stream.read(reader.position(), cuts[2]) as rest:
+                assert len(seen) + len(events_of(rest)) == 300
+        assert reader.position() == cuts[2]
+    assert_each_once_in_order(seen, 300)
+
+
+def test_following_a_stream_that_scales_until_it_is_sealed(new_stream: NewStream) -> None:
+    stream = new_stream()
+    seen: list[bytes] = []
+    with stream.follow() as batches:
+        assert batches.next_batch(0.05) is None
+        assert not batches.ended
+        for i in range(6):
+            if i % 2:
+                stream.split(stream.segments()[0].segment_id)
+            elif i:
+                stream.merge([segment.segment_id for segment in stream.segments()])
+            written(stream, 50, i * 50)
+            while len(seen) < (i + 1) * 50:
+                batch = batches.next_batch(20)
+                assert batch is not None
+                seen += batch.column("event").to_pylist()
+        stream.seal()
+        assert batches.next_batch(20) is None
+        assert batches.ended
+    assert_each_once_in_order(seen, 300)
+
+
+def test_the_end_is_fixed_on_entering(new_stream: NewStream) -> None:
+    stream = new_stream()
+    written(stream, 10)
+    with stream.read() as batches:
+        written(stream, 10, 10)
+        assert len(events_of(batches)) == 10
+
+
+def test_truncated_events_are_reported_with_where_to_go_on(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, cuts = scaled
+    begin = stream.head()
+    stream.truncate(cuts[0])
+    with pytest.raises(TruncatedDataError) as caught, stream.read(begin) as batches:
+        events_of(batches)
+    assert caught.value.resume_at == cuts[0]
+    with stream.read(caught.value.resume_at) as batches:  # type: ignore[arg-type]
+        assert len(events_of(batches)) == 200
+    stream.truncate(cuts[2])
+    with pytest.raises(TruncatedDataError) as caught, stream.read(cuts[0]) as batches:
+        events_of(batches)
+    assert caught.value.resume_at == cuts[2]
+    with pytest.raises(TruncatedDataError), stream.follow(begin) as batches:
+        batches.next_batch(10)
+
+
+def test_cuts_that_do_not_fit(scaled: tuple[Stream, list[StreamCut]], new_stream: NewStream) -> None:
+    stream, cuts = scaled
+    with pytest.raises(BadInputError, match="a cut of stream"), new_stream("other").read(cuts[0]):
+        pass
+    with pytest.raises(BadInputError), stream.read(cuts[1], cuts[0]):
+        pass
+    with pytest.raises(BadInputError, match="pass a StreamCut"), stream.read("earliest"):  # type: ignore[arg-type]
+        pass
+    inside = StreamCut(stream.scoped_name, {s: o + 4 for s, o in cuts[0].positions.items()})
+    with (
+        pytest.raises(ProtocolError, match="Does the start lie between events"),
+        stream.read(inside, cuts[1]) as batches,
+    ):
+        events_of(batches)
+    with pytest.raises(BadInputError, match="lie between events"), stream.read(HEAD, inside) as batches:
+        events_of(batches)
+
+
+def test_many_megabytes_over_a_connection_that_is_cut_again_and_again(
+    uri: str, new_stream: NewStream
+) -> None:
+    stream = new_stream(segments=2)
+    events, keys = numbered(20_000, 13)
+    stream.write(pa.array([event.ljust(400, b".") for event in events]), keys)
+
+    async def read() -> list[bytes]:
+        async with CuttingProxy([200, 1_000_000, 70, 3_000_000, 10_000]) as proxy:
+            async with AsyncClient(uri, link=proxy.to(uri)) as client:
+                async with client.stream(stream.scoped_name).read() as batches:
+                    found = [event async for batch in batches for event in batch.column("event").to_pylist()]
+            assert not proxy.cuts_left
+        return found
+
+    assert_each_once_in_order([event.rstrip(b".") for event in asyncio.run(read())], 20_000)
+
+
+def test_following_over_a_cut_connection(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream(segments=2)
+
+    async def follow() -> list[bytes]:
+        seen: list[bytes] = []
+        async with CuttingProxy([2_000 + i for i in range(10)]) as proxy:
+            async with AsyncClient(uri, link=proxy.to(uri)) as client, AsyncClient(uri) as writing:
+                async with client.stream(stream.scoped_name).follow() as batches:
+                    for i in range(30):
+                        await writing.stream(stream.scoped_name).write(*numbered(20, 13, i * 20))
+                        while len(seen) < (i + 1) * 20:
+                            batch = await batches.next_batch(20)
+                            assert batch is not None
+                            seen += batch.column("event").to_pylist()
+        return seen
+
+    assert_each_once_in_order(asyncio.run(follow()), 600)
+
+
+def test_leaving_a_read_in_the_middle_closes_everything(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream(segments=3)
+    written(stream, 300)
+
+    async def read() -> None:
+        async with AsyncClient(uri) as client:
+            reading = client.stream(stream.scoped_name)
+            async with reading.follow() as batches:
+                await batches.next_batch()
+                await batches.next_batch(0.05)
+            with pytest.raises(ZeroDivisionError):
+                async with reading.read(batch_bytes=1) as batches:
+                    async for _ in batches:
+                        raise ZeroDivisionError
+            assert len(client._stores._own) >= 1
+            still = [c for c in client._stores._own if c.is_open]
+            assert len(still) == 1, "only the one for short requests"
+        assert [c for c in client._stores._own if c.is_open] == []
+        assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
+
+    asyncio.run(read())
+
+
+def test_two_reads_of_one_client_at_once(client: Client, new_stream: NewStream) -> None:
+    stream = new_stream()
+    written(stream, 100)
+    with stream.read() as one, stream.read() as other:
+        assert events_of(one) == events_of(other)

@@ -1,0 +1,195 @@
+"""Scopes, streams, scaling and cuts, against the embedded store and a real Pravega alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from pravega_lab.client import (
+    HEAD,
+    TAIL,
+    Client,
+    RetentionPolicy,
+    ScalingPolicy,
+    Stream,
+    StreamConfiguration,
+    connect,
+)
+from pravega_lab.errors import (
+    AlreadyExistsError,
+    BadInputError,
+    Definite,
+    NotEmptyError,
+    ScaleRefusedError,
+    ScopeNotFoundError,
+    SegmentNotFoundError,
+    StoreUnavailableError,
+    StreamNotFoundError,
+    StreamNotSealedError,
+    StreamSealedError,
+)
+from pravega_lab.protocol.stream_cut import StreamCut
+
+NewStream = Callable[..., Stream]
+
+
+def test_scopes(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    assert client.create_scope(scope) is True
+    assert client.create_scope(scope) is False
+    assert scope in client.list_scopes()
+    client.create_stream(f"{scope}/a")
+    with pytest.raises(NotEmptyError):
+        client.delete_scope(scope)
+    stream = client.stream(f"{scope}/a")
+    stream.seal()
+    stream.delete()
+    assert client.delete_scope(scope) is True
+    assert client.delete_scope(scope) is False
+
+
+def test_the_life_of_a_stream(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    scaling, retention = ScalingPolicy.by_data_rate(100, 3, 2), RetentionPolicy.by_size(1 << 30)
+    stream = client.create_stream(f"{scope}/a", scaling=scaling, retention=retention, tags=["x", "y"])
+    assert stream.exists()
+    found = stream.configuration()
+    assert (found.scaling, found.retention, sorted(found.tags)) == (scaling, retention, ["x", "y"])
+    client.create_stream(f"{scope}/b")
+    assert client.list_streams(scope) == ["a", "b"]
+    assert client.list_streams(scope, tag="y") == ["a"]
+    stream.update(scaling=ScalingPolicy.by_event_rate(7, 4, 1), tags=["z"])
+    assert stream.configuration() == StreamConfiguration(
+        ScalingPolicy.by_event_rate(7, 4, 1), retention, ("z",)
+    )
+    with pytest.raises(StreamNotSealedError):
+        stream.delete()
+    stream.seal()
+    stream.seal()
+    with pytest.raises(StreamSealedError):
+        stream.update(tags=["late"])
+    with pytest.raises(StreamSealedError):
+        stream.write("late")
+    with pytest.raises(StreamSealedError):
+        stream.begin_transaction()
+    assert stream.segments() == []
+    stream.delete()
+    assert not stream.exists()
+
+
+def test_what_is_not_there_is_named(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    with pytest.raises(ScopeNotFoundError, match=scope):
+        client.create_stream(f"{scope}/a", create_scope=False)
+    with pytest.raises(ScopeNotFoundError, match=scope):
+        client.list_streams(scope)
+    client.create_scope(scope)
+    missing = client.stream(f"{scope}/none")
+    assert not missing.exists()
+    for ask in (
+        missing.segments,
+        missing.head,
+        missing.tail,
+        missing.configuration,
+        missing.seal,
+        missing.delete,
+    ):
+        with pytest.raises(StreamNotFoundError, match=f"{scope}/none"):
+            ask()
+    with pytest.raises(StreamNotFoundError):
+        missing.write("x")
+    with pytest.raises(StreamNotFoundError), missing.read():
+        pass
+    with pytest.raises(StreamNotFoundError):
+        missing.begin_transaction()
+
+
+def test_names_and_numbers_that_never_work(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    client.create_stream(f"{scope}/a")
+    with pytest.raises(AlreadyExistsError, match=f"{scope}/a"):
+        client.create_stream(f"{scope}/a")
+    for name in (f"{scope}/under_score", f"{scope}/", "no-slash", f"{scope}/a/b", "bad_scope/a"):
+        with pytest.raises(BadInputError):
+            client.create_stream(name)
+    with pytest.raises(BadInputError, match="at least 1"):
+        client.create_stream(f"{scope}/b", scaling=ScalingPolicy.fixed(0))
+    with pytest.raises(BadInputError, match="batch_bytes"):
+        client.stream(f"{scope}/a").read(batch_bytes=0)
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:9090", "localhost", "tcp://:1", "tcp://host:port", ""])
+def test_addresses_that_are_none(uri: str) -> None:
+    with pytest.raises(BadInputError):
+        connect(uri)
+
+
+def test_an_unreachable_controller_is_named_within_seconds() -> None:
+    begin = time.monotonic()
+    with connect("tcp://127.0.0.1:1") as client:
+        with pytest.raises(StoreUnavailableError, match="127.0.0.1:1") as caught:
+            client.list_scopes()
+    assert caught.value.definite is Definite.UNKNOWN
+    assert time.monotonic() - begin < 20
+
+
+def test_scaling(new_stream: NewStream) -> None:
+    stream = new_stream()
+    left, right = stream.split(0)
+    assert (left.low, left.high, right.low, right.high) == (0.0, 0.5, 0.5, 1.0)
+    assert stream.segments() == [left, right]
+    assert [(s.segment, s.predecessors) for s in stream.successors(0)] == [(left, (0,)), (right, (0,))]
+    merged = stream.merge([left.segment_id, right.segment_id])
+    (successor,) = stream.successors(left.segment_id)
+    assert successor.segment == merged
+    assert successor.predecessors == (left.segment_id, right.segment_id)
+    assert stream.successors(merged.segment_id) == []
+    assert stream.epoch_segments(1) == [left, right]
+    assert stream.segments_between(HEAD, TAIL) == [0, left.segment_id, right.segment_id, merged.segment_id]
+    assert len(stream.split(merged.segment_id, 3)) == 3
+
+
+def test_a_refused_scale_names_its_rule(client: Client, new_stream: NewStream) -> None:
+    stream = new_stream(segments=2)
+    first, second = (segment.segment_id for segment in stream.segments())
+    with pytest.raises(ScaleRefusedError, match="not active"):
+        stream.scale([77], [(0.0, 1.0)])
+    with pytest.raises(ScaleRefusedError, match="must be equal"):
+        stream.scale([first], [(0.0, 0.4)])
+    with pytest.raises(ScaleRefusedError, match="empty or outside"):
+        stream.scale([first], [(0.5, 0.0)])
+    fixed = client.create_stream(f"{stream.scope}/fixed", scaling=ScalingPolicy.fixed(2))
+    with pytest.raises(ScaleRefusedError, match="at least 2"):
+        fixed.merge([segment.segment_id for segment in fixed.segments()])
+    assert [segment.segment_id for segment in stream.segments()] == [first, second]
+
+
+def test_cuts_and_truncation(new_stream: NewStream) -> None:
+    stream = new_stream(segments=2)
+    assert stream.head() == stream.tail() == StreamCut(stream.scoped_name, {0: 0, 1: 0})
+    stream.write(["a"] * 20, [f"k{i}" for i in range(20)])
+    middle = stream.tail()
+    assert sum(middle.positions.values()) == 20 * 9
+    stream.truncate(middle)
+    stream.truncate(middle)
+    assert stream.head() == middle
+    with pytest.raises(BadInputError, match="behind the head"):
+        stream.truncate(StreamCut(stream.scoped_name, {0: 0, 1: 0}))
+    with pytest.raises(BadInputError, match="a cut of stream"):
+        stream.truncate(StreamCut("other/stream", {0: 0}))
+    assert stream.segment_info(0).start_offset == middle.positions[0]
+    with pytest.raises(SegmentNotFoundError):
+        stream.segment_info(99)
+
+
+def test_the_tail_of_a_sealed_stream_is_the_end_of_its_last_segments(new_stream: NewStream) -> None:
+    stream = new_stream()
+    stream.write("before", "k")
+    left, right = stream.split(0)
+    stream.write("after", "k")
+    stream.seal()
+    tail = stream.tail()
+    assert sorted(tail.positions) == [left.segment_id, right.segment_id]
+    assert sum(tail.positions.values()) == 8 + len("after")

@@ -1,0 +1,206 @@
+"""Writing: everything acknowledged is there once, in order per key, through scales and broken connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pravega_lab.client import AsyncClient, Client, Stream
+from pravega_lab.client.events import prepare
+from pravega_lab.errors import BadInputError, EventTooLargeError, StoreUnavailableError, StreamSealedError
+from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered, numbers_by_key
+
+NewStream = Callable[..., Stream]
+
+
+def read_all(stream: Stream) -> list[bytes]:
+    with stream.read() as batches:
+        return events_of(batches)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        b"one",
+        "one",
+        ["a", "b"],
+        [b"a", bytearray(b"b"), memoryview(b"c"), "d"],
+        [f"e{i}" for i in range(100)],
+        [b"%d" % i for i in range(99)] + ["mixed"],
+        pa.array([b"a", b"", b"c"]),
+        pa.array(["a"] * 40, pa.large_string()),
+        pa.array([b"ab", b"cd"], pa.binary(2)),
+        pa.array(["x", "y"] * 30).dictionary_encode(),
+        pa.chunked_array([pa.array([b"a"]), pa.array([b"b"])]),
+        pa.array([b"0", b"1", b"2", b"3"]).slice(1, 2),
+        pd.Series(["p", "q"] * 30),
+        [],
+    ],
+    ids=lambda events: f"{type(events).__name__}-{len(events)}",
+)
+def test_all_kinds_of_events(new_stream: NewStream, events: Any) -> None:
+    stream = new_stream(segments=3)
+    single = isinstance(events, (str, bytes))
+    wanted = [events] if single else list(events.to_pylist() if hasattr(events, "to_pylist") else events)
+    expected = [e.encode() if isinstance(e, str) else bytes(e) for e in wanted]
+    assert stream.write(events, "one key, so one order") == len(expected)
+    assert read_all(stream) == expected
+
+
+@pytest.mark.parametrize("n_events", [5, 500])
+def test_keys_keep_order_and_none_spreads(new_stream: NewStream, n_events: int) -> None:
+    stream = new_stream(segments=4)
+    events, keys = numbered(n_events, 7)
+    stream.write(events, keys)
+    assert_each_once_in_order(read_all(stream), n_events)
+    stream.write([b"spread"] * 200)
+    stream.write(pa.array([b"spread"] * 200), pa.array([None] * 199 + ["k"]))
+    assert all(stream.segment_info(s.segment_id).write_offset > 14 * 20 for s in stream.segments())
+
+
+def test_the_same_key_goes_to_the_same_place_however_it_is_passed() -> None:
+    keys = ["a", "", "日本", "😀", None] * 20
+    few = prepare([b"x"] * 5, keys[:5], Random(1))
+    many = prepare(pa.array([b"x"] * 100), pa.array(keys), Random(1))
+    assert list(many._positions[:4]) == few._positions[:4]
+
+
+def test_what_is_no_event_or_key() -> None:
+    for events, keys in (
+        (5, None),
+        ([5], None),
+        (["a"], ["k", "l"]),
+        (["a"], [5]),
+        (pa.array([1, 2]), None),
+        (pa.array([b"a", None]), None),
+        (pa.array([b"a"]), pa.array([1])),
+        (pa.array([b"a"]), pa.array(["k", "l"])),
+        ("\ud800", None),
+        ("a", "\ud800"),
+    ):
+        with pytest.raises(BadInputError):
+            prepare(events, keys, Random(1))  # type: ignore[arg-type]
+
+
+def test_events_of_8_mib_and_not_one_byte_more(new_stream: NewStream) -> None:
+    stream = new_stream()
+    largest = b"x" * (8 * 1024 * 1024)
+    for too_large in (largest + b"y", pa.array([b"a", largest + b"y"])):
+        with pytest.raises(EventTooLargeError, match="8388609 bytes"):
+            stream.write(too_large)
+    assert stream.tail() == stream.head()
+    stream.write([b"before", largest, b"after"], "k")
+    assert read_all(stream) == [b"before", largest, b"after"]
+
+
+def test_a_sealed_stream_refuses_and_keeps_what_it_acknowledged(new_stream: NewStream) -> None:
+    stream = new_stream(segments=2)
+    with stream.writer() as writer:
+        writer.write("in", "k")
+        writer.flush()
+        stream.seal()
+        with pytest.raises(StreamSealedError):
+            for _ in range(3):
+                writer.write("out", "k")
+                writer.flush()
+        with pytest.raises(StreamSealedError):
+            writer.write("out", "k")
+    assert read_all(stream) == [b"in"]
+
+
+def test_order_and_completeness_through_scales_while_writing(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+    n_parts, part = 60, 500
+
+    async def write_and_scale() -> None:
+        async with AsyncClient(uri) as client:
+            scaled = client.stream(stream.scoped_name)
+            done = asyncio.create_task(write(scaled))
+            scales = 0
+            while not done.done() and scales < 6:
+                segments = await scaled.segments()
+                if scales % 3 == 2:
+                    await scaled.merge([s.segment_id for s in segments[:2]])
+                else:
+                    await scaled.split(segments[scales % len(segments)].segment_id)
+                scales += 1
+            await done
+            assert scales >= 3
+
+    async def write(scaled: Any) -> None:
+        async with scaled.writer() as writer:
+            for i in range(n_parts):
+                await writer.write(*numbered(part, 23, i * part))
+                await asyncio.sleep(0.01)
+
+    asyncio.run(write_and_scale())
+    assert_each_once_in_order(read_all(stream), n_parts * part)
+
+
+CUTS = [[500] * 4, [60, 100, 150, 200, 250], [60_000, 20_000, 1_000, 20_000], [40_000] * 12]
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+def test_nothing_lost_and_nothing_doubled_over_a_cut_connection(
+    uri: str, new_stream: NewStream, cuts: list[int]
+) -> None:
+    stream = new_stream(segments=3)
+    n_parts, part = 20, 400
+
+    async def write() -> int:
+        async with CuttingProxy(cuts) as proxy, AsyncClient(uri, link=proxy.to(uri)) as client:
+            async with client.stream(stream.scoped_name).writer() as writer:
+                for i in range(n_parts):
+                    await writer.write(*numbered(part, 23, i * part))
+                    await asyncio.sleep(0)
+            assert not proxy.cuts_left
+            return proxy.connections
+
+    assert asyncio.run(write()) > len(cuts)
+    assert_each_once_in_order(read_all(stream), n_parts * part)
+
+
+def test_single_events_over_a_cut_connection(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+
+    async def write() -> None:
+        async with CuttingProxy([170 + 13 * i for i in range(10)]) as proxy:
+            async with AsyncClient(uri, link=proxy.to(uri)) as client:
+                for i in range(40):
+                    await client.stream(stream.scoped_name).write(f"k:{i}", "k")
+
+    asyncio.run(write())
+    assert numbers_by_key(read_all(stream)) == {"k": list(range(40))}
+
+
+def test_a_store_that_stays_away_is_reported_and_the_blocks_close(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+
+    async def write() -> None:
+        async with CuttingProxy([0] * 1000) as proxy:
+            async with AsyncClient(uri, link=proxy.to(uri), retry_for_s=0.5) as client:
+                with pytest.raises(StoreUnavailableError, match="append to"):
+                    async with client.stream(stream.scoped_name).writer() as writer:
+                        await writer.write("x", "k")
+        assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
+
+    asyncio.run(write())
+    assert read_all(stream) == []
+
+
+def test_writers_of_one_client_do_not_wait_for_each_other(client: Client, new_stream: NewStream) -> None:
+    streams = [new_stream(f"s{i}") for i in range(3)]
+    writers = [stream.writer() for stream in streams]
+    for i in range(50):
+        for writer in writers:
+            writer.write(f"k:{i}", "k")
+    for writer in reversed(writers):
+        writer.close()
+    for stream in streams:
+        assert numbers_by_key(read_all(stream)) == {"k": list(range(50))}
