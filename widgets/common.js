@@ -383,6 +383,7 @@ export function mount({ model, el, store, spec }) {
   let pointer = null;
   let drag = null;
   let cursor = -1;
+  let toSay = null; // said once the drawing is up to date
 
   const me = {
     ticking: false, origin: 0, now: 0, live: false,
@@ -439,8 +440,11 @@ export function mount({ model, el, store, spec }) {
     axis(ctx, b);
     crosshair(ctx, b);
     root.dataset.drawMs = (performance.now() - started).toFixed(2);
+    root.dataset.updates = store.updates;
     root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
     header(b);
+    if (toSay) aloud.textContent = toSay();
+    toSay = null;
   }
 
   function axis(c, b) {
@@ -596,10 +600,12 @@ export function mount({ model, el, store, spec }) {
 
   // Keys.
   const speak = (mark) => {
-    aloud.textContent = mark ? spec.say(mark) : "";
+    toSay = () => (mark ? spec.say(mark) : "");
+    redraw();
   };
   const sayTime = () => {
-    aloud.textContent = `${seconds(clock.now - clock.start)}: ${spec.summary()}`;
+    toSay = () => `${seconds(clock.now - clock.start)}: ${spec.summary()}`;
+    redraw();
   };
   function step(direction) {
     const now = clock.now;
@@ -678,6 +684,8 @@ export function mount({ model, el, store, spec }) {
   // A reload and a second view ask for a snapshot; while we live we say so, or the kernel sends less.
   const hello = (kind) => model.send?.({ kind, page: id });
   hello("hello");
+  on(globalThis, "pagehide", () => hello("bye"));
+  on(globalThis, "pageshow", (e) => e.persisted && hello("hello"));
   const heart = setInterval(() => hello("here"), 2000);
 
   return () => {

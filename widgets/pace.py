@@ -12,6 +12,7 @@ UNANSWERED_MAX = 2
 ANSWER_MS = 1_000  # an answer that is out for longer counts as given
 QUIET_MS = 5_000  # no sign of life for so long: an update every other second is enough
 QUIET_PERIOD_MS = 2_000
+SILENT_MS = 10_000  # so long unheard, while others are heard, a page is gone
 GONE_MS = 600_000  # and after this none at all, until a page says hello
 
 
@@ -22,16 +23,21 @@ class Pace:
         self._sent_ms: dict[int, int] = {}  # seq -> when, of unanswered updates
         self._last_ms = -PERIOD_MS
         self._heard_ms = 0
-        self._pages: dict[str, None] = {}
+        self._pages: dict[str, int] = {}  # page -> when it was heard
 
     def heard(self, page: str, *, now_ms: int) -> None:
         """A page shows the view."""
-        self._pages[page] = None
-        self._heard_ms = now_ms
+        self._pages[page] = self._heard_ms = now_ms
+        self._forget(now_ms)
 
-    def left(self, page: str) -> None:
+    def left(self, page: str, *, now_ms: int) -> None:
         """A page shows it no more."""
         self._pages.pop(page, None)
+        self._forget(now_ms)
+
+    def _forget(self, now_ms: int) -> None:
+        """A page that was reloaded never says that it left. While others are heard, silence means gone."""
+        self._pages = {p: t for p, t in self._pages.items() if now_ms - t < SILENT_MS}
 
     def sent(self, seq: int, *, now_ms: int) -> None:
         self._sent_ms[seq] = now_ms

@@ -56,7 +56,7 @@ class Publisher:
 
     def bye(self, page: str) -> None:
         with self._lock:
-            self._pace.left(page)
+            self._pace.left(page, now_ms=_now_ms())
 
     def answered(self, seq: int) -> None:
         with self._lock:

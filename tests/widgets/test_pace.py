@@ -6,7 +6,7 @@ import threading
 import time
 from itertools import pairwise
 
-from pravega_lab.widgets.pace import ANSWER_MS, GONE_MS, PERIOD_MS, QUIET_MS, QUIET_PERIOD_MS, Pace
+from pravega_lab.widgets.pace import ANSWER_MS, GONE_MS, PERIOD_MS, QUIET_MS, QUIET_PERIOD_MS, SILENT_MS, Pace
 from pravega_lab.widgets.payload import Payload
 from pravega_lab.widgets.publisher import Publisher
 
@@ -22,8 +22,15 @@ def shown() -> Pace:
 def test_nothing_is_sent_while_nobody_looks() -> None:
     assert not Pace().may_send(now_ms=0)
     pace = shown()
-    pace.left("page")
+    pace.left("page", now_ms=900)
     assert not pace.may_send(now_ms=1000)
+
+
+def test_a_page_that_was_reloaded_does_not_keep_the_thread_alive() -> None:
+    pace = shown()
+    pace.heard("page after reload", now_ms=SILENT_MS - 1)
+    pace.left("page after reload", now_ms=SILENT_MS)
+    assert not pace.wanted(now_ms=SILENT_MS)
 
 
 def test_ten_a_second_at_most() -> None:

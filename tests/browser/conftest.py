@@ -1,0 +1,54 @@
+"""A browser and a JupyterLab for these tests, which are skipped, loudly, where there is no browser."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.lab import chromium, jupyter_lab
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    path = chromium()
+    if path is None:
+        why = "VIEWS NOT TESTED: no Chromium on this machine; `make system` (as root on Debian) installs it"
+        print(why, file=sys.stderr)
+        pytest.skip(why)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lab")
+
+
+@pytest.fixture(scope="session")
+def lab(browser: Any, lab_folder: Path) -> Iterator[str]:
+    with jupyter_lab(lab_folder) as address:
+        yield address
+
+
+class Errors(list[str]):
+    """What a page complained of."""
+
+    def of(self, page: Any) -> None:
+        page.on("pageerror", lambda error: self.append(f"{error}\n{error.stack}"))
+        page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)

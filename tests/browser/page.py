@@ -1,0 +1,60 @@
+"""What the tests ask of a page on which views are drawn. Views are counted from 0, from top to bottom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WAIT_MS = 15_000
+SHARED = "globalThis[Symbol.for('pravega_lab.page')]"
+COLOURS = """(n) => {
+  const canvas = document.querySelectorAll('.plab-canvas')[n];
+  if (!canvas || !canvas.width) return 0;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const found = new Set();
+  for (let i = 0; i < data.length; i += 4) found.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+  return found.size;
+}"""
+
+
+def colours(page: Any, n: int) -> int:
+    """How many different colours the canvas shows; a blank one has one."""
+    return int(page.evaluate(COLOURS, n))
+
+
+def wait_drawn(page: Any, n: int, least: int = 20) -> None:
+    told = "Number(document.querySelectorAll('.plab')[n]?.dataset.updates) > 0"
+    page.wait_for_function(f"(n) => {told} && ({COLOURS})(n) >= {least}", arg=n, timeout=WAIT_MS)
+
+
+def view(page: Any, n: int) -> Any:
+    return page.locator(".plab").nth(n)
+
+
+def canvas(page: Any, n: int) -> Any:
+    return page.locator(".plab-canvas").nth(n)
+
+
+def draws(page: Any, n: int) -> int:
+    return int(view(page, n).get_attribute("data-draws") or 0)
+
+
+def wait_more_draws(page: Any, n: int, than: int) -> None:
+    condition = "([n, than]) => Number(document.querySelectorAll('.plab')[n].dataset.draws) > than"
+    page.wait_for_function(condition, arg=[n, than], timeout=WAIT_MS)
+
+
+def clock(page: Any, what: str) -> Any:
+    """A value of the clock of the first view on the page."""
+    return page.evaluate(f"() => [...{SHARED}.clocks.values()][0].{what}")
+
+
+def point(page: Any, n: int, x: float, y: float) -> None:
+    """Move the pointer to this part of a canvas, 0 to 1 from its left and top."""
+    canvas(page, n).scroll_into_view_if_needed()
+    box = canvas(page, n).bounding_box()
+    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def settle(page: Any) -> None:
+    """Two frames later."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
