@@ -118,7 +118,7 @@ class ReaderCore:
         self._state = state
         self._now_ms = now_ms
         self._at_checkpoint: str | None = None
-        self._last_segment: str | None = None  # of the last event handed out
+        self._predecessors: dict[str, tuple[int, ...]] = {}  # of merges in progress, from the controller
         self._see(Answer(state, now_ms))
 
     # what came from reading
@@ -126,7 +126,6 @@ class ReaderCore:
     def advance(self, segment: str, offset: int) -> None:
         """Events before ``offset`` were handed out."""
         self.held[segment] = offset
-        self._last_segment = segment
 
     def end(self, segment: str, offset: int = SEGMENT_READ) -> None:
         """The segment is read to its end, or to where the group stops; it stays held until completed."""
@@ -246,6 +245,8 @@ class ReaderCore:
         def decide(state: GroupState) -> list[Update]:
             if self.reader not in state.checkpoints.waiting_for(name):
                 return []
+            for successor, ids in self._predecessors.items():
+                state.learn_predecessors(successor, ids)
             # Wholly read segments of a merge go in too: no position would cover their keys otherwise.
             return [rg.CheckpointReader(name, self.reader, {**state.merged_positions(), **self.held})]
 
@@ -253,11 +254,15 @@ class ReaderCore:
 
     def _learn_merges(self) -> Decision[None]:
         for successor in self._state.unknown_merges():
+            if successor in self._predecessors:
+                continue
             place = parse_segment_name(successor)
             waiting = self._state.future[successor].waits_for[0]
             asked = segment_name(place.scope, place.stream, waiting)
             found: Successors = yield from self._ask(FindSuccessors(asked))
-            self._state.learn_predecessors(successor, found.predecessors.get(successor, ()))
+            self._predecessors[successor] = found.predecessors.get(successor, ())
+        for successor in [s for s in self._predecessors if s not in self._state.future]:
+            del self._predecessors[successor]
 
     def _publish(self) -> Decision[None]:
         state = self._state
@@ -307,7 +312,6 @@ class ReaderCore:
                 return []
             return [rg.ReleaseSegment(self.reader, segment, self.held[segment]), self._distance()]
 
-        self.timers.hold_assignment(self._now_ms)
         yield from self._ask(Write(decide))
         self._assignment_written()
 
@@ -324,7 +328,6 @@ class ReaderCore:
             segments = assignment.segments_to_acquire(state, self.reader)
             return [*(rg.AcquireSegment(self.reader, segment) for segment in segments), self._distance()]
 
-        self.timers.hold_assignment(self._now_ms)
         yield from self._ask(Write(decide))
         self._assignment_written()
 
@@ -341,15 +344,13 @@ class ReaderCore:
     # lag
 
     def _distance(self) -> rg.UpdateDistanceToTail:
-        """What Java writes: no lag, but a number as large as a clock once anything was read (B3).
+        """Not a lag: the clock, which is what Java writes, up to 0.3 %, once it has read an event (B3).
 
-        Members compare these numbers with each other, so a better one of ours would unbalance the group.
+        Members weigh segments with these numbers. Java's readers write 0 until their first event, and so
+        one that idles never gives a segment away; ours all weigh the same.
         """
-        lag_ms = 0
-        if self._last_segment is not None:
-            lag_ms = self._now_ms - parse_segment_name(self._last_segment).segment_id
         positions = {SegmentWithRange(s, self._state.range_of(s)): at for s, at in self.held.items()}
-        return rg.UpdateDistanceToTail(self.reader, lag_ms, positions)
+        return rg.UpdateDistanceToTail(self.reader, self._now_ms, positions)
 
     def _update_lag(self) -> Decision[None]:
         if self._now_ms >= self.timers.lag_ms:

@@ -10,7 +10,7 @@ from random import Random
 
 from pravega_lab.client.reader_group import reader as steps
 from pravega_lab.client.reader_group.reader import Answer, Decision, ReaderCore, Successors, come_online
-from pravega_lab.client.reader_group.state import Decide, GroupState
+from pravega_lab.client.reader_group.state import Decide, GroupState, fold
 from pravega_lab.protocol import reader_group as rg
 from pravega_lab.protocol.names import parse_segment_name
 from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, Update
@@ -40,8 +40,10 @@ class Box:
         }
         self.log: list[Update] = [rg.ReaderGroupStateInit(config, dict.fromkeys(self.segments, 0), {})]
         self.published: list[dict[str, int]] = []
-        self.n_compacted = 0
         self._epoch = 0
+        self._folded: GroupState | None = None
+        self._first = self.log[0]
+        self._seen = 0
 
     def scale(self, sealed: list[str], n_new: int, n_events: int = 10) -> list[str]:
         self._epoch += 1
@@ -70,9 +72,12 @@ class Box:
         return written
 
     def state(self) -> GroupState:
-        from pravega_lab.client.reader_group.state import fold
-
-        return fold(self.log)
+        """The log, folded."""
+        if self._folded is not None and self.log[0] is not self._first:
+            self._folded, self._seen = None, 0
+        self._folded = fold(self.log[self._seen :], self._folded)
+        self._first, self._seen = self.log[0], len(self.log)
+        return self._folded
 
     @property
     def end_of_data(self) -> bool:
@@ -94,14 +99,8 @@ class Member:
         self.steps: list[str] = []
 
     def _fetched(self) -> GroupState:
-        for update in self.box.log[self._seen :]:
-            if isinstance(update, rg.ReaderGroupStateInit | rg.CompactReaderGroupState):
-                self._state = GroupState(update)
-            else:
-                assert self._state is not None
-                self._state.apply(update)
+        self._state = fold(self.box.log[self._seen :], self._state)
         self._seen = len(self.box.log)
-        assert self._state is not None
         return self._state
 
     def decide(self) -> str | None:
