@@ -379,6 +379,7 @@ export function mount({ model, el, store, spec }) {
 
   const ctx = canvas.getContext("2d");
   let theme = themeOf(root);
+  let themed = false; // not before the view stands in the page, where the lab's colours reach it
   let frame = 0;
   let pointer = null;
   let drag = null;
@@ -425,6 +426,7 @@ export function mount({ model, el, store, spec }) {
 
   function draw() {
     frame = 0;
+    if (!themed) [theme, themed] = [themeOf(root), root.isConnected];
     const b = box();
     const ratio = globalThis.devicePixelRatio || 1;
     if (canvas.width !== Math.round(b.width * ratio) || canvas.height !== Math.round(b.height * ratio)) {
@@ -665,12 +667,12 @@ export function mount({ model, el, store, spec }) {
   const sizes = new ResizeObserver(redraw);
   sizes.observe(stage);
   const themes = new MutationObserver(() => {
-    theme = themeOf(root);
+    themed = false;
     redraw();
   });
   themes.observe(document.body, { attributes: true });
   const media = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
-  if (media) on(media, "change", () => ((theme = themeOf(root)), redraw()));
+  if (media) on(media, "change", () => ((themed = false), redraw()));
 
   const updated = () => {
     learn();

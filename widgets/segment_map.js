@@ -198,8 +198,10 @@ function segmentSpec(store) {
       if (!rows) continue;
       if (at[rows[0]] > t) continue;
       const [x, y, w, h] = rectangle(b, m, i, t);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = b.theme.ground;
+      ctx.fillRect(x, y, w, h);
       ctx.globalAlpha = isOpen(i, t) ? 1 : 0.72;
-      ctx.clearRect(x, y, w, h);
       // A sample is the rate of the time before it; the newest holds until the next one comes.
       let lastX = Math.round(x);
       const right = Math.round(x + w);

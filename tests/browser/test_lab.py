@@ -148,6 +148,12 @@ def test_pausing_holds_a_live_view_and_now_follows_again(page: Any) -> None:
 
 def test_the_theme_is_the_labs(page: Any) -> None:
     for theme, word in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        if word == "light":  # views that are made in a dark lab are dark from the start
+            n = page.locator(".plab").count()
+            run_cell(page, "show(recorded)")
+            wait_drawn(page, n + 1)
+            assert view(page, n).get_attribute("data-theme") == "dark"
+            assert view(page, n + 1).get_attribute("data-theme") == "dark"
         page.evaluate(
             "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme
         )
