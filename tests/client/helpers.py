@@ -54,7 +54,7 @@ class RedirectedLink(GrpcLink):
 
 
 class CuttingProxy:
-    """Passes bytes on and kills a connection, both ways, after the next number of ``cuts`` (bytes either way).
+    """Passes bytes on; kills a connection, both ways, after the next number of ``cuts`` (bytes either way).
 
     With ``cuts`` used up it only passes on.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,7 +98,7 @@ def test_any_history_is_read_predecessors_first_and_never_stops(
 ) -> None:
     history = epochs(moves)
     successors: dict[int, list[SegmentRange]] = {}
-    for before, after in zip(history, history[1:], strict=False):
+    for before, after in pairwise(history):
         for old in before:
             if old not in after:
                 successors[old.segment_id] = [new for new in after if new not in before and new.overlaps(old)]

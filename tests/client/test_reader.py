@@ -197,9 +197,11 @@ def test_many_megabytes_over_a_connection_that_is_cut_again_and_again(
 
     async def read() -> list[bytes]:
         async with CuttingProxy([200, 1_000_000, 70, 3_000_000, 10_000]) as proxy:
-            async with AsyncClient(uri, link=proxy.to(uri)) as client:
-                async with client.stream(stream.scoped_name).read() as batches:
-                    found = [event async for batch in batches for event in batch.column("event").to_pylist()]
+            async with (
+                AsyncClient(uri, link=proxy.to(uri)) as client,
+                client.stream(stream.scoped_name).read() as batches,
+            ):
+                found = [event async for batch in batches for event in batch.column("event").to_pylist()]
             assert not proxy.cuts_left
         return found
 
@@ -211,18 +213,27 @@ def test_following_over_a_cut_connection(uri: str, new_stream: NewStream) -> Non
 
     async def follow() -> list[bytes]:
         seen: list[bytes] = []
-        async with CuttingProxy([2_000 + i for i in range(10)]) as proxy:
-            async with AsyncClient(uri, link=proxy.to(uri)) as client, AsyncClient(uri) as writing:
-                async with client.stream(stream.scoped_name).follow() as batches:
-                    for i in range(30):
-                        await writing.stream(stream.scoped_name).write(*numbered(20, 13, i * 20))
-                        while len(seen) < (i + 1) * 20:
-                            batch = await batches.next_batch(20)
-                            assert batch is not None
-                            seen += batch.column("event").to_pylist()
+        async with (
+            CuttingProxy([2_000 + i for i in range(10)]) as proxy,
+            AsyncClient(uri, link=proxy.to(uri)) as client,
+            AsyncClient(uri) as writing,
+            client.stream(stream.scoped_name).follow() as batches,
+        ):
+            for i in range(30):
+                await writing.stream(stream.scoped_name).write(*numbered(20, 13, i * 20))
+                while len(seen) < (i + 1) * 20:
+                    batch = await batches.next_batch(20)
+                    assert batch is not None
+                    seen += batch.column("event").to_pylist()
         return seen
 
     assert_each_once_in_order(asyncio.run(follow()), 600)
+
+
+async def fail_on_first(batches: Any) -> None:
+    async with batches:
+        async for _ in batches:
+            raise ZeroDivisionError
 
 
 def test_leaving_a_read_in_the_middle_closes_everything(uri: str, new_stream: NewStream) -> None:
@@ -236,9 +247,7 @@ def test_leaving_a_read_in_the_middle_closes_everything(uri: str, new_stream: Ne
                 await batches.next_batch()
                 await batches.next_batch(0.05)
             with pytest.raises(ZeroDivisionError):
-                async with reading.read(batch_bytes=1) as batches:
-                    async for _ in batches:
-                        raise ZeroDivisionError
+                await fail_on_first(reading.read(batch_bytes=1))
             assert len(client._stores._own) >= 1
             still = [c for c in client._stores._own if c.is_open]
             assert len(still) == 1, "only the one for short requests"

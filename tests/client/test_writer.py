@@ -105,10 +105,9 @@ def test_a_sealed_stream_refuses_and_keeps_what_it_acknowledged(new_stream: NewS
         writer.write("in", "k")
         writer.flush()
         stream.seal()
+        writer.write("out", "k")
         with pytest.raises(StreamSealedError):
-            for _ in range(3):
-                writer.write("out", "k")
-                writer.flush()
+            writer.flush()
         with pytest.raises(StreamSealedError):
             writer.write("out", "k")
     assert read_all(stream) == [b"in"]
@@ -170,10 +169,10 @@ def test_single_events_over_a_cut_connection(uri: str, new_stream: NewStream) ->
     stream = new_stream()
 
     async def write() -> None:
-        async with CuttingProxy([170 + 13 * i for i in range(10)]) as proxy:
-            async with AsyncClient(uri, link=proxy.to(uri)) as client:
-                for i in range(40):
-                    await client.stream(stream.scoped_name).write(f"k:{i}", "k")
+        proxy = CuttingProxy([170 + 13 * i for i in range(10)])
+        async with proxy, AsyncClient(uri, link=proxy.to(uri)) as client:
+            for i in range(40):
+                await client.stream(stream.scoped_name).write(f"k:{i}", "k")
 
     asyncio.run(write())
     assert numbers_by_key(read_all(stream)) == {"k": list(range(40))}
@@ -183,11 +182,11 @@ def test_a_store_that_stays_away_is_reported_and_the_blocks_close(uri: str, new_
     stream = new_stream()
 
     async def write() -> None:
-        async with CuttingProxy([0] * 1000) as proxy:
-            async with AsyncClient(uri, link=proxy.to(uri), retry_for_s=0.5) as client:
-                with pytest.raises(StoreUnavailableError, match="append to"):
-                    async with client.stream(stream.scoped_name).writer() as writer:
-                        await writer.write("x", "k")
+        proxy = CuttingProxy([0] * 1000)
+        async with proxy, AsyncClient(uri, link=proxy.to(uri), retry_for_s=0.5) as client:
+            with pytest.raises(StoreUnavailableError, match="append to"):
+                async with client.stream(stream.scoped_name).writer() as writer:
+                    await writer.write("x", "k")
         assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
 
     asyncio.run(write())
