@@ -6,7 +6,6 @@ and run seeds until one fails; ``pravega-lab simulate --bug NAME`` shows the sam
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
@@ -14,14 +13,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pravega_lab.client import events as inputs
-from pravega_lab.client.appender import BLOCK_BYTES, Chunk, SegmentAppender
-from pravega_lab.client.appends import Appends
+from pravega_lab.client.appender import SegmentAppender
 from pravega_lab.client.lineage import Lineage
 from pravega_lab.engine.server import runner
 from pravega_lab.engine.server.connection import SegmentStoreProtocol
 from pravega_lab.engine.server.reads import Reads
-from pravega_lab.engine.store import commits, epochs, recovery, segment_calls, segments
+from pravega_lab.engine.store import commits, epochs, log, recovery, segment_calls, segments
 from pravega_lab.engine.store.metadata import Metadata
 from pravega_lab.engine.store.operations import Merge
 from pravega_lab.engine.store.storage import Group, Storage
@@ -78,7 +75,7 @@ def _ack_before_sync() -> list[Replacement]:
 @_bug("torn-tail-accepted", "log", "")
 def _torn_tail() -> list[Replacement]:
     """Recovery does not look at checksums, and takes a torn group for a whole one."""
-    return [(recovery, "group_is_valid", lambda group, salt: True)]
+    return [(log, "group_is_valid", lambda group, salt: True)]
 
 
 @_bug("unsynced-shown", "writers", "readers saw what is stored")
@@ -122,7 +119,7 @@ def _writers_forgotten() -> list[Replacement]:
     return [(runner, "open_storage", forgetful)]
 
 
-@_bug("sealed-is-silent", "writers", "")
+@_bug("sealed-is-silent", "writers", "UnfinishedError")
 def _sealed_is_silent() -> list[Replacement]:
     """A read that is held when its segment is sealed is never answered."""
     right = Reads._reply_to_held
@@ -219,8 +216,8 @@ def _rolling_ignored() -> list[Replacement]:
     return [(commits, "_roll", merge_anywhere)]
 
 
-@_bug("rolled-behind", "transactions", "transactions in order of commit")
-def _rolled_behind() -> list[Replacement]:
+@_bug("newest-first", "full", "transactions in order of commit")
+def _newest_first() -> list[Replacement]:
     """Of several transactions that wait to be committed the newest goes first, one per pass."""
     right = commits.next_batch
 
@@ -269,26 +266,6 @@ def _rerouted_backwards() -> list[Replacement]:
     """What a sealed segment did not take goes to its successors last one first."""
     right = SegmentAppender.take_back
     return [(SegmentAppender, "take_back", lambda self: right(self)[::-1])]
-
-
-@_bug("routes-late", "writers", "order per key")
-def _routes_late() -> list[Replacement]:
-    """New events go to the successors of a sealed segment before those that it did not take."""
-    right = Appends._replace
-
-    def late(self: Appends, appender: SegmentAppender, successors: Any) -> None:
-        chunks = appender.take_back()
-        right(self, appender, successors)
-
-        async def put_later() -> None:
-            await asyncio.sleep(0.02)
-            for chunk in chunks:
-                for run in inputs.split(chunk.run, self._highs, BLOCK_BYTES):
-                    self._routes[run.route].appender.put(Chunk(run, chunk.ticket))
-
-        asyncio.get_running_loop().create_task(put_later())
-
-    return [(Appends, "_replace", late)]
 
 
 @_bug("successors-at-once", "writers", "readers in order")

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from pravega_lab.engine.simulation.bugs import BUGS
 from pravega_lab.engine.simulation.scenarios import NAMES, Result, run_seed
 from pravega_lab.errors import BadInputError
 
@@ -30,6 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scenario", choices=NAMES, help="one scenario for all seeds; else each draws its own"
+    )
+    parser.add_argument(
+        "--bug",
+        choices=tuple(BUGS),
+        metavar="NAME",
+        help="plant a deliberate bug and see it found: %(choices)s",
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (as many as there are cores)")
     parser.add_argument(
@@ -57,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     )
     failed: list[Result] = []
     faults: Counter[str] = Counter()
-    for result in _with_bar(_results(seeds, args.scenario, jobs), len(seeds)):
+    for result in _with_bar(_results(seeds, args.scenario, args.bug, jobs), len(seeds)):
         faults += result.faults
         _show(result, always=args.verbose or len(seeds) == 1)
         if result.problems:
@@ -91,17 +98,17 @@ def commit() -> str:
     return asked.stdout.strip() or "unknown"
 
 
-def _results(seeds: range, scenario: str | None, jobs: int) -> Iterator[Result]:
+def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int) -> Iterator[Result]:
     """In order of seed, whichever core was faster."""
     if jobs == 1 or len(seeds) == 1:
-        yield from (run_seed(seed, scenario) for seed in seeds)
+        yield from (run_seed(seed, scenario, bug) for seed in seeds)
         return
     # Fresh processes: a fork of this one would inherit whatever threads its caller has.
     with multiprocessing.get_context("spawn").Pool(min(jobs, len(seeds))) as pool:
-        yield from pool.imap(_run_one, [(seed, scenario) for seed in seeds], chunksize=4)
+        yield from pool.imap(_run_one, [(seed, scenario, bug) for seed in seeds], chunksize=4)
 
 
-def _run_one(task: tuple[int, str | None]) -> Result:
+def _run_one(task: tuple[int, str | None, str | None]) -> Result:
     return run_seed(*task).without_journal()
 
 

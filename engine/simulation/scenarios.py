@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 
 from pravega_lab.engine.simulation import apps
@@ -73,6 +74,15 @@ def _transactions(world: World, chance: Random) -> None:
     world.until_end.append(apps.Follower(world, "follower"))
 
 
+def _full(world: World, chance: Random) -> None:
+    """Transactions on a disk that fills up, so that commits pile up until there is room."""
+    world.store.file_bytes = 4096
+    for n in range(chance.choice((2, 3))):
+        world.apps.append(apps.Transactions(world, f"txn{n}", chance.randint(3, 8)))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((2, 5))))
+    world.until_end.append(apps.Follower(world, "follower"))
+
+
 def _table(world: World, chance: Random) -> None:
     """Compare-and-set of one key by several."""
     for n in range(chance.choice((2, 3))):
@@ -90,10 +100,11 @@ def _everything(world: World, chance: Random) -> None:
 POPULATIONS: dict[str, Populate] = {
     "writers": _writers,
     "transactions": _transactions,
+    "full": _full,
     "table": _table,
     "everything": _everything,
 }
-SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "everything")
+SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "full", "everything")
 NAMES = tuple(dict.fromkeys(SCENARIOS))
 
 
@@ -105,7 +116,7 @@ def scenario_of(seed: int) -> str:
 # -- what goes wrong -----------------------------------------------------------------------------------------
 
 
-def _trouble(world: World, chance: Random) -> None:
+def _trouble(world: World, chance: Random, scenario: str) -> None:
     """Draw how network, controller and disk behave and how long processes live; often only some misbehave."""
     network, disk, port = world.network.conditions, world.store.disk.conditions, world.store.port
     network.delay_us_max = chance.choice((200, 2_000, 30_000))
@@ -124,6 +135,8 @@ def _trouble(world: World, chance: Random) -> None:
         disk.fail_chance = chance.choice((0.0, 0.02))
         disk.crash_chance = chance.choice((0.0, 0.02, 0.1))
         disk.capacity_bytes = chance.choice((1 << 40, 1 << 40, 4)) * world.store.file_bytes
+    if scenario == "full":
+        disk.capacity_bytes = chance.choice((4, 6, 8)) * world.store.file_bytes
     if chance.random() < 0.6:
         world.store_life_s_max = chance.choice((0.5, 3.0))
     if chance.random() < 0.4:
@@ -180,8 +193,9 @@ def _run(result: Result, loop: SimulationLoop, journal: Journal) -> None:
     world.store.file_bytes = chance.choice((4096, 16_384, 65_536))
     world.trouble_s = chance.choice((1.0, 3.0, 5.0))
     POPULATIONS[result.scenario](world, chance)
+    trouble = partial(_trouble, world, chance, result.scenario)
     try:
-        loop.run_until_complete(world.run(chance.choice((1, 1, 2, 3)), lambda: _trouble(world, chance)))
+        loop.run_until_complete(world.run(chance.choice((1, 1, 2, 3)), trouble))
         result.problems += check(journal)
     finally:
         result.faults = world.faults

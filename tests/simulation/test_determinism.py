@@ -59,3 +59,21 @@ def test_the_loop_and_the_network_repeat_in_another_process() -> None:
     assert first == second
     assert b"'cut'" in first
     assert run(PROGRAM.format(seed=6), 1) != first
+
+
+WORLD = """
+import sys
+from pravega_lab.engine.simulation.scenarios import NAMES, run_seed
+for n, name in enumerate(NAMES):
+    for seed in {seeds}:
+        result = run_seed(seed + 10 * n, name)
+        sys.stdout.buffer.write(result.journal.to_bytes())
+        print(result.summary(), result.problems, flush=True)
+"""
+
+
+def test_whole_runs_repeat_in_another_process() -> None:
+    first = run(WORLD.format(seeds="(1, 2, 3)"), 1)
+    assert first == run(WORLD.format(seeds="(1, 2, 3)"), 2)
+    assert first.count(b"\n") > 1000
+    assert run(WORLD.format(seeds="(4,)"), 1) != run(WORLD.format(seeds="(5,)"), 1)
