@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pravega_lab.client.connection import Endpoint
 from pravega_lab.client.link import ControllerCallError, ControllerLink
-from pravega_lab.client.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, Retries
+from pravega_lab.client.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, FullError, Retries
 from pravega_lab.client.values import (
     RetentionKind,
     RetentionPolicy,
@@ -81,7 +81,8 @@ class Controller:
                 raise _refused(method, request, failure)
             if failure.code_name not in _TRANSIENT + _PERHAPS:
                 raise failure
-            await retries.pause(failure)
+            is_full = failure.code_name == "RESOURCE_EXHAUSTED"
+            await retries.pause(FullError(failure.details) if is_full else failure)
 
     async def _attempt(self, method: str, encoded: bytes) -> bytes:
         limit_s = ATTEMPT_S if self._answered else FIRST_ANSWER_S

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TypeVar
 
-from pravega_lab.errors import StoreUnavailableError
+from pravega_lab.errors import StoreFullError, StoreUnavailableError
 
 T = TypeVar("T")
 
@@ -23,6 +23,10 @@ FIRST_ANSWER_S = 10.0  # one that takes a call and says nothing is given this lo
 
 class TransientError(Exception):
     """This attempt failed in a way that another one may not: a lost connection, a moved segment."""
+
+
+class FullError(TransientError):
+    """The store has no room now; it takes this again when there is."""
 
 
 class Retries:
@@ -40,11 +44,17 @@ class Retries:
         self._end, self._pause_s = None, PAUSE_S_MIN
 
     async def pause(self, error: Exception) -> None:
-        """Wait before the next attempt. Raises ``StoreUnavailableError`` when there will be none."""
+        """Wait before the next attempt.
+
+        Raises:
+            StoreUnavailableError, StoreFullError: There will be none.
+        """
         now = asyncio.get_running_loop().time()
         if self._end is None:
             self._end = now + self._budget_s
         pause_s = self._pause_s * (0.5 + self._chance.random())
+        if now + pause_s > self._end and isinstance(error, FullError):
+            raise StoreFullError(f"{self._what}, tried for {self._budget_s:g} s: {error}") from error
         if now + pause_s > self._end:
             raise StoreUnavailableError(
                 f"{self._what}: no success within {self._budget_s:g} s, last: {error}. "

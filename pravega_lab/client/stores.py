@@ -8,7 +8,7 @@ from typing import Any
 
 from pravega_lab.client.connection import Connection, Endpoint, Reply, open_connection
 from pravega_lab.client.controller import Controller
-from pravega_lab.client.retry import TransientError, retrying
+from pravega_lab.client.retry import FullError, TransientError, retrying
 from pravega_lab.errors import RefusedError, SegmentNotFoundError
 from pravega_lab.protocol.commands import (
     AuthTokenCheckFailed,
@@ -125,5 +125,7 @@ def check_reply(reply: Reply) -> Reply:
     if isinstance(reply, (AuthTokenCheckFailed, ErrorMessage, OperationUnsupported)):
         fields: Any = reply
         words = getattr(fields, "message", "") or getattr(fields, "stack", "")
+        if isinstance(reply, ErrorMessage) and "is full" in words:
+            raise FullError(words)
         raise RefusedError(f"the segment store answered {type(reply).__name__}: {words or 'no reason given'}")
     return reply

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from pravega_lab.client import (
     HEAD,
     TAIL,
+    AsyncClient,
     Client,
     RetentionPolicy,
     ScalingPolicy,
@@ -17,6 +20,7 @@ from pravega_lab.client import (
     StreamConfiguration,
     connect,
 )
+from pravega_lab.client.stream import AsyncStream
 from pravega_lab.errors import (
     AlreadyExistsError,
     BadInputError,
@@ -195,3 +199,36 @@ def test_the_tail_of_a_sealed_stream_is_the_end_of_its_last_segments(new_stream:
     tail = stream.tail()
     assert sorted(tail.positions) == [left.segment_id, right.segment_id]
     assert sum(tail.positions.values()) == 8 + len("after")
+
+
+def test_a_tail_taken_during_scales_is_always_a_whole_cut(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream(segments=2)
+
+    async def scale_and_look() -> list[StreamCut]:
+        async with AsyncClient(uri) as client, AsyncClient(uri) as looking:
+            scaling = asyncio.create_task(scale(client.stream(stream.scoped_name)))
+            found = []
+            while not scaling.done():
+                found.append(await looking.stream(stream.scoped_name).tail())
+            await scaling
+        return found
+
+    async def scale(scaled: AsyncStream) -> None:
+        for turn in range(6):
+            await scaled.write(f"k:{turn}", "k")
+            segments = [segment.segment_id for segment in await scaled.segments()]
+            if turn % 2:
+                await scaled.merge(segments)
+            else:
+                await scaled.split(segments[-1])
+
+    cuts = asyncio.run(scale_and_look())
+    assert len(cuts) > 3
+    ranges = {s.segment_id: s for epoch in range(7) for s in stream.epoch_segments(epoch)}
+    for cut in cuts:
+        covered = sorted((ranges[s].low, ranges[s].high) for s in cut.positions)
+        assert covered[0][0] == 0.0
+        assert covered[-1][1] == 1.0
+        assert all(before[1] == after[0] for before, after in pairwise(covered))
+        with stream.read(HEAD, cut) as before, stream.read(cut, TAIL) as behind:
+            assert sum(b.num_rows for b in before) + sum(b.num_rows for b in behind) == 6

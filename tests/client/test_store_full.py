@@ -1,0 +1,54 @@
+"""A store without room: what does not fit is refused in words, what is stored stays, and it goes on later."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pravega_lab.client import Stream, connect
+from pravega_lab.errors import StoreFullError
+from tests.client.helpers import events_of
+from tests.standalone import Standalone
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 80 MiB: room for one log file of 64 MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def written_until_full(stream: Stream) -> int:
+    for stored in range(40):
+        try:
+            stream.write(b"x" * (4 * MIB), "k")
+        except StoreFullError as error:
+            assert "is full" in str(error)
+            return stored
+    raise AssertionError("the disk never filled")
+
+
+def test_a_full_store_is_named_and_written_again_when_there_is_room(small_disk: Path) -> None:
+    (small_disk / "other").write_bytes(bytes(8 * MIB))
+    with Standalone("--data", str(small_disk / "store")) as uri, connect(uri, retry_for_s=1.0) as client:
+        stream = client.create_stream("full/s")
+        stored = written_until_full(stream)
+        assert 5 < stored < 20
+        with stream.read() as batches:
+            assert len(events_of(batches)) == stored
+        stream.truncate(stream.tail())
+        (small_disk / "other").unlink()
+        stream.write("again", "k")
+        with stream.read() as batches:
+            assert events_of(batches) == [b"again"]
