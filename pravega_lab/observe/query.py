@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from pathlib import Path
@@ -46,7 +47,7 @@ class QueryObserver:
         name: str | None = None,
         every_ms: int = EVERY_MS,
     ) -> None:
-        self._driver = query if hasattr(query, "progress_file") else None
+        self._driver: Any = query if hasattr(query, "progress_file") else None
         self._listener = Listener(query) if hasattr(query, "recentProgress") else None
         self._file: ProgressFile | None = None
         self._folder = None if checkpoint is None else CheckpointFolder(checkpoint)
@@ -182,11 +183,12 @@ class QueryObserver:
 
     def _driver_is_gone(self) -> None:
         """The driver's process ended: by a kill where its exit code says so, or no query said goodbye."""
-        code = getattr(self._driver, "exit_code", None)
-        killed = code is None or code < 0
+        code = None
+        with contextlib.suppress(Exception):  # started again meanwhile: how the last run ended is not known
+            code = self._driver.wait(0)
+        outcome = "killed" if code is None or code < 0 else "failed" if code else "gone"
         cause = f"its process ended with {code}" if code is not None else "its process is gone"
         for tracker in self._trackers.values():
-            outcome = "killed" if killed else "gone"
             seen = tracker.ended(outcome, now_ms=_now_ms(), cause=cause, cause_kind=INFERRED)
             self.journal.extend(seen)
 

@@ -1,4 +1,4 @@
-"""The stream observer against a running store: it sees splits, merges, seals and lengths by public calls only."""
+"""The stream observer against a running store: splits, merges, seals and lengths, by public calls only."""
 
 from __future__ import annotations
 
