@@ -48,19 +48,18 @@ class AsyncBatches:
         return self._reader.position()
 
     async def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
-        batch = await self._take()
-        if batch is not None or self.ended or timeout_s == 0.0:
-            return batch
+        if timeout_s == 0.0:
+            return await self._take()
         waiting = asyncio.timeout(timeout_s)
         try:
             async with waiting:
-                while batch is None and not self.ended:
+                while (batch := await self._take()) is None and not self.ended:
                     await self._reader.wait()
-                    batch = await self._take()
+                return batch
         except TimeoutError:
             if not waiting.expired():
                 raise
-        return batch
+        return None
 
     async def _take(self) -> pa.RecordBatch | None:
         """A batch that is there; segments that have some take turns."""
