@@ -55,7 +55,7 @@ class Lab:
         self._fast_workers = fast_workers
         self._client: Client | None = None
         self._spark: Any = None
-        self._observers: list[Any] = []
+        self._observers: dict[Any, Any] = {}
         self._drivers: list[Any] = []
         atexit.register(self.close)
 
@@ -113,12 +113,16 @@ class Lab:
         return driver
 
     def observe(self, thing: Any, **options: Any) -> Any:
-        """The journal of a stream, a streaming query or a submitted driver, filled live from now on."""
+        """The observer of a stream, a streaming query or a submitted driver; its journal fills from now on.
+
+        Asked again for the same thing, it gives the same observer, with all that it has seen.
+        """
         from pravega_lab.observe import observe
 
-        observer = observe(self.uri, **_observed(thing), **options)
-        self._observers.append(observer)
-        return observer
+        key = thing.scoped_name if isinstance(thing, Stream) else thing
+        if key not in self._observers:
+            self._observers[key] = observe(self.uri, **_observed(thing), **options)
+        return self._observers[key]
 
     def show(self, *things: Any, scale: float = 1.0) -> Any:
         """The views that fit the streams, queries and drivers given, on one clock."""
@@ -129,9 +133,9 @@ class Lab:
     def close(self) -> None:
         """Stop what this lab started. Calling it twice is harmless."""
         atexit.unregister(self.close)
-        for part in (*self._observers, *self._drivers):
+        for part in (*self._observers.values(), *self._drivers):
             part.close()
-        self._observers, self._drivers = [], []
+        self._observers, self._drivers = {}, []
         if self._spark is not None:
             self._spark.stop()
             self._spark = None

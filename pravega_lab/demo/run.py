@@ -86,7 +86,7 @@ class Job:
         self.driver.kill()
         self.driver.restart()
 
-    def kill_at_worst(self, *, tries: int = 5, patience_s: float = 90.0) -> Thread:
+    def kill_at_worst(self, *, tries: int = 5, patience_s: float = 60.0) -> Thread:
         """Kill and restart where it hurts most: a result is in the output stream, Spark has not noted it yet.
 
         Watches from a thread of its own while the replay goes on; join it before `finish`. A kill that came
@@ -115,9 +115,14 @@ class Job:
         """The newest batch in one of Spark's two logs: ``offsets`` (begun) or ``commits`` (noted as done)."""
         return max((int(f.name) for f in (self.checkpoint / log).glob("[0-9]*")), default=-1)
 
-    def finish(self, on_wait: Callable[[], None] = lambda: None) -> None:
-        """Write the closing event, let the driver process all there is, and wait until it has ended."""
+    def finish(self, killer: Thread | None = None, on_wait: Callable[[], None] = lambda: None) -> None:
+        """Write the closing event, let the driver process all there is, and wait until it has ended.
+
+        A ``killer`` (see `kill_at_worst`) that has not struck by then meets the last results.
+        """
         self.flights.write([CLOSING_EVENT], keys=[CLOSING_KEY])
+        if killer is not None:
+            killer.join()
         self._stop_file.touch()
         self._wait(lambda: not self.driver.alive, FINISH_S_MAX, "finish", on_wait)
         if self.driver.wait(timeout_s=10) != 0:
