@@ -1,0 +1,168 @@
+"""What the simulation has found, each as a small story that needs no luck: a fixed bug stays fixed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.connection import ConnectionLostError, Endpoint, open_connection
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.store_process import StoreProcess
+from pravega_lab.engine.simulation.world import World
+from pravega_lab.errors import ConditionFailedError, ConditionUnknownError, Definite, StoreUnavailableError
+
+STREAM = "sim/story"
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    loop = SimulationLoop(1)  # type: ignore[abstract]
+    yield World(loop, Journal())
+    loop.dispose()
+
+
+def tell(world: World, story: Callable[[AsyncClient, StoreProcess], Coroutine[Any, Any, Any]]) -> Any:
+    """Run ``story`` with a client of a store that has an empty stream."""
+
+    async def main() -> Any:
+        await world.store.start()
+        async with world.client("story") as client:
+            await client.create_stream(STREAM)
+            return await story(client, world.store)
+
+    return world.loop.run_until_complete(main())
+
+
+async def texts(batches: Any, count: int) -> list[bytes]:
+    """The next ``count`` events."""
+    found: list[bytes] = []
+    while len(found) < count:
+        batch = await batches.next_batch(60.0)
+        assert batch is not None, f"only {found} came"
+        found += batch.column(0).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("moment_us", range(0, 12_000, 400))
+def test_a_connection_may_be_lost_at_any_moment_of_a_read(moment_us: int) -> None:
+    """One that was lost between two requests of a reader left it waiting for ever."""
+    for victim in range(3):
+        loop = SimulationLoop(1)  # type: ignore[abstract]
+        world = World(loop, Journal())
+        tell(world, _reading(world, moment_us, victim))
+        loop.dispose()
+
+
+def _reading(world: World, moment_us: int, victim: int) -> Callable[..., Coroutine[Any, Any, None]]:
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        await client.stream(STREAM).write(["one", "two"], "key")
+        async with world.client("reader") as reader, reader.stream(STREAM).follow() as batches:
+            open_before = len(world.network.connections())
+            world.loop.call_at_us(world.loop.now_us + moment_us, _cut, world, open_before + 2 * victim)
+            assert await texts(batches, 2) == [b"one", b"two"]
+            await client.stream(STREAM).write(["three"], "key")
+            assert await texts(batches, 1) == [b"three"]
+
+    return story
+
+
+def _cut(world: World, index: int) -> None:
+    connections = world.network.connections()
+    if index < len(connections):
+        connections[index].cut()
+
+
+def test_a_store_that_accepts_and_is_silent_is_a_lost_connection(world: World) -> None:
+    """It was a cancellation, which ended whoever waited for the connection without a word."""
+
+    async def main() -> None:
+        await world.loop.create_server(asyncio.Protocol, "127.0.0.1", 9)
+        with pytest.raises(ConnectionLostError, match="hello"):
+            await open_connection(Endpoint("127.0.0.1", 9))
+
+    world.loop.run_until_complete(main())
+
+
+def test_nobody_is_told_that_a_failed_write_is_durable(world: World) -> None:
+    """Acknowledgements and answers of the controller went out although the sync had failed."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> list[bool]:
+        writer = client.stream(STREAM).writer()
+        await writer.write("first", "key")
+        await writer.flush()
+        store.disk.conditions.fail_chance = 1.0
+        await writer.write("second", "key")
+        calls: list[Awaitable[Any]] = [writer.flush(), client.create_scope("another"), store.ends_within(5.0)]
+        flushed, created, ended = [asyncio.ensure_future(call) for call in calls]
+        await asyncio.wait([ended])
+        await asyncio.sleep(1)
+        told = [flushed.done(), created.done(), ended.result()]
+        flushed.cancel()
+        created.cancel()
+        return told
+
+    assert tell(world, story) == [False, False, True]
+
+
+def test_a_timeout_while_successors_are_asked_for_loses_no_segment(world: World) -> None:
+    """The segment's turn was over, and its successors were never asked for again."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        stream = client.stream(STREAM)
+        await stream.write("before", "key")
+        async with world.client("reader") as reader, reader.stream(STREAM).follow() as batches:
+            assert await texts(batches, 1) == [b"before"]
+            await stream.split(0)
+            store.port.lost_request_chance = 1.0
+            assert await batches.next_batch(0.5) is None
+            store.port.heal()
+            await stream.write("after", "key")
+            assert await texts(batches, 1) == [b"after"]
+
+    tell(world, story)
+
+
+def test_an_update_with_a_lost_answer_may_have_happened(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was "refused, nothing was changed", although somebody had read the value and replaced it."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        table = client.table("sim/register")
+        await table.create()
+        version = await table.put(b"key", b"begin")
+        right = table._stores.ask_once
+
+        async def lose_the_answer(*args: Any) -> Any:
+            monkeypatch.setattr(table._stores, "ask_once", right)
+            await right(*args)
+            async with world.client("other") as other:
+                found = await other.table("sim/register").get(b"key")
+                assert found is not None
+                assert found.value == b"mine"
+                await other.table("sim/register").put(b"key", b"theirs", found.version)
+            raise ConnectionLostError("lost")
+
+        monkeypatch.setattr(table._stores, "ask_once", lose_the_answer)
+        with pytest.raises(ConditionUnknownError) as caught:
+            await table.put(b"key", b"mine", version)
+        assert caught.value.definite is Definite.UNKNOWN
+        with pytest.raises(ConditionFailedError) as refused:
+            await table.put(b"key", b"again", version)
+        assert refused.value.definite is Definite.NO
+
+    tell(world, story)
+
+
+def test_a_store_that_never_answers_is_given_up(world: World) -> None:
+    async def main() -> None:
+        async with world.client("story") as client:
+            with pytest.raises(StoreUnavailableError, match=r"127\.0\.0\.1:12345"):
+                await client.list_scopes()
+
+    world.loop.run_until_complete(main())
