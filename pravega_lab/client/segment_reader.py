@@ -222,8 +222,8 @@ class AsyncOrderedSegmentReader:
         end = self._ends.get(segment_id, SEGMENT_READ)
         if end != SEGMENT_READ and reading.position != end:
             raise BadInputError(
-                f"{self._context.name}, segment {segment_id}: the bytes from {reading.position} to the end of "
-                f"the read, {end}, are no whole event; start and end of a read must lie between events"
+                f"{self._context.name}, segment {segment_id}: the bytes from {reading.position} to "
+                f"{end}, the end of the read, are no whole event; start and end of a read must lie between events"
             )
         await self._finish(segment_id, end)
         self._reading.pop(segment_id, None)
