@@ -47,11 +47,9 @@ def loop_thread() -> LoopThread:
     if found is not None:
         return found
     with _making:
-        return (
-            _by_process.setdefault(os.getpid(), LoopThread())
-            if os.getpid() not in _by_process
-            else _by_process[os.getpid()]
-        )
+        if os.getpid() not in _by_process:  # nobody was faster
+            _by_process[os.getpid()] = LoopThread()
+        return _by_process[os.getpid()]
 
 
 def _forget_parent() -> None:
