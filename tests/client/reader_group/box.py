@@ -1,4 +1,4 @@
-"""A reader group in a box: real decisions, a list as the state log, segments that are numbers. No clock, no I/O.
+"""A reader group in a box: real decisions, a list as the log, segments that are numbers. No clock, no I/O.
 
 Every member folds the log by itself and may be behind; a conditional write succeeds only at the log's end.
 """

@@ -247,9 +247,7 @@ def test_every_event_once_and_in_order(seed: int) -> None:
     chance = Random(seed)
     box = Box(chance.randint(1, 4), config(interval_ms=3_000))
     gone: list[Member] = []
-    members: list[Member] = []
-    for n in range(chance.randint(1, 5)):
-        members.append(Member(box, f"r{n}", seed))
+    members = [Member(box, f"r{n}", seed) for n in range(chance.randint(1, 5))]
     for n in range(6):
         read_all(*members, rounds=chance.randint(1, 40))
         active = [name for name, s in box.segments.items() if not s.is_sealed]

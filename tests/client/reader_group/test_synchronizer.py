@@ -1,0 +1,159 @@
+"""Revisioned streams and state synchronizers over real connections, on both stores."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pravega_lab.client import AsyncClient
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.reader_group.errors import NoStateYetError
+from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream, Revision
+from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer
+from pravega_lab.errors import ProtocolError, TruncatedDataError
+
+Log = Callable[[], AsyncRevisionedStream]
+
+
+@asynccontextmanager
+async def logs(uri: str, scope: str) -> AsyncIterator[Log]:
+    """Makes clients of one new log, each with its own connection."""
+    async with AsyncClient(uri) as client:
+        await client.create_stream(f"{scope}/log")
+        opened: list[AsyncRevisionedStream] = []
+
+        def make() -> AsyncRevisionedStream:
+            context = StreamContext(f"{scope}/log", client._controller, client._stores)
+            opened.append(AsyncRevisionedStream(context))
+            return opened[-1]
+
+        yield make
+        for log in opened:
+            await log.close()
+
+
+class Numbers:
+    """A state that is a list of numbers; -1 with more behind it says all of it."""
+
+    def read(self, data: bytes) -> Sequence[list[int]]:
+        try:
+            return [[int(n) for n in word.split(",")] for word in data.decode().split(";")]
+        except ValueError:
+            raise ProtocolError("no numbers") from None
+
+    def is_whole(self, update: list[int]) -> bool:
+        return update[0] == -1
+
+    def begin(self, update: list[int]) -> list[int]:
+        return update[1:]
+
+    def apply(self, state: list[int], update: list[int]) -> None:
+        state += update
+
+    def write_whole(self, update: list[int]) -> bytes:
+        return self.write([update])
+
+    def write(self, updates: Sequence[list[int]]) -> bytes:
+        return ";".join(",".join(map(str, update)) for update in updates).encode()
+
+    def compact(self, state: list[int]) -> list[int]:
+        return [-1, *state]
+
+
+def synchronizer(log: AsyncRevisionedStream) -> AsyncStateSynchronizer[list[int], list[int]]:
+    return AsyncStateSynchronizer(log, Numbers())
+
+
+def test_a_log(uri: str, scope_name: Callable[[], str]) -> None:
+    async def run() -> None:
+        async with logs(uri, scope_name()) as make:
+            log, other = make(), make()
+            begin = await log.oldest()
+            assert begin == await log.latest()
+            assert Revision.from_text(begin.to_text()) == begin
+            first = await log.append_if_at(begin, b"one")
+            assert first is not None
+            assert first.offset == begin.offset + 8 + 3
+            assert await other.append_if_at(begin, b"late") is None
+            await other.append(b"two")
+            second = await other.append_if_at(await other.latest(), b"x" * 3_000_000)
+            assert second == await log.latest()
+            entries = await log.read_from(begin)
+            assert [entry.data[:5] for entry in entries] == [b"one", b"two", b"xxxxx"]
+            assert entries[0].revision == first
+            assert await log.read_from(await log.latest()) == []
+            assert await log.mark() is None
+            assert await log.set_mark(first, None)
+            assert not await other.set_mark(begin, begin)
+            assert await other.mark() == first
+            await log.truncate(first)
+            assert await other.oldest() == first
+            with pytest.raises(TruncatedDataError):
+                await other.read_from(begin)
+
+    asyncio.run(run())
+
+
+def test_many_writers_lose_nothing(uri: str, scope_name: Callable[[], str]) -> None:
+    """Each adds the length of what it saw: any lost or doubled update shows."""
+
+    async def add(sync: AsyncStateSynchronizer[list[int], list[int]], n: int) -> None:
+        await sync.fetch()
+        for _ in range(n):
+            assert await sync.update(lambda state: [[len(state)]])
+
+    async def run() -> None:
+        async with logs(uri, scope_name()) as make:
+            members = [synchronizer(make()) for _ in range(4)]
+            with pytest.raises(NoStateYetError):
+                _ = members[0].state
+            begun = [await member.initialize([-1]) for member in members]
+            assert begun == [True, False, False, False]
+            await asyncio.gather(*(add(member, 10) for member in members))
+            for member in members:
+                await member.fetch()
+                assert member.state == list(range(40))
+            assert await members[0].update(lambda state: []) == ()
+            await members[1].append([[7], [8]])
+            await members[0].fetch()
+            assert members[0].state[-2:] == [7, 8]
+
+    asyncio.run(run())
+
+
+def test_compaction(uri: str, scope_name: Callable[[], str]) -> None:
+    async def run() -> None:
+        async with logs(uri, scope_name()) as make:
+            log = make()
+            first, late, behind = synchronizer(log), synchronizer(make()), synchronizer(make())
+            await first.initialize([-1])
+            await first.fetch()
+            await behind.fetch()
+            for n in range(3):
+                await first.update(lambda state, n=n: [[n]])  # type: ignore[misc]
+                assert await first.compact()
+            assert first.bytes_since_whole == 8 + len("-1,0,1,2")
+            assert (await log.oldest()).offset > 0
+            assert not await behind.compact()
+            await behind.fetch()  # its place was truncated
+            await late.fetch()  # begins at the mark
+            assert first.state == behind.state == late.state == [0, 1, 2]
+            assert await behind.update(lambda state: [[9]])
+
+    asyncio.run(run())
+
+
+def test_an_entry_that_is_none_names_its_place(uri: str, scope_name: Callable[[], str]) -> None:
+    async def run() -> None:
+        async with logs(uri, scope_name()) as make:
+            log = make()
+            sync = synchronizer(log)
+            await sync.initialize([-1])
+            await log.append(b"what?")
+            with pytest.raises(ProtocolError, match=r"log/0.#epoch.0:10:0: no numbers"):
+                await sync.fetch()
+
+    asyncio.run(run())
