@@ -23,6 +23,8 @@ from .registration import installed_spark, register
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _CHECKPOINTS = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+#: Set in a Python that was started by ``spark-submit``: its JVM is there already.
+SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
 WORKER_DAEMON = "pravega_lab.connector.spark.worker_daemon"
 
 #: In every session. Loopback: works offline and in containers. The checkpoint manager and the state store are
@@ -63,7 +65,10 @@ def create_session(
     fast_workers: bool = True,
     conf: Mapping[str, str] | None = None,
 ) -> Any:
-    """A Spark session on this machine that knows ``format("pravega")``; called again, the same one.
+    """A Spark session that knows ``format("pravega")``: on this machine, or as ``spark-submit`` says.
+
+    Called again, it gives the same session. In a script run by ``spark-submit`` the command decides about
+    master, memory and workers, and only ``conf`` is added to it; so one script serves both.
 
     Args:
         app_name: What Spark calls it.
@@ -80,21 +85,25 @@ def create_session(
     installed_spark()
     from pyspark.sql import SparkSession
 
-    if SparkSession.getActiveSession() is None:
-        prepare_environment(os.environ)
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        settings = {} if SUBMITTED_VARIABLE in os.environ else _local_settings(memory, fast_workers)
+        builder = SparkSession.builder.appName(app_name)
+        for name, value in {**settings, **(conf or {})}.items():
+            builder = builder.config(name, value)
+        spark = builder.getOrCreate()
+        if os.environ.get(PROGRESS_FILE_VARIABLE):
+            write_progress(spark, os.environ[PROGRESS_FILE_VARIABLE])
+    register(spark)
+    return spark
+
+
+def _local_settings(memory: str, fast_workers: bool) -> dict[str, str]:
+    prepare_environment(os.environ)
     warehouse = tempfile.mkdtemp(prefix="pravega-lab-warehouse-")
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
-    builder = SparkSession.builder.appName(app_name)
-    settings = local_conf(
-        cores=os.cpu_count() or 2, memory=memory, warehouse=warehouse, fast_workers=fast_workers
-    )
-    for name, value in {**settings, **(conf or {})}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    register(spark)
-    if os.environ.get(PROGRESS_FILE_VARIABLE):
-        write_progress(spark, os.environ[PROGRESS_FILE_VARIABLE])
-    return spark
+    cores = os.cpu_count() or 2
+    return local_conf(cores=cores, memory=memory, warehouse=warehouse, fast_workers=fast_workers)
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:

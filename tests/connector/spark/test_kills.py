@@ -93,8 +93,12 @@ def finish(driver: Driver) -> None:
 
 
 def kill_when_held(driver: Driver, proxy: StoreProxy) -> None:
+    """Kill Python and JVM; Spark's workers, which end a moment later, get no answer in that moment either."""
     proxy.wait_held()
+    family = psutil.Process(driver.pid).children(recursive=True)
     driver.kill()
+    _, alive = psutil.wait_procs(family, timeout=60)
+    assert not alive
     proxy.release(drop=True)
 
 
