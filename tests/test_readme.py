@@ -1,0 +1,29 @@
+"""The lines of README run as they are printed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.spark
+def test_the_ten_lines_run_as_printed() -> None:
+    lines = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert lines is not None
+    done = subprocess.run(
+        [sys.executable, "-c", lines.group(1)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    counts = [line.split()[-1] for line in done.stdout.splitlines() if re.match(r"\d+\s+\d+\s+\d+$", line)]
+    assert sum(map(int, counts)) == 4, done.stdout
