@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' -o -name '*.js' 
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help setup system demo test lint types unit spark notebooks browser wheel lab bench clean
+.PHONY: help setup system demo picture test lint types unit spark notebooks browser wheel lab bench clean
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -29,6 +29,9 @@ system:
 
 demo: setup  ## the main job: 336,776 flights, a stream that splits, Spark killed and restarted, exactly once
 	$(VENV)/bin/pravega-lab demo $(DEMO_FLAGS)
+
+picture: setup  ## the picture in README, from a run of the demo around the storm
+	$(VENV)/bin/pravega-lab demo --events 6099 --picture docs/img/at-work.svg
 
 lab: setup  ## JupyterLab on the tutorials
 	$(VENV)/bin/jupyter lab notebooks

@@ -31,12 +31,17 @@ class Board(ipywidgets.VBox):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        pictures = [
+        picture = self.picture()
+        if picture:
+            data = {**data, "image/svg+xml": picture}
+        return {**data, "text/plain": repr(self)}, metadata
+
+    def picture(self) -> str:
+        """The views' last state as one SVG; empty where each has more marks than an SVG should hold."""
+        drawn = [
             picture for _, picture in (view.picture() for view in self.views) if isinstance(picture, str)
         ]
-        if pictures:
-            data = {**data, "image/svg+xml": stacked(pictures)}
-        return {**data, "text/plain": repr(self)}, metadata
+        return stacked(drawn) if drawn else ""
 
     def export(self, path: str | Path) -> Path:
         """Write one page with all the views, on one clock; it needs neither kernel nor network."""

@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, help="keep the store, the checkpoint and the progress in this folder"
     )
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="write the recorded run as an SVG too")
     parser.add_argument("--no-kill", action="store_true", help="leave the driver alone")
 
 
@@ -59,7 +60,7 @@ def _demo(events: FlightEvents, folder: Path, args: argparse.Namespace) -> int:
         with tqdm(desc="finishing", unit="B", unit_scale=True, leave=False) as bar:
             job.finish(on_wait=lambda: bar.update(job.hours_written() - bar.n))
         verdict, scales = job.verdict(events), job.scales()
-        _export(observers)
+        _export(observers, args.picture)
     return _report(verdict, scales, killed=kill_at is not None)
 
 
@@ -79,10 +80,14 @@ def _replay(job: Job, events: FlightEvents, chunks: list[Chunk], kill_at: int | 
                 job.kill_and_restart()
 
 
-def _export(observers: list[object]) -> None:
+def _export(observers: list[object], picture: Path | None) -> None:
     from pravega_lab.widgets import show
 
-    show(*observers).export(PAGE)
+    board = show(*observers)
+    board.export(PAGE)
+    if picture is not None:
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        picture.write_text(board.picture(), encoding="utf-8")
 
 
 def _report(verdict: Verdict, scales: list[Scales], *, killed: bool) -> int:

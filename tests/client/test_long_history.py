@@ -1,4 +1,4 @@
-"""A read over a long history of scales, in any order that is offered: each segment once, none before its older ones.
+"""A read over a long history of scales, in any order offered: each segment once, none before its older ones.
 
 The case that failed first: segments that are empty by the cuts are done from the start, while older ones over
 the same keys are still unread; those must not be forgotten before the older ones have been read.
