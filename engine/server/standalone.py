@@ -177,9 +177,11 @@ class _Standalone:
         """What was not acknowledged may or may not be on disk: say nothing more to anybody."""
         self._runner.segment_store.abort()
         await self._controller.stop(None)
+        failure = running.exception()
         log.critical(
-            "A write to the log failed: %s. What was acknowledged is safe; see to the disk and start again.",
-            running.exception(),
+            "The log cannot be written any more: %s. What was acknowledged is safe; mend it and start again.",
+            failure,
+            exc_info=None if isinstance(failure, OSError) else failure,  # not the disk's fault, but ours
         )
         return EXIT_FAILED_WRITE
 

@@ -17,7 +17,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The wheel blocks in Rust, where no signal reaches it: a call that hangs ends the run, loudly."""
     for item in items:
         if "tests/conformance" in str(item.path) and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(90, method="thread"))
+            item.add_marker(pytest.mark.timeout(200, method="thread"))
 
 
 @pytest.fixture(params=STORES, scope="session")

@@ -56,7 +56,7 @@ class Background:
 
     def _next_line(self) -> str:
         assert self._process.stdout is not None
-        watchdog = threading.Timer(60, self._process.kill)
+        watchdog = threading.Timer(90, self._process.kill)
         watchdog.start()
         line = self._process.stdout.readline()
         watchdog.cancel()
