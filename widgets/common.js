@@ -71,6 +71,7 @@ export class Store {
     this.lists = {};
     this.listeners = new Set();
     this.updates = 0;
+    this.at = 0; // when the newest update came
   }
 
   take(content, buffers) {
@@ -84,6 +85,7 @@ export class Store {
     for (const [name, items] of Object.entries(content.grown)) (this.lists[name] ??= []).push(...items);
     content.tables.forEach((name, i) => this.learned(name, this.tables[name].put(buffers[i])));
     this.updates += 1;
+    this.at = performance.now();
     for (const listener of this.listeners) listener();
   }
 }
@@ -199,6 +201,40 @@ export function clockNamed(name) {
   return page.clocks.get(name);
 }
 
+// ---------------------------------------------------------------- what we say to the kernel
+
+/**
+ * A way to the kernel that works also while a cell blocks it (control.py says why): messages go over a comm that
+ * carries no data and is greeted now and then. Until it is there, and where there is none, over the view's own.
+ */
+function voiceOf(model, view) {
+  const { control } = model.get("_settings") ?? {};
+  if (!model.widget_manager || !control) return { say: (content) => model.send(content), close() {} };
+  let [way, open] = [null, true];
+  const voice = (page.voices ??= new Map()).get(control) ?? { users: 0, model: model.widget_manager.get_model(control) };
+  page.voices.set(control, voice);
+  voice.users += 1;
+  Promise.resolve(voice.model).then(
+    (found) => {
+      if (!open || !found) return;
+      way = found;
+      const greet = () => way.send({ kind: "greeting" });
+      if (!voice.timer) [voice.timer] = [setInterval(greet, 1500), greet()];
+    },
+    () => {},
+  );
+  return {
+    say: (content) => (way ? way.send({ ...content, view }) : model.send(content)),
+    close() {
+      open = false;
+      voice.users -= 1;
+      if (voice.users) return;
+      clearInterval(voice.timer);
+      page.voices.delete(control);
+    },
+  };
+}
+
 // ---------------------------------------------------------------- words and colours
 
 export const esc = (text) =>
@@ -305,8 +341,9 @@ export function hatch(ctx, colour, step = 6) {
 
 /** Text that ends in "…" where it does not fit. */
 export function fit(ctx, text, width) {
-  if (ctx.measureText(text).width <= width) return text;
-  let keep = text.length;
+  const whole = ctx.measureText(text).width;
+  if (whole <= width) return text;
+  let keep = Math.floor((text.length * width) / whole); // near enough; measuring is slow
   while (keep > 1 && ctx.measureText(`${text.slice(0, keep)}…`).width > width) keep -= 1;
   return keep > 1 ? `${text.slice(0, keep)}…` : "";
 }
@@ -442,6 +479,7 @@ export function mount({ model, el, store, spec }) {
     axis(ctx, b);
     crosshair(ctx, b);
     root.dataset.drawMs = (performance.now() - started).toFixed(2);
+    root.dataset.waitMs = (performance.now() - store.at).toFixed(2);
     root.dataset.updates = store.updates;
     root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
     header(b);
@@ -684,7 +722,8 @@ export function mount({ model, el, store, spec }) {
   page.views += 1;
 
   // A reload and a second view ask for a snapshot; while we live we say so, or the kernel sends less.
-  const hello = (kind) => model.send?.({ kind, page: id });
+  const voice = voiceOf(model, settings.me);
+  const hello = (kind) => voice.say({ kind, page: id });
   hello("hello");
   on(globalThis, "pagehide", () => hello("bye"));
   on(globalThis, "pageshow", (e) => e.persisted && hello("hello"));
@@ -701,6 +740,7 @@ export function mount({ model, el, store, spec }) {
     clock.leave(me);
     page.views -= 1;
     hello("bye");
+    voice.close();
     root.remove();
   };
 }
@@ -714,13 +754,17 @@ export function widget({ makeStore, makeSpec }) {
   const store = makeStore();
   return {
     initialize({ model }) {
+      const voice = voiceOf(model, model.get("_settings")?.me);
       const take = (content, buffers) => {
         if (content.kind !== "snapshot" && content.kind !== "delta") return;
         store.take(content, buffers);
-        model.send({ kind: "ack", seq: content.seq });
+        voice.say({ kind: "ack", seq: content.seq });
       };
       model.on("msg:custom", take);
-      return () => model.off("msg:custom", take);
+      return () => {
+        model.off("msg:custom", take);
+        voice.close();
+      };
     },
     render({ model, el }) {
       return mount({ model, el, store, spec: makeSpec(store) });

@@ -84,7 +84,7 @@ def export(views: Sequence[View], path: str | Path) -> Path:
 
 
 def _view(view: View, module: str) -> str:
-    settings = {**view._settings, "clock": "page"}
+    settings = {"clock": "page", "scale": view._settings["scale"]}
     data = json.dumps({"settings": settings, "payload": view.snapshot(live=False).to_json()})
     return (
         f'<div class="view" data-module="{module}"><noscript>{_static(view)}</noscript>'

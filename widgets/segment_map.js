@@ -364,8 +364,11 @@ function segmentSpec(store) {
     state.active = open.length;
   }
 
-  const range = (i) => `${trim(seg().low[i])}–${trim(seg().high[i])}`;
-  const trim = (v) => (v === 0 || v === 1 ? String(v) : v.toFixed(3).replace(/0+$/, ""));
+  const range = (i) => {
+    const [low, high] = [seg().low[i], seg().high[i]];
+    const digits = Math.max(3, Math.ceil(-Math.log10(high - low)) + 1);
+    return [low, high].map((v) => (v === 0 || v === 1 ? String(v) : v.toFixed(digits).replace(/0+$/, ""))).join("–");
+  };
 
   function paintKey(ctx, b, m, t) {
     if (!state.key) return;
@@ -411,36 +414,50 @@ function segmentSpec(store) {
 
   const scales = () => store.lists.scales ?? []; // [t, text, kind, rule, sealed, created]
 
+  /** The scales on the screen, newest first, at most one per pixel. */
+  function scaleTicks(b, t) {
+    const all = scales();
+    const out = [];
+    let last = Infinity;
+    for (let k = all.length - 1; k >= 0; k--) {
+      const x = b.x(ms(all[k][0]));
+      if (all[k][0] > t || x > b.right || x < b.left || last - x < 1) continue;
+      out.push([x, all[k][1]]);
+      last = x;
+    }
+    return out;
+  }
+
+  /** A tick per scale, with its cause where there is room: newest first, in the lowest line that holds it whole. */
   function paintLane(ctx, b, l, t) {
     ctx.font = b.font(10);
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
-    const seen = scales().filter((s) => s[0] <= t && ms(s[0]) >= b.from && ms(s[0]) <= b.to);
-    const crowded = seen.length > (b.right - b.left) / 8;
+    const shown = scaleTicks(b, t);
+    const crowded = shown.length > (b.right - b.left) / 8;
     const limits = [b.width - 4, b.width - 4, b.width - 4];
     const line = (l.lane.bottom - 7 - l.lane.top) / limits.length;
-    for (let k = seen.length - 1; k >= 0; k--) {
-      const [at, text] = seen[k];
-      const x = b.x(ms(at));
-      ctx.fillStyle = b.theme.text;
-      ctx.beginPath();
+    ctx.fillStyle = b.theme.text;
+    ctx.beginPath();
+    for (const [x] of shown) {
       ctx.moveTo(x - 4, l.lane.bottom - 6);
       ctx.lineTo(x + 4, l.lane.bottom - 6);
       ctx.lineTo(x, l.lane.bottom);
-      ctx.fill();
-      ctx.globalAlpha = crowded ? 0.08 : 0.45;
-      ctx.fillRect(Math.round(x), l.lane.bottom, 1, l.strip.bottom - l.lane.bottom);
-      ctx.globalAlpha = 1;
-      // The lowest line where it fits whole, else the one with most room; no text crosses a later tick's text.
-      const width = ctx.measureText(text).width;
+    }
+    ctx.fill();
+    ctx.globalAlpha = crowded ? 0.08 : 0.45;
+    for (const [x] of shown) ctx.fillRect(Math.round(x), l.lane.bottom, 1, l.strip.bottom - l.lane.bottom);
+    ctx.globalAlpha = 1;
+    for (const [x, text] of shown) {
       const rooms = limits.map((limit) => limit - x - 2);
+      if (Math.max(...rooms) <= 30) continue;
+      const width = ctx.measureText(text).width;
       const whole = rooms.findIndex((room) => room >= width);
       const row = whole >= 0 ? whole : rooms.indexOf(Math.max(...rooms));
-      const shown = rooms[row] > 30 ? fit(ctx, text, rooms[row]) : "";
-      if (shown.length > 4) {
-        ctx.fillText(shown, x + 1, l.lane.bottom - 7 - line * (row + 0.5));
-        limits[row] = x - 7;
-      }
+      if (whole < 0 && rooms[row] < 90) continue;
+      const words = fit(ctx, text, rooms[row]);
+      ctx.fillText(words, x + 1, l.lane.bottom - 7 - line * (row + 0.5));
+      limits[row] = x - 7;
     }
   }
 

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from uuid import uuid4
 
 import anywidget
 import traitlets
@@ -21,6 +22,7 @@ import traitlets
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.observations import Observation
+from pravega_lab.widgets.control import control
 from pravega_lab.widgets.payload import Payload
 from pravega_lab.widgets.publisher import Publisher
 
@@ -79,9 +81,12 @@ class View(anywidget.AnyWidget):
         self._read_to = 0
         self._origin_ms: int | None = None
         self._sent_facts: dict[str, Any] = {}
-        super().__init__(_settings={"clock": clock or clock_of(self.journal), "scale": scale})
+        hub, name = control(), uuid4().hex
+        hub.views[name] = self
+        settings = {"clock": clock or clock_of(self.journal), "control": hub.model_id, "me": name}
+        super().__init__(_settings={**settings, "scale": scale})
         self.publisher = Publisher(self._produce, self._deliver, lambda: self.journal.live)
-        self.on_msg(self._heard)
+        self.on_msg(lambda _widget, content, _buffers: self.heard(content))
 
     # What a view has to say.
 
@@ -187,7 +192,8 @@ class View(anywidget.AnyWidget):
     def _deliver(self, seq: int, payload: Payload) -> None:
         self.send(payload.content(seq), payload.buffers())
 
-    def _heard(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+    def heard(self, content: dict[str, Any]) -> None:
+        """A page said something: that it shows the view, or that it has an update. Any thread may call."""
         page = str(content.get("page", ""))
         kind = content.get("kind")
         if kind == "hello":

@@ -255,3 +255,33 @@ def killed_query(journal: Journal) -> QueryStory:
         story.now_ms += 300
     journal.tick(story.now_ms)
     return story
+
+
+class ManySegments(Story):
+    """A live journal of very many segments: with every tick one splits, and every other tick two merge."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(target=1000, live=True)
+        self.begin(max(1, n // 20))
+        self.ticks = 0
+        self.made = len(self.open)
+        while self.made < n:
+            self.tick()
+
+    def tick(self) -> None:
+        self.ticks += 1
+        self.now_ms += 100
+        place = self.ticks * 7919 % len(self.open)
+        old = list(self.open)[place]
+        low, high = self.open[old]
+        self.made += len(self.scale([old], [(low, (low + high) / 2), ((low + high) / 2, high)], "split"))
+        if self.ticks % 2:
+            by_place = sorted(self.open, key=lambda s: self.open[s])
+            a, b = by_place[place], by_place[place - 1] if place else by_place[1]
+            low, high = min(self.open[a], self.open[b])[0], max(self.open[a], self.open[b])[1]
+            self.made += len(self.scale([a, b], [(low, high)], "merge"))
+        self.journal.tick(self.now_ms)
+
+
+def many_segments_story(n: int) -> ManySegments:
+    return ManySegments(n)
