@@ -141,6 +141,15 @@ class ReaderCore:
         """The checkpoint that was handed out and that the next `before_read` reports."""
         return self._at_checkpoint
 
+    def is_quiet(self, now_ms: int) -> bool:
+        """Is there nothing for `before_read` to do?"""
+        return self._at_checkpoint is None and now_ms < self.next_deadline_ms()
+
+    @property
+    def is_end_of_data(self) -> bool:
+        """Has the whole group read everything?"""
+        return self._state.is_end_of_data
+
     def next_deadline_ms(self) -> int:
         """When `before_read` should be asked again although nothing was read."""
         timers = self.timers

@@ -1,0 +1,165 @@
+"""What a reader and a handle of a group need of the store: state log, streams, the controller's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.controller import Controller
+from pravega_lab.client.reader_group import reader as steps
+from pravega_lab.client.reader_group.calls import GroupCalls
+from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
+from pravega_lab.client.reader_group.format import GroupFormat
+from pravega_lab.client.reader_group.reader import Successors
+from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream
+from pravega_lab.client.reader_group.state import GroupState
+from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer
+from pravega_lab.client.reader_group.values import by_stream, stream_of
+from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
+from pravega_lab.client.stores import SegmentStores
+from pravega_lab.errors import NotFoundError, StreamSealedError
+from pravega_lab.protocol.names import READER_GROUP_PREFIX, parse_segment_name, split_scoped_name
+from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, Update, UpdatingConfig
+from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
+
+
+class GroupAccess:
+    """One program's view of one group (``scope/group``); a reader and a handle have one each.
+
+    Args:
+        clock_ms: Milliseconds since 1970; members of a group compare them.
+    """
+
+    def __init__(
+        self, group: str, controller: Controller, stores: SegmentStores, clock_ms: Callable[[], int]
+    ) -> None:
+        scope, name = split_scoped_name(group)
+        self.group = group
+        self.stores = stores
+        self.controller = controller
+        self.clock_ms = clock_ms
+        self.calls = GroupCalls(controller, group)
+        self._log = AsyncRevisionedStream(self.context(f"{scope}/{READER_GROUP_PREFIX}{name}"))
+        self.sync: AsyncStateSynchronizer[GroupState, Update] = AsyncStateSynchronizer(
+            self._log, GroupFormat()
+        )
+        self._contexts: dict[str, StreamContext] = {}
+
+    @property
+    def state(self) -> GroupState:
+        """As of the last fetch."""
+        return self.sync.state
+
+    def context(self, stream: str) -> StreamContext:
+        return StreamContext(stream, self.controller, self.stores)
+
+    def stream(self, name: str) -> StreamContext:
+        """The context of a stream that the group reads; kept, because it remembers key ranges."""
+        if name not in self._contexts:
+            self._contexts[name] = self.context(name)
+        return self._contexts[name]
+
+    async def fetch(self) -> GroupState:
+        """The newest state. Raises ``ReaderGroupNotFoundError``, ``NoStateYetError``."""
+        try:
+            await self.sync.fetch()
+        except (NotFoundError, StreamSealedError) as error:
+            raise self._missing(error) from error
+        return self.state
+
+    def _missing(self, error: Exception) -> ReaderGroupNotFoundError:
+        return ReaderGroupNotFoundError(
+            f"there is no reader group {self.group} (any more): {error}. create_reader_group makes one"
+        )
+
+    async def close(self) -> None:
+        await self._log.close()
+
+    # steps of a reader
+
+    async def take(self, step: steps.Step) -> Any:
+        """Take one step that a reader decided on; its result."""
+        match step:
+            case steps.Fetch():
+                await self.fetch()
+                return self.sync.bytes_since_whole
+            case steps.Write(decide):
+                return await self.sync.update(decide)
+            case steps.Append(updates):
+                return await self.sync.append(updates)
+            case steps.FindSuccessors(segment):
+                return await self.successors(segment)
+            case steps.Publish(positions):
+                return await self.publish(positions)
+            case steps.Compact():
+                return await self.sync.compact()
+            case steps.FinishReset():
+                return await self.finish_reset()
+
+    async def successors(self, segment: str) -> Successors:
+        context = self.stream(stream_of(segment))
+        segment_id = parse_segment_name(segment).segment_id
+        found = await self.controller.successors(context.name, segment_id)
+        context.learn(successor.segment for successor in found)
+        named = [(context.segment_name(s.segment.segment_id), s) for s in found]
+        return Successors(
+            {name: successor.predecessors for name, successor in named},
+            {name: KeyRange(s.segment.low, s.segment.high) for name, s in named},
+        )
+
+    async def publish(self, positions: Mapping[str, int]) -> bool:
+        """Tell the controller for each stream; True if all cuts were taken."""
+        config = self.state.config
+        cuts = await self.whole_cuts(positions)
+        return all([await self.calls.publish(config, cut) for cut in cuts.values()])
+
+    # cuts and beginnings
+
+    async def whole_cuts(self, positions: Mapping[str, int]) -> dict[str, StreamCut]:
+        """Positions of the group as a cut per stream, each covering all keys of its stream."""
+        ends = self.state.config.ending_stream_cuts
+        at, found = by_stream(positions), {}
+        for stream in self.state.streams():
+            complete = await whole(self.stream(stream), at.get(stream, {}), ends.get(stream, UNBOUNDED))
+            found[stream] = StreamCut(stream, complete)
+        return {stream: cut for stream, cut in found.items() if not cut.is_unbounded}
+
+    async def beginning(self, config: ReaderGroupConfig) -> Update:
+        """The whole state of a group that begins as ``config`` says."""
+        start = Start()
+        for name, cut in config.starting_stream_cuts.items():
+            context = self.stream(name)
+            positions = await self.controller.head(name) if cut.is_unbounded else cut.positions
+            await add_start(start, context, positions)
+        return start.to_update(config)
+
+    async def finish_reset(self) -> None:
+        """A reset was announced and its program is gone, or slow.
+
+        If the controller has its configuration, begin as that says; else the group goes on as it was. Java's
+        readers begin anew in both cases, at the old beginning.
+        """
+        config = await self.calls.config()
+        await self.begin_again(config)
+        await self.sync.update(
+            lambda state: (
+                [UpdatingConfig(False)]
+                if state.updating_config and state.config.generation == config.generation
+                else []
+            )
+        )
+
+    async def begin_again(self, config: ReaderGroupConfig) -> None:
+        """Replace a state of an older generation by the beginning of this one."""
+        whole_state = await self.beginning(config)
+        await self.sync.update(
+            lambda state: [whole_state] if state.config.generation < config.generation else []
+        )
+
+    def config_from(self, cuts: Mapping[str, StreamCut]) -> ReaderGroupConfig:
+        """The present configuration, beginning at ``cuts``; streams without one begin as they did."""
+        config = self.state.config
+        starts = {s: cuts.get(s, cut) for s, cut in config.starting_stream_cuts.items()}
+        return replace(config, starting_stream_cuts=starts)

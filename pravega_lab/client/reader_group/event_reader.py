@@ -1,0 +1,269 @@
+"""`AsyncReader`: one reader of a group. `ReaderCore` decides; here its steps are taken and events read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pravega_lab.client.reader_group.access import GroupAccess
+from pravega_lab.client.reader_group.errors import ReaderExistsError, ReinitializationRequiredError
+from pravega_lab.client.reader_group.reader import Answer, Decision, ReaderCore, come_online, go_offline
+from pravega_lab.client.reader_group.source import SegmentSource
+from pravega_lab.client.reader_group.values import BatchRead, EventRead, Position, stream_of
+from pravega_lab.client.segment_input import TruncatedError
+from pravega_lab.client.stores import Connections
+from pravega_lab.client.values import MIB
+from pravega_lab.errors import NotFoundError, PravegaError, TruncatedDataError
+from pravega_lab.protocol.names import check_stream, parse_segment_name
+from pravega_lab.protocol.stream_cut import SEGMENT_READ
+
+T = TypeVar("T")
+
+
+class AsyncReader:
+    """See `face.Reader`. Made by `open_reader`."""
+
+    def __init__(self, access: GroupAccess, core: ReaderCore) -> None:
+        self.reader_id = core.reader
+        self._access = access
+        self._core = core
+        self._connections = Connections(access.stores)
+        self._sources: dict[str, SegmentSource] = {}
+        self._ready: dict[str, None] = {}  # segments that may have something, in turn
+        self._news = asyncio.Event()
+        self._reading = asyncio.Lock()
+        self._closed: str | None = None
+
+    # reading
+
+    async def read_next(self, timeout_s: float = 0.0) -> EventRead:
+        found = await self._read(timeout_s, self._take_event)
+        if isinstance(found, EventRead):
+            return found
+        return EventRead(checkpoint=found[0], is_completed=found[1])
+
+    async def read_batch(self, timeout_s: float = 0.0, *, max_bytes: int = 8 * MIB) -> BatchRead:
+        found = await self._read(timeout_s, lambda: self._take_batch(max_bytes))
+        if isinstance(found, BatchRead):
+            return found
+        return BatchRead(checkpoint=found[0], is_completed=found[1])
+
+    async def _read(self, timeout_s: float, take: Callable[[], T | None]) -> T | tuple[str | None, bool]:
+        """What ``take`` gives; else the name of a checkpoint, and whether all is read."""
+        async with self._reading:
+            end = asyncio.get_running_loop().time() + timeout_s
+            while True:
+                self._check_open()
+                checkpoint = await self._look_after_group()
+                if checkpoint is not None:
+                    return checkpoint, False
+                try:
+                    found = take()
+                except _ReadFailedError as failure:
+                    raise await self._recover(failure) from failure.error
+                if found is not None:
+                    return found
+                if self._core.is_end_of_data:
+                    return None, True
+                left_s = end - asyncio.get_running_loop().time()
+                if left_s <= 0:
+                    return None, False
+                await self._wait(left_s)
+
+    async def _look_after_group(self) -> str | None:
+        now_ms = self._access.clock_ms()
+        if not self._core.is_quiet(now_ms):
+            try:
+                checkpoint = await self._decide(self._core.before_read(now_ms=now_ms))
+            except (ReinitializationRequiredError, NotFoundError) as error:
+                await self._let_go(str(error))
+                raise
+            if checkpoint is not None:
+                return checkpoint
+        await self._open_and_close()
+        return None
+
+    async def _decide(self, decision: Decision[T]) -> T:
+        try:
+            step = next(decision)
+            while True:
+                result = await self._access.take(step)
+                step = decision.send(Answer(self._access.state, self._access.clock_ms(), result))
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        finally:
+            decision.close()
+
+    async def _wait(self, left_s: float) -> None:
+        until_s = (self._core.next_deadline_ms() - self._access.clock_ms()) / 1000
+        try:
+            async with asyncio.timeout(max(0.0, min(left_s, until_s))):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
+    # segments
+
+    async def _open_and_close(self) -> None:
+        readable = self._core.readable()
+        if list(self._sources) == readable:
+            return
+        for segment in [segment for segment in self._sources if segment not in readable]:
+            await self._drop(segment)
+        for segment in readable:
+            if segment not in self._sources:
+                self._sources[segment] = self._open(segment)
+                self._set_ready(segment)
+
+    def _open(self, segment: str) -> SegmentSource:
+        begin = self._core.held[segment]
+        return SegmentSource(
+            self._access.stream(stream_of(segment)),
+            self._connections,
+            parse_segment_name(segment).segment_id,
+            begin,
+            self._access.state.end_of(segment),
+            lambda: self._set_ready(segment),
+        )
+
+    def _set_ready(self, segment: str) -> None:
+        self._ready[segment] = None
+        self._news.set()
+
+    async def _drop(self, segment: str) -> None:
+        self._ready.pop(segment, None)
+        await self._sources.pop(segment).close()
+
+    def _take_event(self) -> EventRead | None:
+        def take(segment: str, source: SegmentSource) -> EventRead | None:
+            event = source.take_event()
+            if event is None:
+                return None
+            self._core.advance(segment, event.behind)
+            return EventRead(event.data, source.stream, source.segment_id, event.offset)
+
+        return self._take(take)
+
+    def _take_batch(self, bytes_max: int) -> BatchRead | None:
+        def take(segment: str, source: SegmentSource) -> BatchRead | None:
+            found = source.take_batch(bytes_max)
+            if found is None:
+                return None
+            self._core.advance(segment, found[1])
+            return BatchRead(found[0], source.stream)
+
+        return self._take(take)
+
+    def _take(self, take: Callable[[str, SegmentSource], T | None]) -> T | None:
+        """From the segment whose turn it is; one that gave something has its next turn after the others."""
+        while self._ready:
+            segment = next(iter(self._ready))
+            del self._ready[segment]
+            source = self._sources[segment]
+            try:
+                found = take(segment, source)
+            except (TruncatedError, PravegaError) as error:
+                raise _ReadFailedError(segment, error) from error
+            if found is not None:
+                self._ready[segment] = None
+                return found
+            if source.is_ended:
+                end = self._access.state.end_of(segment)
+                self._core.end(segment, SEGMENT_READ if end is None else end)
+        self._news.clear()
+        return None
+
+    async def _recover(self, failure: _ReadFailedError) -> Exception:
+        """Let the next read begin anew; behind a truncation where the segment begins now, or after it."""
+        segment, error = failure.segment, failure.error
+        await self._drop(segment)
+        if not isinstance(error, TruncatedError):
+            return error
+        if error.start_offset is None:
+            self._core.end(segment)
+        else:
+            self._core.advance(segment, error.start_offset)
+        where = "it is gone" if error.start_offset is None else f"it begins at {error.start_offset} now"
+        return TruncatedDataError(
+            f"reader {self.reader_id}: events of {segment} were truncated before they were read; {where}. "
+            "The next read goes on there",
+            self.position(),
+        )
+
+    # coming and going
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed is not None
+
+    def position(self) -> Position:
+        return Position(dict(self._core.held))
+
+    async def close(self) -> None:
+        await self.close_at(None)
+
+    async def close_at(self, position: Position | None) -> None:
+        async with self._reading:
+            if self._closed is not None:
+                return
+            at = self._core.held if position is None else position.segments
+            try:
+                await self._access.sync.fetch()
+                await self._access.sync.update(go_offline(self.reader_id, dict(at)))
+            except NotFoundError:
+                pass  # there is no group any more to be part of
+            finally:
+                await self._let_go("it was closed")
+
+    async def abandon(self) -> None:
+        """Let go of everything without a word to the group, as a program that dies."""
+        await self._let_go("it was abandoned")
+
+    async def _let_go(self, why: str) -> None:
+        self._closed = why
+        for segment in list(self._sources):
+            await self._drop(segment)
+        await self._connections.close()
+        await self._access.close()
+
+    def _check_open(self) -> None:
+        if self._closed is not None:
+            raise ReinitializationRequiredError(f"reader {self.reader_id} is closed ({self._closed})")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class _ReadFailedError(Exception):
+    def __init__(self, segment: str, error: Exception) -> None:
+        super().__init__(segment, error)
+        self.segment = segment
+        self.error = error
+
+
+async def open_reader(access: GroupAccess, reader_id: str, initial_delay_ms: int) -> AsyncReader:
+    """Come online. Raises ``ReaderExistsError`` if a reader of this id is; closes ``access`` then."""
+    try:
+        check_stream(reader_id)  # the same rule (A1)
+        await access.fetch()
+        if not await access.sync.update(come_online(reader_id)):
+            raise ReaderExistsError(
+                f"reader {reader_id} is online in group {access.group} already. If its program died, call "
+                f"reader_offline({reader_id!r}) first"
+            )
+        now_ms, chance = access.clock_ms(), access.stores.chance
+        core = ReaderCore(reader_id, access.state, now_ms=now_ms, chance=chance)
+        delay_ms = min(initial_delay_ms, access.state.config.group_refresh_time_ms)
+        core.timers.acquire_ms += initial_delay_ms + int(chance.random() * delay_ms)
+        return AsyncReader(access, core)
+    except BaseException:
+        await access.close()
+        raise

@@ -1,0 +1,258 @@
+"""`AsyncReaderGroup`: what can be done with a group as a whole. Contracts: `face.ReaderGroup`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from pravega_lab.client.reader_group.access import GroupAccess
+from pravega_lab.client.reader_group.calls import complete
+from pravega_lab.client.reader_group.checkpoints import SILENT
+from pravega_lab.client.reader_group.errors import (
+    CheckpointFailedError,
+    ConfigMismatchError,
+    ReaderGroupNotFoundError,
+    TooManyCheckpointsError,
+)
+from pravega_lab.client.reader_group.event_reader import AsyncReader, open_reader
+from pravega_lab.client.reader_group.reader import go_offline
+from pravega_lab.client.reader_group.state import GroupState
+from pravega_lab.client.reader_group.values import Checkpoint, GroupMetrics, Position
+from pravega_lab.errors import AlreadyExistsError, BadInputError, RefusedError, SegmentNotFoundError
+from pravega_lab.protocol import reader_group as rg
+from pravega_lab.protocol.names import split_scoped_name
+from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType, Update
+from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
+
+POLL_S_MIN = 0.02
+POLL_S_MAX = 0.5
+
+
+class AsyncCheckpoint:
+    """See `face.PendingCheckpoint`."""
+
+    def __init__(self, group: AsyncReaderGroup, name: str) -> None:
+        self.name = name
+        self._group = group
+
+    async def result(self, timeout_s: float | None = None) -> Checkpoint:
+        async with asyncio.timeout(timeout_s):
+            return await self._group._checkpoint(self.name)
+
+    async def waiting_for(self) -> tuple[str, ...]:
+        state = await self._group.state()
+        return state.checkpoints.waiting_for(self.name)
+
+
+class AsyncReaderGroup:
+    """See `face.ReaderGroup`. ``make_access`` gives a view of the group of one's own, to each reader."""
+
+    def __init__(self, make_access: Callable[[], GroupAccess]) -> None:
+        self._make_access = make_access
+        self._access = make_access()
+        self.scoped_name = self._access.group
+        self.scope, self.name = split_scoped_name(self.scoped_name)
+
+    # being
+
+    async def create(self, config: ReaderGroupConfig) -> bool:
+        wanted = complete(config)
+        found = await self._access.calls.create(wanted)
+        if found != wanted:
+            raise ConfigMismatchError(
+                f"group {self.scoped_name} is there with another configuration: {found}; delete or reset it"
+            )
+        if found.generation > 0:
+            return False
+        return await self._access.sync.initialize(await self._access.beginning(found))
+
+    async def delete(self) -> bool:
+        try:
+            return await self._access.calls.delete(await self._access.calls.config())
+        except ReaderGroupNotFoundError:
+            return False
+
+    async def close(self) -> None:
+        await self._access.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # looking
+
+    async def state(self) -> GroupState:
+        return await self._access.fetch()
+
+    async def config(self) -> ReaderGroupConfig:
+        return (await self.state()).config
+
+    async def online_readers(self) -> list[str]:
+        return (await self.state()).readers
+
+    async def assignments(self) -> dict[str, dict[str, int]]:
+        state = await self.state()
+        return {reader: dict(held) for reader, held in state.assigned.items()}
+
+    async def stream_cuts(self) -> dict[str, StreamCut]:
+        state = await self.state()
+        return await self._access.whole_cuts(state.positions())
+
+    async def last_checkpoint_cuts(self) -> dict[str, StreamCut] | None:
+        state = await self.state()
+        last = state.checkpoints.last_positions
+        return await self._access.whole_cuts(last) if last else None
+
+    async def unread_bytes(self) -> int:
+        state = await self.state()
+        cuts = await self.last_checkpoint_cuts() or await self._access.whole_cuts(state.positions())
+        streams = [self._unread_of(state, cut) for cut in cuts.values()]
+        return sum(await asyncio.gather(*streams))
+
+    async def _unread_of(self, state: GroupState, cut: StreamCut) -> int:
+        context = self._access.stream(cut.scoped_stream)
+        end = state.config.ending_stream_cuts.get(cut.scoped_stream)
+        ends = end.positions if end is not None else {}
+        between = await self._access.controller.segments_between(context.name, cut.positions, ends)
+        unread = 0
+        for segment in between:
+            begin = cut.positions.get(segment, 0)
+            if begin == SEGMENT_READ:
+                continue
+            try:
+                info = await context.info(segment)
+            except SegmentNotFoundError:
+                continue  # truncated away since; nobody can read it
+            last = ends.get(segment, SEGMENT_READ)
+            last = info.write_offset if last == SEGMENT_READ else last
+            unread += max(0, last - max(begin, info.start_offset))
+        return unread
+
+    async def metrics(self) -> GroupMetrics:
+        unread = await self.unread_bytes()
+        state = self._access.state
+        outstanding = len(state.checkpoints.outstanding())
+        return GroupMetrics(
+            unread,
+            len(state.readers),
+            state.n_segments,
+            len(state.unassigned),
+            len(state.future),
+            outstanding,
+        )
+
+    # readers
+
+    async def create_reader(self, reader_id: str, *, initial_delay_ms: int = 0) -> AsyncReader:
+        return await open_reader(self._make_access(), reader_id, initial_delay_ms)
+
+    async def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
+        await self._access.fetch()
+        at = {} if position is None else dict(position.segments)
+        return bool(await self._access.sync.update(go_offline(reader_id, at)))
+
+    # checkpoints
+
+    async def initiate_checkpoint(self, name: str) -> AsyncCheckpoint:
+        await self._access.fetch()
+        if SILENT in name:
+            raise BadInputError(f"checkpoint {name!r}: {SILENT} marks the group's own, silent ones")
+
+        def decide(state: GroupState) -> list[Update]:
+            outstanding = state.checkpoints.outstanding()
+            if name in state.checkpoints.positions:
+                raise AlreadyExistsError(f"group {self.scoped_name} has a checkpoint {name!r} already")
+            if len(outstanding) >= state.config.max_outstanding_checkpoint_request:
+                raise TooManyCheckpointsError(
+                    f"{len(outstanding)} checkpoints of {self.scoped_name} wait for readers ({outstanding}); "
+                    "wait for one, or cancel_outstanding_checkpoints()"
+                )
+            return [rg.CreateCheckpoint(name)]
+
+        await self._access.sync.update(decide)
+        return AsyncCheckpoint(self, name)
+
+    async def cancel_outstanding_checkpoints(self) -> None:
+        await self._access.fetch()
+        await self._access.sync.update(
+            lambda state: [rg.RemoveOutstandingCheckpoints()] if state.checkpoints.outstanding() else []
+        )
+
+    async def generate_stream_cuts(self, timeout_s: float | None = None) -> Mapping[str, StreamCut]:
+        await self._access.fetch()
+        drawn = self._access.stores.chance.randbytes(32)
+        name = base64.b64encode(drawn).decode() + SILENT
+        await self._access.sync.update(lambda _: [rg.CreateCheckpoint(name)])
+        return (await AsyncCheckpoint(self, name).result(timeout_s)).stream_cuts
+
+    async def _checkpoint(self, name: str) -> Checkpoint:
+        """Wait until every reader has reported; clears what was begun before."""
+        pause_s = POLL_S_MIN
+        while True:
+            state = await self._access.fetch()
+            if state.checkpoints.is_complete(name):
+                break
+            if name not in state.checkpoints.positions:
+                raise CheckpointFailedError(
+                    f"checkpoint {name!r} of {self.scoped_name} was cleared or cancelled before all readers "
+                    "had reported; initiate another one"
+                )
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, POLL_S_MAX)
+        cuts = await self._access.whole_cuts(state.checkpoints.positions[name])
+        await self._access.sync.append([rg.ClearCheckpointsBefore(name)])
+        return Checkpoint(name, cuts)
+
+    # reset, retention
+
+    async def reset(
+        self,
+        to: Checkpoint | Mapping[str, StreamCut] | None = None,
+        *,
+        config: ReaderGroupConfig | None = None,
+    ) -> None:
+        state = await self._access.fetch()
+        if to is not None and config is not None:
+            raise BadInputError("reset: pass a place or a configuration, not both")
+        if config is None:
+            cuts = to.stream_cuts if isinstance(to, Checkpoint) else to
+            if cuts is None:
+                cuts = await self.last_checkpoint_cuts() or {}
+            strangers = [stream for stream in cuts if stream not in state.streams()]
+            if strangers:
+                raise BadInputError(f"group {self.scoped_name} does not read {strangers}")
+            config = self._access.config_from(cuts)
+        await self._reset(complete(config))
+
+    async def _reset(self, config: ReaderGroupConfig) -> None:
+        """Announce, let the controller know, begin again (B6). Cut off in between, a reader finishes it."""
+        now = await self._access.calls.config()
+        known = replace(config, generation=now.generation, reader_group_id=now.reader_group_id)
+        await self._access.beginning(known)  # cuts that cannot work are refused before anything is written
+        await self._access.sync.update(
+            lambda state: [] if state.updating_config else [rg.UpdatingConfig(True)]
+        )
+        generation = await self._access.calls.update(known)
+        await self._access.begin_again(replace(known, generation=generation))
+
+    async def update_retention_stream_cut(self, cuts: Mapping[str, StreamCut]) -> None:
+        state = await self._access.fetch()
+        if state.config.retention_type is not RetentionType.MANUAL_RELEASE_AT_USER_STREAMCUT:
+            raise BadInputError(
+                f"group {self.scoped_name} releases {state.config.retention_type.name}; only a group with "
+                "MANUAL_RELEASE_AT_USER_STREAMCUT is told cuts"
+            )
+        for stream, cut in cuts.items():
+            if not await self._access.calls.publish(state.config, cut):
+                raise RefusedError(
+                    f"the controller refused {cut} as what {self.scoped_name} is done with in {stream}: it "
+                    "must cover the key space and not lie before the last one"
+                )
