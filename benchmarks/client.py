@@ -1,114 +1,113 @@
-"""How fast our client writes and reads events, client and store on this machine.
+"""How fast our client writes and reads events: python -m benchmarks.client
 
-    python -m benchmarks.client                          # an embedded store in memory and a durable one
-    python -m benchmarks.client --uri tcp://host:9090    # any other store instead
-
-Rounds over the stores are interleaved; minimum, median and maximum are shown, never the best alone. Writing
-counts acknowledged events; events have 100 bytes and one of 1,000 keys.
+Against our store in memory and on disk and against a released Pravega, all on this machine. Writing counts
+acknowledged events, of 100 bytes with 1,000 keys, passed as Arrow arrays; "one by one" waits for each.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pyarrow as pa
 
+from benchmarks.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.stores import DURABLE, REAL, add_store_options, running
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 
-EVENT_BYTES = 100
-KEYS = 1_000
+EVENT_BYTES, KEYS = 100, 1_000
+WARM_EVENTS = 1_000
+WRITE, READ, SINGLE = "write, events/s", "read, events/s", "write one by one, events/s"
+WRITE_WANTED, READ_WANTED = 1_000_000, 3_000_000
 
 
-@contextmanager
-def standalone(*arguments: str) -> Iterator[str]:
-    """An embedded store in a process of its own; its URI."""
-    command = [sys.executable, "-m", "pravega_lab.cli", "standalone", "--with-parent"]
-    ports = ["--controller-port", "0", "--segment-store-port", "0"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen([*command, *ports, *arguments], stdin=pipe, stdout=pipe, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[1]
-        process.stdin.close()
-
-
-def input_of(n_events: int) -> tuple[pa.Array, pa.Array]:
+def input_of(n_events: int, n_keys: int = KEYS) -> tuple[pa.Array, pa.Array]:
+    """Events and their keys, as a caller would have them."""
     events = pa.array([b"%0*d" % (EVENT_BYTES, i) for i in range(n_events)], pa.binary())
-    return events, pa.array([f"key-{i % KEYS}" for i in range(n_events)])
+    return events, pa.array([f"key-{i % n_keys}" for i in range(n_events)])
 
 
-def rate_of_write(client: Client, name: str, segments: int, n_events: int) -> tuple[Stream, float]:
-    events, keys = input_of(n_events)
-    stream = client.create_stream(name, scaling=ScalingPolicy.fixed(segments))
-    stream.write(events.slice(0, 1000), keys.slice(0, 1000))  # connects; not measured
+def seconds_to_write(stream: Stream, events: pa.Array, keys: pa.Array) -> float:
+    """Until all are acknowledged."""
     begin = time.perf_counter()
     stream.write(events, keys)
-    return stream, n_events / (time.perf_counter() - begin)
+    return time.perf_counter() - begin
 
 
-def rate_of_read(stream: Stream, n_events: int) -> float:
+def seconds_to_read(stream: Stream, expected: int) -> float:
+    """From the first request to the last batch of the whole stream."""
     begin = time.perf_counter()
     with stream.read() as batches:
         found = sum(batch.num_rows for batch in batches)
-    assert found == n_events, f"{found} of {n_events} events came back"
-    return n_events / (time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    if found != expected:
+        raise SystemExit(f"{stream.scoped_name}: {found} of {expected} events came back")
+    return seconds
 
 
-def rate_of_single_events(stream: Stream, n_events: int) -> float:
+def seconds_one_by_one(stream: Stream, n_events: int) -> float:
     begin = time.perf_counter()
     for i in range(n_events):
         stream.write(b"x" * EVENT_BYTES, f"key-{i % KEYS}")
-    return n_events / (time.perf_counter() - begin)
+    return time.perf_counter() - begin
 
 
-def measure(clients: dict[str, Client], options: argparse.Namespace) -> dict[tuple[str, str], list[float]]:
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    scope = f"bench{time.time_ns()}"
-    for turn in range(options.rounds + 1):
-        for place, client in clients.items():
-            stream, written = rate_of_write(client, f"{scope}/s{turn}", options.segments, options.events)
-            read = rate_of_read(stream, options.events + 1000)
-            single = rate_of_single_events(stream, 200)
-            stream.seal()
-            stream.delete()
-            if turn:  # the first round warms up the compiler's cache and the store
-                found[place, "write"].append(written)
-                found[place, "read"].append(read)
-                found[place, "single"].append(single)
+def one_round(
+    client: Client, name: str, options: argparse.Namespace, given: tuple[pa.Array, pa.Array]
+) -> dict[str, float]:
+    events, keys = given
+    stream = client.create_stream(name, scaling=ScalingPolicy.fixed(options.segments))
+    warm = min(WARM_EVENTS, len(events))
+    stream.write(events.slice(0, warm), keys.slice(0, warm))  # connects
+    found = {WRITE: len(events) / seconds_to_write(stream, events, keys)}
+    found[READ] = (len(events) + warm) / seconds_to_read(stream, len(events) + warm)
+    found[SINGLE] = options.single_events / seconds_one_by_one(stream, options.single_events)
+    stream.seal()
+    stream.delete()
     return found
 
 
-def show(found: dict[tuple[str, str], list[float]], line: Callable[[str], None]) -> None:
-    line(f"{'store':<12}{'what':<10}{'min':>12}{'median':>12}{'max':>12}  events/s")
-    for (place, what), rates in found.items():
-        low, middle, high = min(rates), statistics.median(rates), max(rates)
-        line(f"{place:<12}{what:<10}{low:>12,.0f}{middle:>12,.0f}{high:>12,.0f}")
+def compare(run: Run, clients: dict[str, Client], options: argparse.Namespace) -> None:
+    given = input_of(options.events)
+    scope = f"bench{time.time_ns()}"
+    for turn in rounds_of(options):
+        for place in in_turns(list(clients), turn):
+            found = one_round(clients[place], f"{scope}/s{turn}", options, given)
+            if turn:  # the first round warms up the compiler's cache and the stores
+                for what, rate in found.items():
+                    run.add(what, place, rate)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--uri", help="measure this store instead of the embedded ones")
+def judge(run: Run) -> None:
+    for what in (WRITE, READ, SINGLE):
+        short = what.removesuffix(", events/s")
+        run.ratio(f"{short}, durable : real", (what, DURABLE), (what, REAL))
+    run.target("acknowledged durable events/s", run.median(WRITE, DURABLE), WRITE_WANTED)
+    run.target("events read per second", run.median(READ, DURABLE), READ_WANTED)
+
+
+def main() -> int:
+    parser = parser_of(__doc__)
+    add_store_options(parser)
+    parser.add_argument("--uri", help="measure this store instead")
     parser.add_argument("--events", type=int, default=1_000_000, help="per round")
+    parser.add_argument("--single-events", type=int, default=500, help="per round, one by one")
     parser.add_argument("--segments", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
+    if options.uri:
+        options.stores = []
+    run = Run(
+        f"Our client, {EVENT_BYTES}-byte events, {options.segments} segments, {options.events:,} a round"
+    )
     with ExitStack() as stack:
-        stores = {"given": options.uri} if options.uri else {}
-        if not options.uri:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            stores["memory"] = stack.enter_context(standalone("--memory"))
-            stores["durable"] = stack.enter_context(standalone("--data", folder))
-        clients = {place: stack.enter_context(connect(uri)) for place, uri in stores.items()}
-        show(measure(clients, options), print)
+        uris = stack.enter_context(running(options)) or {options.uri: options.uri}
+        clients = {place: stack.enter_context(connect(uri)) for place, uri in uris.items()}
+        compare(run, clients, options)
+    judge(run)
+    return run.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

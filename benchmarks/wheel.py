@@ -1,11 +1,8 @@
-"""The official wheel against our store and a released Pravega 0.13.0: ``python benchmarks/wheel.py [--rounds
-5]``.
+"""The official wheel against our store and a released Pravega: python -m benchmarks.wheel
 
-Events of 100 bytes with 1,000 routing keys into 3 segments. Rounds are interleaved, so that what else the
-machine does hits all stores alike; the table says minimum, median and maximum of events per second. The
-wheel runs in a process of its own per measurement, and each measurement has a stream of its own. The
-released standalone keeps its log in memory; so does ``memory``, and ``durable`` syncs every group to disk
-before it acknowledges.
+Events of 100 bytes with 1,000 routing keys into 3 segments. The wheel runs in a process of its own per
+measurement, and each measurement has a stream of its own. The released standalone keeps its log in memory;
+so does "memory"; "durable" syncs every group to disk before it acknowledges.
 """
 
 from __future__ import annotations
@@ -13,20 +10,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from benchmarks.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.stores import DURABLE, MEMORY, REAL, add_store_options, running
 
+ROOT = Path(__file__).resolve().parents[1]
 EVENT_BYTES, KEYS, SEGMENTS = 100, 1000, 3
-WAITING_EVENTS, PIPELINED_EVENTS = 2_000, 100_000
-MEASURES = ("write, each acknowledged", "write, 1000 in flight", "read, one reader")
+WAITING, PIPELINED, READ = (
+    "write, each acknowledged, events/s",
+    "write, 1000 in flight, events/s",
+    "read, one reader, events/s",
+)
+MEASURES = (WAITING, PIPELINED, READ)
 
 
 def write(manager: object, scope: str, stream: str, in_flight: int, count: int) -> float:
@@ -49,7 +49,7 @@ async def read(reader: object, count: int) -> None:
         reader.release_segment(piece)  # type: ignore[attr-defined]
 
 
-def measure(uri: str) -> dict[str, float]:
+def measure(uri: str, waiting_events: int, events: int) -> dict[str, float]:
     """One round on one store; runs in its own process."""
     import pravega_client
 
@@ -57,72 +57,59 @@ def measure(uri: str) -> dict[str, float]:
     manager.create_scope(scope)
     for stream in ("waiting", "pipelined"):
         manager.create_stream(scope, stream, SEGMENTS)
-    waiting = write(manager, scope, "waiting", 0, WAITING_EVENTS)
-    pipelined = write(manager, scope, "pipelined", 1000, PIPELINED_EVENTS)
+    waiting = write(manager, scope, "waiting", 0, waiting_events)
+    pipelined = write(manager, scope, "pipelined", 1000, events)
     start = time.perf_counter()
     reader = manager.create_reader_group("group", scope, "pipelined").create_reader("reader")
-    asyncio.run(read(reader, PIPELINED_EVENTS + 1))
-    rate = PIPELINED_EVENTS / (time.perf_counter() - start)
+    asyncio.run(read(reader, events + 1))
+    rate = events / (time.perf_counter() - start)
     return dict(zip(MEASURES, (waiting, pipelined, rate), strict=True))
 
 
-def measure_in_child(uri: str) -> dict[str, float]:
-    command = [sys.executable, __file__, "--measure", uri]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=300)
+def measure_in_child(uri: str, options: argparse.Namespace) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.wheel", "--measure", uri, "--events", str(options.events)]
+    command += ["--waiting-events", str(options.waiting_events)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise SystemExit(f"the wheel failed against {uri}:\n{done.stderr[-2000:]}")
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def compare(rounds: int, folder: str) -> dict[str, list[dict[str, float]]]:
-    from tests.conformance.real_pravega import RealPravega
-    from tests.standalone import Standalone
-
-    stores = {
-        "Pravega 0.13.0": RealPravega(heap="2g"),
-        "ours, memory": Standalone("--memory"),
-        "ours, durable": Standalone("--data", f"{folder}/store"),
-    }
-    results: dict[str, list[dict[str, float]]] = {name: [] for name in stores}
-    try:
-        uris = {name: store.start() for name, store in stores.items()}
-        for uri in uris.values():
-            measure_in_child(uri)  # the JVM warms up; ours may too
-        for number in range(rounds):
-            print(f"round {number + 1} of {rounds}", file=sys.stderr)
-            for name, uri in uris.items():
-                results[name].append(measure_in_child(uri))
-    finally:
-        for store in stores.values():
-            store.stop()
-    return results
+def compare(run: Run, uris: dict[str, str], options: argparse.Namespace) -> None:
+    for turn in rounds_of(options):
+        for name in in_turns(list(uris), turn):
+            found = measure_in_child(uris[name], options)
+            if turn:  # the first round warms up: the JVM, and ours
+                for what in MEASURES:
+                    run.add(what, name, found[what])
 
 
-def table(results: dict[str, list[dict[str, float]]]) -> str:
-    lines = [
-        "| events/s (min / median / max) | " + " | ".join(results) + " |",
-        "|---" * (len(results) + 1) + "|",
-    ]
-    for name in MEASURES:
-        cells = [spread([found[name] for found in rounds]) for rounds in results.values()]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def judge(run: Run) -> None:
+    for what in MEASURES:
+        short = what.removesuffix(", events/s")
+        run.target(
+            f"{short}, memory : real", run.ratio(f"{short}, memory : real", (what, MEMORY), (what, REAL)), 1
+        )
+        run.ratio(f"{short}, durable : real", (what, DURABLE), (what, REAL))
 
 
-def spread(rates: list[float]) -> str:
-    return f"{min(rates):,.0f} / {statistics.median(rates):,.0f} / {max(rates):,.0f}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--measure", metavar="URI", help="one round against a store that runs (JSON)")
-    args = parser.parse_args()
-    if args.measure:
-        print(json.dumps(measure(args.measure)))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        print(table(compare(args.rounds, folder)))
+def main() -> int:
+    parser = parser_of(__doc__)
+    add_store_options(parser)
+    parser.add_argument("--events", type=int, default=100_000, help="per round, pipelined and read")
+    parser.add_argument("--waiting-events", type=int, default=2_000, help="per round, each acknowledged")
+    parser.add_argument("--measure", metavar="URI", help="one round against a store that runs, as JSON")
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measure(options.measure, options.waiting_events, options.events)))
+        return 0
+    run = Run(f"The official wheel, {EVENT_BYTES}-byte events, {SEGMENTS} segments")
+    with running(options) as uris:
+        compare(run, uris, options)
+    judge(run)
+    return run.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

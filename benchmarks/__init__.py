@@ -1,0 +1,1 @@
+"""Measured comparisons, each a command: ``python -m benchmarks.wheel``. Results: docs/performance.md."""
