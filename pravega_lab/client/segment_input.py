@@ -109,6 +109,8 @@ class SegmentInput:
         if not self._connection.is_open:  # lost while no read of ours was under way, so nobody told us
             self._stop(ConnectionLostError(f"{self._name}: the connection was lost between two reads"))
             return
+        if any(read.is_tail and read.data is None for read in self._reads):
+            return  # how far it gets is not known, and so not where the next one begins
         while len(self._reads) < READS_AHEAD and self._next < self._known_end:
             length = min(READ_BYTES, self._known_end - self._next)
             self._ask(_Read(self._next, length, is_tail=False), len(self._reads))
@@ -169,7 +171,7 @@ class SegmentInput:
 
     def _grow(self, end: int, reply: ReadReply) -> None:
         """The segment has at least ``end`` bytes; find out how many more if this was not the tail."""
-        self._next = self._known_end = end
+        self._next, self._known_end = end, max(end, self._known_end)
         if reply.end_of_segment and len(reply.data) == end - reply.offset:
             self._sealed_at = end
         elif not reply.at_tail and self._growing is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pravega_lab.client import segment_input
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection import ConnectionLostError, Endpoint, open_connection
 from pravega_lab.engine.simulation.journal import Journal
@@ -110,6 +111,24 @@ def test_nobody_is_told_that_a_failed_write_is_durable(world: World) -> None:
         return told
 
     assert tell(world, story) == [False, False, True]
+
+
+def test_a_reader_at_the_tail_gets_every_byte_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes known to be there were asked for while the read at the tail, from the same place, was open."""
+    monkeypatch.setattr(segment_input, "READ_BYTES", 100)
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        world.network.conditions.delay_us_max = 3_000
+        stream = client.stream(STREAM)
+        events = [b"%03d" % number for number in range(200)]
+        async with world.client("reader") as reader, reader.stream(STREAM).follow() as batches:
+            assert await batches.next_batch(0.1) is None
+            for at in range(0, len(events), 50):
+                await stream.write(events[at : at + 50], "key")
+            assert await texts(batches, len(events)) == events
+            assert await batches.next_batch(0.1) is None
+
+    tell(world, story)
 
 
 def test_a_timeout_while_successors_are_asked_for_loses_no_segment(world: World) -> None:
