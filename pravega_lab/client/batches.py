@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.segment_reader import AsyncOrderedSegmentReader
+from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -60,6 +61,15 @@ class AsyncBatches:
             if not waiting.expired():
                 raise
         return None
+
+    async def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
+        found: list[pa.RecordBatch] = []
+        batch, n_bytes = await self.next_batch(), 0
+        while batch is not None:
+            found.append(batch)
+            n_bytes += batch.nbytes
+            batch = await self.next_batch(0.0) if n_bytes < bytes_max else None
+        return found
 
     async def _take(self) -> pa.RecordBatch | None:
         """A batch that is there; segments that have some take turns."""

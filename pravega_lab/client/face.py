@@ -460,6 +460,13 @@ class Batches:
         """The next batch; None when the read has ended or ``timeout_s`` passed without one (see `ended`)."""
         return _run(self._core.next_batch(timeout_s))
 
+    def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
+        """The next batch and those that are there already, together; empty when the read has ended.
+
+        One call into the loop for all of them: with many small segments most of a read's time otherwise.
+        """
+        return _run(self._core.next_batches(bytes_max))
+
     @property
     def ended(self) -> bool:
         """True once everything up to the end was handed out."""

@@ -34,6 +34,7 @@ class Lineage:
         self._ordered = ordered
         self._segments: dict[int, _Segment] = {}
         self._available: dict[int, None] = {}
+        self._finished = 0  # since the last look for what can be forgotten, so that looking stays cheap
 
     def __contains__(self, segment_id: int) -> bool:
         return segment_id in self._segments
@@ -103,14 +104,13 @@ class Lineage:
             self._segments[newer].waits_for.pop(segment_id, None)
             self._offer(newer)
         segment.blocks = []
-        if len(self._segments) > READ_SEGMENTS_KEPT:
+        self._finished += 1
+        if self._finished > READ_SEGMENTS_KEPT + len(self._segments) // 2:
             self._forget_covered()
 
     def _forget_covered(self) -> None:
         """Drop read segments that no position needs any more, so that a long read does not grow."""
-        n_read = sum(segment.is_read for segment in self._segments.values())
-        if n_read <= len(self._segments) - n_read + READ_SEGMENTS_KEPT:
-            return
+        self._finished = 0
         kept = self.positions()
         # One that waits (nothing of it is wanted, but of its predecessors) is still to be offered by them.
         covered = [i for i, s in self._segments.items() if s.is_read and not s.waits_for and i not in kept]

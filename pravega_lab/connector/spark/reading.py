@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Some 10,000 events of 100 bytes: the size at which Spark's side is fastest (reference/spark.md 12).
 BATCH_BYTES = 2 * 1024 * 1024
+#: Batches taken from the client at a time; of many small segments these are many.
+TOGETHER_BYTES = 2 * 1024 * 1024
 
 
 def read_slices(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]:
@@ -26,4 +28,5 @@ def read_slices(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]
     start = StreamCut(stream.scoped_name, {piece.segment_id: piece.start for piece in pieces})
     end = StreamCut(stream.scoped_name, {piece.segment_id: piece.end for piece in pieces})
     with stream.read(start, end, batch_bytes=BATCH_BYTES) as batches:
-        yield from batches
+        while found := batches.next_batches(TOGETHER_BYTES):
+            yield from found
