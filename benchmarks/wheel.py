@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -102,8 +103,8 @@ def main() -> int:
     parser.add_argument("--measure", metavar="URI", help="one round against a store that runs, as JSON")
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(options.measure, options.waiting_events, options.events)))
-        return 0
+        print(json.dumps(measure(options.measure, options.waiting_events, options.events)), flush=True)
+        os._exit(0)  # the wheel's threads now and then abort a Python that shuts down in good order
     run = Run(f"The official wheel, {EVENT_BYTES}-byte events, {SEGMENTS} segments")
     with running(options) as uris:
         compare(run, uris, options)
