@@ -109,6 +109,13 @@ class ConditionUnknownError(ConditionFailedError):
     definite = Definite.UNKNOWN
 
 
+class AppendUnknownError(PravegaError):
+    """The connection was lost with events on their way, and their segment was truncated away before the store
+    could say which of them it had taken."""
+
+    definite = Definite.UNKNOWN
+
+
 class TransactionFailedError(PravegaError):
     """The transaction ended otherwise than asked: ``state`` says how (a `TransactionState`).
 

@@ -1,4 +1,4 @@
-"""The applications of a simulated world: writers, transactions, readers, scalers, users of a table.
+"""The applications of a simulated world: writers, transactions, scalers, users of a table, vandals.
 
 Each is a process that may be killed at any step and started again; what it keeps between two lives is on its
 object. They use the asyncio client as any program would, and write into the journal what they ask and what
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pravega_lab.client.client import AsyncClient
-from pravega_lab.client.values import HEAD, NOT_EXISTS, TAIL, TransactionState
+from pravega_lab.client.values import NOT_EXISTS, TransactionState
 from pravega_lab.engine.simulation.history import KEYLESS
+from pravega_lab.engine.simulation.store_process import HOST, PORT
 from pravega_lab.errors import (
     ConditionFailedError,
     Definite,
@@ -24,7 +25,17 @@ from pravega_lab.errors import (
     StreamSealedError,
     TransactionFailedError,
 )
-from pravega_lab.protocol.stream_cut import StreamCut
+from pravega_lab.protocol.codec import encode
+from pravega_lab.protocol.commands import (
+    AppendBlockEnd,
+    Command,
+    Hello,
+    KeepAlive,
+    ReadSegment,
+    SealSegment,
+    SetupAppend,
+)
+from pravega_lab.protocol.names import segment_name
 
 if TYPE_CHECKING:
     from pravega_lab.client.stream import AsyncStream
@@ -174,61 +185,8 @@ class Transactions(App):
             self.log("txn-committed", txn=name)
 
 
-class Follower(App):
-    """Follows the stream to its end; a later life goes on where the last saved position was."""
-
-    def __init__(self, world: World, name: str) -> None:
-        super().__init__(world, name)
-        self.position: StreamCut | None = None
-
-    async def live(self, client: AsyncClient) -> None:
-        self.begin()
-        async with client.stream(STREAM).follow(
-            self.position or HEAD, batch_bytes=self.bytes_max()
-        ) as batches:
-            while not batches.ended:
-                batch = await batches.next_batch(timeout_s=5.0)
-                if batch is not None:
-                    self.show(batch)
-                    self.save(batches.position())
-        self.log("read-all")
-
-    def begin(self) -> None:
-        at = (
-            None if self.position is None else {str(s): o for s, o in sorted(self.position.positions.items())}
-        )
-        self.log("reading", positions=at)
-
-    def bytes_max(self) -> int:
-        return self.chance.choice((1, 100, 100_000))
-
-    def show(self, batch: Any) -> None:
-        columns = [batch.column(n).to_pylist() for n in range(3)]
-        for event, segment, offset in zip(*columns, strict=True):
-            self.log("read", segment=segment, offset=offset, event=event.decode())
-
-    def save(self, position: StreamCut) -> None:
-        if self.chance.random() < 0.3:
-            self.position = position
-
-
-class SegmentReader(Follower):
-    """Reads whatever segments are offered, in an order of its own."""
-
-    async def live(self, client: AsyncClient) -> None:
-        self.begin()
-        async with client.stream(STREAM).segment_reader(self.position or HEAD) as reader:
-            while not reader.ended:
-                segment = self.chance.choice(reader.available())
-                batch = await reader.read(segment, max_bytes=self.bytes_max(), timeout_s=0.1)
-                if batch is not None:
-                    self.show(batch)
-                    self.save(reader.position())
-        self.log("read-all")
-
-
-class BoundedReader(Follower):
-    """Reads from the head to the tail of the moment, several times."""
+class Vandal(App):
+    """Sends what no client should, and hangs up; nobody else may notice."""
 
     def __init__(self, world: World, name: str, rounds: int) -> None:
         super().__init__(world, name)
@@ -237,13 +195,35 @@ class BoundedReader(Follower):
     async def live(self, client: AsyncClient) -> None:
         while self.rounds:
             self.rounds -= 1
-            await self.pause(1500)
-            self.lives += 1  # each read is a life of its own for the checkers
-            self.log("reading", positions=None)
-            async with client.stream(STREAM).read(HEAD, TAIL, batch_bytes=self.bytes_max()) as batches:
-                async for batch in batches:
-                    self.show(batch)
-            self.log("read-to-tail")
+            await self.pause(300)
+            try:
+                _, writer = await asyncio.open_connection(HOST, PORT)
+            except OSError:
+                continue
+            for _ in range(self.chance.randint(1, 4)):
+                writer.write(self.draw_bytes())
+            await self.pause(20)
+            writer.close()
+
+    def draw_bytes(self) -> bytes:
+        """Noise, half a frame, or a whole one that makes no sense here."""
+        frame = encode(self.draw_command())
+        half = frame[: self.chance.randrange(len(frame))]
+        return self.chance.choice((frame, frame, half, self.chance.randbytes(20)))
+
+    def draw_command(self) -> Command:
+        chance = self.chance
+        segment = segment_name("sim", "stream", chance.choice((0, 1, 1 << 32)))
+        writer_id = UUID(int=chance.getrandbits(128))
+        commands: tuple[Command, ...] = (
+            Hello(chance.randint(0, 99), chance.randint(0, 99)),
+            ReadSegment(segment, chance.randint(-9, 10_000), chance.randint(-9, 10_000), "", 1),
+            SetupAppend(1, writer_id, segment + chance.choice(("", "x")), ""),
+            AppendBlockEnd(writer_id, 0, b"", chance.choice((0, 1)), 1, 1),
+            SealSegment(1, "sim/nothing/0.#epoch.0", ""),
+            KeepAlive(),
+        )
+        return chance.choice(commands)
 
 
 class Scaler(App):

@@ -40,9 +40,7 @@ def check(journal: Journal) -> Problems:
 
 
 def nothing_lost(history: History) -> Problems:
-    """Every acknowledged event is stored, unless a truncation was asked for that covers it."""
-    if history.truncations:
-        return []  # what was cut off is judged by its readers (`readers_agree`)
+    """Every acknowledged event is stored, or was read before it was truncated away."""
     return [
         f"{event} was acknowledged and is gone" for event in history.acked_seq if event not in history.places
     ]
@@ -77,13 +75,12 @@ def order_per_key(history: History) -> Problems:
                 stored.setdefault(source_of(event), []).append(event)
         for (source, its_key), written in history.written.items():
             if its_key == key:
-                problems += _order_of(source, key, written, stored.get(source, []), bool(history.truncations))
+                problems += _order_of(source, key, written, stored.get(source, []))
     return problems
 
 
-def _order_of(source: str, key: str, written: list[str], found: list[str], truncated: bool) -> Problems:
-    first = written.index(found[0]) if truncated and found and found[0] in written else 0
-    expected = written[first : first + len(found)]
+def _order_of(source: str, key: str, written: list[str], found: list[str]) -> Problems:
+    expected = written[: len(found)]
     if found == expected:
         return []
     at = next(i for i, (a, b) in enumerate(itertools.zip_longest(found, expected)) if a != b)
@@ -162,9 +159,6 @@ def readers_agree(history: History) -> Problems:
     at = {(s, offset): event for s, stored in history.stored.items() for offset, event in stored.events}
     for reader in history.readers.values():
         for _, place, event in reader.reads:
-            stored = history.stored.get(place.segment_id)
-            if history.truncations and (stored is None or place.offset < stored.start):
-                continue
             if at.get((place.segment_id, place.offset)) != event:
                 problems.append(f"{reader.who} read {event} at {place}, where there is no such event")
     return problems
@@ -178,16 +172,13 @@ def readers_in_order(history: History) -> Problems:
 def _order_of_reader(history: History, reader: Reader) -> Iterator[str]:
     left = {segment_id: _events_after(history, reader, segment_id) for segment_id in history.stored}
     for _, place, event in reader.reads:
-        if place.segment_id not in left:
-            continue  # truncated away
-        waiting = left[place.segment_id]
+        waiting = left.get(place.segment_id, [])
         if not waiting or waiting[0] != place.offset:
-            if place.offset >= history.stored[place.segment_id].start:
-                yield f"{reader.who} read {event} at {place}, where offset {waiting[:1]} was next"
+            yield f"{reader.who} read {event} at {place}, where offset {waiting[:1]} was next"
             continue
         waiting.pop(0)
         unread = [p for p in history.predecessors(place.segment_id) if left.get(p)]
-        if unread and not history.truncations:
+        if unread:
             yield f"{reader.who} read {event} at {place} before the rest of its predecessors {unread}"
 
 
@@ -211,17 +202,16 @@ def _overlap(history: History, one: int, other: int) -> bool:
 
 def readers_finish(history: History) -> Problems:
     """A reader whose last life came to the end of the sealed stream was shown everything in its lives."""
-    if history.truncations:
-        return []
     lives: dict[str, list[Reader]] = {}
     for reader in history.readers.values():
         lives.setdefault(reader.who.rsplit(".", 1)[0], []).append(reader)
     problems = []
     for name, readers in lives.items():
-        if readers[-1].came_to_the_end:
+        if readers[-1].came_to_the_end and not any(reader.was_truncated for reader in readers):
             shown = {event for reader in readers for _, _, event in reader.reads}
+            expected = _expected(history, readers[0])
             problems += [
-                f"{name} came to the end without {event}" for event in history.places if event not in shown
+                f"{name} came to the end without {event}" for event in expected if event not in shown
             ]
     return problems
 
@@ -230,14 +220,21 @@ def readers_to_the_tail(history: History) -> Problems:
     """A read from the head to the tail of a moment shows what was acknowledged before that moment."""
     problems = []
     for reader in history.readers.values():
-        if reader.came_to_the_tail and not history.truncations:
+        if reader.came_to_the_tail:
             shown = {event for _, _, event in reader.reads}
             problems += [
                 f"{reader.who} came to the tail without {event}"
-                for event, seq in history.acked_seq.items()
-                if seq < reader.begin_seq and event not in shown
+                for event in _expected(history, reader)
+                if history.acked_seq.get(event, reader.begin_seq) < reader.begin_seq and event not in shown
             ]
     return problems
+
+
+def _expected(history: History, reader: Reader) -> Iterator[str]:
+    """All events behind the first position of this life of the reader."""
+    for segment_id, stored in history.stored.items():
+        after = set(_events_after(history, reader, segment_id))
+        yield from (event for offset, event in stored.events if offset in after)
 
 
 # -- transactions --------------------------------------------------------------------------------------------
@@ -251,8 +248,6 @@ def transactions_whole(history: History) -> Problems:
         found = [event for event in events if event in history.places]
         if txn.committed_seq is not None and txn.aborted_seq is not None:
             problems.append(f"{txn.name} was seen both committed and aborted")
-        if history.truncations:
-            continue
         if found and len(found) < len(events):
             problems.append(f"{txn.name} is there in part: {len(found)} of {len(events)} events")
         if txn.committing_seq is not None or txn.committed_seq is not None:
@@ -282,7 +277,7 @@ def transactions_in_one_piece(history: History) -> Problems:
         problems += [f"{s} is not in one piece in segment {segment_id}" for s in _repeated(runs)]
     for txn in history.transactions.values():
         for key, events in txn.events.items():
-            if key != KEYLESS and not history.truncations:
+            if key != KEYLESS:
                 found = [e for e in history.along(history.lineage(key_position(key))) if e in events]
                 if found and found != events:
                     problems.append(f"{txn.name}, key {key}: stored in the order {found}")

@@ -74,6 +74,7 @@ class Reader:
     reads: list[tuple[int, Place, str]] = field(default_factory=list)  # seq, place, event
     came_to_the_end: bool = False
     came_to_the_tail: bool = False
+    was_truncated: bool = False  # what it was about to read was gone
 
 
 @dataclass
@@ -107,7 +108,7 @@ class History:
         self.readers: dict[str, Reader] = {}
         self.table_ops: dict[str, TableOp] = {}
         self.table_end: tuple[str | None, int] | None = None
-        self.truncations: list[dict[int, int]] = []
+        self.truncations = 0
         self.epochs: dict[int, list[Segment]] = {}
         self.successors: dict[int, list[tuple[Segment, list[int]]]] = {}
         self.stored: dict[int, Stored] = {}
@@ -115,10 +116,23 @@ class History:
             fold = getattr(self, "_" + entry.what.replace("-", "_"), None)
             if fold is not None:
                 fold(entry, **entry.about)
+        self._archive()
         self.places: dict[str, list[Place]] = {}
         for segment_id, stored in self.stored.items():
             for offset, event in stored.events:
                 self.places.setdefault(event, []).append(Place(segment_id, offset))
+
+    def _archive(self) -> None:
+        """Add what was truncated away, as readers saw it: only what somebody has read is ever truncated."""
+        starts = {segment_id: stored.start for segment_id, stored in self.stored.items()}
+        for reader in self.readers.values() if self.truncations else ():
+            for _, place, event in reader.reads:
+                if place.offset < starts.get(place.segment_id, place.offset + 1):
+                    stored = self.stored.setdefault(place.segment_id, Stored(0, True, []))
+                    if (place.offset, event) not in stored.events:
+                        stored.events.append((place.offset, event))
+        for stored in self.stored.values():
+            stored.events.sort()
 
     # -- questions -----------------------------------------------------------------------------------------
 
@@ -187,6 +201,9 @@ class History:
     def _read_all(self, entry: Entry) -> None:
         self.readers[entry.who].came_to_the_end = True
 
+    def _read_truncated(self, entry: Entry) -> None:
+        self.readers[entry.who].was_truncated = True
+
     def _read_to_tail(self, entry: Entry) -> None:
         self.readers[entry.who].came_to_the_tail = True
 
@@ -210,7 +227,7 @@ class History:
         self.table_end = (value, version)
 
     def _truncate(self, entry: Entry, positions: dict[str, int]) -> None:
-        self.truncations.append({int(segment): offset for segment, offset in positions.items()})
+        self.truncations += 1
 
     def _epoch(self, entry: Entry, epoch: int, segments: list[list[Any]]) -> None:
         self.epochs[epoch] = [Segment(*segment) for segment in segments]

@@ -21,7 +21,8 @@ read-to-tail            the reader came to the tail of the moment when it began
 table-get               op: asked; answered by table-got: op, value (null: no such key), version
 table-put               op, value, expected version; answered by table-put-ok: op, version, or
                         table-put-refused: op. No answer: unknown
-truncate                positions: asked for
+read-truncated          what the reader was about to read was truncated away
+truncate                positions: asked for, by a reader that has read everything before them
 start, crash, fault     of the store and the world around it
 epoch                   epoch, segments ([id, low, high], ...): at the end, from a recovered store
 successors              segment, successors ([id, low, high, [predecessors]], ...): likewise

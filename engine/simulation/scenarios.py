@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
-from pravega_lab.engine.simulation import apps
+from pravega_lab.client.values import ScalingPolicy
+from pravega_lab.engine.simulation import apps, readers
 from pravega_lab.engine.simulation.bugs import BUGS
 from pravega_lab.engine.simulation.checkers import check
 from pravega_lab.engine.simulation.journal import Journal
@@ -60,9 +61,15 @@ def _writers(world: World, chance: Random) -> None:
     for n in range(chance.choice((1, 2))):
         world.apps.append(apps.Writer(world, f"writer{n}", chance.randint(5, 25)))
     world.apps.append(apps.Scaler(world, "scaler", chance.choice((0, 2, 5))))
-    world.apps.append(apps.BoundedReader(world, "bounded", chance.choice((0, 2))))
-    world.until_end.append(apps.Follower(world, "follower"))
-    world.until_end.append(apps.SegmentReader(world, "segments"))
+    world.apps.append(readers.BoundedReader(world, "bounded", chance.choice((0, 2))))
+    world.apps.append(apps.Vandal(world, "vandal", chance.choice((0, 0, 5))))
+    follower = chance.choice((readers.Follower, readers.Follower, readers.Truncator))
+    world.may_be_truncated = follower is readers.Truncator
+    world.until_end.append(follower(world, "follower"))
+    world.until_end.append(readers.SegmentReader(world, "segments"))
+    if chance.random() < 0.3:  # the stream also scales by itself, a thousand times as fast as it would
+        world.store.scaling_clock = 1000
+        world.scaling = ScalingPolicy.by_event_rate(chance.choice((5, 50)), 2, 1)
 
 
 def _transactions(world: World, chance: Random) -> None:
@@ -71,7 +78,7 @@ def _transactions(world: World, chance: Random) -> None:
         world.apps.append(apps.Transactions(world, f"txn{n}", chance.randint(3, 8)))
     world.apps.append(apps.Writer(world, "writer", chance.choice((0, 8))))
     world.apps.append(apps.Scaler(world, "scaler", chance.choice((1, 3, 5))))
-    world.until_end.append(apps.Follower(world, "follower"))
+    world.until_end.append(readers.Follower(world, "follower"))
 
 
 def _full(world: World, chance: Random) -> None:
@@ -80,7 +87,7 @@ def _full(world: World, chance: Random) -> None:
     for n in range(chance.choice((2, 3))):
         world.apps.append(apps.Transactions(world, f"txn{n}", chance.randint(3, 8)))
     world.apps.append(apps.Scaler(world, "scaler", chance.choice((2, 5))))
-    world.until_end.append(apps.Follower(world, "follower"))
+    world.until_end.append(readers.Follower(world, "follower"))
 
 
 def _table(world: World, chance: Random) -> None:
@@ -120,6 +127,7 @@ def _trouble(world: World, chance: Random, scenario: str) -> None:
     """Draw how network, controller and disk behave and how long processes live; often only some misbehave."""
     network, disk, port = world.network.conditions, world.store.disk.conditions, world.store.port
     network.delay_us_max = chance.choice((200, 2_000, 30_000))
+    network.cut_notice_us_max = chance.choice((100_000, 4_000_000, 40_000_000))
     network.window_bytes = chance.choice((65_536, 256))
     if chance.random() < 0.6:
         network.split_chance = chance.choice((0.0, 0.3))

@@ -34,6 +34,7 @@ class StoreProcess:
         self.process: Process | None = None
         self.lives = 0
         self.file_bytes = FILE_BYTES
+        self.scaling_clock = 1
         self._loop = loop
         self._journal = journal
         self._chance = Random(f"{loop.seed}/store")
@@ -57,7 +58,8 @@ class StoreProcess:
         def new_id() -> UUID:
             return UUID(int=chance.getrandbits(128), version=4)
 
-        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, chance, file_bytes=self.file_bytes)
+        sizes = {"scaling_clock": self.scaling_clock, "file_bytes": self.file_bytes}
+        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, chance, **sizes)
         self._running = process.spawn(runner.run(), name="store")
         await loop.create_server(lambda: SegmentStoreProtocol(runner.segment_store), HOST, PORT)
         runner.serve_controller(HOST, PORT)

@@ -43,6 +43,8 @@ class World:
         self.apps: list[App] = []
         self.until_end: list[App] = []  # those that end with the stream
         self.trouble_s = 3.0
+        self.scaling = ScalingPolicy.fixed(1)
+        self.may_be_truncated = False
         self.store_life_s_max: float | None = None
         self.app_life_s_max: float | None = None
         self.crashes: Counter[str] = Counter()
@@ -64,7 +66,7 @@ class World:
         await self.store.start()
         async with self.client("setup") as client:
             stream = await client.create_stream(STREAM, scaling=ScalingPolicy.fixed(segments))
-            await stream.update(scaling=ScalingPolicy.fixed(1))  # so that it may be merged down to one
+            await stream.update(scaling=self.scaling)  # which lets it be merged down to one segment
             await client.table(TABLE).create()
         trouble()
         keeping = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]

@@ -73,7 +73,9 @@ class AutoScaler:
         name = parse_segment_name(hint.segment)
         stream = self._catalog.find(name.scope, name.stream)
         segment = stream.epochs.segment(name.segment_id) if stream else None
-        if stream is None or segment is None or not stream.epochs.is_active(name.segment_id):
+        if stream is None or stream.is_sealed or segment is None:
+            return
+        if not stream.epochs.is_active(name.segment_id):
             return
         if hint.splits:
             splits = min(hint.splits, max(2, stream.config.scalingPolicy.scaleFactor))

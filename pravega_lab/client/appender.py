@@ -110,6 +110,13 @@ class SegmentAppender:
         self._has_work = asyncio.Event()
         self._retries = Retries(f"append to {name}", owner.context.retry_for_s, owner.context.chance)
         self._task: asyncio.Task[None] | None = None
+        self._is_synchronized = False  # on the present connection
+        self.is_uncertain = False  # the segment is gone, and with it the answer to what of ours it had taken
+
+    @property
+    def name(self) -> str:
+        """The segment's name on the wire."""
+        return self._name
 
     def put(self, chunk: Chunk) -> None:
         """Queue events behind all that were put before."""
@@ -225,7 +232,9 @@ class SegmentAppender:
             try:
                 return await self._session()
             except SegmentNotFoundError:
-                return None  # sealed, then truncated away: its successors are asked for the same way
+                # Sealed, then truncated away: its successors are asked for the same way.
+                self.is_uncertain = bool(self._in_flight) and not self._is_synchronized
+                return None
             except (TransientError, OSError) as error:
                 failure = error
             context.stores.forget(context.name, self.segment_id)
@@ -239,6 +248,7 @@ class SegmentAppender:
 
     async def _session(self) -> None:
         """Append on one connection; returns when the segment is sealed and what is in it is acknowledged."""
+        self._is_synchronized = False
         context = self._owner.context
         endpoint = await context.stores.endpoint(context.name, self.segment_id)
         connection = await self._owner.connections.get(endpoint)
@@ -247,6 +257,7 @@ class SegmentAppender:
         self._request_id = connection.listen(Listener(self._replied, self._end))
         try:
             await self._synchronize(connection)
+            self._is_synchronized = True
             for block in self._in_flight:
                 self._send(connection, block)
             self._connection = connection

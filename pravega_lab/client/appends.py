@@ -17,7 +17,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.events import FewEvents, ManyEvents
 from pravega_lab.client.stores import Connections
 from pravega_lab.client.values import MIB
-from pravega_lab.errors import PravegaError
+from pravega_lab.errors import AppendUnknownError, PravegaError
 from pravega_lab.protocol.names import SegmentRange
 
 UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
@@ -135,6 +135,11 @@ class Appends:
 
     async def sealed(self, appender: SegmentAppender) -> None:
         successors = await self._target.successors(appender.segment_id)
+        if appender.is_uncertain:
+            raise AppendUnknownError(
+                f"{appender.name} was truncated away while the connection to it was lost: events on their "
+                "way may have been in it. Writing them again could double them; look for what they contain"
+            )
         self._replace(appender, successors)
 
     def _replace(self, appender: SegmentAppender, successors: Sequence[SegmentRange]) -> None:

@@ -11,11 +11,18 @@ import pytest
 from pravega_lab.client import segment_input
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection import ConnectionLostError, Endpoint, open_connection
+from pravega_lab.client.values import TAIL, ScalingPolicy
 from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.store_process import StoreProcess
 from pravega_lab.engine.simulation.world import World
-from pravega_lab.errors import ConditionFailedError, ConditionUnknownError, Definite, StoreUnavailableError
+from pravega_lab.errors import (
+    AppendUnknownError,
+    ConditionFailedError,
+    ConditionUnknownError,
+    Definite,
+    StoreUnavailableError,
+)
 
 STREAM = "sim/story"
 
@@ -179,6 +186,49 @@ def test_an_update_with_a_lost_answer_may_have_happened(
         assert refused.value.definite is Definite.NO
 
     tell(world, story)
+
+
+def test_events_that_were_truncated_before_their_acknowledgement_are_not_written_again(world: World) -> None:
+    """The writer took "there is no such segment" for "sealed", and wrote what had been stored once more."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        writer = client.stream(STREAM).writer()
+        async with world.client("other") as other:
+            await other.stream(STREAM).tail()
+            known = [connection.number for connection in world.network.connections()]
+            await writer.write("one", "key")
+            await writer.flush()
+            store.disk.conditions.write_us_min = store.disk.conditions.write_us_max = 1_000_000
+            await writer.write("two", "key")
+            await asyncio.sleep(0.5)
+            world.network.conditions.refuse_chance = 1.0
+            for connection in world.network.connections():
+                if connection.number not in known:
+                    connection.abort()
+            await other.stream(STREAM).split(0)
+            await other.stream(STREAM).truncate(TAIL)
+            world.network.conditions.heal()
+            with pytest.raises(AppendUnknownError, match="truncated away"):
+                await writer.flush()
+            await writer.close()
+
+    tell(world, story)
+
+
+def test_a_sealed_stream_does_not_scale_by_itself(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """What a segment had asked for before the seal was tried after it, and failed with a traceback."""
+    world.store.scaling_clock = 1000
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        stream = client.stream(STREAM)
+        await stream.update(scaling=ScalingPolicy.by_event_rate(1))
+        for n in range(400):
+            await stream.write(str(n), str(n))
+        await stream.seal()
+        await asyncio.sleep(10)
+
+    tell(world, story)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_a_store_that_never_answers_is_given_up(world: World) -> None:
