@@ -451,7 +451,7 @@ export function mount({ model, el, store, spec }) {
     const height = Math.round(spec.height(scale));
     const [from, to] = clock.ticking ? clock.span : [0, 60000];
     const left = LEFT * scale;
-    const right = width - GUTTER * scale;
+    const right = width - Math.min(GUTTER * scale, Math.max(120 * scale, 0.3 * width));
     return {
       scale, width, height, left, right, theme, clock, from, to, now: clock.ticking ? clock.now : 0,
       origin: clock.ticking ? clock.start : 0,

@@ -320,7 +320,8 @@ function segmentSpec(store) {
     const { unread, stored } = store.tables.rates.col;
     const row = 13 * b.scale;
     const x = b.right + 8 * b.scale;
-    const columns = [0, 112, 164].map((w) => x + w * b.scale);
+    const rateRight = Math.min(x + 158 * b.scale, b.width - 4); // a narrow view has less room
+    const columns = [x, rateRight - 46 * b.scale, rateRight + 6 * b.scale];
     ctx.font = b.font(10);
     ctx.textBaseline = "middle";
     ctx.fillStyle = b.theme.soft;
@@ -329,7 +330,9 @@ function segmentSpec(store) {
     ctx.textAlign = "right";
     ctx.fillText(facts().rate_unit ?? "", columns[2] - 6 * b.scale, m.top - 9 * b.scale);
     ctx.textAlign = "left";
-    ctx.fillText("stored", columns[2], m.top - 9 * b.scale);
+    const third = b.width - columns[2] > 48 * b.scale; // a narrow view does without the last column
+    const reads = (facts().knows ?? []).includes("unread");
+    if (third) ctx.fillText(reads ? "unread" : "stored", columns[2], m.top - 9 * b.scale);
     let last = m.top - row / 2;
     let shown = 0;
     const room = open.length > (m.bottom - m.top) / row ? m.bottom - row : m.bottom;
@@ -352,8 +355,8 @@ function segmentSpec(store) {
       ctx.fillText(r < 0 ? "–" : rateText(rateColumn()[r]), columns[2] - 6 * b.scale, y);
       ctx.textAlign = "left";
       ctx.fillStyle = b.theme.soft;
-      const known = r >= 0 && !Number.isNaN(unread[r]);
-      const size = r < 0 ? "" : known ? `${bytes(unread[r])} unread` : bytes(stored[r]);
+      if (!third) continue;
+      const size = r < 0 ? "" : bytes(reads ? unread[r] : stored[r]);
       ctx.fillText(fit(ctx, [size, owner].filter(Boolean).join(" "), b.width - columns[2]), columns[2], y);
     }
     if (shown < open.length) {
@@ -383,10 +386,10 @@ function segmentSpec(store) {
     ctx.stroke();
     ctx.setLineDash([]);
     ctx.lineWidth = 1;
-    const text = keyPath(t);
     ctx.font = b.font(11, "600");
+    const text = fit(ctx, keyPath(t), b.right - b.left - 22);
     const w = ctx.measureText(text).width + 10;
-    const x = Math.min(b.left + 6, b.right - w);
+    const x = b.left + 6;
     const up = y - 20 * b.scale > m.top;
     ctx.fillStyle = b.theme.ground;
     ctx.strokeStyle = b.theme.text;

@@ -170,6 +170,9 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
 
 def _draw_gutter(picture: Picture, scene: Scene) -> None:
     picture.line(RIGHT, TOP - 3, RIGHT, STRIP_BOTTOM, TEXT)
+    picture.text(RIGHT + 8, TOP - 5, "active, keys")
+    picture.text(RIGHT + 140, TOP - 5, scene.facts["rate_unit"], anchor="end")
+    picture.text(RIGHT + 146, TOP - 5, "unread" if "unread" in scene.facts["knows"] else "stored")
     last, shown = TOP - 12.0, 0
     active = sorted(scene.history.active, key=lambda r: -r.low)
     for row in active:
@@ -178,7 +181,8 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
             continue
         last, shown = y, shown + 1
         rate = row.bytes_per_s if scene.by_bytes else row.events_per_s
-        size = f"{data_size(row.unread_bytes)} unread" if row.unread_bytes is not None else _stored(row)
+        unread = "unread" in scene.facts["knows"]
+        size = data_size(row.unread_bytes) if unread else _stored(row)
         text = f"#{row.number} {number3(row.low)}–{number3(row.high)}"
         picture.text(RIGHT + 8, y + 3.5, text, fill=TEXT)
         picture.text(

@@ -188,7 +188,8 @@ def test_taken_away_they_leave_nothing(page: Any) -> None:
     before = page.evaluate("() => window.old.dataset.draws")
     page.evaluate("() => { document.body.dataset.touched = 1; window.dispatchEvent(new Event('resize')); }")
     page.evaluate(
-        "() => window.old.querySelector('canvas').dispatchEvent(new KeyboardEvent('keydown', { key: 'Home' }))"
+        "() => window.old.querySelector('canvas')"
+        ".dispatchEvent(new KeyboardEvent('keydown', { key: 'Home' }))"
     )
     settle(page)
     assert page.evaluate("() => window.old.dataset.draws") == before
