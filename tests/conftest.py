@@ -50,7 +50,7 @@ def scope_name() -> Callable[[], str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker of pytest-xdist runs all that needs the real server: there is to be one JVM, not one each."""
+    """One worker of pytest-xdist runs all that needs the real server: there is one JVM, not one each."""
     for item in items:
         if "real_pravega" in getattr(item, "fixturenames", ()) or item.get_closest_marker("real_pravega"):
             item.add_marker(pytest.mark.xdist_group("real_pravega"))
