@@ -2,7 +2,7 @@
 
 The time of a micro-batch (Spark's ``triggerExecution``) from our source and from Spark's built-in rate source
 (``rate-micro-batch``: in the JVM, one partition), each into the same Python sink that only counts. One
-session, as `Lab().spark` makes it, and one batch after the other; the two queries take turns, and of each turn
+session, as `Lab().spark` makes it, and one batch after the other; the queries take turns, and of each turn
 the second half counts. All the time some events are written to the stream, so that every batch has rows.
 """
 
