@@ -417,16 +417,18 @@ function segmentSpec(store) {
 
   const scales = () => store.lists.scales ?? []; // [t, text, kind, rule, sealed, created]
 
-  /** The scales on the screen, newest first, at most one per pixel. */
+  /** The scales on the screen, newest first, at most as many per pixel as there are lines for their causes. */
   function scaleTicks(b, t) {
     const all = scales();
     const out = [];
-    let last = Infinity;
+    let [last, same] = [Infinity, 0];
     for (let k = all.length - 1; k >= 0; k--) {
       const x = b.x(ms(all[k][0]));
-      if (all[k][0] > t || x > b.right || x < b.left || last - x < 1) continue;
+      if (all[k][0] > t || x > b.right || x < b.left) continue;
+      same = last - x < 1 ? same + 1 : 0;
+      if (same >= 3) continue;
       out.push([x, all[k][1]]);
-      last = x;
+      if (!same) last = x;
     }
     return out;
   }

@@ -13,9 +13,15 @@ from pravega_lab.observe.folds import fold_segments
 from pravega_lab.observe.observations import SegmentMeasured, SegmentSealed, StreamScaled, StreamSealed
 
 
+@pytest.fixture(params=["store", pytest.param("real_pravega", marks=pytest.mark.real_pravega)])
+def uri(request: pytest.FixtureRequest) -> str:
+    """The embedded store, and a Pravega that nobody here has written."""
+    return str(request.getfixturevalue(request.param))
+
+
 @pytest.fixture
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
+def client(uri: str) -> Iterator[Client]:
+    with connect(uri) as client:
         yield client
 
 
@@ -24,8 +30,8 @@ def stream(client: Client, scope_name: Callable[[], str]) -> Stream:
     return client.create_stream(f"{scope_name()}/watched", scaling=ScalingPolicy.by_event_rate(1000))
 
 
-def test_a_split_and_a_merge_by_hand_are_seen_with_their_ranges(store: str, stream: Stream) -> None:
-    with observe(store, stream=stream.scoped_name, every_ms=50) as watch:
+def test_a_split_and_a_merge_by_hand_are_seen_with_their_ranges(uri: str, stream: Stream) -> None:
+    with observe(uri, stream=stream.scoped_name, every_ms=50) as watch:
         assert watch.look()
         first = stream.segments()[0].segment_id
         left, right = stream.split(first)
@@ -44,8 +50,8 @@ def test_a_split_and_a_merge_by_hand_are_seen_with_their_ranges(store: str, stre
     assert not watch.trouble
 
 
-def test_lengths_and_event_sizes_are_measured(store: str, stream: Stream) -> None:
-    with observe(store, stream=stream.scoped_name, every_ms=20) as watch:
+def test_lengths_and_event_sizes_are_measured(uri: str, stream: Stream) -> None:
+    with observe(uri, stream=stream.scoped_name, every_ms=20) as watch:
         for _ in range(4):
             stream.write([b"x" * 92] * 10, ["k"] * 10)
             assert watch.look()
@@ -56,11 +62,11 @@ def test_lengths_and_event_sizes_are_measured(store: str, stream: Stream) -> Non
     assert not watch.trouble
 
 
-def test_the_past_of_a_sealed_stream_is_found(store: str, stream: Stream) -> None:
+def test_the_past_of_a_sealed_stream_is_found(uri: str, stream: Stream) -> None:
     stream.write(["a", "b"], ["k", "l"])
     stream.split(stream.segments()[0].segment_id)
     stream.seal()
-    with observe(store, stream=stream.scoped_name, every_ms=50) as watch:
+    with observe(uri, stream=stream.scoped_name, every_ms=50) as watch:
         assert watch.look()
     history = fold_segments(watch.since())
     assert [r.label for r in history.rows] == ["#0 e0", "#1 e1", "#2 e1"]
@@ -72,10 +78,10 @@ def test_the_past_of_a_sealed_stream_is_found(store: str, stream: Stream) -> Non
 
 
 def test_a_stream_that_is_not_there_yet_is_waited_for(
-    store: str, client: Client, scope_name: Callable[[], str]
+    uri: str, client: Client, scope_name: Callable[[], str]
 ) -> None:
     name = f"{scope_name()}/later"
-    with observe(store, stream=name, every_ms=20) as watch:
+    with observe(uri, stream=name, every_ms=20) as watch:
         assert watch.look()
         assert len(watch.trouble) == 1
         assert name in watch.trouble[0]
@@ -85,8 +91,8 @@ def test_a_stream_that_is_not_there_yet_is_waited_for(
     assert [(r.label, r.exact) for r in rows] == [("#0 e0", True)]
 
 
-def test_closing_ends_the_threads(store: str, stream: Stream) -> None:
-    watch = observe(store, stream=stream.scoped_name, every_ms=20)
+def test_closing_ends_the_threads(uri: str, stream: Stream) -> None:
+    watch = observe(uri, stream=stream.scoped_name, every_ms=20)
     thread = watch.streams[0]._thread
     watch.close()
     watch.close()
