@@ -18,6 +18,7 @@ from random import Random
 from pravega_lab.engine.store.errors import DiskFull
 
 SECTOR_BYTES = 512
+CRASHING_WRITE_US_MAX = 100_000
 
 
 @dataclass
@@ -140,13 +141,15 @@ class SimulatedDisk:
         if self._strikes("slow write", self.conditions.slow_chance):
             delay_us += self._chance.randint(1, self.conditions.slow_us_max)
         if self._strikes("crash in a write", self.conditions.crash_chance):
-            part = self._chance.random()  # the world outlives the process, so the timer is the loop's own
-            context = contextvars.Context()
-            asyncio.get_running_loop().call_later(
-                part * delay_us / 1_000_000, self.on_power_cut, context=context
-            )
+            delay_us += self._chance.randint(1, CRASHING_WRITE_US_MAX)  # time for somebody to see too much
+            self._cut_power_after(self._chance.randint(delay_us // 2, delay_us))
         await asyncio.sleep(delay_us / 1_000_000)
         self._under_way.remove(write)
+
+    def _cut_power_after(self, delay_us: int) -> None:
+        # The world outlives the process that writes, so the timer belongs to nobody.
+        loop = asyncio.get_running_loop()
+        loop.call_later(delay_us / 1_000_000, self.on_power_cut, context=contextvars.Context())
 
     def _strikes(self, kind: str, chance: float) -> bool:
         if chance and self._chance.random() < chance:

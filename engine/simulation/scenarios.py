@@ -137,11 +137,11 @@ def _trouble(world: World, chance: Random, scenario: str) -> None:
         network.refuse_chance = chance.choice((0.0, 0.1))
         port.lost_request_chance = chance.choice((0.0, 0.05))
         port.lost_answer_chance = chance.choice((0.0, 0.1))
-    if chance.random() < 0.5:
+    if chance.random() < 0.6:
         disk.slow_chance = chance.choice((0.0, 0.1, 0.5))
         disk.slow_us_max = chance.choice((50_000, 1_000_000))
         disk.fail_chance = chance.choice((0.0, 0.02))
-        disk.crash_chance = chance.choice((0.0, 0.02, 0.1))
+        disk.crash_chance = chance.choice((0.0, 0.05, 0.2))
         disk.capacity_bytes = chance.choice((1 << 40, 1 << 40, 4)) * world.store.file_bytes
     if scenario == "full":
         disk.capacity_bytes = chance.choice((4, 6, 8)) * world.store.file_bytes

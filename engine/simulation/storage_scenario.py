@@ -77,13 +77,14 @@ class StorageScenario:
     async def _live(self, process: Process, storage: Storage, pump: asyncio.Task[None]) -> None:
         for _ in range(self.chance.randrange(STEPS_PER_LIFE)):
             if pump.done():
-                if not isinstance(pump.exception(), OSError):
-                    self.problems.append(f"the pump ended: {pump.exception()!r}")
-                return
+                break
             process.run(self._submit, storage)
             self._look(storage)
             if self.chance.random() < 0.6:
                 await asyncio.sleep(self.chance.randint(0, 4000) / 1_000_000)
+
+        if pump.done() and not isinstance(pump.exception(), OSError):
+            self.problems.append(f"the pump ended: {pump.exception()!r}")
 
     def _submit(self, storage: Storage) -> None:
         operations = [self._draw_operation() for _ in range(self.chance.choice((1, 1, 1, 2, 3)))]

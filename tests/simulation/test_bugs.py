@@ -7,7 +7,7 @@ import pytest
 from pravega_lab.engine.simulation.bugs import BUGS
 from pravega_lab.engine.simulation.scenarios import run_seed
 
-SEEDS_MAX = 60
+SEEDS_MAX = 100
 
 
 @pytest.mark.parametrize("name", BUGS)
