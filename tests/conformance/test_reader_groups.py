@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import Client, Stream, connect
+from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.reader_group import (
     Checkpoint,
     CheckpointFailedError,
@@ -29,6 +30,7 @@ from pravega_lab.errors import (
     TruncatedDataError,
 )
 from pravega_lab.protocol.names import parse_segment_name
+from pravega_lab.protocol.reader_group import UpdatingConfig
 from pravega_lab.protocol.stream_cut import StreamCut
 from tests.conformance.groups import Readers, config, each_once, new_group, new_stream, write
 
@@ -265,6 +267,33 @@ def test_resets_by_several(client: Client, stream: Stream, uri: str) -> None:
     assert group.config().generation == first.generation + 3
     with pytest.raises(BadInputError):
         group.reset({"no/stream": stream.tail()})
+
+
+@pytest.mark.parametrize("controller_knows", [False, True])
+def test_a_reset_that_got_stuck_is_finished_by_a_reader(
+    client: Client, stream: Stream, controller_knows: bool
+) -> None:
+    """The program that resets dies before it tells the controller, or right behind that."""
+    group = new_group(client, stream)
+    written = write(stream, 0, 20)
+    readers = Readers(group).add("r1")
+    readers.read(20)
+    access, run = group._core._access, loop_thread().run
+    run(access.fetch())
+    run(access.sync.update(lambda _: [UpdatingConfig(True)]))
+    if controller_knows:
+        run(access.calls.update(group.config()))
+        with pytest.raises(ReinitializationRequiredError):
+            readers.until(lambda: False)
+        assert group.config().generation == 1
+        again = Readers(group).add("r2")
+        each_once(again.read(20), written)
+        again.close()
+    else:
+        readers.until(lambda: not group.state().updating_config, "the flag is taken back")
+        assert group.online_readers() == ["r1"]
+        assert group.config().generation == 0
+        readers.close()
 
 
 def test_silent_cuts_move_nothing(client: Client, stream: Stream) -> None:

@@ -173,6 +173,10 @@ class ReaderGroup:
         """
         loop_thread().run(self._core.update_retention_stream_cut(cuts))
 
+    def compact(self) -> bool:
+        """Replace the state log by the state; readers do it now and then. False: lost a race."""
+        return loop_thread().run(self._core.compact())
+
     def close(self) -> None:
         """Give this handle's connection back. Readers stay as they are."""
         core = self._cores.pop(os.getpid(), None)

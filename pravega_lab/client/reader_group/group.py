@@ -243,6 +243,10 @@ class AsyncReaderGroup:
         generation = await self._access.calls.update(known)
         await self._access.begin_again(replace(known, generation=generation))
 
+    async def compact(self) -> bool:
+        await self._access.fetch()
+        return await self._access.sync.compact()
+
     async def update_retention_stream_cut(self, cuts: Mapping[str, StreamCut]) -> None:
         state = await self._access.fetch()
         if state.config.retention_type is not RetentionType.MANUAL_RELEASE_AT_USER_STREAMCUT:

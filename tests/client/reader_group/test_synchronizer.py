@@ -10,18 +10,20 @@ import pytest
 
 from pravega_lab.client import AsyncClient
 from pravega_lab.client.context import StreamContext
+from pravega_lab.client.link import ControllerLink
 from pravega_lab.client.reader_group.errors import NoStateYetError
 from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer
 from pravega_lab.errors import ProtocolError, TruncatedDataError
+from tests.client.helpers import CuttingProxy
 
 Log = Callable[[], AsyncRevisionedStream]
 
 
 @asynccontextmanager
-async def logs(uri: str, scope: str) -> AsyncIterator[Log]:
+async def logs(uri: str, scope: str, link: ControllerLink | None = None) -> AsyncIterator[Log]:
     """Makes clients of one new log, each with its own connection."""
-    async with AsyncClient(uri) as client:
+    async with AsyncClient(uri, link=link) as client:
         await client.create_stream(f"{scope}/log")
         opened: list[AsyncRevisionedStream] = []
 
@@ -120,6 +122,29 @@ def test_many_writers_lose_nothing(uri: str, scope_name: Callable[[], str]) -> N
             await members[1].append([[7], [8]])
             await members[0].fetch()
             assert members[0].state[-2:] == [7, 8]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("cut", [90, 160, 230, 260, 330, 470])
+def test_an_update_whose_answer_was_lost_is_written_once(
+    uri: str, scope_name: Callable[[], str], cut: int
+) -> None:
+    """Connections end after some bytes, either way: before, within and behind each message of an append."""
+
+    async def run() -> None:
+        cuts = [cut + 17 * n for n in range(14)]
+        async with CuttingProxy(cuts) as proxy, logs(uri, scope_name(), proxy.to(uri)) as make:
+            first, second = synchronizer(make()), synchronizer(make())
+            await first.initialize([-1])
+            await asyncio.gather(first.fetch(), second.fetch())
+            for member in (first, second, first):
+                for _ in range(4):
+                    await member.update(lambda state: [[len(state)]])
+            await second.append([[12]])
+            await first.fetch()
+            assert first.state == list(range(13))
+            assert proxy.connections > 4
 
     asyncio.run(run())
 
