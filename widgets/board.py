@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from struct import unpack
 from typing import Any
 
 import ipywidgets
@@ -31,17 +34,11 @@ class Board(ipywidgets.VBox):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        picture = self.picture()
-        if picture:
-            data = {**data, "image/svg+xml": picture}
-        return {**data, "text/plain": repr(self)}, metadata
+        return {**data, "image/svg+xml": self.picture(), "text/plain": repr(self)}, metadata
 
     def picture(self) -> str:
-        """The views' last state as one SVG; empty where each has more marks than an SVG should hold."""
-        drawn = [
-            picture for _, picture in (view.picture() for view in self.views) if isinstance(picture, str)
-        ]
-        return stacked(drawn) if drawn else ""
+        """The views' last state as one SVG; a view of very many marks is in it as a PNG."""
+        return stacked([view.picture()[1] for view in self.views])
 
     def export(self, path: str | Path) -> Path:
         """Write one page with all the views, on one clock; it needs neither kernel nor network."""
@@ -59,16 +56,27 @@ class Board(ipywidgets.VBox):
         super().close()
 
 
-def stacked(pictures: list[str]) -> str:
-    """SVG pictures one under another, as one."""
+def stacked(pictures: Sequence[str | bytes]) -> str:
+    """Pictures, SVG text or PNG, one under another as one SVG."""
     parts, y, width = [], 0, 0
-    for picture in pictures:
+    for picture in map(as_svg, pictures):
         box = picture.split('viewBox="0 0 ', 1)[1].split('"', 1)[0]
         w, h = (int(part) for part in box.split())
         parts.append(picture.replace('width="100%"', f'width="{w}" height="{h}" y="{y}"', 1))
         width, y = max(width, w), y + h + 8
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="100%" role="img">'
     return head + "\n" + "\n".join(parts) + "</svg>\n"
+
+
+def as_svg(picture: str | bytes) -> str:
+    """A PNG as an SVG that holds it."""
+    if isinstance(picture, str):
+        return picture
+    width, height = unpack(">II", picture[16:24])
+    data = base64.b64encode(picture).decode()
+    image = f'<image width="{width}" height="{height}" href="data:image/png;base64,{data}"/>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="100%" role="img">'
+    return f"{head}{image}</svg>\n"
 
 
 def show(*things: Any, scale: float = 1.0) -> Board:
@@ -85,13 +93,14 @@ def show(*things: Any, scale: float = 1.0) -> Board:
     if not things:
         raise BadInputError("show() needs something to show: a view, a journal, or an observer.")
     clock = f"board-{next(_boards)}"
-    views = [view for thing in things for view in _views(thing, clock, scale)]
+    told = [j for j in (getattr(t, "journal", t) for t in things) if isinstance(j, Journal)]
+    views = [view for thing in things for view in _views(thing, clock, scale, told)]
     for view in views:
         view._settings = {**view._settings, "clock": clock}
     return Board(views)
 
 
-def _views(thing: Any, clock: str, scale: float) -> list[View]:
+def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> list[View]:
     if isinstance(thing, Board):
         return thing.views
     if isinstance(thing, View):
@@ -110,5 +119,6 @@ def _views(thing: Any, clock: str, scale: float) -> list[View]:
     timelines: list[str | None] = list(queries) or ([None] if "queries" in wanted else [])
     if seen and not journal.live:  # a recording will tell of nothing else
         maps, timelines = list(streams), list(queries)
-    made: list[View] = [SegmentMap(journal, stream=s, clock=clock, scale=scale) for s in maps]
+    others = [other for other in told if other is not journal]  # a query beside a stream tells what is unread
+    made: list[View] = [SegmentMap(journal, stream=s, readers=others, clock=clock, scale=scale) for s in maps]
     return made + [QueryTimeline(journal, query=q, clock=clock, scale=scale) for q in timelines]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pravega_lab.observe.folds import SegmentHistory, SegmentRow, thresholds
-from pravega_lab.observe.observations import Observation
+from pravega_lab.observe.observations import Observation, SegmentAcquired, SegmentRead, SegmentReleased
 from pravega_lab.widgets.module import module, style
 from pravega_lab.widgets.payload import NAN, NOBODY, UNKNOWN_READER, or_nan, pack
-from pravega_lab.widgets.view import View, refuse_value
+from pravega_lab.widgets.view import View, journal_of, refuse_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ NAME = Struct("<IIIIfI")  # index, number, epoch, flags, truncated_s, 0
 LINK = Struct("<II")  # index, index of a predecessor
 RATE = Struct("<Ifffff")  # index, t_s, events/s, bytes/s, unread bytes, stored bytes
 INEXACT = 1  # flag: the time of opening was inferred
+OF_READERS = (SegmentRead, SegmentAcquired, SegmentReleased)
 COLOURS = ("rate", "owner", "unread")
 COLUMNS = (
     "segment_id", "label", "epoch", "low", "high", "start_s", "end_s", "reader", "events_per_s",
@@ -36,6 +38,7 @@ class SegmentMap(View):
         stream: ``scope/stream``; by default the first that the journal tells of.
         colour: ``"rate"``, ``"owner"`` or ``"unread"``; by default owner where readers are known, else rate.
         key: A routing key whose line is drawn from the start.
+        readers: Journals (or observers) of who reads the stream: they tell what is unread and who owns it.
         title, scale, clock: As for every `View`.
 
     ``.frame``: a row per segment in order of opening: segment_id, label, epoch, low, high (it owns
@@ -55,12 +58,23 @@ class SegmentMap(View):
         stream: str | None = None,
         colour: str | None = None,
         key: str | None = None,
+        readers: Sequence[Any] = (),
         **more: Any,
     ) -> None:
         refuse_value("SegmentMap", "colour", colour, COLOURS)
         self.stream, self.colour, self.key = stream, colour, key
         self._sent_samples = self._sent_scales = self._sent_rows = 0
+        self.readers = {journal_of(reader): 0 for reader in readers}
         super().__init__(journal, **more)
+
+    def _catch_up(self) -> Any:
+        history = super()._catch_up()
+        for journal, read_to in self.readers.items():
+            for observation in journal.since(read_to) if history.rows else ():
+                self.readers[journal] = observation.seq + 1
+                if isinstance(observation, OF_READERS) and self._wants(observation):
+                    history.apply(observation)
+        return history
 
     def _wants(self, observation: Observation) -> bool:
         stream = getattr(observation, "stream", None)

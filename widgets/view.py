@@ -74,7 +74,7 @@ class View(anywidget.AnyWidget):
         **unknown: Any,
     ) -> None:
         _refuse_unknown(type(self), unknown)
-        self.journal = _journal_of(journal)
+        self.journal = journal_of(journal)
         self.title = title
         self._lock = threading.RLock()
         self._history = type(self).history()
@@ -255,7 +255,7 @@ def clock_of(journal: Journal) -> str:
     return f"journal-{id(journal):x}"
 
 
-def _journal_of(thing: Any) -> Journal:
+def journal_of(thing: Any) -> Journal:
     journal = getattr(thing, "journal", thing)
     if isinstance(journal, Journal):
         return journal

@@ -70,6 +70,7 @@ class Job:
         folder.mkdir(parents=True, exist_ok=True)
         self.checkpoint = folder / "checkpoint"
         self.driver: Any = lab.submit(script, *arguments, progress_file=folder / "progress.jsonl")
+        self.driver.checkpoint = self.checkpoint  # shows which batch a kill cut off
         self.epochs_at_kill: list[int] = []
 
     def wait_running(self, on_wait: Callable[[], None] = lambda: None) -> None:

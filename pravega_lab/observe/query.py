@@ -27,8 +27,8 @@ class QueryObserver:
         query: A `StreamingQuery` of this process; a driver of ``lab.submit`` (or the path of its progress
             file, ``*.jsonl``); or the path of a checkpoint folder.
         journal: Where to. By default a new one.
-        checkpoint: The query's checkpoint folder besides, which tells of batches that were planned and never
-            done: those that a kill cut off.
+        checkpoint: The query's checkpoint folder besides (a driver may name its own as ``checkpoint``), which
+            tells of batches that were planned and never done: those that a kill cut off.
         name: What to call the query; by default its own name, or the first letters of its id.
         every_ms: How often to look.
 
@@ -50,6 +50,7 @@ class QueryObserver:
         self._driver: Any = query if hasattr(query, "progress_file") else None
         self._listener = Listener(query) if hasattr(query, "recentProgress") else None
         self._file: ProgressFile | None = None
+        checkpoint = checkpoint or getattr(query, "checkpoint", None)
         self._folder = None if checkpoint is None else CheckpointFolder(checkpoint)
         if self._driver is not None:
             self._file = ProgressFile(query.progress_file)

@@ -13,12 +13,13 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.observations import SegmentRead
 from pravega_lab.widgets import Board, QueryTimeline, SegmentMap, View, show
 from pravega_lab.widgets.module import module
 from pravega_lab.widgets.payload import Payload
 from pravega_lab.widgets.query_timeline import BATCH, FLOW, PHASE
 from pravega_lab.widgets.segment_map import LINK, NAME, RATE, SEGMENT
-from tests.observe.examples import STREAM, Story, killed_query, many_segments, splitting_story
+from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +234,20 @@ def test_show_makes_the_views_that_fit(journal: Journal) -> None:
         show()
 
 
+def test_a_query_beside_a_stream_tells_what_is_unread() -> None:
+    stream, query = splitting_story().journal, Journal("a query", live=False)
+    killed_query(query)
+    last = SegmentMap(stream).frame["segment_id"].iloc[-1]
+    read = SegmentRead(
+        time_ms=START_MS + 119_000, stream=STREAM, segment_id=int(last), reader="q", offset=9000
+    )
+    query.append(read)
+    view = show(stream, query).views[0]
+    assert view.frame["unread_bytes"].notna().sum() == 1
+    assert view.snapshot().facts["knows"] == ["unread"]
+    assert SegmentMap(stream).frame["unread_bytes"].isna().all()
+
+
 def test_a_board_has_one_picture_of_all(journal: Journal) -> None:
     board = show(journal)
     assert isinstance(board, Board)
@@ -240,6 +255,8 @@ def test_a_board_has_one_picture_of_all(journal: Journal) -> None:
     root = ElementTree.fromstring(data["image/svg+xml"])
     assert len(root) == 2
     assert data["text/plain"].startswith("Board(SegmentMap('demo/flights'")
+    mixed = ElementTree.fromstring(show(many_segments(1500), journal).picture())
+    assert [part.tag.split("}")[1] for part in mixed] == ["svg", "svg", "svg"]
 
 
 def test_the_exported_page_needs_nothing(journal: Journal, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ class Driver:
         self._environ = {**environ, PROGRESS_FILE_VARIABLE: str(self.progress_file)}
         self._process: subprocess.Popen[bytes] | None = None
         self.runs = 0
+        self.checkpoint: Path | None = None  # where its query keeps it, for observers; whoever knows sets it
 
     @property
     def pid(self) -> int | None:
