@@ -59,7 +59,7 @@ class StoreProcess:
             return UUID(int=chance.getrandbits(128), version=4)
 
         sizes = {"scaling_clock": self.scaling_clock, "file_bytes": self.file_bytes}
-        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, chance, **sizes)
+        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **sizes)
         self._running = process.spawn(runner.run(), name="store")
         await loop.create_server(lambda: SegmentStoreProtocol(runner.segment_store), HOST, PORT)
         runner.serve_controller(HOST, PORT)
