@@ -93,23 +93,37 @@ class EventDecoder:
         import pyarrow as pa
 
         ids = np.full(len(events), self._segment_id, np.int64)
-        return pa.RecordBatch.from_arrays([events, pa.array(ids), offsets], schema=batch_schema())
+        return pa.RecordBatch.from_arrays([events, _integers(ids), offsets], schema=batch_schema())
+
+
+def _integers(values: Any) -> pa.Array:
+    """Of a numpy array of int64. ``pa.array`` would first import pandas, for a quarter of a second."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+def _binary(payload: Any, ends: Any) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(
+        pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), pa.py_buffer(payload)]
+    )
 
 
 def _few(block: memoryview, first: bytes | None, begin: int, block_begin: int) -> tuple[Any, Any, int]:
-    import pyarrow as pa
+    import numpy as np
 
     payloads, starts, end = plain.decode(block)
     offsets = [block_begin + start for start in starts]
     if first is not None:
         payloads.insert(0, first)
         offsets.insert(0, begin)
-    return pa.array(payloads, pa.binary()), pa.array(offsets, pa.int64()), end
+    ends = np.cumsum([0, *map(len, payloads)], dtype=np.int32)
+    return _binary(b"".join(payloads), ends), _integers(np.array(offsets, np.int64)), end
 
 
 def _many(block: memoryview, first: bytes | None, begin: int, block_begin: int) -> tuple[Any, Any, int]:
-    import pyarrow as pa
-
     from pravega_lab.client import compiled
 
     found = compiled.decode(block, first)
@@ -117,9 +131,7 @@ def _many(block: memoryview, first: bytes | None, begin: int, block_begin: int) 
     offsets += block_begin
     if first is not None:
         offsets[0] = begin
-    buffers = [None, pa.py_buffer(found.offsets), pa.py_buffer(found.payload)]
-    events = pa.BinaryArray.from_buffers(pa.binary(), len(offsets), buffers)
-    return events, pa.array(offsets), found.end
+    return _binary(found.payload, found.offsets), _integers(offsets), found.end
 
 
 def cut_off(batch: pa.RecordBatch, bytes_max: int) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:

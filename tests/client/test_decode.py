@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,3 +91,15 @@ def test_a_batch_is_cut_between_events_and_never_empty() -> None:
         part, rest = cut_off(rest, 5)
         parts.append(part.column("event").to_pylist())
     assert parts == [[b"aa", b"bbb", b""], [b"c" * 9]]
+
+
+def test_reading_does_not_wait_for_pandas() -> None:
+    code = """
+import struct, sys
+from pravega_lab.client.decode import EventDecoder
+few = struct.pack(">ii5s", 0, 5, b"hello")
+for block in (few, few * 1000):
+    assert EventDecoder(7, 0).decode(memoryview(block)).num_rows == len(block) // len(few)
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
