@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from typing import Any, NoReturn
 
 from pravega_lab import __version__
 from pravega_lab.errors import PravegaError
@@ -28,9 +30,35 @@ COMMANDS = {
 }
 
 
-def build_parser(command: str | None) -> argparse.ArgumentParser:
+class _Parser(argparse.ArgumentParser):
+    """Takes names as they are written in full: what a shortened one means changes with every new option."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+
+    def refuse(self, what: str, word: str, known: Iterable[str]) -> NoReturn:
+        """End with what was written, the nearest that there is, and all that there are."""
+        names = sorted(known)
+        near = get_close_matches(word, names, 1, 0.5)
+        hint = f"; did you mean {near[0]}?" if near else "."
+        self.error(f"there is no {what} {word!r}{hint} There are: {', '.join(names)}")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's, but what is not known is refused by the parser that knows the options."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and unknown[0].startswith("-"):
+            options = [option for option in self._option_string_actions if option.startswith("--")]
+            self.refuse("option", unknown[0].split("=")[0], options)
+        if unknown:
+            self.error(
+                f"{unknown[0]!r} is one word too many: values follow their options, as in --option value"
+            )
+        return found, unknown
+
+
+def build_parser(command: str | None) -> _Parser:
     """The parser, with the arguments of ``command`` only; the others are listed by name."""
-    parser = argparse.ArgumentParser(prog="pravega-lab", description="A laboratory for streaming storage.")
+    parser = _Parser(prog="pravega-lab", description="A laboratory for streaming storage.")
     parser.add_argument("--version", action="version", version=f"pravega-lab {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (module, summary) in COMMANDS.items():
@@ -45,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((w for w in words if w in COMMANDS), None)
     parser = build_parser(command)
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        parser.refuse("command", words[0], COMMANDS)
     args = parser.parse_args(words)
     if args.command is None:
         parser.print_help()

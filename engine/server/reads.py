@@ -7,15 +7,19 @@ waits in here as a request, not as bytes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from pravega_lab.engine.server.handlers import Handlers
+from pravega_lab.engine.server.replies import UNSPECIFIED
 from pravega_lab.engine.store import errors as e
 from pravega_lab.protocol import commands as c
 
 if TYPE_CHECKING:
     from pravega_lab.engine.server.connection import SegmentStoreProtocol
+
+log = logging.getLogger(__name__)
 
 READ_BYTES_MIN, READ_BYTES_MAX = 8, 2 << 20
 """What one reply holds at least and at most, whatever was asked for; as a released 0.13.0."""
@@ -52,6 +56,9 @@ class Reads:
             reply = c.NoSuchSegment(request.request_id, request.segment, "", request.offset)
         except (e.OffsetBeyondEnd, e.WrongKind) as error:
             return self._connection.close(str(error))
+        except (e.CorruptStoreError, OSError) as error:  # what is elsewhere on the disk can still be read
+            log.error("segment %s cannot be read at %d: %s", request.segment, request.offset, error)
+            reply = c.ErrorMessage(request.request_id, request.segment, str(error), UNSPECIFIED)
         if reply is not None:
             return self._connection.send(reply)
         if len(self._held) >= HELD_READS_MAX:

@@ -1,6 +1,6 @@
 """One running store without its sockets: storage, disk, controller, segment store's front, on one loop.
 
-The same object serves under a real loop (``standalone``) and under the simulated one: time, chance, ids, disk
+The same object serves under a real loop (``standalone``) and under the simulated one: time, ids, disk
 and loop are handed in. It decides nothing; it calls the controller when that asked to be called.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from pravega_lab.engine.server.pump import Pump
@@ -35,7 +34,6 @@ class StoreRunner:
         loop: Runs the timers and collects replies.
         clock: Milliseconds since 1970; time that goes back stands still.
         new_id: Random ids: of the store, of transient segments, of reader groups.
-        chance: The generator of the run.
 
     Raises:
         CorruptStoreError: The log is damaged in its middle.
@@ -47,7 +45,6 @@ class StoreRunner:
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], int],
         new_id: Callable[[], UUID],
-        chance: Any,
         *,
         scaling_clock: int = 1,
         file_bytes: int = DEFAULT_FILE_BYTES,
@@ -57,7 +54,6 @@ class StoreRunner:
         self.segment_store = SegmentStore(self.storage, loop, self.now_ms, new_id)
         self._loop = loop
         self._new_id = new_id
-        self._chance = chance
         self._scaling_clock = scaling_clock
         self._pump = Pump(self.storage, disk)
         self._timer: asyncio.TimerHandle | None = None
@@ -72,7 +68,7 @@ class StoreRunner:
     def serve_controller(self, host: str, port: int) -> None:
         """Bring the controller up; ``host`` and ``port`` are where clients reach the segment store."""
         clock = self._scaling_clock
-        self._controller = Controller(self.storage, self._new_id, self._chance, host, port, clock)
+        self._controller = Controller(self.storage, self._new_id, host, port, clock)
         self._set_timer()
 
     def call(self, method: str, request: bytes) -> Answer | Waiting:
@@ -123,8 +119,20 @@ class StoreRunner:
             if self._timer is not None:
                 self._timer.cancel()
 
-    async def drain(self) -> None:
-        """Return when all that was submitted is on disk."""
-        done = asyncio.Event()
-        self.storage.barrier().add_done(lambda _: done.set())
-        await done.wait()
+    async def drain(self, patience_s: float) -> bool:
+        """Wait until all that was submitted is on disk; False if that failed, or did not come in time.
+
+        On a full disk it may never come. Nobody was told of what is left, so it may be dropped.
+        """
+        done: asyncio.Future[bool] = self._loop.create_future()
+        waiting = self._loop.call_later(patience_s, _settle, done, False)
+        self.storage.barrier().add_done(lambda ticket: _settle(done, ticket.failure is None))
+        try:
+            return await done
+        finally:
+            waiting.cancel()
+
+
+def _settle(done: asyncio.Future[bool], result: bool) -> None:
+    if not done.done():
+        done.set_result(result)

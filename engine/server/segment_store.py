@@ -1,7 +1,7 @@
 """The segment store's front: what all of its connections share, and the table of commands.
 
 ``loop.create_server(lambda: SegmentStoreProtocol(store), host, port)`` serves it, on a real loop or on the
-simulated one. Time, chance and the storage are handed in.
+simulated one. Time, ids and the storage are handed in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HANDLERS: Handlers = {
 
 
 class SegmentStore:
-    """Storage, clock and chance for the connections; who is connected; how much is on its way to the disk.
+    """Storage, clock and ids for the connections; who is connected; how much is on its way to the disk.
 
     Args:
         storage: The store.

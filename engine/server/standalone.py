@@ -11,9 +11,9 @@ import argparse
 import asyncio
 import logging
 import os
-import random
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -35,9 +35,13 @@ log = logging.getLogger("pravega_lab.standalone")
 
 CONTROLLER_PORT, SEGMENT_STORE_PORT = 9090, 12345
 """Upstream's own (pravega.md D7)."""
+PORT_MAX = 65_535
 
 EXIT_FAILED_WRITE = 3
 STOP_GRACE_S = 2.0
+DRAIN_S = 5.0
+MEMORY_FILE_BYTES = 8 << 20
+"""Of a store in memory: small, for what was truncated or deleted gives its memory back file by file."""
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -48,15 +52,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ports = (("--controller-port", CONTROLLER_PORT), ("--segment-store-port", SEGMENT_STORE_PORT))
     for option, port in ports:
         parser.add_argument(
-            option, type=int, default=port, metavar="PORT", help="0: a free one (%(default)s)"
+            option, type=_port, default=port, metavar="PORT", help="0: a free one (%(default)s)"
         )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", type=Path, metavar="DIR", help="folder of the log; survives kill -9")
+    where.add_argument("--data", type=_folder, metavar="DIR", help="folder of the log; survives kill -9")
     where.add_argument("--memory", action="store_true", help="keep nothing (also without --data)")
     parser.add_argument(
         "--scaling-clock", type=int, default=1, metavar="N", help="auto-scaling runs N times as fast (1)"
     )
     parser.add_argument("--with-parent", action="store_true", help="end when standard input closes")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > PORT_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give 1 to {PORT_MAX}, or 0 for a free one")
+    return int(text)
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("'' is no folder: name one, or give --memory")
+    return Path(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -112,9 +128,11 @@ class _Standalone:
         loop = asyncio.get_running_loop()
         self._check_room()
         self._stop = asyncio.Event()
-        clock, chance = WallClock(), random.SystemRandom()
         speed = self._args.scaling_clock
-        self._runner = StoreRunner(self._disk, loop, clock, uuid.uuid4, chance, scaling_clock=speed)
+        size = DEFAULT_FILE_BYTES if isinstance(self._disk, RealDisk) else MEMORY_FILE_BYTES
+        self._runner = StoreRunner(
+            self._disk, loop, WallClock(), uuid.uuid4, scaling_clock=speed, file_bytes=size
+        )
         running = loop.create_task(self._runner.run())
         server = await self._listen(loop)
         store_port = server.sockets[0].getsockname()[1]
@@ -128,6 +146,8 @@ class _Standalone:
         if running.done():
             return await self._give_up(running)
         await self._shut_down()
+        if running.done():
+            return await self._give_up(running)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         return 0
@@ -148,6 +168,11 @@ class _Standalone:
         store = self._runner.segment_store
         try:
             return await loop.create_server(lambda: SegmentStoreProtocol(store), host, port)
+        except socket.gaierror as error:
+            raise BadInputError(
+                f"The host {host!r} is not known ({error.strerror}). Give --host an address of this machine,"
+                " 127.0.0.1 for this machine alone or 0.0.0.0 for the network."
+            ) from error
         except OSError as error:
             raise BadInputError(
                 f"The segment store cannot listen on {host}:{port} ({error.strerror}). Is another store"
@@ -162,16 +187,23 @@ class _Standalone:
             threading.Thread(target=_wait_for_end_of_input, args=(end,), daemon=True).start()
 
     async def _shut_down(self) -> None:
-        """Take nothing new; finish what was taken; tell the held reads; close."""
+        """Take nothing new; finish what was taken; tell the held reads; close.
+
+        A disk that takes no more is not waited for: nobody was told of what is left.
+        """
         store = self._runner.segment_store
         store.answer_held_reads()
         await self._controller.stop(STOP_GRACE_S)
         store.close()
-        await self._runner.drain()
+        if not await self._runner.drain(DRAIN_S):
+            log.warning("Stopped with requests that were not answered: the disk took no more.")
+            return store.abort()
         deadline = time.monotonic() + STOP_GRACE_S
         while store.connections and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         store.abort()
+        await self._runner.drain(DRAIN_S)  # what the controller did by itself in the meantime
+        return None
 
     async def _give_up(self, running: asyncio.Task[None]) -> int:
         """What was not acknowledged may or may not be on disk: say nothing more to anybody."""

@@ -41,7 +41,6 @@ class Controller:
     Args:
         storage: the log and what it holds; all state of the controller is in its records.
         ids: draws unique ids, for reader groups whose client sent none.
-        chance: the generator of the run. Nothing here is left to chance yet.
         host, port: where clients reach the segment store; the answer of getURI.
         scaling_clock: divides every time constant of auto-scaling (pravega.md A6).
     """
@@ -50,7 +49,6 @@ class Controller:
         self,
         storage: Storage,
         ids: Callable[[], UUID],
-        chance: Any,
         host: str,
         port: int,
         scaling_clock: int = 1,

@@ -134,8 +134,9 @@ class RealDisk:
         self._groups = ThreadPoolExecutor(1, "store-sync")
         self._others = ThreadPoolExecutor(1, "store-files")
         self._writing: tuple[str, int] | None = None
-        for leftover in self.folder.glob("*.tmp"):
-            leftover.unlink()
+        for mine in ("log-*.tmp", "snapshot-*.tmp"):  # and nobody else's files, should there be any
+            for leftover in self.folder.glob(mine):
+                leftover.unlink()
 
     def _take_lock(self) -> int:
         handle = os.open(self.folder / self._LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -8,6 +8,7 @@ had synced: that is refused (CorruptStoreError), with file, offset and what to d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from pravega_lab.engine.store import operations as ops
 from pravega_lab.engine.store.disk import Disk
@@ -112,6 +113,8 @@ class _Recovery:
         for older in names[:-1]:
             self.disk.delete(older)
         self.files.old_snapshots = [name]
+        if first_file not in self.ids:  # it was there when the snapshot was taken, and is needed since
+            self._refuse_missing(first_file, f"the log goes on in it after {name!r}")
         return first_file
 
     # Groups
@@ -202,7 +205,10 @@ class _Recovery:
     def _check_extents(self) -> None:
         for file_id in self.synced.live:
             if file_name(file_id) not in self.sizes:
-                raise CorruptStoreError(
-                    f"The log file {file_name(file_id)!r} is missing, and segments have bytes in it."
-                    " Restore it from a copy, or begin a new store in another folder."
-                )
+                self._refuse_missing(file_id, "segments have bytes in it")
+
+    def _refuse_missing(self, file_id: int, why: str) -> NoReturn:
+        raise CorruptStoreError(
+            f"The log file {file_name(file_id)!r} is missing, and {why}."
+            " Restore it from a copy, or begin a new store in another folder."
+        )

@@ -155,7 +155,7 @@ class Storage:
         return self._enqueue([result for result, _ in checked], changes, now_ms, cost)
 
     def barrier(self) -> Ticket:
-        """Completes when everything submitted so far is synced; at once if it is."""
+        """Completes when everything submitted so far is synced; at once if it is, or if a write failed."""
         return self._wait(())
 
     def setup_append(self, segment: str, writer_id: UUID) -> Ticket:
@@ -173,10 +173,10 @@ class Storage:
         return self._wait((found.next_attribute(writer_id, ops.NO_VALUE),))
 
     def _wait(self, results: Sequence[Any]) -> Ticket:
-        if self._queue or self._in_flight:
+        if self._failure is None and (self._queue or self._in_flight):
             return self._enqueue(results, (), self.last_now_ms, 0)
         ticket = Ticket(results)
-        ticket.complete()
+        ticket.complete(self._failure)
         return ticket
 
     def _enqueue(self, results: Sequence[Any], changes: Sequence[Change], now_ms: int, cost: int) -> Ticket:

@@ -40,7 +40,7 @@ class Driven:
         self.scaling_clock = scaling_clock
         self.storage = open_storage(self.disk, file_bytes=1 << 20)
         self.controller = Controller(
-            self.storage, lambda: UUID(int=7), None, HOST, PORT, scaling_clock=scaling_clock
+            self.storage, lambda: UUID(int=7), HOST, PORT, scaling_clock=scaling_clock
         )
 
     def restarted(self) -> Driven:

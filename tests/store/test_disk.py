@@ -149,8 +149,10 @@ def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
 
 def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
     (tmp_path / "log-000000000001.tmp").write_bytes(b"half")
+    (tmp_path / "thesis.tmp").write_bytes(b"somebody else's")
     disk = RealDisk(tmp_path)
     assert disk.files() == {}
+    assert [path.name for path in tmp_path.glob("*.tmp")] == ["thesis.tmp"]
     disk.close()
 
 

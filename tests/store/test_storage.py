@@ -84,6 +84,7 @@ def test_a_failed_write_completes_tickets_with_the_failure(driver: Driver) -> No
         driver.submit(ops.Append(A, b"3"))
     assert driver.storage.take_group() is None
     assert driver.storage.info(A).length == 0
+    assert driver.storage.barrier().failure is failure  # or who waits for it to stop would wait for ever
 
 
 # Writers
