@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from random import Random
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from pravega_lab.client.context import StreamContext
@@ -19,6 +19,10 @@ from pravega_lab.client.table import AsyncTable
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import check_scope, check_stream, split_scoped_name
+
+if TYPE_CHECKING:
+    from pravega_lab.client.reader_group.group import AsyncReaderGroup
+    from pravega_lab.protocol.reader_group import ReaderGroupConfig
 
 
 class AsyncClient:
@@ -86,6 +90,16 @@ class AsyncClient:
 
     def table(self, scoped_name: str) -> AsyncTable:
         return AsyncTable(scoped_name, self._stores)
+
+    def reader_group(self, scoped_name: str) -> AsyncReaderGroup:
+        from pravega_lab.client.reader_group.opening import async_reader_group
+
+        return async_reader_group(self, scoped_name)
+
+    async def create_reader_group(self, scoped_name: str, config: ReaderGroupConfig) -> AsyncReaderGroup:
+        group = self.reader_group(scoped_name)
+        await group.create(config)
+        return group
 
     async def close(self) -> None:
         try:

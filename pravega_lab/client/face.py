@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pravega_lab.client.batches import AsyncBatches
+    from pravega_lab.client.reader_group.face import ReaderGroup
     from pravega_lab.client.segment_reader import AsyncOrderedSegmentReader
     from pravega_lab.client.stream import AsyncStream
     from pravega_lab.client.table import AsyncTable
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pravega_lab.client.values import Bound, Events, Keys
     from pravega_lab.client.writer import AsyncEventWriter
     from pravega_lab.protocol.names import SegmentRange
+    from pravega_lab.protocol.reader_group import ReaderGroupConfig
     from pravega_lab.protocol.stream_cut import StreamCut
 
 T = TypeVar("T")
@@ -133,6 +135,26 @@ class Client:
     def table(self, scoped_name: str) -> Table:
         """A handle of the table segment ``scope/name``; asks nothing. See `Table.create`."""
         return Table(self, self._core.table(scoped_name).scoped_name)
+
+    def reader_group(self, scoped_name: str) -> ReaderGroup:
+        """A handle of the reader group ``scope/group``; asks nothing, so the group need not exist."""
+        from pravega_lab.client.reader_group.opening import reader_group
+
+        return reader_group(self, scoped_name)
+
+    def create_reader_group(self, scoped_name: str, config: ReaderGroupConfig) -> ReaderGroup:
+        """Create ``scope/group``, or join it if it is there with the same configuration (B1).
+
+        Args:
+            config: As ``reader_group.reading(["scope/stream"], …)`` makes it.
+
+        Raises:
+            ConfigMismatchError: It is there with another configuration.
+            ScopeNotFoundError, StreamNotFoundError: What it lives in, or reads, is missing.
+        """
+        group = self.reader_group(scoped_name)
+        group.create(config)
+        return group
 
     def close(self) -> None:
         """Flush and close what this process opened through this client. Closing twice is fine."""

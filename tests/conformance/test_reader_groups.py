@@ -68,6 +68,7 @@ def test_a_group_is_created_once(client: Client, stream: Stream) -> None:
     assert not group.create(config(stream))
     with pytest.raises(ConfigMismatchError):
         group.create(config(stream, group_refresh_time_ms=777))
+    assert client.create_reader_group(group.scoped_name, config(stream)).state().unassigned != {}
     assert group.config() == config(stream, ending_stream_cuts=group.config().ending_stream_cuts)
     assert group.online_readers() == []
     assert group.delete()

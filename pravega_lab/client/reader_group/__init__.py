@@ -15,9 +15,19 @@ from pravega_lab.client.reader_group.errors import (
     TooManyCheckpointsError,
 )
 from pravega_lab.client.reader_group.face import PendingCheckpoint, Reader, ReaderGroup
+from pravega_lab.client.reader_group.face_state import RevisionedStream, StateSynchronizer
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
-from pravega_lab.client.reader_group.opening import async_reader_group, reader_group
+from pravega_lab.client.reader_group.opening import (
+    async_reader_group,
+    async_revisioned_stream,
+    reader_group,
+    reading,
+    revisioned_stream,
+    state_synchronizer,
+)
+from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.client.reader_group.state import GroupState, fold
+from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer, StateFormat
 from pravega_lab.client.reader_group.values import (
     BatchRead,
     Checkpoint,
@@ -29,6 +39,8 @@ from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType
 
 __all__ = [
     "AsyncReaderGroup",
+    "AsyncRevisionedStream",
+    "AsyncStateSynchronizer",
     "BatchRead",
     "Checkpoint",
     "CheckpointFailedError",
@@ -46,9 +58,17 @@ __all__ = [
     "ReaderGroupNotFoundError",
     "ReinitializationRequiredError",
     "RetentionType",
+    "Revision",
+    "RevisionedStream",
+    "StateFormat",
     "StateLogError",
+    "StateSynchronizer",
     "TooManyCheckpointsError",
     "async_reader_group",
+    "async_revisioned_stream",
     "fold",
     "reader_group",
+    "reading",
+    "revisioned_stream",
+    "state_synchronizer",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -203,13 +203,16 @@ class AsyncReader:
         return Position(dict(self._core.held))
 
     async def close(self) -> None:
-        await self.close_at(None)
+        await self._close_at(None)
 
-    async def close_at(self, position: Position | None) -> None:
+    async def close_at(self, position: Position) -> None:
+        await self._close_at(position.segments)
+
+    async def _close_at(self, positions: Mapping[str, int] | None) -> None:
         async with self._reading:
             if self._closed is not None:
                 return
-            at = self._core.held if position is None else position.segments
+            at = self._core.held if positions is None else positions
             try:
                 await self._access.sync.fetch()
                 await self._access.sync.update(go_offline(self.reader_id, dict(at)))

@@ -22,7 +22,7 @@ from pravega_lab.client.values import MIB
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.event_reader import AsyncReader
-    from pravega_lab.client.reader_group.group import AsyncCheckpoint, AsyncReaderGroup
+    from pravega_lab.client.reader_group.group import AsyncPendingCheckpoint, AsyncReaderGroup
     from pravega_lab.client.reader_group.state import GroupState
     from pravega_lab.protocol.reader_group import ReaderGroupConfig
     from pravega_lab.protocol.stream_cut import StreamCut
@@ -198,7 +198,7 @@ class ReaderGroup:
 class PendingCheckpoint:
     """A checkpoint that was begun. Readers have to go on reading for it to complete."""
 
-    def __init__(self, core: AsyncCheckpoint) -> None:
+    def __init__(self, core: AsyncPendingCheckpoint) -> None:
         self._core = core
         self.name: str = core.name
 
@@ -254,6 +254,7 @@ class Reader:
 
     @property
     def is_closed(self) -> bool:
+        """Closed by itself, by a reset, or because it was declared offline?"""
         return self._core.is_closed
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ POLL_S_MIN = 0.02
 POLL_S_MAX = 0.5
 
 
-class AsyncCheckpoint:
+class AsyncPendingCheckpoint:
     """See `face.PendingCheckpoint`."""
 
     def __init__(self, group: AsyncReaderGroup, name: str) -> None:
@@ -161,7 +161,7 @@ class AsyncReaderGroup:
 
     # checkpoints
 
-    async def initiate_checkpoint(self, name: str) -> AsyncCheckpoint:
+    async def initiate_checkpoint(self, name: str) -> AsyncPendingCheckpoint:
         await self._access.fetch()
         if SILENT in name:
             raise BadInputError(f"checkpoint {name!r}: {SILENT} marks the group's own, silent ones")
@@ -178,7 +178,7 @@ class AsyncReaderGroup:
             return [rg.CreateCheckpoint(name)]
 
         await self._access.sync.update(decide)
-        return AsyncCheckpoint(self, name)
+        return AsyncPendingCheckpoint(self, name)
 
     async def cancel_outstanding_checkpoints(self) -> None:
         await self._access.fetch()
@@ -191,7 +191,7 @@ class AsyncReaderGroup:
         drawn = self._access.stores.chance.randbytes(32)
         name = base64.b64encode(drawn).decode() + SILENT
         await self._access.sync.update(lambda _: [rg.CreateCheckpoint(name)])
-        return (await AsyncCheckpoint(self, name).result(timeout_s)).stream_cuts
+        return (await AsyncPendingCheckpoint(self, name).result(timeout_s)).stream_cuts
 
     async def _checkpoint(self, name: str) -> Checkpoint:
         """Wait until every reader has reported; clears what was begun before."""
