@@ -38,7 +38,9 @@ class Board(ipywidgets.VBox):
 
     def picture(self) -> str:
         """The views' last state as one SVG; a view of very many marks is in it as a PNG."""
-        return stacked([view.picture()[1] for view in self.views])
+        spans = [span for span in (view.span_ms for view in self.views) if span is not None]
+        whole = (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None
+        return stacked([view.picture(whole)[1] for view in self.views])
 
     def export(self, path: str | Path) -> Path:
         """Write one page with all the views, on one clock; it needs neither kernel nor network."""

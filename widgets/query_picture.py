@@ -19,19 +19,19 @@ HEIGHT = 416
 ROWS_MAX = 55
 ROW_MAX = 17.0
 BAD = ("killed", "gone", "failed")
+Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 Steps = list[tuple[float, float, float]]
 
 
 class Scene:
     """The newest attempts that have room, and the time that they take."""
 
-    def __init__(self, history: BatchHistory, facts: dict[str, Any]) -> None:
+    def __init__(self, history: BatchHistory, facts: dict[str, Any], span_ms: Span = None) -> None:
         self.history, self.facts = history, facts
         self.rows = history.rows[-ROWS_MAX:]
-        first = history.rows[0].start_ms if history.rows else 0
-        self.start_ms = history.start_ms if history.start_ms is not None else first
-        self.now_ms = history.now_ms or self.start_ms
-        self.across = Across(LEFT, RIGHT, max((self.now_ms - self.start_ms) / 1000, 1.0))
+        self.start_ms, end_ms = span_ms or (history.start_ms or 0, history.now_ms or 0)
+        self.now_ms = history.now_ms or 0
+        self.across = Across(LEFT, RIGHT, max((end_ms - self.start_ms) / 1000, 1.0))
         self.row_height = min(ROW_MAX, (BOTTOM - TOP) / max(1, len(self.rows)))
         self.colours = {name: colour for name, _, colour in facts["phases"]}
 
@@ -50,9 +50,9 @@ class Scene:
         return found
 
 
-def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str) -> str:
+def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: Span = None) -> str:
     """The picture as SVG text."""
-    scene = Scene(history, facts)
+    scene = Scene(history, facts, span_ms)
     batches = len({(r.query, r.batch_id) for r in history.rows})
     replays = len(history.replays)
     words = [
@@ -175,7 +175,13 @@ def _draw_strip(
         y = top + 8 + 13 * place
         picture.rect(RIGHT + 8, y - 1, 12, 2.5, colour)
         picture.text(RIGHT + 25, y + 3.5, words, size=9.5)
-    picture.text(LEFT - 6, top + 9, show(most / 1.15) if most else "–", size=9.5, anchor="end")
+    picture.text(
+        LEFT - 6,
+        top + 9,
+        show(most / 1.15) if any(steps for steps, _, _ in series) else "–",
+        size=9.5,
+        anchor="end",
+    )
     if not any(steps for steps, _, _ in series):
         picture.text(LEFT + 6, (top + bottom) / 2 + 3, "not reported")
 

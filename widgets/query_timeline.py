@@ -172,7 +172,7 @@ class QueryTimeline(View):
     def _svg(self) -> str:
         from pravega_lab.widgets.query_picture import query_svg
 
-        return query_svg(self._history, self._facts(), str(self.journal.gap))
+        return query_svg(self._history, self._facts(), str(self.journal.gap), self._span_ms)
 
     def figure(self) -> Figure:
         """Phases per batch, rows a second, and lag, as a plotly figure of three rows."""

@@ -179,12 +179,12 @@ class SegmentMap(View):
     def _svg(self) -> str:
         from pravega_lab.widgets.segment_picture import segment_svg
 
-        return segment_svg(self._history, self._facts(), str(self.journal.gap))
+        return segment_svg(self._history, self._facts(), str(self.journal.gap), self._span_ms)
 
     def _png(self) -> bytes:
         from pravega_lab.widgets.segment_picture import segment_png
 
-        return segment_png(self._history, self._facts())
+        return segment_png(self._history, self._facts(), self._span_ms)
 
     def figure(self) -> Figure:
         """Segments, and the rate of the busiest, as a plotly figure of two rows."""

@@ -9,6 +9,7 @@ from pravega_lab.widgets.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, ink, 
 from pravega_lab.widgets.picture import Across, Picture, amount, data_size, number, steps
 from pravega_lab.widgets.raster import Raster, text_width
 
+Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 WIDTH, HEIGHT = 900, 446
 LEFT, RIGHT = 46, 684
 TOP, BOTTOM = 40, 318
@@ -18,10 +19,11 @@ STRIP_TOP, STRIP_BOTTOM = 364, 412
 class Scene:
     """The history with what both pictures ask of it."""
 
-    def __init__(self, history: SegmentHistory, facts: dict[str, Any]) -> None:
+    def __init__(self, history: SegmentHistory, facts: dict[str, Any], span_ms: Span = None) -> None:
         self.history, self.facts = history, facts
-        self.start_ms = history.start_ms or 0
-        end_s = ((history.now_ms or self.start_ms) - self.start_ms) / 1000
+        self.start_ms, end_ms = span_ms or (history.start_ms or 0, history.now_ms or 0)
+        self.now_ms = history.now_ms or 0
+        end_s = (end_ms - self.start_ms) / 1000
         self.across = Across(LEFT, RIGHT, max(end_s, 1.0))
         self.by_bytes = facts["rate_unit"] == "bytes/s"
         self.thresholds = facts["thresholds"]
@@ -41,7 +43,7 @@ class Scene:
         return curves
 
     def seconds(self, time_ms: int | None) -> float:
-        return self.across.end_s if time_ms is None else (time_ms - self.start_ms) / 1000
+        return ((self.now_ms if time_ms is None else time_ms) - self.start_ms) / 1000
 
     def rate_text(self, rate: float | None) -> str:
         return f"{data_size(rate) if self.by_bytes else amount(rate)}/s"
@@ -53,13 +55,13 @@ class Scene:
         """One colour for the whole rectangle: the owner's, or the last rate's."""
         if self.facts["colour"] == "owner":
             return NONE if row.reader is None else reader_colour(self.history.readers.index(row.reader))
-        curve = [rate for _, rate in self.curves.get(row.index, []) if rate > 0]
-        return self.hue(curve[-1]) if curve else NONE
+        curve = self.curves.get(row.index)
+        return self.hue(curve[-1][1]) if curve else NONE
 
     def heat(self, row: SegmentRow) -> list[tuple[float, float, str]]:
         """Stretches (from_s, to_s, colour) of the rate over the segment's life."""
         curve = self.curves.get(row.index, [])
-        if self.facts["colour"] != "rate" or len(curve) < 2:
+        if self.facts["colour"] != "rate" or not curve:
             return []
         stretches: list[tuple[float, float, str]] = []
         for start, end, rate in self._lasting(row):
@@ -92,9 +94,9 @@ def _y(key: float) -> float:
     return BOTTOM - key * (BOTTOM - TOP)
 
 
-def segment_svg(history: SegmentHistory, facts: dict[str, Any], gap: str) -> str:
+def segment_svg(history: SegmentHistory, facts: dict[str, Any], gap: str, span_ms: Span = None) -> str:
     """The picture as SVG text."""
-    scene = Scene(history, facts)
+    scene = Scene(history, facts, span_ms)
     active = len(history.active)
     stream = facts["stream"] or "no stream yet"
     picture = Picture(
@@ -212,7 +214,7 @@ def _draw_causes(picture: Picture, scene: Scene) -> None:
         picture.line(x, y, x, STRIP_BOTTOM, TEXT, 'stroke-opacity=".4"')
         rooms = [int((limit - x - 2) / 5.7) for limit in limits]
         row = next((k for k, room in enumerate(rooms) if room >= len(text)), rooms.index(max(rooms)))
-        if rooms[row] >= 6:
+        if rooms[row] >= min(len(text), 16):
             shown = text if len(text) <= rooms[row] else text[: rooms[row] - 1] + "…"
             picture.text(x + 1, y - 9 - 12 * row, shown, fill=TEXT)
             limits[row] = x - 7
@@ -248,9 +250,9 @@ def _changes(parts: list[float]) -> list[tuple[int, float]]:
     return [(i, v) for i, v in enumerate(parts) if i == 0 or v != parts[i - 1]]
 
 
-def segment_png(history: SegmentHistory, facts: dict[str, Any]) -> bytes:
+def segment_png(history: SegmentHistory, facts: dict[str, Any], span_ms: Span = None) -> bytes:
     """The picture of thousands of rectangles: no words but the axes' and what there is."""
-    scene = Scene(history, facts)
+    scene = Scene(history, facts, span_ms)
     raster = Raster(WIDTH, HEIGHT)
     for row in history.rows:
         x0, x1 = scene.across.x(scene.seconds(row.start_ms)), scene.across.x(scene.seconds(row.end_ms))

@@ -80,6 +80,7 @@ class View(anywidget.AnyWidget):
         self._history = type(self).history()
         self._read_to = 0
         self._origin_ms: int | None = None
+        self._span_ms: tuple[int, int] | None = None
         self._sent_facts: dict[str, Any] = {}
         hub, name = control(), uuid4().hex
         hub.views[name] = self
@@ -228,10 +229,22 @@ class View(anywidget.AnyWidget):
             self._catch_up()
             return f"{type(self).__name__}({self._summary()})"
 
-    def picture(self) -> tuple[str, str | bytes]:
-        """The static picture as (mime type, data): SVG, or PNG above about a thousand rectangles."""
+    @property
+    def span_ms(self) -> tuple[int, int] | None:
+        """From when to when there is something to see; None while there is nothing."""
+        with self._lock:
+            history = self._catch_up()
+            return None if history.start_ms is None else (history.start_ms, history.now_ms)
+
+    def picture(self, span_ms: tuple[int, int] | None = None) -> tuple[str, str | bytes]:
+        """The static picture as (mime type, data): SVG, or PNG above about a thousand rectangles.
+
+        Args:
+            span_ms: From when to when the time axis goes, so that several pictures share it.
+        """
         with self._lock:
             self._catch_up()
+            self._span_ms = span_ms
             if self._rectangles() > SVG_RECTANGLES_MAX:
                 return "image/png", self._png()
             return "image/svg+xml", self._svg()

@@ -14,6 +14,7 @@ from pravega_lab.observe.observations import INFERRED
 
 FIXED_RULE = "the policy is fixed, so only a request can have scaled it"
 RATE_RULE = "rates measured here, against the policy; the store does not publish its own"
+MERGE_RULE = "each of them was below half of the target"
 ROLLED_RULE = "the same ranges began anew, as when a transaction that was open across a scale commits"
 
 
@@ -67,19 +68,20 @@ def _split(policy: Policy, rate: float) -> Cause:
         if rate > times * policy.target:
             bound = f"{times} × {policy.target}" if times > 1 else str(policy.target)
             return Cause(f"{_number(rate)}{policy.unit} > {bound}{policy.unit}", INFERRED, RATE_RULE)
-    return _unexplained(policy, f"{_number(rate)}{policy.unit}, not over {policy.target}{policy.unit}")
+    return _unexplained(f"{_number(rate)}{policy.unit}")
 
 
 def _merge(policy: Policy, rates: Sequence[float]) -> Cause:
-    text = " + ".join(f"{_number(rate)}{policy.unit}" for rate in rates)
+    text = ", ".join(f"{_number(rate)}{policy.unit}" for rate in rates)
     if all(rate < policy.target / 2 for rate in rates):
-        return Cause(f"{text}, each < {policy.target}{policy.unit} ÷ 2", INFERRED, RATE_RULE)
-    return _unexplained(policy, text)
+        return Cause(f"{text} < {policy.target}{policy.unit} ÷ 2", INFERRED, f"{MERGE_RULE}; {RATE_RULE}")
+    return _unexplained(text)
 
 
-def _unexplained(policy: Policy, seen: str) -> Cause:
-    return Cause(f"by hand? ({seen})", INFERRED, f"{RATE_RULE}; these rates do not explain it")
+def _unexplained(seen: str) -> Cause:
+    rule = f"{RATE_RULE}; these do not explain it: by hand, or a burst that was shorter than a look"
+    return Cause(f"not explained ({seen} seen)", INFERRED, rule)
 
 
 def _number(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 10 or rate == int(rate) else f"{rate:.1f}"
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}".removesuffix(".0")

@@ -62,6 +62,7 @@ class QueryObserver:
         self._trackers: dict[str, QueryTracker] = {}
         self._pid = 0
         self._was_alive = False
+        self._runs = 0
         self._trouble = ""
         self._every_ms = every_ms
         self._closing = threading.Event()
@@ -132,9 +133,10 @@ class QueryObserver:
         for source in (self._listener, self._file):
             for event in source.news() if source is not None else ():
                 self._take(event)
-        if self._was_alive and not alive:
-            self._driver_is_gone()
-        self._was_alive = alive
+        runs = int(getattr(self._driver, "runs", 0))
+        if self._was_alive and (not alive or runs != self._runs):
+            self._driver_is_gone(runs)
+        self._was_alive, self._runs = alive, runs
         # After what the query says itself, so that its runs are known when the folder tells of their batches.
         if self._folder is not None and (self._trackers or self.sources == ["checkpoint"]):
             for event in self._folder.news():
@@ -182,11 +184,15 @@ class QueryObserver:
             found = tracker.committed(batch_id, planned_ms=event["planned_ms"], now_ms=at_ms)
         self.journal.extend(found)
 
-    def _driver_is_gone(self) -> None:
+    def _driver_is_gone(self, runs: int) -> None:
         """The driver's process ended: by a kill where its exit code says so, or no query said goodbye."""
         code = None
-        with contextlib.suppress(Exception):  # started again meanwhile: how the last run ended is not known
-            code = self._driver.wait(0)
+        if runs != self._runs:  # and it was started again meanwhile
+            ended = getattr(self._driver, "exit_codes", None)
+            code = ended[-1] if ended else None
+        else:
+            with contextlib.suppress(Exception):
+                code = self._driver.wait(0)
         outcome = "killed" if code is None or code < 0 else "failed" if code else "gone"
         cause = f"its process ended with {code}" if code is not None else "its process is gone"
         for tracker in self._trackers.values():

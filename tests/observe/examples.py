@@ -140,9 +140,9 @@ def splitting_story(*, live: bool = False) -> Story:
         if tick == 60:
             tree["f"], tree["g"] = story.scale([tree["c"]], [(0.5, 0.7), (0.7, 1)], "by hand", "done here")
         if tick == 122:
-            (tree["h"],) = story.scale([tree["d"], tree["e"]], [(0, 0.5)], "3/s + 3/s < 100/s ÷ 2")
+            (tree["h"],) = story.scale([tree["d"], tree["e"]], [(0, 0.5)], "3/s, 3/s < 100/s ÷ 2")
         if tick == 150:
-            (tree["i"],) = story.scale([tree["f"], tree["g"]], [(0.5, 1)], "2/s + 3/s < 100/s ÷ 2")
+            (tree["i"],) = story.scale([tree["f"], tree["g"]], [(0.5, 1)], "2/s, 3/s < 100/s ÷ 2")
     return story
 
 

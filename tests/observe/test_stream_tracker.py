@@ -79,7 +79,7 @@ def test_a_merge_without_load_is_explained_by_the_rates() -> None:
     made.saw_epoch(1, [B, C], now_ms=10)
     now_ms = run_at(made, 30, start_ms=20, ids=(B, C))
     scale = scaled(made.saw_epoch(2, [D], now_ms=now_ms))
-    assert scale.cause.endswith("each < 100/s ÷ 2")
+    assert scale.cause == "3/s, 3/s < 100/s ÷ 2"
     assert (scale.sealed, scale.created) == ((B.segment_id, C.segment_id), (D.segment_id,))
 
 
@@ -95,7 +95,7 @@ def test_what_this_process_asked_for_is_done_here() -> None:
 
 def test_causes_that_rates_do_not_explain_are_not_claimed() -> None:
     one, two = [Part(0, 1, 40.0)], [Part(0, 0.5), Part(0.5, 1)]
-    assert infer(EVENTS, one, two).text == "by hand? (40/s, not over 100/s)"
+    assert infer(EVENTS, one, two).text == "not explained (40/s seen)"
     assert infer(Policy("fixed"), one, two).text == "by hand"
     assert infer(EVENTS, [Part(0, 1, None)], two).text == "rates not measured"
     assert infer(Policy(), one, two).text == "the policy is not known"

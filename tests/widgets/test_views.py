@@ -255,6 +255,7 @@ def test_a_board_has_one_picture_of_all(journal: Journal) -> None:
     root = ElementTree.fromstring(data["image/svg+xml"])
     assert len(root) == 2
     assert data["text/plain"].startswith("Board(SegmentMap('demo/flights'")
+    assert data["image/svg+xml"].count(">120 s</text>") == 2  # one time axis
     mixed = ElementTree.fromstring(show(many_segments(1500), journal).picture())
     assert [part.tag.split("}")[1] for part in mixed] == ["svg", "svg", "svg"]
 

@@ -31,6 +31,7 @@ class Driver:
         self._environ = {**environ, PROGRESS_FILE_VARIABLE: str(self.progress_file)}
         self._process: subprocess.Popen[bytes] | None = None
         self.runs = 0
+        self.exit_codes: list[int] = []  # of the runs before the newest; negative: the signal that ended it
         self.checkpoint: Path | None = None  # where its query keeps it, for observers; whoever knows sets it
 
     @property
@@ -48,6 +49,8 @@ class Driver:
             raise BadInputError(
                 f"{self.command[1]} runs already, as process {self.pid}. Call kill() or wait() first"
             )
+        if self._process is not None:
+            self.exit_codes.append(self._process.wait())
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command,
