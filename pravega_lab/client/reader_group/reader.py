@@ -118,6 +118,8 @@ class ReaderCore:
         self._state = state
         self._now_ms = now_ms
         self._at_checkpoint: str | None = None
+        self._generation = state.config.generation
+        self._departures = state.departures.get(reader, 0)
         self._predecessors: dict[str, tuple[int, ...]] = {}  # of merges in progress, from the controller
         self._see(Answer(state, now_ms))
 
@@ -195,8 +197,9 @@ class ReaderCore:
     def _see(self, answer: Answer) -> None:
         """Hold exactly the segments that the state says."""
         self._state, self._now_ms = answer.state, max(self._now_ms, answer.now_ms)
-        if not self._state.is_online(self.reader):
+        if not self._is_member_in(self._state):
             raise self._gone()
+        self._departures = self._state.departures.get(self.reader, 0)  # a compacted log counts from nothing
         mine = self._state.assigned[self.reader]
         for segment in [segment for segment in self.held if segment not in mine]:
             del self.held[segment]
@@ -206,6 +209,13 @@ class ReaderCore:
                 self.held[segment] = offset
                 if offset == SEGMENT_READ or offset == self._state.end_of(segment):
                     self.ended[segment] = None
+
+    def _is_member_in(self, state: GroupState) -> bool:
+        """Online, and not as another reader of the same id that came after this one was declared dead."""
+        is_replaced = state.departures.get(self.reader, 0) > self._departures
+        return (
+            state.is_online(self.reader) and not is_replaced and state.config.generation == self._generation
+        )
 
     def _gone(self) -> ReinitializationRequiredError:
         return ReinitializationRequiredError(
@@ -252,7 +262,7 @@ class ReaderCore:
         yield from self._learn_merges()
 
         def decide(state: GroupState) -> list[Update]:
-            if self.reader not in state.checkpoints.waiting_for(name):
+            if not self._is_member_in(state) or self.reader not in state.checkpoints.waiting_for(name):
                 return []
             for successor, ids in self._predecessors.items():
                 state.learn_predecessors(successor, ids)
@@ -342,7 +352,7 @@ class ReaderCore:
 
     def _is_held_up(self, state: GroupState) -> bool:
         """While a checkpoint waits for this reader, nothing changes hands; offline, nothing is written."""
-        return not state.is_online(self.reader) or state.checkpoints.pending(self.reader) is not None
+        return not self._is_member_in(state) or state.checkpoints.pending(self.reader) is not None
 
     def _assignment_written(self) -> None:
         now_ms, state, timers = self._now_ms, self._state, self.timers

@@ -50,6 +50,7 @@ class GroupState:
         self.end_segments: dict[str, int] = {}
         self.ranges: dict[str, KeyRange] = {}  # of the segments named above, where known
         self.updating_config = False
+        self.departures: dict[str, int] = {}  # how often each reader went, as far as this log was read
         if isinstance(begin, rg.ReaderGroupStateInit):
             self._begin(begin)
         elif isinstance(begin, rg.CompactReaderGroupState):
@@ -158,6 +159,8 @@ class GroupState:
 
     @_apply.register
     def _remove_reader(self, update: rg.RemoveReader) -> None:
+        if update.reader in self.assigned:
+            self.departures[update.reader] = self.departures.get(update.reader, 0) + 1
         held = self.assigned.pop(update.reader, {})
         final = {name: update.positions.get(name, offset) for name, offset in held.items()}
         self.unassigned.update(final)

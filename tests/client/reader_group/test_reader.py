@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -215,6 +216,32 @@ def test_a_reader_declared_offline_is_told() -> None:
     box.now_ms += 1_000
     with pytest.raises(ReinitializationRequiredError):
         reader.read()
+
+
+def test_a_reader_that_was_replaced_by_one_of_its_name_is_told() -> None:
+    box = Box(2, config())
+    first = Member(box, "r1")
+    read_all(first, rounds=3)
+    box.write(go_offline("r1", {}))
+    second = Member(box, "r1")
+    read_all(second, rounds=3)
+    box.now_ms += 1_000
+    with pytest.raises(ReinitializationRequiredError):
+        first.read()
+    box.log.append(box.state().to_compact())
+    box.now_ms += 1_000
+    read_all(second, rounds=30)
+    assert len(second.core.held) == 2
+
+
+def test_a_reset_is_noticed_also_when_a_reader_of_that_name_is_back() -> None:
+    box = Box(2, config())
+    first = Member(box, "r1")
+    box.log.append(rg.ReaderGroupStateInit(replace(config(), generation=1), {A: 0, B: 0}, {}))
+    Member(box, "r1")
+    box.now_ms += 1_000
+    with pytest.raises(ReinitializationRequiredError):
+        first.read()
 
 
 def test_a_dead_reader_holds_up_checkpoints_until_it_is_declared_offline() -> None:
