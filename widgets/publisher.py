@@ -81,18 +81,22 @@ class Publisher:
         self._thread.start()
 
     def _run(self) -> None:
+        rest_sent = False
         while not self._closed:
             with self._lock:
                 now_ms = _now_ms()
-                done = not self._pace.wanted(now_ms=now_ms) or not (self._snapshot_wanted or self._growing())
-                if done:
+                wanted = self._pace.wanted(now_ms=now_ms)
+                more = self._snapshot_wanted or self._growing()
+                if not wanted or (not more and rest_sent):
                     self._thread = None
                     return
-                due = self._pace.may_send(now_ms=now_ms)
+                due = not more or self._pace.may_send(now_ms=now_ms)
             if due:
                 self._publish()
-            self._woken.wait(PERIOD_MS / 1000)
-            self._woken.clear()
+            rest_sent = not more  # what came last is sent, and that nothing more will come
+            if more:
+                self._woken.wait(PERIOD_MS / 1000)
+                self._woken.clear()
 
     def _publish(self) -> None:
         with self._lock:

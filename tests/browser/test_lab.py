@@ -195,6 +195,18 @@ def test_taken_away_they_leave_nothing(page: Any) -> None:
     assert page.evaluate("() => window.old.dataset.draws") == before
 
 
+def test_a_view_whose_journal_ends_becomes_a_recording(page: Any) -> None:
+    run_cell(page, "ending = Story(live=True); ending.begin(2); SegmentMap(ending.journal)")
+    wait_drawn(page, 0)
+    badge = view(page, 0).locator(".plab-badge")
+    assert badge.inner_text() == "● live"
+    run_cell(page, "ending.measure(lambda low, high: 1.0); ending.journal.live = False")
+    page.wait_for_function(
+        "() => document.querySelector('.plab-badge').textContent === '■ recording'", timeout=WAIT_MS
+    )
+    assert view(page, 0).locator(".plab-time").inner_text().startswith("0.50 s")
+
+
 def test_the_kernels_threads_end_with_the_views(page: Any) -> None:
     run_cell(
         page,

@@ -84,9 +84,13 @@ class Receiver:
         self.got: list[tuple[int, str]] = []
         self.changed = threading.Condition()
         self.growing = growing
+        self.news = 1_000_000 if growing else 0
         self.publisher = Publisher(self.produce, self.send, lambda: self.growing)
 
-    def produce(self, everything: bool) -> Payload:
+    def produce(self, everything: bool) -> Payload | None:
+        if not everything and self.news <= 0:
+            return None
+        self.news -= not everything
         return Payload("snapshot" if everything else "delta", {"a": b"1234"})
 
     def send(self, seq: int, payload: Payload) -> None:
@@ -132,6 +136,15 @@ def ended(publisher: Publisher) -> None:
         time.sleep(0.01)
 
 
+def test_when_a_journal_ends_the_page_gets_the_rest_and_hears_of_it() -> None:
+    receiver = Receiver()
+    receiver.publisher.hello("page")
+    receiver.wait(1)
+    receiver.growing, receiver.news = False, 1
+    ended(receiver.publisher)
+    assert receiver.got[-1][1] == "delta"
+
+
 def test_the_thread_ends_when_the_last_page_leaves() -> None:
     receiver = Receiver()
     receiver.publisher.hello("page")
@@ -144,7 +157,7 @@ def test_errors_are_kept_and_the_view_goes_on() -> None:
     receiver = Receiver()
     failing = iter([True])
 
-    def produce(everything: bool) -> Payload:
+    def produce(everything: bool) -> Payload | None:
         if next(failing, False):
             raise ValueError("once")
         return receiver.produce(everything)
