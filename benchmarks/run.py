@@ -29,6 +29,7 @@ def parser_of(document: str | None, rounds: int = 5) -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=document, formatter_class=formatter)
     parser.add_argument("--rounds", type=int, default=rounds, help="that are counted (default: %(default)s)")
+    parser.add_argument("--cold", action="store_true", help="no round to warm up: compiling counts too")
     parser.add_argument("--json", action="store_true", help="print figures, targets and machine as JSON")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     return parser
@@ -42,7 +43,7 @@ def in_turns(names: Sequence[str], turn: int) -> list[str]:
 
 def rounds_of(options: argparse.Namespace) -> Iterable[int]:
     """0 is for warming up and is not counted, then 1, 2, … with a progress bar."""
-    return tqdm(range(options.rounds + 1), unit="round", leave=False, disable=None)
+    return tqdm(range(int(options.cold), options.rounds + 1), unit="round", leave=False, disable=None)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,105 @@
+"""Each benchmark explains itself, and a tiny run of it ends with figures for everything it measures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.run import Machine, Run, in_turns, in_words, number
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = sorted(
+    path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main()" in path.read_text()
+)
+
+# Command, what it is told so that it takes seconds, how many lines of figures it gives.
+TINY = [
+    ("client", "--stores memory --events 3000 --single-events 5", 3),
+    ("wheel", "--stores memory,durable --events 300 --waiting-events 20", 6),
+    ("segments", "--stores memory --events 4000 --few 2 --many 8", 12),
+    ("start_up", "", 8),
+]
+TINY_SPARK = [
+    ("spark_read", "--events 5000 --segments 2", 10),
+    ("micro_batch", "--seconds 1", 5),
+]
+
+
+def run(command: str, *arguments: str) -> str:
+    call = [sys.executable, "-m", f"benchmarks.{command}", *arguments]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_says_what_it_measures(command: str) -> None:
+    assert run(command, "--help").startswith(f"usage: {command}.py")
+
+
+def run_tiny(command: str, arguments: str, n_figures: int) -> None:
+    found = json.loads(run(command, "--rounds", "1", "--cold", "--json", *arguments.split()))
+    assert len(found["figures"]) == n_figures, [(f["what"], f["where"]) for f in found["figures"]]
+    for figure in found["figures"]:
+        assert len(figure["values"]) == 1
+        assert figure["values"][0] > 0 or figure["where"] == "difference"
+    assert found["machine"]["cores"] > 0
+
+
+@pytest.mark.parametrize(("command", "arguments", "n_figures"), TINY)
+def test_a_tiny_run_ends_with_figures(command: str, arguments: str, n_figures: int) -> None:
+    run_tiny(command, arguments, n_figures)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("command", "arguments", "n_figures"), TINY_SPARK)
+def test_a_tiny_run_on_spark_ends_with_figures(command: str, arguments: str, n_figures: int) -> None:
+    run_tiny(command, arguments, n_figures)
+
+
+def test_ratios_are_taken_round_by_round() -> None:
+    run = Run("a title")
+    for ours, theirs in [(2.0, 1.0), (30.0, 10.0), (400.0, 100.0)]:
+        run.add("speed", "ours", ours)
+        run.add("speed", "theirs", theirs)
+    assert run.ratio("speed, ours : theirs", ("speed", "ours"), ("speed", "theirs")) == 3.0
+    assert run.ratio("nothing", ("speed", "ours"), ("speed", "nobody")) is None
+    run.target("ours is faster", 3.0, 1.0)
+    text = run.as_text(Machine.now().until_now())
+    assert "| speed, ours : theirs | ratio | 2 | 3 | 4 |" in text
+    assert "reached: ours is faster: 3, wanted ≥ 1" in text
+
+
+@pytest.mark.parametrize(("found", "at_least", "code"), [(3, True, 0), (3, False, 1)])
+def test_a_missed_target_is_an_exit_code_if_asked(
+    found: float, at_least: bool, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run("a title")
+    run.target("something", found, 2, at_least=at_least)
+    assert run.finish(Namespace(json=False, check=True)) == code
+    assert run.finish(Namespace(json=True, check=False)) == 0
+    assert ("MISSED: something: 3" in capsys.readouterr().out) == bool(code)
+
+
+def test_nobody_always_comes_after_the_same_other() -> None:
+    assert [in_turns(["a", "b", "c"], turn) for turn in (0, 1, 4)] == [
+        ["a", "b", "c"],
+        ["b", "c", "a"],
+        ["b", "c", "a"],
+    ]
+
+
+def test_a_noisy_machine_is_named() -> None:
+    quiet = {**Machine.now().until_now(), "is_noisy": False}
+    assert "NOISY" not in in_words(quiet)
+    assert "NOISY" in in_words({**quiet, "is_noisy": True, "busy_before": 0.9})
+
+
+def test_figures_have_the_digits_that_mean_something() -> None:
+    found = [number(value) for value in (1234567.8, 456.78, 12.345, 0.01234)]
+    assert found == ["1,234,568", "456.8", "12.3", "0.0123"]
