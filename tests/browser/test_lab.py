@@ -50,7 +50,16 @@ live = SegmentMap(story.journal)
 live
 """
 EMPTY = "SegmentMap(Journal('a stream to be'))"
-BLOCK = "import time; began = time.monotonic()\nwhile time.monotonic() < began + 6: time.sleep(0.1)"
+BLOCK = """
+import asyncio, time
+from pravega_lab.widgets.control import control
+
+while getattr(control().comm, "_reply_subshell_id", None) is None:
+    await asyncio.sleep(0.05)  # until the page has been greeted, and is heard beside the cell
+print("blocking", flush=True)
+began = time.monotonic()
+while time.monotonic() < began + 6: time.sleep(0.1)
+"""
 MAP, TIMELINE, LIVE_MAP, EMPTY_MAP = 0, 1, 2, 3
 
 
@@ -124,9 +133,7 @@ def test_hover_and_keys_work_and_stay_in_the_view(page: Any) -> None:
 
 def test_a_live_view_goes_on_while_a_cell_blocks(page: Any) -> None:
     run_cell(page, BLOCK)
-    page.wait_for_function(
-        "() => document.querySelector('.jp-mod-running, .jp-Cell.jp-mod-active')", timeout=WAIT_MS
-    )
+    page.get_by_text("blocking", exact=True).wait_for(timeout=WAIT_MS)
     before = draws(page, LIVE_MAP)
     began = time.monotonic()
     wait_more_draws(page, LIVE_MAP, before + 15)
