@@ -257,6 +257,21 @@ class Stream:
         """Offsets and state of one segment. Raises `SegmentNotFoundError`."""
         return _run(self._core.segment_info(segment_id))
 
+    def event_end(self, segment_id: int, begin: int, at_least: int) -> int:
+        """The end of the first event that ends at ``at_least`` or behind it; all in bytes of one segment.
+
+        Args:
+            begin: An offset between two events: of a stream cut, or of an event.
+            at_least: Not behind the end of the segment.
+
+        Raises:
+            TruncatedDataError: Events from ``begin`` on are gone.
+            BadInputError: The two are not within the segment.
+
+        Source: reference A11. Reads from ``begin`` on, for no server knows where events end.
+        """
+        return _run(self._core.event_end(segment_id, begin, at_least))
+
     def head(self) -> StreamCut:
         """The first position that can still be read."""
         return _run(self._core.head())

@@ -9,6 +9,7 @@ from uuid import UUID
 from pravega_lab.client import cuts, scaling
 from pravega_lab.client.batches import AsyncBatches
 from pravega_lab.client.context import StreamContext
+from pravega_lab.client.event_end import event_end
 from pravega_lab.client.segment_reader import AsyncOrderedSegmentReader
 from pravega_lab.client.transaction import AsyncTransaction, begin
 from pravega_lab.client.values import (
@@ -117,6 +118,9 @@ class AsyncStream:
 
     async def segment_info(self, segment_id: int) -> SegmentInfo:
         return await self._context.info(segment_id)
+
+    async def event_end(self, segment_id: int, begin: int, at_least: int) -> int:
+        return await event_end(self._context, segment_id, begin, at_least)
 
     # positions
 

@@ -191,8 +191,7 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
     def _advance(self, start: Cuts, target: Cuts, limit_bytes: int) -> Cuts:
         views = self._views()
         backlogs = [view.backlog(start[view.name], target[view.name]) for view in views]
-        boundaries = [view.boundary(backlog.end) for view, backlog in zip(views, backlogs, strict=True)]
-        cuts = advance(backlogs, limit_bytes, boundaries)
+        cuts = advance(backlogs, limit_bytes, [view.boundary for view in views])
         return {view.name: cut for view, cut in zip(views, cuts, strict=True)}
 
 

@@ -6,13 +6,12 @@ What never changes (key ranges, lengths of sealed segments) is asked once per pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
 from ...protocol.stream_cut import StreamCut
 from .connections import client_of, stream_of
-from .limits import Backlog, Boundary
+from .limits import Backlog
 from .lineage import Span
 from .options import EARLIEST, LATEST, UNBOUNDED, PravegaOptions
 from .splits import SegmentSlice, slices
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from ...client import RetentionPolicy, ScalingPolicy
 
 Cut = dict[int, int]
-#: How much of a segment is looked through at a time for an event's end.
-SCAN_BYTES = 1024 * 1024
 
 _spans: dict[tuple[str, str], dict[int, Span]] = {}
 _lengths: dict[tuple[str, str], Cut] = {}
@@ -122,29 +119,9 @@ class StreamView:
             target=frozenset(target),
         )
 
-    def boundary(self, limits: Mapping[int, int]) -> Boundary:
-        """Finds ends of events by their headers; ``limits`` says how far each segment may be looked at."""
-        return partial(self._boundary, limits)
-
-    def _boundary(self, limits: Mapping[int, int], segment: int, begin: int, at_least: int) -> int:
-        stream = stream_of(self._controller, self.name)
-        start, end = (StreamCut(self.name, {segment: offset}) for offset in (begin, limits[segment]))
-        with stream.read(start, end, segments=[segment], batch_bytes=SCAN_BYTES, ordered=False) as batches:
-            for batch in batches:
-                found = first_end(batch, at_least)
-                if found is not None:
-                    return found
-        return limits[segment]
-
-
-def first_end(batch: object, at_least: int) -> int | None:
-    """The end of the first event in a record batch that ends at ``at_least`` or behind it."""
-    import pyarrow.compute as pc
-
-    lengths = pc.binary_length(batch.column("event"))  # type: ignore[attr-defined]
-    ends = pc.add(pc.add(batch.column("offset"), lengths), 8)  # type: ignore[attr-defined]
-    behind = ends.filter(pc.greater_equal(ends, at_least))
-    return behind[0].as_py() if len(behind) else None
+    def boundary(self, segment: int, begin: int, at_least: int) -> int:
+        """The end of the first event that ends at ``at_least`` or behind it; see `limits.Boundary`."""
+        return stream_of(self._controller, self.name).event_end(segment, begin, at_least)
 
 
 def ensure_stream(options: PravegaOptions, scoped_stream: str, *, by_default: bool) -> None:
