@@ -1,0 +1,141 @@
+"""What a driver asks a store about a stream, without Spark."""
+
+from __future__ import annotations
+
+import bisect
+import random
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+
+from pravega_lab.client import Client, ScalingPolicy, Stream, connect
+from pravega_lab.client.values import RetentionKind, ScalingKind
+from pravega_lab.connector.spark.limits import advance
+from pravega_lab.connector.spark.options import parse_options
+from pravega_lab.connector.spark.reading import read_slices
+from pravega_lab.connector.spark.splits import plan
+from pravega_lab.connector.spark.streams import StreamView, ensure_stream
+from pravega_lab.errors import BadInputError, StreamNotFoundError, TruncatedDataError
+
+
+@pytest.fixture(scope="module")
+def client(store: str) -> Iterator[Client]:
+    with connect(store) as client:
+        yield client
+
+
+@pytest.fixture
+def stream(client: Client, scope_name: Callable[[], str]) -> Stream:
+    return client.create_stream(f"{scope_name()}/in", scaling=ScalingPolicy.fixed(2))
+
+
+def view_of(stream: Stream) -> StreamView:
+    return StreamView(stream.client.uri, stream.scoped_name)
+
+
+def write(stream: Stream, first: int, last: int) -> None:
+    stream.write([f"k{i % 9}:{i}" for i in range(first, last)], [f"k{i % 9}" for i in range(first, last)])
+
+
+def scale(stream: Stream) -> None:
+    stream.update(scaling=ScalingPolicy.fixed(1))
+    write(stream, 0, 100)
+    stream.split(stream.segments()[0].segment_id, 3)
+    write(stream, 100, 200)
+    stream.merge([segment.segment_id for segment in stream.segments()[:2]])
+    write(stream, 200, 300)
+    stream.merge([segment.segment_id for segment in stream.segments()])
+    write(stream, 300, 400)
+
+
+def test_limited_batches_of_a_real_stream_read_everything_once_in_order(stream: Stream) -> None:
+    scale(stream)
+    view = view_of(stream)
+    start, target, seen = view.head(), view.tail(), []
+    while start != target:
+        [end] = advance([view.backlog(start, target)], 700, [view.boundary])
+        pieces = view.slices(start, end)
+        for part in plan([(pieces, view.spans([piece.segment_id for piece in pieces]))]):
+            for batch in read_slices(stream, part):
+                seen += [event.decode().split(":") for event in batch.column("event").to_pylist()]
+        start = end
+    by_key: dict[str, list[int]] = {}
+    for key, number in seen:
+        by_key.setdefault(key, []).append(int(number))
+    assert all(numbers == sorted(numbers) for numbers in by_key.values())
+    assert sorted(int(number) for _, number in seen) == list(range(400))
+
+
+def test_ends_of_events_are_found_also_of_one_larger_than_a_read(stream: Stream) -> None:
+    chance = random.Random(1)
+    sizes = [chance.randint(0, 300) for _ in range(20_000)] + [3_000_000, 0, 5]
+    stream.write(pa.array([b"x" * size for size in sizes], pa.binary()), "key")
+    [segment] = [s for s, offset in stream.tail().positions.items() if offset]
+    ends = [0]
+    for size in sizes:
+        ends.append(ends[-1] + 8 + size)
+    for _ in range(20):
+        begin = chance.choice(ends)
+        at_least = chance.randint(begin, ends[-1])
+        assert stream.event_end(segment, begin, at_least) == ends[bisect.bisect_left(ends, at_least)]
+    with pytest.raises(BadInputError, match="not within"):
+        stream.event_end(segment, 0, ends[-1] + 1)
+
+
+def test_cuts_given_as_options(stream: Stream) -> None:
+    view = view_of(stream)
+    write(stream, 0, 50)
+    assert view.resolve("earliest") == dict(stream.head().positions)
+    assert view.resolve("latest") == dict(stream.tail().positions)
+    other = stream.client.create_stream(f"{stream.scope}/other")
+    both = f"{other.tail().to_text()}, {stream.tail().to_text()}"
+    assert view.resolve(both) == dict(stream.tail().positions)
+    with pytest.raises(
+        BadInputError, match=f"is of {other.scoped_name}, the stream read is {stream.scoped_name}"
+    ):
+        view.resolve(other.tail().to_text())
+    with pytest.raises(BadInputError, match="no stream cut"):
+        view.resolve("nonsense")
+
+
+def test_a_segment_truncated_away_is_told_with_where_to_go_on(stream: Stream) -> None:
+    write(stream, 0, 50)
+    start = dict(stream.tail().positions)
+    write(stream, 50, 100)
+    scale_from = stream.segments()[0].segment_id
+    stream.split(scale_from)
+    write(stream, 100, 150)
+    stream.truncate(stream.tail())
+    with pytest.raises(TruncatedDataError, match="reading can go on at") as caught:
+        view_of(stream).slices(start, dict(stream.tail().positions))
+    assert caught.value.resume_at == stream.head()
+
+
+def options(client: Client, scope: str, **more: str) -> dict[str, str]:
+    return {"controller": client.uri, "scope": scope, "stream": "made", **more}
+
+
+def test_a_missing_stream_is_made_by_the_options(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    more = {
+        "default_num_segments": "3",
+        "default_scale_factor": "2",
+        "default_segment_target_rate_events_per_sec": "100",
+        "default_retention_size_bytes": "1000",
+    }
+    for _ in range(2):
+        ensure_stream(parse_options(options(client, scope, **more)), f"{scope}/made", by_default=True)
+    found = client.stream(f"{scope}/made").configuration()
+    assert (found.scaling.kind, found.scaling.target_rate) == (ScalingKind.EVENTS_PER_S, 100)
+    assert (found.scaling.min_segments, found.scaling.scale_factor) == (3, 2)
+    assert (found.retention.kind, found.retention.minimum) == (RetentionKind.SIZE, 1000)
+
+
+def test_a_missing_stream_is_not_made_unless_allowed(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    with pytest.raises(StreamNotFoundError, match=f"no stream {scope}/made.*allow_create_stream"):
+        ensure_stream(parse_options(options(client, scope)), f"{scope}/made", by_default=False)
+    allowed = parse_options(options(client, scope, allow_create_stream="true"))
+    ensure_stream(allowed, f"{scope}/made", by_default=False)
+    assert client.stream(f"{scope}/made").exists()
