@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pravega_lab.engine.server.allocator import keep_freed_memory
 from pravega_lab.engine.server.runner import StoreRunner
 from pravega_lab.engine.server.segment_store import SegmentStoreProtocol
 from pravega_lab.engine.store.disk import MemoryDisk, RealDisk
@@ -86,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.scaling_clock < 1:
         raise BadInputError(f"--scaling-clock {args.scaling_clock}: give a whole number from 1")
+    keep_freed_memory()
     disk = _open_disk(args.data)
     try:
         return asyncio.run(_Standalone(args, disk).serve())

@@ -1,0 +1,34 @@
+"""Buffers of reads are made again and again: with `keep_freed_memory` the kernel is not asked each time."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+ROUNDS = 50
+CODE = f"""
+import resource
+from pravega_lab.engine.server.allocator import keep_freed_memory
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range({ROUNDS}):
+        buffers = [bytes([65]) * (2 << 20) for _ in range(4)]
+        del buffers
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+without = faults()
+assert keep_freed_memory()
+faults()  # the heap grows once
+print(without, faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
+def test_freed_buffers_are_used_again() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    without, kept = map(int, done.stdout.split())
+    pages_a_round = 4 * (2 << 20) // 4096
+    assert without > ROUNDS * pages_a_round / 2, "nothing to mend here: is the setting still needed?"
+    assert kept < pages_a_round
