@@ -4,7 +4,9 @@
 
 * ``NO``: it did not happen. Trying again is safe.
 * ``YES``: it happened, or is already so. Trying again changes nothing or fails the same way.
-* ``UNKNOWN``: it may have happened; look it up before you try again.
+* ``UNKNOWN``: it may have happened, or a part of it; look it up before you try again.
+
+A class says what is so as a rule; an error that knows better carries its own.
 
 Messages state what was asked, what was found and the next step; the same values are attributes.
 """
@@ -12,7 +14,6 @@ Messages state what was asked, what was found and the next step; the same values
 from __future__ import annotations
 
 from enum import Enum
-from typing import ClassVar
 
 
 class Definite(Enum):
@@ -26,7 +27,7 @@ class Definite(Enum):
 class PravegaError(Exception):
     """Root of all errors that pravega_lab raises on purpose."""
 
-    definite: ClassVar[Definite] = Definite.NO
+    definite: Definite = Definite.NO
 
 
 class BadInputError(PravegaError, ValueError):
@@ -119,13 +120,15 @@ class AppendUnknownError(PravegaError):
 class TransactionFailedError(PravegaError):
     """The transaction ended otherwise than asked: ``state`` says how (a `TransactionState`).
 
-    ABORTED (also after a lease that ran out), ABORTING or UNKNOWN: none of its events can be read.
-    COMMITTING or COMMITTED (an abort that came late): they can.
+    ABORTED (also after a lease that ran out) or ABORTING: none of its events can be read. COMMITTING or
+    COMMITTED (an abort that came late): they can. UNKNOWN: it never was, or its end is forgotten (24 h).
     """
 
     def __init__(self, message: str, state: object = None) -> None:
         super().__init__(message)
         self.state = state
+        if isinstance(state, Enum) and state.name == "UNKNOWN":
+            self.definite = Definite.UNKNOWN
 
 
 class RefusedError(PravegaError):

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
-from pravega_lab.errors import Definite, PravegaError
+from pravega_lab.errors import PravegaError
 
 
 class RpcError(PravegaError):
@@ -20,8 +19,6 @@ class RpcError(PravegaError):
         code_name: name of the gRPC status code, ``"NOT_FOUND"`` for example (pravega.md D7, last paragraph).
         details: text for the human at the other end.
     """
-
-    definite: ClassVar[Definite] = Definite.NO
 
     def __init__(self, code_name: str, details: str) -> None:
         super().__init__(f"{code_name}: {details}")

@@ -42,13 +42,14 @@ _HEAD_PAYLOAD_BYTES = _HEAD.size - 8
 
 
 class Ticket:
-    """One call of ``write``: how many of its events are not acknowledged yet."""
+    """One call of ``write``: how many of its events are not acknowledged yet, and how many are."""
 
-    __slots__ = ("number", "remaining")
+    __slots__ = ("number", "remaining", "stored")
 
-    def __init__(self, number: int, remaining: int) -> None:
-        self.number = number
-        self.remaining = remaining
+    def __init__(self) -> None:
+        self.number = 0
+        self.remaining = 0
+        self.stored = 0
 
 
 @dataclass(frozen=True, slots=True)

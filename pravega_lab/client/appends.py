@@ -53,6 +53,7 @@ class Appends:
         self.context = context
         self.connections = Connections(context.stores)
         self.error: Exception | None = None
+        self.stored = 0  # events, since the last flush
         self._target = target
         self._routes: list[Route] = []
         self._highs: list[float] = []
@@ -63,12 +64,16 @@ class Appends:
         self._unacknowledged_bytes = 0
         self._waiting: list[asyncio.Future[None]] = []  # woken whenever something was acknowledged
 
-    async def put(self, events: FewEvents | ManyEvents) -> Ticket:
-        """Queue events; waits while too many bytes are unacknowledged. Raises what made the writer fail."""
+    async def put(self, events: FewEvents | ManyEvents, ticket: Ticket | None = None) -> None:
+        """Queue events; waits while too many bytes are unacknowledged. Raises what made the writer fail.
+
+        ``ticket``: a new one, by which the caller follows these events.
+        """
         self._check()
         await self._load_routes()
         self._last_ticket += 1
-        ticket = self._tickets[self._last_ticket] = Ticket(self._last_ticket, len(events))
+        ticket = self._tickets[self._last_ticket] = ticket or Ticket()
+        ticket.number, ticket.remaining = self._last_ticket, len(events)
         left = len(events)
         try:
             for part in events.slices():
@@ -77,7 +82,6 @@ class Appends:
                 left -= len(part)
         finally:
             self._settle(ticket, left)  # those that were not put are not waited for
-        return ticket
 
     async def wait_for(self, ticket: Ticket) -> None:
         """Wait until all events of one call are durable."""
@@ -87,6 +91,7 @@ class Appends:
         """Wait until all events put before are durable."""
         last = self._last_ticket
         await self._wait_while(lambda: next(iter(self._tickets), last + 1) <= last)
+        self.stored = 0
 
     async def close(self) -> None:
         """Stop at once and close the connections."""
@@ -130,8 +135,11 @@ class Appends:
     # what appenders tell
 
     def acknowledged(self, chunk: Chunk) -> None:
+        n_events = len(chunk.run.positions)
         self._unacknowledged_bytes -= len(chunk.run.frames)
-        self._settle(chunk.ticket, len(chunk.run.positions))
+        self.stored += n_events
+        chunk.ticket.stored += n_events
+        self._settle(chunk.ticket, n_events)
 
     async def sealed(self, appender: SegmentAppender) -> None:
         successors = await self._target.successors(appender.segment_id)

@@ -13,6 +13,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.controller import Controller
 from pravega_lab.client.grpc_link import GrpcLink
 from pravega_lab.client.link import ControllerLink
+from pravega_lab.client.scaling import check_policy
 from pravega_lab.client.stores import SegmentStores
 from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.table import AsyncTable
@@ -74,8 +75,7 @@ class AsyncClient:
     ) -> AsyncStream:
         scope, name = split_scoped_name(scoped_name)
         check_stream(name)
-        if scaling.min_segments < 1:
-            raise BadInputError(f"stream {scoped_name}: {scaling.min_segments} segments; at least 1")
+        check_policy(scoped_name, scaling)
         if create_scope:
             await self.create_scope(scope)
         configuration = StreamConfiguration(scaling, retention, tuple(tags))
@@ -119,6 +119,8 @@ class AsyncClient:
 
 
 def _address(uri: str) -> str:
+    if not isinstance(uri, str):
+        raise BadInputError(f"{uri!r} is no address of a controller; write tcp://host:port")
     parts = urlsplit(uri if "://" in uri else f"tcp://{uri}")
     try:
         port = parts.port

@@ -31,6 +31,7 @@ from pravega_lab.errors import (
     PravegaError,
     RefusedError,
     ScopeNotFoundError,
+    SegmentNotFoundError,
     StoreUnavailableError,
     StreamNotFoundError,
     StreamNotSealedError,
@@ -47,6 +48,7 @@ _TRANSIENT = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "ABORTED", "RESOU
 # Upstream answers these for passing trouble and for refusals alike: worth a few attempts, not the budget.
 _PERHAPS = ("UNKNOWN", "INTERNAL", "FAILED_PRECONDITION")
 PERHAPS_ATTEMPTS_MAX = 4
+_Lost = list[ControllerCallError]
 
 
 class Controller:
@@ -63,7 +65,17 @@ class Controller:
     async def close(self) -> None:
         await self._link.close()
 
-    async def _call(self, method: str, request: Any, attempts_max: int = PERHAPS_ATTEMPTS_MAX) -> Any:
+    async def _call(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
+        """The answer; a status that ends the call is an error of ours.
+
+        ``lost`` gets the attempts that may have happened although no answer came.
+        """
+        try:
+            return await self._answer(method, request, lost)
+        except ControllerCallError as error:
+            raise self._refused(method, request, error) from error
+
+    async def _answer(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
         budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
         retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance)
         encoded, attempts = request.SerializeToString(), 0
@@ -77,10 +89,12 @@ class Controller:
             else:
                 self._answered = True
                 return METHODS[method].response.FromString(answer)
-            if failure.code_name in _PERHAPS and attempts >= attempts_max:
-                raise _refused(method, request, failure)
+            if failure.code_name in _PERHAPS and attempts >= PERHAPS_ATTEMPTS_MAX:
+                raise failure
             if failure.code_name not in _TRANSIENT + _PERHAPS:
                 raise failure
+            if lost is not None:
+                lost.append(failure)
             is_full = failure.code_name == "RESOURCE_EXHAUSTED"
             await retries.pause(FullError(failure.details) if is_full else failure)
 
@@ -123,7 +137,9 @@ class Controller:
 
         def names(answer: Any) -> list[str]:
             if answer.status == pb.StreamsInScopeResponse.SCOPE_NOT_FOUND:
-                raise ScopeNotFoundError(f"there is no scope {scope}")
+                raise ScopeNotFoundError(
+                    f"there is no scope {scope}; client.list_scopes() tells what there is"
+                )
             _succeeded(f"list streams of {scope}", answer.status)
             return [info.stream for info in answer.streams]
 
@@ -144,15 +160,18 @@ class Controller:
     # streams
 
     async def create_stream(self, stream: str, configuration: StreamConfiguration) -> None:
-        status = (await self._call("createStream", _config_message(stream, configuration))).status
+        lost: _Lost = []
+        status = (await self._call("createStream", _config_message(stream, configuration), lost)).status
         statuses = pb.CreateStreamStatus
+        if status == statuses.STREAM_EXISTS and lost and await self.configuration(stream) == configuration:
+            return  # an attempt whose answer was lost
         if status == statuses.STREAM_EXISTS:
             raise AlreadyExistsError(f"stream {stream} is there already; use client.stream({stream!r})")
         if status == statuses.SCOPE_NOT_FOUND:
             raise ScopeNotFoundError(f"create {stream}: there is no such scope; create it first")
         if status == statuses.INVALID_STREAM_NAME:
             raise BadInputError(f"stream {stream!r}: the controller takes letters, digits, '.' and '-' only")
-        _succeeded(f"create stream {stream}", status)
+        _succeeded(f"create stream {stream} with {configuration.scaling}", status)
 
     async def update_stream(self, stream: str, configuration: StreamConfiguration) -> None:
         status = (await self._call("updateStream", _config_message(stream, configuration))).status
@@ -170,26 +189,44 @@ class Controller:
             _check_update(f"seal {stream}", stream, status)
 
     async def delete_stream(self, stream: str) -> None:
-        status = (await self._find(stream, "deleteStream", _info(stream))).status
-        if status == pb.DeleteStreamStatus.STREAM_NOT_SEALED:
-            raise StreamNotSealedError(f"stream {stream} is not sealed: call seal() before delete()")
-        if status == pb.DeleteStreamStatus.STREAM_NOT_FOUND:
-            raise _no_stream(stream)
-        _succeeded(f"delete stream {stream}", status)
+        lost: _Lost = []
+        try:
+            status = (await self._find(stream, "deleteStream", _info(stream), lost=lost)).status
+            _check_deleted(stream, status)
+        except StreamNotFoundError:
+            if not lost:  # else an attempt without an answer may have deleted it
+                raise
 
     async def truncate_stream(self, stream: str, positions: Mapping[int, int]) -> None:
         request = pb.StreamCut(streamInfo=_info(stream), cut=dict(positions))
         status = (await self._find(stream, "truncateStream", request)).status
         _check_update(f"truncate {stream} at {dict(positions)}", stream, status)
 
-    async def _find(self, stream: str, method: str, request: Any) -> Any:
-        """A call about a stream that may be missing."""
+    async def _find(
+        self, stream: str, method: str, request: Any, part: str = "", lost: _Lost | None = None
+    ) -> Any:
+        """A call about a stream, or a ``part`` of one, that may be missing."""
         try:
-            return await self._call(method, request)
+            return await self._answer(method, request, lost)
         except ControllerCallError as error:
-            if error.code_name == "NOT_FOUND":
-                raise _no_stream(stream) from error
-            raise _refused(method, request, error) from error
+            if error.code_name != "NOT_FOUND":
+                raise self._refused(method, request, error) from error
+            if part and await self.stream_exists(stream):
+                raise SegmentNotFoundError(f"{stream} never had {part}, or has it no longer") from error
+            raise _no_stream(stream) from error
+
+    def _refused(self, method: str, request: Any, error: ControllerCallError) -> PravegaError:
+        if error.code_name in _TRANSIENT:
+            return StoreUnavailableError(f"{method}: {error}")
+        if "SEALED" in error.details:
+            return StreamSealedError(f"{method}: the stream is sealed ({error.details})")
+        if error.code_name == "UNIMPLEMENTED":
+            return RefusedError(
+                f"{method}: {self.uri} answers, but does not know this call ({error.details}). "
+                "Check that the address is that of a controller"
+            )
+        shown = " ".join(str(request).split())
+        return RefusedError(f"{method} ({shown:.200}): the controller answered {error}")
 
     # segments
 
@@ -198,7 +235,9 @@ class Controller:
 
     async def epoch_segments(self, stream: str, epoch: int) -> list[SegmentRange]:
         request = pb.GetEpochSegmentsRequest(streamInfo=_info(stream), epoch=epoch)
-        return _ranges((await self._find(stream, "getEpochSegments", request)).segmentRanges)
+        return _ranges(
+            (await self._find(stream, "getEpochSegments", request, f"an epoch {epoch}")).segmentRanges
+        )
 
     async def head(self, stream: str) -> dict[int, int]:
         request = pb.GetSegmentsRequest(streamInfo=_info(stream), timestamp=0)
@@ -207,7 +246,8 @@ class Controller:
 
     async def successors(self, stream: str, segment_id: int) -> list[Successor]:
         request = pb.SegmentId(streamInfo=_info(stream), segmentId=segment_id)
-        answer = await self._find(stream, "getSegmentsImmediatelyFollowing", request)
+        part = f"a segment {segment_id}"
+        answer = await self._find(stream, "getSegmentsImmediatelyFollowing", request, part)
         found = [Successor(_range(entry.segment), tuple(sorted(entry.value))) for entry in answer.segments]
         return sorted(found, key=lambda successor: successor.segment.low)
 
@@ -290,6 +330,14 @@ def _succeeded(what: str, status: int, no: int | None = None) -> bool:
     return True
 
 
+def _check_deleted(stream: str, status: int) -> None:
+    if status == pb.DeleteStreamStatus.STREAM_NOT_SEALED:
+        raise StreamNotSealedError(f"stream {stream} is not sealed: call seal() before delete()")
+    if status == pb.DeleteStreamStatus.STREAM_NOT_FOUND:
+        raise _no_stream(stream)
+    _succeeded(f"delete stream {stream}", status)
+
+
 def _check_update(what: str, stream: str, status: int) -> None:
     statuses = pb.UpdateStreamStatus
     if status == statuses.STREAM_SEALED:
@@ -303,17 +351,14 @@ def _no_stream(stream: str) -> StreamNotFoundError:
     return StreamNotFoundError(f"there is no stream {stream}; client.list_streams(scope) tells what there is")
 
 
-def _refused(method: str, request: Any, error: ControllerCallError) -> PravegaError:
-    if error.code_name in _TRANSIENT:
-        return StoreUnavailableError(f"{method}: {error}")
-    if "SEALED" in error.details:
-        return StreamSealedError(f"{method}: the stream is sealed ({error.details})")
-    shown = " ".join(str(request).split())
-    return RefusedError(f"{method} ({shown:.200}): the controller answered {error}")
-
-
 def _txn_failed(what: str, stream: str, txn_id: UUID, state: TransactionState) -> NoReturn:
-    raise TransactionFailedError(f"{what} of transaction {txn_id} on {stream}: it is {state.name}", state)
+    next_step = {
+        TransactionState.UNKNOWN: "it never was, or its end is forgotten: look for its events in the stream",
+        TransactionState.COMMITTING: "its events will be in the stream",
+        TransactionState.COMMITTED: "its events are in the stream",
+    }.get(state, "none of its events is in the stream: write them in a new one")
+    message = f"{what} of transaction {txn_id} on {stream}: it is {state.name}; {next_step}"
+    raise TransactionFailedError(message, state)
 
 
 def _info(stream: str) -> pb.StreamInfo:

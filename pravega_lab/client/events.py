@@ -7,7 +7,7 @@ so that a keyless event, too, keeps its place when it has to be routed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -99,6 +99,8 @@ def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvent
     """
     if isinstance(events, (str, bytes, bytearray, memoryview)):
         events = [bytes(events) if not isinstance(events, str) else events]
+    if isinstance(events, (Mapping, Set)):
+        raise BadInputError(f"events are one event, or several in order, not a {type(events).__name__}")
     if isinstance(events, (list, tuple)) and len(events) <= FEW and _are_few(keys):
         payloads = [_payload(event) for event in events]
         return FewEvents(payloads, _few_positions(keys, len(payloads), chance))

@@ -297,7 +297,8 @@ class Stream:
 
         Raises:
             EventTooLargeError: An event above 8 MiB; none was written.
-            StreamSealedError: The stream ended; ``error`` tells how many of these events may be in it.
+            StreamSealedError, StoreFullError: The stream ended, or its store has no room. ``definite`` is NO
+                if none of these events was stored, else UNKNOWN, and the message says how many were.
             StoreUnavailableError: Definite is UNKNOWN: some of the events may be in the stream.
 
         Source: reference A3, A11.
@@ -455,7 +456,7 @@ class Transaction:
         """Drop its events. Aborting what is aborted is fine.
 
         Raises:
-            TransactionFailedError: It is committed already (``definite`` is YES: the events are there).
+            TransactionFailedError: It is committed already (``state`` says so: the events are there).
         """
         _run(self._core.abort())
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.retry import Retries
+from pravega_lab.client.values import ScalingKind, ScalingPolicy
 from pravega_lab.errors import BadInputError, ScaleRefusedError
 from pravega_lab.protocol import controller_pb2 as pb
 from pravega_lab.protocol.names import SegmentRange
@@ -78,6 +79,14 @@ async def check(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
             f"scale {context.name}: {after} segments would be left, its policy wants at least {least}; "
             "stream.update(scaling=...) changes that"
         )
+
+
+def check_policy(stream: str, policy: ScalingPolicy) -> None:
+    """Raise ``BadInputError`` for a policy that a controller refuses without a word (A6)."""
+    if policy.min_segments < 1:
+        raise BadInputError(f"stream {stream}: {policy.min_segments} segments; at least 1")
+    if policy.kind is not ScalingKind.FIXED and policy.target_rate < 1:
+        raise BadInputError(f"stream {stream}: a target rate of {policy.target_rate} per second; at least 1")
 
 
 def coalesce(ranges: Sequence[Range]) -> list[Range]:

@@ -10,6 +10,7 @@ from pravega_lab.client import cuts, scaling
 from pravega_lab.client.batches import AsyncBatches
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.event_end import event_end
+from pravega_lab.client.scaling import check_policy
 from pravega_lab.client.segment_reader import AsyncOrderedSegmentReader
 from pravega_lab.client.transaction import AsyncTransaction, begin
 from pravega_lab.client.values import (
@@ -69,6 +70,7 @@ class AsyncStream:
         wanted = StreamConfiguration(
             scaling or now.scaling, retention or now.retention, now.tags if tags is None else tuple(tags)
         )
+        check_policy(self.scoped_name, wanted.scaling)
         await self._controller.update_stream(self.scoped_name, wanted)
 
     async def seal(self) -> None:
@@ -110,6 +112,10 @@ class AsyncStream:
     async def _active(self, segment_ids: Sequence[int]) -> list[SegmentRange]:
         active = {segment.segment_id: segment for segment in await self.segments()}
         missing = [segment for segment in segment_ids if segment not in active]
+        if not active:
+            raise ScaleRefusedError(
+                f"{self.scoped_name} is sealed: it has no active segment to split or merge"
+            )
         if missing or not segment_ids:
             raise ScaleRefusedError(
                 f"{self.scoped_name}: segments {missing} are not active; active are {list(active)}"

@@ -75,12 +75,14 @@ class AsyncTable:
     async def get_many(self, keys: Sequence[bytes]) -> list[TableValue | None]:
         if not keys:
             return []
+        for key in keys:
+            _check(key)
         wanted = tuple(TableKey(key, NO_VERSION) for key in keys)
         reply = _expect(TableRead, await self._ask(ReadTable(0, self._segment, NO_TOKEN, wanted)))
         return [TableValue(e.value, e.key.version) if e.key.version >= 0 else None for e in reply.entries]
 
     async def put(self, key: bytes, value: bytes, version: int = NO_VERSION) -> int:
-        _check_size(key, value)
+        _check(key, value)
         entries = (TableEntry(TableKey(key, version), value),)
         request = UpdateTableEntries(0, self._segment, NO_TOKEN, entries, _NO_OFFSET)
         reply, repeated = await self._change(request)
@@ -92,6 +94,7 @@ class AsyncTable:
         return _expect(TableEntriesUpdated, reply).versions[0]
 
     async def remove(self, key: bytes, version: int = NO_VERSION) -> None:
+        _check(key)
         request = RemoveTableKeys(0, self._segment, NO_TOKEN, (TableKey(key, version),), _NO_OFFSET)
         reply, repeated = await self._change(request)
         if isinstance(reply, (TableKeyBadVersion, TableKeyDoesNotExist)):
@@ -153,7 +156,14 @@ def _expect(kind: type[R], reply: Reply) -> R:
     return reply
 
 
-def _check_size(key: bytes, value: bytes) -> None:
+def _check(key: bytes, value: bytes = b"") -> None:
+    if not (isinstance(key, bytes) and isinstance(value, bytes)):
+        raise BadInputError(
+            f"a key of type {type(key).__name__} and a value of type {type(value).__name__}: "
+            "a table takes bytes; encode text first, as in 'key'.encode()"
+        )
+    if not key:
+        raise BadInputError("a key of 0 bytes: a table takes 1 byte or more")
     if len(key) > KEY_BYTES_MAX or len(value) > VALUE_BYTES_MAX:
         raise BadInputError(
             f"a key of {len(key)} and a value of {len(value)} bytes: "

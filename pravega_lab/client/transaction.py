@@ -11,7 +11,13 @@ from pravega_lab.client.appends import Appends
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.events import prepare
 from pravega_lab.client.values import LEASE_MS_MAX, LEASE_MS_MIN, TransactionState
-from pravega_lab.errors import BadInputError, PravegaError, StoreUnavailableError, TransactionFailedError
+from pravega_lab.errors import (
+    BadInputError,
+    PravegaError,
+    StoreFullError,
+    StoreUnavailableError,
+    TransactionFailedError,
+)
 from pravega_lab.protocol.names import SegmentRange, transaction_segment_name
 
 if TYPE_CHECKING:
@@ -151,16 +157,20 @@ class AsyncTransaction:
             error.add_note(f"transaction {self.txn_id} was not aborted: {also}")
 
     async def _renew(self) -> None:
-        """Renew the lease at half its time, until the controller says that there is nothing to renew."""
-        renewed = True
+        """Renew the lease at half its time, until the controller says that there is nothing to renew.
+
+        What is left of a lease after a renewal that failed may be short: the next attempt comes sooner.
+        """
+        renewed, pause_s = True, self._lease_ms / 2000
         while renewed:
-            await asyncio.sleep(self._lease_ms / 2000)
+            await asyncio.sleep(pause_s)
+            pause_s = self._lease_ms / 2000
             try:
                 renewed = await self._context.controller.ping_transaction(
                     self._context.name, self.txn_id, self._lease_ms
                 )
-            except StoreUnavailableError:
-                continue  # the lease may still be there when the store is again
+            except (StoreUnavailableError, StoreFullError):
+                pause_s = self._lease_ms / 20_000  # the lease may still be there when the store is again
             except PravegaError:
                 return
 

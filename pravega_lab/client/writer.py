@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
+from pravega_lab.client.appender import Ticket
 from pravega_lab.client.appends import Appends
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.events import prepare
-from pravega_lab.errors import StreamSealedError
+from pravega_lab.errors import Definite, PravegaError, StreamSealedError
 from pravega_lab.protocol.names import SegmentRange
 
 if TYPE_CHECKING:
@@ -54,17 +58,21 @@ class AsyncEventWriter:
 
     async def write(self, events: Events, keys: Keys = None) -> int:
         batch = prepare(events, keys, self._context.chance)
-        await self._appends.put(batch)
+        with _saying_what_was_stored(self._appends):
+            await self._appends.put(batch)
         return len(batch)
 
     async def write_durably(self, events: Events, keys: Keys = None) -> int:
         """`write`, and wait until these events are durable."""
-        batch = prepare(events, keys, self._context.chance)
-        await self._appends.wait_for(await self._appends.put(batch))
+        batch, ticket = prepare(events, keys, self._context.chance), Ticket()
+        with _saying_what_was_stored(ticket):
+            await self._appends.put(batch, ticket)
+            await self._appends.wait_for(ticket)
         return len(batch)
 
     async def flush(self) -> None:
-        await self._appends.flush()
+        with _saying_what_was_stored(self._appends):
+            await self._appends.flush()
 
     async def close(self) -> None:
         try:
@@ -83,3 +91,24 @@ class AsyncEventWriter:
             await self.close()
         else:
             await self._appends.close()
+
+
+class _Counts(Protocol):
+    """How many events are stored: of one call, or since the last flush."""
+
+    stored: int
+
+
+@contextmanager
+def _saying_what_was_stored(counts: _Counts) -> Iterator[None]:
+    """An error that says "it did not happen" is not true of events that were stored before it."""
+    try:
+        yield
+    except PravegaError as error:
+        if not counts.stored or error.definite is not Definite.NO:
+            raise
+        in_part = copy(error)
+        done = f"{counts.stored} of the events had been stored before"
+        in_part.args = (f"{error}. {done}: find out which, then write the others",)
+        in_part.definite = Definite.UNKNOWN
+        raise in_part from error

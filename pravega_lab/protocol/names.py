@@ -94,6 +94,8 @@ def scoped_name(scope: str, stream: str) -> str:
 
 def split_scoped_name(scoped: str) -> tuple[str, str]:
     """``scope/stream`` as (scope, stream). Raises ``BadInputError``."""
+    if not isinstance(scoped, str):
+        raise BadInputError(f"{scoped!r} is no stream's name; write scope/stream")
     scope, slash, stream = scoped.partition("/")
     if not (scope and slash and stream) or "/" in stream:
         raise BadInputError(f"{scoped!r} is no stream's name; write scope/stream")

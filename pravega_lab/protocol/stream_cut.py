@@ -90,6 +90,8 @@ class StreamCut:
         Raises:
             BadInputError: It is not a stream cut; the message says where it stops being one.
         """
+        if not isinstance(text, str):
+            raise BadInputError(f"{text!r:.80} is no stream cut: the text of StreamCut.to_text() is wanted")
         if text == UNBOUNDED_TEXT:
             return UNBOUNDED
         parts = _gunzip(text).split(":")
@@ -142,12 +144,16 @@ class StreamCut:
         """Read what ``to_json`` wrote. Raises ``BadInputError``."""
         try:
             found = json.loads(text)
+            if not isinstance(found, dict) or not {"scoped_stream", "positions"} <= found.keys():
+                raise ValueError('an object with "scoped_stream" and "positions" is wanted')
             scoped_stream, positions = found["scoped_stream"], found["positions"]
             if not isinstance(scoped_stream, str):
                 raise ValueError("scoped_stream is no text")
             return cls(scoped_stream, _positions_from_json(positions))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise BadInputError(f"{text[:80]!r} is no stream cut in JSON: {error}") from None
+            raise BadInputError(
+                f"{text!r:.80} is no stream cut in JSON ({error}); pass StreamCut.to_json() unchanged"
+            ) from None
 
 
 UNBOUNDED = StreamCut("")

@@ -87,7 +87,7 @@ class GroupCalls:
 
     async def _call(self, method: str, request: Any) -> Any:
         try:
-            return await self._controller._call(method, request)
+            return await self._controller._answer(method, request)
         except ControllerCallError as error:
             if error.code_name == "NOT_FOUND":
                 raise self._missing() from error

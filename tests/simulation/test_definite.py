@@ -1,0 +1,138 @@
+"""What a client says about whether something happened, where a lost answer or a late end makes that hard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.link import ControllerCallError
+from pravega_lab.client.values import ScalingPolicy, TransactionState
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.store_process import StoreProcess
+from pravega_lab.engine.simulation.world import World
+from pravega_lab.errors import AlreadyExistsError, Definite, StreamNotFoundError, StreamSealedError
+
+STREAM = "sim/story"
+EVENT_BYTES = 1 << 20
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    loop = SimulationLoop(1)  # type: ignore[abstract]
+    yield World(loop, Journal())
+    loop.dispose()
+
+
+def tell(world: World, story: Callable[[AsyncClient, StoreProcess], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        await world.store.start()
+        async with world.client("story") as client:
+            await client.create_stream(STREAM)
+            await story(client, world.store)
+
+    world.loop.run_until_complete(main())
+
+
+def lose_first_answers(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first answer to each call is lost after the call was done; the calls, as they come."""
+    link, seen = client._controller._link, []
+    right = link.call
+
+    async def call(method: str, request: bytes) -> bytes:
+        answer = await right(method, request)
+        seen.append(method)
+        if seen.count(method) == 1:
+            raise ControllerCallError("UNAVAILABLE", "connection reset by peer")
+        return answer
+
+    monkeypatch.setattr(link, "call", call)
+    return seen
+
+
+def test_a_call_whose_answer_was_lost_does_not_refuse_itself(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second attempt found what the first had done: "is there already", "there is no such stream"."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        calls = lose_first_answers(client, monkeypatch)
+        stream = await client.create_stream("sim/other", scaling=ScalingPolicy.fixed(2))
+        await stream.seal()
+        await stream.delete()
+        assert not await stream.exists()
+        assert [calls.count(method) for method in ("createStream", "sealStream", "deleteStream")] == [2, 2, 2]
+
+    tell(world, story)
+
+
+def test_what_somebody_else_did_is_still_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        async with world.client("second") as second:
+            lose_first_answers(second, monkeypatch)
+            with pytest.raises(AlreadyExistsError):
+                await second.create_stream(STREAM, scaling=ScalingPolicy.fixed(2))
+        with pytest.raises(StreamNotFoundError):
+            await client.stream("sim/never").delete()
+
+    tell(world, story)
+
+
+def test_a_write_that_a_seal_cut_short_tells_how_much_is_in(world: World) -> None:
+    """It said that nothing had happened: who wrote all of it again somewhere else had a part twice."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        stream = client.stream(STREAM)
+        events = [number.to_bytes(1, "big") * EVENT_BYTES for number in range(20)]
+        writing = asyncio.ensure_future(stream.write(events, "key"))
+        while (await stream.segment_info(0)).write_offset < 3 * EVENT_BYTES:
+            await asyncio.sleep(0.0001)
+        await stream.seal()
+        with pytest.raises(StreamSealedError) as caught:
+            await writing
+        stored = (await stream.segment_info(0)).write_offset // (8 + EVENT_BYTES)
+        assert 3 <= stored < 20
+        assert f"{stored} of the events had been stored" in str(caught.value)
+        assert caught.value.definite is Definite.UNKNOWN
+        with pytest.raises(StreamSealedError) as caught:
+            await stream.write("one more", "key")
+        assert caught.value.definite is Definite.NO
+        assert "had been stored" not in str(caught.value)
+
+    tell(world, story)
+
+
+def test_a_pipelined_writer_tells_what_it_had_stored_since_its_last_flush(world: World) -> None:
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        stream = client.stream(STREAM)
+        async with stream.writer() as writer:
+            await writer.write(["one", "two"], "key")
+            await writer.flush()
+            await stream.seal()
+            await writer.write("three", "key")
+            with pytest.raises(StreamSealedError) as caught:
+                await writer.flush()
+            assert caught.value.definite is Definite.NO
+
+    tell(world, story)
+
+
+def test_a_lease_survives_a_controller_that_is_away_when_it_is_renewed(world: World) -> None:
+    """After a failed renewal the next one came half a lease later, when the lease had ended."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        transaction = await client.stream(STREAM).begin_transaction(lease_ms=600_000)
+        await transaction.write("event", "key")
+        await asyncio.sleep(299)
+        store.port.lost_request_chance = 1.0
+        await asyncio.sleep(40)
+        store.port.heal()
+        await asyncio.sleep(300)
+        assert await transaction.state() is TransactionState.OPEN
+        await transaction.commit(wait=True)
+
+    tell(world, story)
