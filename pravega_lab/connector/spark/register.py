@@ -120,9 +120,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Abort:
-    """Abort these recorded transactions, wait until the store calls none of them open or aborting, ask
-    again.
-    """
+    """Abort these recorded ones, wait until the store calls none of them open or aborting, ask again."""
 
     transactions: tuple[UUID, ...]
 

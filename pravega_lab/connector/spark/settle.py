@@ -56,9 +56,7 @@ class TableRegister:
 
 
 class PassingRegister:
-    """A record that nobody else can see: for a batch job, which is run once and has no identity to come back
-    to.
-    """
+    """A record that nobody else sees: for a batch job, which has no identity to come back to."""
 
     def __init__(self) -> None:
         self._record: Record | None = None

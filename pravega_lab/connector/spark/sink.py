@@ -1,5 +1,4 @@
-"""Sink of ``format("pravega")``: rows with ``event`` and optional ``routing_key`` become events of one
-stream.
+"""Sink of ``format("pravega")``: rows with ``event`` and maybe ``routing_key`` become events of one stream.
 
 Exactly once in two phases. A task writes into a transaction of its own and leaves it open; what it returns
 says which transaction, how many rows, which digest. When all tasks are done, one process decides with the
@@ -81,9 +80,7 @@ def arrays(batch: Any) -> tuple[Any, Any | None]:
 
 
 def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
-    """Write a task's rows: into a new transaction, left open and durable, or, at least once, into the
-    stream.
-    """
+    """Write a task's rows: into a transaction, left open and durable, or, at least once, into the stream."""
     stream = stream_of(options.controller, options.output)
     if options.exactly_once:
         return _write_transaction(stream, options.transaction_timeout_ms, batches)
@@ -144,9 +141,7 @@ class _Sink:
 
 
 class PravegaStreamWriter(_Sink, DataSourceStreamArrowWriter):
-    """The streaming sink. Spark makes one to write and another to commit, in other processes, for every
-    batch.
-    """
+    """The streaming sink. For every batch Spark makes one to write and another, elsewhere, to commit."""
 
     def __init__(self, options: PravegaOptions, schema: Any, overwrite: bool) -> None:
         super().__init__(options, schema)

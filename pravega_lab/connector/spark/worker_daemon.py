@@ -1,7 +1,7 @@
 """A daemon for Spark's Python workers that has its modules loaded before it forks (local use).
 
-The stock daemon forks first and imports afterwards, in every worker; a micro-batch needs four kinds of
-worker. With this one a batch takes less than half the time (reference/spark.md 3). It is switched on by
+The stock daemon forks first and imports afterwards, in every worker. With this one a batch takes less than
+half the time (reference/spark.md 3). It is switched on by
 ``spark.python.daemon.module``, and only where driver and workers share one machine and one installed pyspark.
 
 What it loads starts no thread and opens no socket, so that a fork is a whole copy: no gRPC in here.
@@ -15,19 +15,15 @@ import sys
 import types
 from typing import Any
 
-#: Imported before the first fork. Spark's worker entry points first, then what the connector's readers and
-#: writers use.
+#: Imported before the first fork. Spark starts only its tasks from this daemon; planning and committing have
+#: stock daemons of their own.
 PRELOADED = (
     "numpy",
     "pyarrow",
     "pandas",
     "pyspark.worker",
-    "pyspark.sql.worker.create_data_source",
-    "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
     "pyspark.sql.worker.write_into_data_source",
-    "pyspark.sql.worker.python_streaming_sink_runner",
-    "pyspark.sql.streaming.python_streaming_source_runner",
     "pravega_lab.connector.spark.source",
     "pravega_lab.connector.spark.preload",
 )
