@@ -1,0 +1,393 @@
+"""What nobody should pass, from the command line or through the client: a sentence that helps, and no harm.
+
+Beside this: ``server/test_standalone.py`` (port or folder in use, corrupt log, full disk),
+``conformance/test_wire.py`` (garbage by kind), ``client/test_store_full.py``, and of ``connector/spark``
+``test_options.py``, ``test_source.py`` and ``test_java.py``.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from pravega_lab import cli
+from pravega_lab import errors as e
+from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream, Table, connect
+from pravega_lab.errors import Definite
+from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.stream_cut import StreamCut
+from tests.client.helpers import events_of
+from tests.conformance.controller import ControllerStub
+from tests.standalone import Standalone
+
+EIGHT_MIB = 8 << 20
+
+
+# The command line
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a command says that does not even begin; its last line is the sentence."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("standalone --memroy", "no option '--memroy'; did you mean --memory?"),
+        ("standalone --tls 9090", "no option '--tls'. There are: --advertised-host, --controller-port"),
+        ("standalone --controller 9090", "no option '--controller'; did you mean --controller-port?"),
+        ("demo --event=5", "no option '--event'; did you mean --events?"),
+        ("simulate --seed 3", "no option '--seed'; did you mean --seeds?"),
+        ("doctor --verbose", "no option '--verbose'. There are: --help"),
+        ("standalne --memory", "no command 'standalne'; did you mean standalone?"),
+        ("dashboard", "no command 'dashboard'. There are: demo, doctor, simulate, standalone"),
+        ("standalone data/", "'data/' is one word too many"),
+        ("standalone --controller-port 99999", "'99999' is no port: give 1 to 65535, or 0 for a free one"),
+        ("standalone --segment-store-port -1", "'-1' is no port"),
+        ("standalone --segment-store-port store", "'store' is no port"),
+        ("standalone --memory --data x", "not allowed with argument --memory"),
+        ("demo --events many", "invalid int value: 'many'"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(
+    capsys: pytest.CaptureFixture[str], words: str, sentence: str
+) -> None:
+    assert sentence in refused(capsys, *words.split())
+
+
+def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    """``--data "$UNSET"`` would have put a store into the current folder."""
+    assert "'' is no folder" in refused(capsys, "standalone", "--data", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "standalone --memory --segment-store-port 0 --host no.such.invalid",
+            "'no.such.invalid' is not known",
+        ),
+        ("standalone --memory --scaling-clock 0", "--scaling-clock 0: give a whole number from 1"),
+        ("standalone --data /proc/none/store", "'/proc/none/store' cannot hold a store"),
+        ("demo --events 0", "--events 0: give a number from 1"),
+        ("demo --speed 0", "--speed 0: give a number above 0"),
+        ("simulate --seeds 9..1", "--seeds '9..1': write A..B"),
+    ],
+)
+def test_a_command_that_cannot_begin_says_why(
+    capsys: pytest.CaptureFixture[str], words: str, sentence: str
+) -> None:
+    assert cli.main(words.split()) == 1
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+# The client
+
+
+@pytest.fixture(scope="module")
+def uri() -> Iterator[str]:
+    with Standalone("--memory") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(uri: str) -> Iterator[Client]:
+    with connect(uri) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def stream(client: Client) -> Stream:
+    """Ten events, the first four truncated away."""
+    made = client.create_stream("bad/input", scaling=ScalingPolicy.by_event_rate(10**9, 2, 1))
+    made.write([b"event"] * 4, "key")
+    made.truncate(made.tail())
+    made.write([b"event"] * 6, "key")
+    return made
+
+
+@pytest.fixture(scope="module")
+def sealed(client: Client) -> Stream:
+    made = client.create_stream("bad/sealed")
+    made.write("in", "key")
+    made.seal()
+    return made
+
+
+@pytest.fixture(scope="module")
+def table(client: Client) -> Table:
+    made = client.table("bad/table")
+    made.create()
+    return made
+
+
+def read(stream: Stream, *bounds: Any) -> list[bytes]:
+    with stream.read(*bounds) as batches:
+        return events_of(batches)
+
+
+def told(kind: type[e.PravegaError], call: Callable[[], object], *words: str) -> e.PravegaError:
+    """The error of exactly this kind that ``call`` raises; its message holds all ``words``."""
+    with pytest.raises(e.PravegaError) as caught:
+        call()
+    assert type(caught.value) is kind, caught.value
+    for word in words:
+        assert word in str(caught.value)
+    return caught.value
+
+
+NOBODY = UUID(int=7)
+MISSING: dict[str, Callable[[Stream], object]] = {
+    "segments": lambda s: s.segments(),
+    "head": lambda s: s.head(),
+    "tail": lambda s: s.tail(),
+    "configuration": lambda s: s.configuration(),
+    "seal": lambda s: s.seal(),
+    "delete": lambda s: s.delete(),
+    "update": lambda s: s.update(tags=["x"]),
+    "truncate": lambda s: s.truncate(StreamCut(s.scoped_name, {0: 0})),
+    "split": lambda s: s.split(0),
+    "successors": lambda s: s.successors(0),
+    "epoch": lambda s: s.epoch_segments(0),
+    "write": lambda s: s.write("x"),
+    "read": lambda s: read(s),
+    "transaction": lambda s: s.begin_transaction(),
+    "state of a transaction": lambda s: s.transaction(NOBODY).state(),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+@pytest.mark.parametrize("scoped_name", ["no-scope/s", "bad/missing"])
+def test_a_missing_scope_or_stream(client: Client, stream: Stream, scoped_name: str, name: str) -> None:
+    missing = client.stream(scoped_name)
+    error = told(
+        e.StreamNotFoundError, lambda: MISSING[name](missing), scoped_name, "client.list_streams(scope)"
+    )
+    assert error.definite is Definite.NO
+
+
+def test_a_missing_scope(client: Client) -> None:
+    told(e.ScopeNotFoundError, lambda: client.list_streams("no-scope"), "no-scope", "list_scopes()")
+    make = lambda: client.create_stream("no-scope/s", create_scope=False)  # noqa: E731
+    told(e.ScopeNotFoundError, make, "no-scope/s", "create it first")
+
+
+def test_a_part_that_a_stream_never_had(stream: Stream) -> None:
+    told(e.SegmentNotFoundError, lambda: stream.successors(99), "bad/input", "99")
+    told(e.SegmentNotFoundError, lambda: stream.epoch_segments(99), "bad/input", "epoch 99")
+    told(e.SegmentNotFoundError, lambda: stream.segment_info(99), "bad/input/99.#epoch.0")
+    told(e.SegmentNotFoundError, lambda: read(stream, StreamCut("bad/input", {99: 0})), "[99]")
+    told(e.ScaleRefusedError, lambda: stream.split(99), "[99] are not active; active are [0]")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "earliest", "abc", "H4sIAAAAAAAA/zOwStQvtjIAQkMDCwMAM2E2", "bad/input", 5]
+)
+def test_a_malformed_cut(text: Any) -> None:
+    told(e.BadInputError, lambda: StreamCut.from_text(text), "no stream cut", "StreamCut.to_text()")
+    told(e.BadInputError, lambda: StreamCut.from_json(text), "no stream cut", "StreamCut.to_json()")
+
+
+def test_a_cut_that_does_not_fit(client: Client, stream: Stream) -> None:
+    other = client.create_stream("bad/other")
+    cut, tail = other.tail(), stream.tail()
+    told(e.BadInputError, lambda: read(stream, cut), "bad/other", "bad/input")
+    told(e.BadInputError, lambda: read(stream, HEAD, cut), "bad/other", "bad/input")
+    told(e.BadInputError, lambda: stream.truncate(cut), "bad/other", "bad/input")
+    told(e.BadInputError, lambda: read(stream, tail, stream.head()), "lies before the start")
+    told(e.BadInputError, lambda: read(stream, "earliest"), "pass a StreamCut, HEAD or TAIL")
+    beyond = StreamCut("bad/input", {0: 10**9})
+    told(e.BadInputError, lambda: stream.truncate(beyond), "which is", str(stream.head()))
+
+
+def test_a_cut_before_the_truncation_point_says_where_reading_can_go_on(stream: Stream) -> None:
+    begin = StreamCut("bad/input", {0: 0})
+    error = told(
+        e.TruncatedDataError, lambda: read(stream, begin), "reading can go on at", str(stream.head())
+    )
+    assert isinstance(error, e.TruncatedDataError)
+    assert error.resume_at == stream.head()
+    assert read(stream, error.resume_at) == [b"event"] * 6
+    told(e.BadInputError, lambda: stream.truncate(begin), "behind the head", str(stream.head()))
+
+
+def test_an_event_over_8_mib(stream: Stream) -> None:
+    before = stream.tail()
+    large = bytes(EIGHT_MIB + 1)
+    words = ("8388609 bytes", "8 MiB", "Nothing of this call was written")
+    told(e.EventTooLargeError, lambda: stream.write(large), *words)
+    told(e.EventTooLargeError, lambda: stream.write([b"small"] * 40 + [large]), *words)
+    with stream.writer() as writer:
+        told(e.EventTooLargeError, lambda: writer.write([b"small", large]), *words)
+    transaction = stream.begin_transaction()
+    told(e.EventTooLargeError, lambda: transaction.write(large), *words)
+    transaction.abort()
+    assert stream.tail() == before
+
+
+@pytest.mark.parametrize(
+    ("events", "keys", "words"),
+    [
+        (5, None, "'int' object is not iterable"),
+        (None, None, "not iterable"),
+        ([b"one", 5], None, "bytes or str, not int: 5"),
+        ({"one": 1}, None, "not a dict"),
+        ({b"one", b"two"}, None, "not a set"),
+        ([b"one"], ["a", "b"], "1 events and 2 keys"),
+        ([b"one"], [b"a"], "a routing key is str, not bytes"),
+        (["\ud800"], None, "half a character"),
+        (["one", None] * 40, None, "40 of 80 events are null"),
+    ],
+)
+def test_what_is_no_event_or_key(stream: Stream, events: Any, keys: Any, words: str) -> None:
+    before = stream.tail()
+    told(e.BadInputError, lambda: stream.write(events, keys), words)
+    assert stream.tail() == before
+
+
+def test_a_sealed_stream(sealed: Stream) -> None:
+    for call in (
+        lambda: sealed.write("out", "key"),
+        lambda: sealed.begin_transaction(),
+        lambda: sealed.update(tags=["x"]),
+        lambda: sealed.truncate(sealed.tail()),
+    ):
+        assert told(e.StreamSealedError, call, "sealed").definite is Definite.NO
+    told(e.ScaleRefusedError, lambda: sealed.split(0), "bad/sealed is sealed")
+    sealed.seal()
+    assert read(sealed) == [b"in"]
+
+
+def test_a_transaction_that_never_was(stream: Stream) -> None:
+    """Its end may have been forgotten: whether it was committed nobody can tell any more."""
+    transaction = stream.transaction(NOBODY)
+    for call in (transaction.commit, transaction.abort):
+        error = told(e.TransactionFailedError, call, str(NOBODY), "is UNKNOWN", "look for its events")
+        assert error.definite is Definite.UNKNOWN
+
+
+def test_what_a_table_does_not_take(client: Client, table: Table) -> None:
+    told(e.NotFoundError, lambda: client.table("bad/none").get(b"k"), "bad/none", "create()")
+    text: Any = "text"
+    for call in (
+        lambda: table.put(text, b"v"),
+        lambda: table.put(b"k", text),
+        lambda: table.get(text),
+        lambda: table.remove(text),
+    ):
+        told(e.BadInputError, call, "str", "a table takes bytes")
+    told(e.BadInputError, lambda: table.put(b"", b"v"), "a key of 0 bytes")
+    told(
+        e.BadInputError, lambda: table.put(b"k", bytes(1 << 20)), "1048576 bytes", "at most 8192 and 1040384"
+    )
+    told(e.ConditionFailedError, lambda: table.put(b"k", b"v", 5), "version 5", "is absent")
+    assert table.items() == {}
+
+
+@pytest.mark.parametrize(
+    ("scaling", "words"),
+    [
+        (ScalingPolicy.fixed(0), "0 segments; at least 1"),
+        (ScalingPolicy.by_event_rate(0), "a target rate of 0 per second; at least 1"),
+        (ScalingPolicy.by_data_rate(-1), "a target rate of -1"),
+    ],
+)
+def test_a_policy_that_can_never_work(
+    client: Client, stream: Stream, scaling: ScalingPolicy, words: str
+) -> None:
+    told(e.BadInputError, lambda: client.create_stream("bad/policy", scaling=scaling), "bad/policy", words)
+    told(e.BadInputError, lambda: stream.update(scaling=scaling), "bad/input", words)
+    assert "policy" not in client.list_streams("bad")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "s", "a/b/c", "bad/under_score", "bad/ü", "bad/ ", "/s", "bad/", None, 5]
+)
+def test_a_name_that_can_never_be(client: Client, name: Any) -> None:
+    told(e.BadInputError, lambda: client.create_stream(name))
+
+
+# Nobody there, or somebody else
+
+
+@pytest.mark.parametrize("uri", ["", "localhost", "http://localhost:9090", "tcp://x:99999", None, 9090])
+def test_an_address_that_is_none(uri: Any) -> None:
+    told(e.BadInputError, lambda: connect(uri), "tcp://host:port")
+
+
+def test_a_controller_that_is_not_there_is_named_within_seconds() -> None:
+    begin = time.monotonic()
+    with connect("tcp://127.0.0.1:1") as lost:
+        words = ("127.0.0.1:1", "within 5 s", "Check that the store runs")
+        told(e.StoreUnavailableError, lambda: lost.stream("a/b").write("x"), *words)
+    assert time.monotonic() - begin < 30
+
+
+def test_a_segment_store_is_no_controller(client: Client, stream: Stream) -> None:
+    """The other port of the same store: the commonest mistake there is."""
+    endpoint = _store_endpoint(client.uri)
+    with connect("tcp://{}:{}".format(*endpoint)) as wrong:
+        told(e.StoreUnavailableError, wrong.list_scopes, str(endpoint[1]))
+
+
+# Garbage
+
+
+def _store_endpoint(uri: str) -> tuple[str, int]:
+    controller = ControllerStub(uri)
+    info = pb.StreamInfo(scope="bad", stream="input")
+    found = controller.call("getURI", pb.SegmentId(streamInfo=info, segmentId=0))
+    controller.close()
+    return found.endpoint, found.port
+
+
+def _is_closed(peer: socket.socket) -> bool:
+    peer.settimeout(20)
+    try:
+        while peer.recv(4096):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+GARBAGE = [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64, struct.pack(">ii", 999, 5) + b"abcde", bytes(70_000)]
+
+
+def test_garbage_and_half_frames_on_both_ports_disturb_nobody(
+    uri: str, client: Client, stream: Stream
+) -> None:
+    """A writer and a reader at the tail, connected before it, go on over the connections that they have."""
+    controller = ("127.0.0.1", int(uri.rsplit(":", 1)[1]))
+    ports = [_store_endpoint(uri), controller]
+    with stream.writer() as writer, stream.follow(stream.tail()) as batches:
+        writer.write("before", "key")
+        assert batches.next_batch(30).column(0).to_pylist() == [b"before"]  # type: ignore[union-attr]
+        halves = [socket.create_connection(port) for port in ports]
+        for half in halves:
+            half.sendall(struct.pack(">ii", 25, 1000) + b"half a frame")
+        for port in ports:
+            for garbage in GARBAGE:
+                with socket.create_connection(port) as peer:
+                    peer.sendall(garbage)
+                    if port == controller or garbage != bytes(70_000):
+                        assert _is_closed(peer)
+        writer.write("during", "key")
+        assert batches.next_batch(30).column(0).to_pylist() == [b"during"]  # type: ignore[union-attr]
+        for half in halves:
+            half.close()
+        writer.write("after", "key")
+        assert batches.next_batch(30).column(0).to_pylist() == [b"after"]  # type: ignore[union-attr]
+    assert client.list_streams("bad")
