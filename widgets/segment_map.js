@@ -94,7 +94,7 @@ function segmentSpec(store) {
   const keyOf = (i) => `${facts().stream}/${label(i)}`;
   const byRate = () => facts().rate_unit === "bytes/s";
   const rateColumn = () => store.tables.rates.col[byRate() ? "bytes" : "events"];
-  const rateText = (r) => (byRate() ? `${bytes(r)}/s` : `${count(r)}/s`);
+  const rateText = (r) => Number.isNaN(r) ? "–" : (byRate() ? `${bytes(r)}/s` : `${count(r)}/s`);
   const colour = () => state.colour ?? facts().colour ?? "rate";
 
   /** The newest sample of a segment at a moment (in s), or -1. */

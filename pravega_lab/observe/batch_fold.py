@@ -96,7 +96,10 @@ class BatchHistory:
         return last
 
     def _planned(self, o: BatchPlanned) -> None:
-        self._row(o.query, o.batch_id, o.run, o.time_ms)
+        row = self._row(o.query, o.batch_id, o.run, o.time_ms)
+        for end in self.ends[-4:]:  # heard of only after its run had ended
+            if (end.query, end.run) == (o.query, o.run) and row.end_ms is None:
+                row.end_ms, row.outcome = max(end.time_ms, o.time_ms), end.outcome
 
     def _phase(self, o: BatchPhase) -> None:
         row = self._row(o.query, o.batch_id, o.run, o.time_ms)

@@ -47,6 +47,7 @@ class SegmentRow:
     bytes_per_s: float | None = None
     events_per_s: float | None = None
     events_how: str = ""
+    last_rates: tuple[float | None, float | None] = (None, None)  # events, bytes; stay when it is sealed
     truncated_ms: int | None = None  # about the time when the oldest byte left was written
     growth: list[tuple[int, int]] = field(default_factory=list)  # (time_ms, write_offset), thinned
 
@@ -177,6 +178,7 @@ class SegmentHistory:
             return
         row.write_offset, row.bytes_per_s = o.write_offset, o.bytes_per_s
         row.events_per_s, row.events_how = o.events_per_s, o.events_how
+        row.last_rates = (o.events_per_s, o.bytes_per_s)
         _remember_growth(row, o.time_ms)
         if o.start_offset > row.start_offset:
             row.start_offset = o.start_offset
@@ -188,9 +190,8 @@ class SegmentHistory:
             del self.samples[: SAMPLES_MAX // 4]
             self.samples_dropped += SAMPLES_MAX // 4
         stored = max(0, (row.write_offset or 0) - row.start_offset)
-        self.samples.append(
-            RateSample(row.index, time_ms, row.events_per_s, row.bytes_per_s, row.unread_bytes, stored)
-        )
+        events, n_bytes = row.last_rates
+        self.samples.append(RateSample(row.index, time_ms, events, n_bytes, row.unread_bytes, stored))
 
     def _acquired(self, o: SegmentAcquired) -> None:
         row = self._touch(o.stream, o.segment_id)

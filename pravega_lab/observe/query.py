@@ -133,14 +133,14 @@ class QueryObserver:
         for source in (self._listener, self._file):
             for event in source.news() if source is not None else ():
                 self._take(event)
-        runs = int(getattr(self._driver, "runs", 0))
-        if self._was_alive and (not alive or runs != self._runs):
-            self._driver_is_gone(runs)
-        self._was_alive, self._runs = alive, runs
         # After what the query says itself, so that its runs are known when the folder tells of their batches.
         if self._folder is not None and (self._trackers or self.sources == ["checkpoint"]):
             for event in self._folder.news():
                 self._take_logged(self._folder, event)
+        runs = int(getattr(self._driver, "runs", 0))
+        if self._was_alive and (not alive or runs != self._runs):
+            self._driver_is_gone(runs)
+        self._was_alive, self._runs = alive, runs
         self.journal.tick(_now_ms())
 
     def _tracker(self, query_id: str, name: str | None) -> QueryTracker:

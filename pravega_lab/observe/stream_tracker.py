@@ -30,13 +30,17 @@ ESTIMATED = "estimated: bytes/s ÷ mean event size of a sample read from the str
 GIVEN = "estimated: bytes/s ÷ the event size given"
 
 
+_Seen = tuple[int, int, float | None]  # start, end, bytes a second
+
+
 @dataclass(slots=True)
 class _Meter:
     """A segment's recent lengths, and the rates that follow from them."""
 
     lengths: deque[tuple[int, int]] = field(default_factory=deque)
     rates: deque[tuple[int, float]] = field(default_factory=deque)
-    told: tuple[int, int, float | None] | None = None  # what was said last: start, end, rate
+    told: _Seen | None = None
+    quiet_ms: int | None = None  # the last look at which nothing was said
 
     def add(self, now_ms: int, length: int) -> float | None:
         """Bytes a second over the last two seconds; not known at the first look."""
@@ -172,22 +176,36 @@ class StreamTracker:
         return None if self.event_bytes is None else rate / self.event_bytes
 
     def measured(self, segment_id: int, start: int, end: int, *, now_ms: int) -> list[Observation]:
-        """How much of an active segment there is. Says nothing when nothing moved."""
+        """How much of an active segment there is. Says nothing while nothing moves.
+
+        When something moves again, it first says until when nothing did: a rate is that of the time before.
+        """
         if segment_id not in self._ranges:
             return []
         meter = self._meters.setdefault(segment_id, _Meter())
-        rate = meter.add(now_ms, end)
-        if meter.told == (start, end, rate):
+        seen = (start, end, meter.add(now_ms, end))
+        if meter.told == seen:
+            meter.quiet_ms = now_ms
             return []
-        meter.told = (start, end, rate)
+        found = []
+        if meter.told is not None and meter.quiet_ms is not None:
+            found.append(self._measurement(segment_id, meter.told, meter.quiet_ms))
+        meter.told, meter.quiet_ms = seen, None
+        return [*found, self._measurement(segment_id, seen, now_ms)]
+
+    def _measurement(self, segment_id: int, seen: _Seen, now_ms: int) -> SegmentMeasured:
+        start, end, rate = seen
         size = self.event_bytes
-        events = 0.0 if rate == 0 else None if rate is None or size is None else rate / size
-        return [
-            SegmentMeasured(
-                time_ms=now_ms, stream=self.stream, segment_id=segment_id, start_offset=start,
-                write_offset=end, bytes_per_s=rate, events_per_s=events, events_how=self._events_how,
-            )
-        ]  # fmt: skip
+        return SegmentMeasured(
+            time_ms=now_ms,
+            stream=self.stream,
+            segment_id=segment_id,
+            start_offset=start,
+            write_offset=end,
+            bytes_per_s=rate,
+            events_per_s=0.0 if rate == 0 else None if rate is None or size is None else rate / size,
+            events_how=self._events_how,
+        )
 
     def saw_sealed(self, lengths: Mapping[int, int], *, now_ms: int) -> list[Observation]:
         """The stream has no active segment left."""

@@ -10,6 +10,7 @@ from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.observations import (
     BatchDone,
     BatchPlanned,
+    QueryEnded,
     QueryStarted,
     SegmentAcquired,
     SegmentMeasured,
@@ -118,6 +119,16 @@ def test_a_restart_that_nobody_saw_coming_cuts_batches_off() -> None:
     journal.append(QueryStarted(time_ms=900, query="q", run=2))
     (row,) = fold_batches(journal.since()).rows
     assert (row.outcome, row.end_ms) == ("gone", 900)
+
+
+def test_a_batch_heard_of_after_its_run_ended_was_cut_off_then() -> None:
+    journal = Journal()
+    journal.append(QueryStarted(time_ms=0, query="q", run=1))
+    journal.append(QueryEnded(time_ms=50, query="q", run=1, outcome="killed"))
+    journal.append(BatchPlanned(time_ms=40, query="q", batch_id=0, run=1))
+    journal.append(QueryStarted(time_ms=900, query="q", run=2))
+    (row,) = fold_batches(journal.since()).rows
+    assert (row.outcome, row.end_ms) == ("killed", 50)
 
 
 def test_phases_lie_within_their_batch() -> None:

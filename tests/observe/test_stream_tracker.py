@@ -134,6 +134,11 @@ def test_nothing_is_said_when_nothing_moves() -> None:
     made = tracker()
     told = [made.measured(A.segment_id, 0, 500, now_ms=500 * k) for k in range(8)]
     assert [len(t) for t in told] == [1, 1, 0, 0, 0, 0, 0, 0]
+    still, moved = made.measured(A.segment_id, 0, 900, now_ms=4000)
+    assert isinstance(still, SegmentMeasured)
+    assert isinstance(moved, SegmentMeasured)
+    assert (still.time_ms, still.write_offset, still.bytes_per_s) == (3500, 500, 0)
+    assert (moved.time_ms, moved.write_offset) == (4000, 900)
 
 
 def test_event_sizes_follow_the_samples() -> None:
