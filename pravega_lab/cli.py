@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
     def refuse(self, what: str, word: str, known: Iterable[str]) -> NoReturn:
         """End with what was written, the nearest that there is, and all that there are."""
         names = sorted(known)
-        near = get_close_matches(word, names, 1, 0.5)
+        near = get_close_matches(word, names, 1)
         hint = f"; did you mean {near[0]}?" if near else "."
         self.error(f"there is no {what} {word!r}{hint} There are: {', '.join(names)}")
 
