@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +40,10 @@ REPLY_BYTES_MAX = 1 << 20
 """Replies that are collected before they are handed to the transport, which says when it is enough."""
 
 
+KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6}
+"""Seconds of silence before the peer's machine is asked, between such questions, and how many."""
+
+
 class SegmentStoreProtocol(asyncio.Protocol):
     """Wire commands over a `SegmentStore`; one instance per connection."""
 
@@ -61,6 +66,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.store.connections[self] = None
+        _notice_when_the_peer_vanishes(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_ending = True
@@ -186,6 +192,16 @@ class SegmentStoreProtocol(asyncio.Protocol):
 
     def _peer(self) -> Any:
         return self._transport.get_extra_info("peername")
+
+
+def _notice_when_the_peer_vanishes(transport: asyncio.BaseTransport) -> None:
+    """Without a word, as a machine does that loses its power: its held reads would stay for ever."""
+    own: socket.socket | None = transport.get_extra_info("socket")
+    if own is not None:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEP_ALIVE.items():
+            if hasattr(socket, option):
+                own.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def hello(connection: SegmentStoreProtocol, command: c.Hello) -> None:

@@ -126,6 +126,7 @@ class Synced:
         target.event_count += source.event_count
         target.last_modified_ms = now_ms
         target.remember_merged(source.name)
+        target.next_merged.pop(source.name, None)  # or it would grow while appends to the target never pause
         if self.on_merge is not None:
             age_ms = now_ms - source.created_ms
             self.on_merge(target.name, source.length, source.event_count, age_ms, now_ms)

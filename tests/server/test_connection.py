@@ -13,6 +13,7 @@ from pravega_lab.engine.server.segment_store import SegmentStore, SegmentStorePr
 from pravega_lab.engine.store.disk import MemoryDisk
 from pravega_lab.engine.store.operations import Append, CreateSegment, Delete, Seal, Truncate
 from pravega_lab.engine.store.recovery import open_storage
+from pravega_lab.errors import CorruptStoreError
 from pravega_lab.protocol import commands as c
 from pravega_lab.protocol.codec import encode
 from pravega_lab.protocol.frames import FrameDecoder
@@ -247,6 +248,26 @@ def test_the_held_reads_are_told_that_the_server_stops(house: House) -> None:
     house.front.answer_held_reads()
     house.turn()
     assert replies(transport) == [c.SegmentRead(SEGMENT, 0, True, False, b"", 7)]
+
+
+def test_a_read_of_damaged_bytes_is_refused_in_words(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connection was cut without a word, and the client tried again for half a minute."""
+    house.filled(100)
+
+    def read(*_: object) -> bytes:
+        raise CorruptStoreError("The log file 'log-000000000001' is damaged at offset 512")
+
+    transport = house.connect()
+    monkeypatch.setattr(house.storage._files, "read", read)
+    send(transport, read_at(0, 7))
+    house.turn()
+    monkeypatch.undo()
+    send(transport, read_at(0, 8))
+    house.turn()
+    refused, answered = replies(transport)
+    assert isinstance(refused, c.ErrorMessage)
+    assert (refused.request_id, "damaged at offset 512" in refused.message) == (7, True)
+    assert isinstance(answered, c.SegmentRead)
 
 
 def test_a_deleted_segment_made_again_does_not_confuse_a_held_read(house: House) -> None:

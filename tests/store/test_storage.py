@@ -170,6 +170,20 @@ def test_merge_joins_and_is_idempotent(driver: Driver) -> None:
     assert driver.do(ops.Merge(A, B)) == (11,)
 
 
+def test_what_is_kept_of_merges_is_bounded_while_the_target_never_rests(driver: Driver) -> None:
+    for number in range(20):
+        driver.do(ops.CreateSegment(f"source-{number}"))
+    driver.submit(ops.Append(A, b"."))
+    for number in range(20):
+        driver.take()
+        driver.submit(ops.Merge(A, f"source-{number}"), ops.Append(A, b"."))
+        driver.finish()
+    assert len(driver.storage._validated.get(A).next_merged) <= 1
+    driver.sync()
+    length = driver.storage.info(A).length
+    assert list(driver.do(ops.Merge(A, "source-3"))) == [length]
+
+
 def test_merge_refusals_name_the_source(driver: Driver) -> None:
     with pytest.raises(errors.NoSuchSegment) as missing:
         driver.submit(ops.Merge("s/none/0.#epoch.0", "s/none/1.#epoch.0"))
