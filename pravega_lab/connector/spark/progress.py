@@ -44,7 +44,7 @@ def write_progress(spark: Any, path: str | Path) -> Any:
     """Append the progress of every query of this session to ``path``. Returns the listener.
 
     The listener takes Spark's own JSON instead of objects built field by field over the bridge: 0.6 ms
-    against 94 ms per batch (reference/spark.md 7). Where that private interface is gone, the public one serves.
+    against 94 ms per batch (reference/spark.md 7). The public one serves where that private one is gone.
     """
     writer = _Writer(path)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,23 @@ def test_bad_input_is_refused_in_words(spark: Any, new_stream: Any, client: Clie
     truncated = error_of(lambda: read(spark, options(stream, start_stream_cut=head)).load().count())
     assert "TruncatedDataError" in truncated
     assert str(middle) in truncated or middle.to_text() in truncated
+
+
+def test_an_unreachable_controller_is_named_within_seconds(spark: Any) -> None:
+    nobody = {"controller": "tcp://127.0.0.1:1", "scope": "s", "stream": "t"}
+    begin = time.monotonic()
+    assert "controller 127.0.0.1:1: no success within 5 s" in error_of(
+        lambda: read(spark, nobody).load().count()
+    )
+    assert time.monotonic() - begin < 60
+
+
+def test_a_few_rows_of_many_are_taken_without_reading_on(spark: Any, new_stream: Any) -> None:
+    stream = new_stream()
+    scale_at_will(stream)
+    frame = read(spark, options(stream)).load()
+    assert len(frame.take(3)) == 3
+    assert frame.limit(7).count() == 7
 
 
 def test_a_stream_is_read_in_limited_batches_over_all_epochs(
