@@ -145,6 +145,15 @@ def test_following_a_stream_that_scales_until_it_is_sealed(new_stream: NewStream
     assert_each_once_in_order(seen, 300)
 
 
+def test_an_end_of_minus_one_is_the_sealed_length(new_stream: NewStream) -> None:
+    stream = new_stream()
+    written(stream, 10)
+    stream.split(0)
+    written(stream, 10, 10)
+    with stream.read(HEAD, StreamCut(stream.scoped_name, {0: -1})) as batches:
+        assert len(events_of(batches)) == 10
+
+
 def test_the_end_is_fixed_on_entering(new_stream: NewStream) -> None:
     stream = new_stream()
     written(stream, 10)
