@@ -39,8 +39,10 @@ def seconds_to_write(stream: Stream, events: pa.Array, keys: pa.Array) -> float:
 def seconds_to_read(stream: Stream, expected: int) -> float:
     """From the first request to the last batch of the whole stream."""
     begin = time.perf_counter()
+    found = 0
     with stream.read() as batches:
-        found = sum(batch.num_rows for batch in batches)
+        while some := batches.next_batches():
+            found += sum(batch.num_rows for batch in some)
     seconds = time.perf_counter() - begin
     if found != expected:
         raise SystemExit(f"{stream.scoped_name}: {found} of {expected} events came back")

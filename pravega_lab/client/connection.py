@@ -74,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self.greeted: asyncio.Future[None] = self._loop.create_future()
         self._transport: asyncio.Transport | None = None
         self._receiver = FrameReceiver()
+        self._unsent: list[bytes] = []  # requests of this turn of the loop
         self._listeners: dict[int, Listener] = {}
         self._last_id = 0
         self._heard = False
@@ -105,15 +106,28 @@ class Connection(asyncio.BufferedProtocol):
             self.forget(request_id)
 
     def send(self, command: Command) -> None:
-        """Send a frame. Raises ``ConnectionLostError``."""
-        self.write(codec.encode(command))
+        """Send a frame, with all others of this turn of the loop. Raises ``ConnectionLostError``."""
+        self._check_open()
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(codec.encode(command))
 
     def write(self, *parts: bytes | memoryview) -> None:
-        """Send encoded bytes; large ones are not joined first."""
+        """Send encoded bytes at once; large ones are not joined first. Raises ``ConnectionLostError``."""
+        transport = self._check_open()
+        self._flush()
+        for part in parts:
+            transport.write(part)
+
+    def _check_open(self) -> asyncio.Transport:
         if self._transport is None or not self.is_open:
             raise ConnectionLostError(f"{self.endpoint}: the connection is closed")
-        for part in parts:
-            self._transport.write(part)
+        return self._transport
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if unsent and self._transport is not None and self.is_open:
+            self._transport.write(b"".join(unsent))
 
     def close(self, reason: Exception | None = None) -> None:
         """Close at once, without waiting for what is unsent."""

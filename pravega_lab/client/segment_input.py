@@ -22,6 +22,7 @@ from pravega_lab.protocol.commands import ReadSegment, SegmentIsSealed, SegmentI
 
 READ_BYTES = 2 * MIB  # the most that a store gives in one reply
 READS_AHEAD = 3
+BYTES_AHEAD = READS_AHEAD * READ_BYTES
 
 
 class TruncatedError(Exception):
@@ -61,6 +62,7 @@ class SegmentInput:
         news: Callable[[], None],
     ) -> None:
         self.is_ended = start == end
+        self.size_bytes = BYTES_AHEAD if end is None else end - start  # at least as far as can be asked ahead
         self.error: Exception | None = None
         self._context = context
         self._connections = connections

@@ -15,7 +15,7 @@ from pravega_lab.client import cuts
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.decode import EventDecoder, cut_off
 from pravega_lab.client.lineage import Lineage, without_placeholders
-from pravega_lab.client.segment_input import SegmentInput, TruncatedError
+from pravega_lab.client.segment_input import BYTES_AHEAD, SegmentInput, TruncatedError
 from pravega_lab.client.stores import Connections
 from pravega_lab.client.values import MIB, Edge
 from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
@@ -28,12 +28,16 @@ if TYPE_CHECKING:
     from pravega_lab.client.values import Bound
 
 
+SHARE_MIN = 1 / 16  # so that one small segment's answer need not be awaited before the next is asked
+
+
 class _Reading:
     """One segment that is being read."""
 
     def __init__(self, source: SegmentInput, decoder: EventDecoder) -> None:
         self.source = source
         self.decoder = decoder
+        self.share = min(max(source.size_bytes / BYTES_AHEAD, SHARE_MIN), 1.0)  # of what one may ask ahead
         self.decoded: pa.RecordBatch | None = None  # more than the last caller wanted
 
     def next_batch(self, bytes_max: int) -> pa.RecordBatch | None:
@@ -75,6 +79,7 @@ class AsyncOrderedSegmentReader:
         self._lineage = Lineage(ordered)
         self._ends: dict[int, int] = {}
         self._reading: dict[int, _Reading] = {}
+        self._shares = 0.0  # of all that are being read
         self._ready: dict[int, None] = {}  # segments that have something to take, or ended; in turn
         self._news = asyncio.Event()  # some became ready
 
@@ -185,16 +190,21 @@ class AsyncOrderedSegmentReader:
             None if end == SEGMENT_READ else end,
             lambda: self.set_ready(segment_id),
         )
-        self._reading[segment_id] = _Reading(source, EventDecoder(segment_id, begin))
-        return self._reading[segment_id]
+        reading = self._reading[segment_id] = _Reading(source, EventDecoder(segment_id, begin))
+        self._shares += reading.share
+        return reading
 
     def open_available(self, at_once: int | None) -> None:
-        """Start reading what may be read, ``at_once`` segments at most (None: all of them)."""
-        room = len(self._lineage) if at_once is None else at_once - len(self._reading)
-        for segment_id in self.available() if room > 0 else []:
-            if segment_id not in self._reading and room > 0:
+        """Start reading what may be read, ``at_once`` segments at most (None: all of them).
+
+        A segment that is smaller than what is asked ahead counts as its part of that.
+        """
+        shares_max = float("inf") if at_once is None else at_once
+        for segment_id in self.available() if self._shares < shares_max else []:
+            if self._shares >= shares_max:
+                break
+            if segment_id not in self._reading:
                 self._open(segment_id)
-                room -= 1
 
     def is_available(self, segment_id: int) -> bool:
         return self._lineage.is_available(segment_id)
@@ -227,7 +237,8 @@ class AsyncOrderedSegmentReader:
                 "of a read must lie between events"
             )
         await self._finish(segment_id, end)
-        self._reading.pop(segment_id, None)
+        if self._reading.pop(segment_id, None) is not None:
+            self._shares -= reading.share
         self._ready.pop(segment_id, None)
 
     async def _finish(self, segment_id: int, offset: int) -> None:
