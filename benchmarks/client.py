@@ -14,7 +14,7 @@ from contextlib import ExitStack
 import pyarrow as pa
 
 from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.stores import DURABLE, REAL, add_store_options, running
+from benchmarks.stores import DISK, DURABLE, REAL, add_store_options, running, syncs_per_second
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 
 EVENT_BYTES, KEYS = 100, 1_000
@@ -80,6 +80,8 @@ def compare(run: Run, clients: dict[str, Client], options: argparse.Namespace) -
             if turn:  # the first round warms up the compiler's cache and the stores
                 for what, rate in found.items():
                     run.add(what, place, rate)
+        if turn and DURABLE in clients:
+            run.add(DISK, "", syncs_per_second(options.data))
 
 
 def judge(run: Run) -> None:

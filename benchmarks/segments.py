@@ -84,7 +84,7 @@ def judge(run: Run, options: argparse.Namespace) -> None:
 def main() -> int:
     parser = parser_of(__doc__)
     add_store_options(parser, "memory,durable")
-    parser.add_argument("--events", type=int, default=1_000_000, help="per round and stream")
+    parser.add_argument("--events", type=int, default=2_000_000, help="per round and stream")
     parser.add_argument("--few", type=int, default=10, help="segments")
     parser.add_argument("--many", type=int, default=1_000, help="segments")
     options = parser.parse_args()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from pravega_lab.store_process import StoreProcess
 
+DISK = "the disk alone, 4 KiB appended and synced, 1/s"
 MEMORY, DURABLE, REAL = "memory", "durable", "Pravega 0.13.0"
 NAMES = {"memory": MEMORY, "durable": DURABLE, "real": REAL}
 
@@ -62,3 +65,14 @@ def _start_real(stack: ExitStack) -> str | None:
     except NoRealPravegaError as error:
         print(f"NOT COMPARED WITH A REAL PRAVEGA: {error}", file=sys.stderr)
         return None
+
+
+def syncs_per_second(folder: str | None, count: int = 50) -> float:
+    """What the disk under a durable store does by itself: small appends, each synced."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        begin = time.perf_counter()
+        for _ in range(count):
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fdatasync(file.fileno())
+        return count / (time.perf_counter() - begin)

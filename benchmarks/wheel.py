@@ -18,7 +18,7 @@ import uuid
 from pathlib import Path
 
 from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.stores import DURABLE, MEMORY, REAL, add_store_options, running
+from benchmarks.stores import DISK, DURABLE, MEMORY, REAL, add_store_options, running, syncs_per_second
 
 ROOT = Path(__file__).resolve().parents[1]
 EVENT_BYTES, KEYS, SEGMENTS = 100, 1000, 3
@@ -84,6 +84,8 @@ def compare(run: Run, uris: dict[str, str], options: argparse.Namespace) -> None
             if turn:  # the first round warms up: the JVM, and ours
                 for what in MEASURES:
                     run.add(what, name, found[what])
+        if turn and DURABLE in uris:
+            run.add(DISK, "", syncs_per_second(options.data))
 
 
 def judge(run: Run) -> None:
