@@ -256,7 +256,8 @@ class Controller:
     ) -> list[int]:
         request = pb.StreamCutRange(streamInfo=_info(stream), to=dict(end))
         getattr(request, "from").update(start)
-        answer = await self._find(stream, "getSegmentsBetween", request)
+        part = f"one of the segments {sorted({*start, *end})}"
+        answer = await self._find(stream, "getSegmentsBetween", request, part)
         return sorted(segment.segmentId for segment in answer.segments)
 
     async def endpoint(self, stream: str, segment_id: int) -> Endpoint:

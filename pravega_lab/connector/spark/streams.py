@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
+from ...protocol.names import short_name
 from ...protocol.stream_cut import StreamCut
 from .connections import client_of, stream_of
 from .limits import Backlog
@@ -23,6 +24,7 @@ Cut = dict[int, int]
 
 _spans: dict[tuple[str, str], dict[int, Span]] = {}
 _lengths: dict[tuple[str, str], Cut] = {}
+_checked: dict[tuple[str, str], dict[StreamCut, None]] = {}  # cuts that name places of the stream
 
 
 class StreamView:
@@ -33,6 +35,7 @@ class StreamView:
         self._controller = controller
         self._spans = _spans.setdefault((controller, scoped_stream), {})
         self._lengths = _lengths.setdefault((controller, scoped_stream), {})
+        self._checked = _checked.setdefault((controller, scoped_stream), {})
 
     def head(self) -> Cut:
         return dict(stream_of(self._controller, self.name).head().positions)
@@ -45,7 +48,10 @@ class StreamView:
         separated.
 
         Raises:
-            BadInputError: No cut of this stream is among them, or the text is malformed.
+            BadInputError: No cut of this stream is among them, the text is malformed, or it stands behind the
+                last event.
+            SegmentNotFoundError: It names a segment that the stream never had.
+            TruncatedDataError: It names one that was truncated away.
         """
         if wanted == EARLIEST:
             return self.head()
@@ -54,12 +60,26 @@ class StreamView:
         cuts = [StreamCut.from_text(part.strip()) for part in wanted.split(",")]
         for cut in cuts:
             if cut.scoped_stream == self.name:
+                self._check(cut)
                 return self.whole(cut.positions)
         found = ", ".join(cut.scoped_stream for cut in cuts)
         raise BadInputError(
             f"the stream cut given is of {found}, the stream read is {self.name}. Pass a cut of {self.name}; "
             f"for several streams one of each, comma separated"
         )
+
+    def _check(self, cut: StreamCut) -> None:
+        """One behind the end would pass for one read up to there, and leave events out. Asked once."""
+        if cut in self._checked:
+            return
+        self.spans(list(cut.positions))
+        for segment, offset in cut.positions.items():
+            if offset > (length := self.length(segment)):
+                raise BadInputError(
+                    f"the stream cut given stands at {offset} in segment {short_name(segment)} of "
+                    f"{self.name}, which has {length} bytes. Pass a cut as tail() or position() gave it"
+                )
+        self._checked[cut] = None
 
     def whole(self, cut: Mapping[int, int]) -> Cut:
         """``cut`` with real offsets: -1 stands for the length of a sealed segment (reference/pravega.md
@@ -79,6 +99,9 @@ class StreamView:
         for epoch in dict.fromkeys(segment >> 32 for segment in segments if segment not in self._spans):
             for found in stream_of(self._controller, self.name).epoch_segments(epoch):
                 self._spans[found.segment_id] = (found.low, found.high)
+        missing = [segment for segment in segments if segment not in self._spans]
+        if missing:
+            raise SegmentNotFoundError(f"{self.name} never had segments {missing}. Pass a cut of this stream")
         return {segment: self._spans[segment] for segment in segments}
 
     def length(self, segment: int) -> int:

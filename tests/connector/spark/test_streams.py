@@ -16,7 +16,8 @@ from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.connector.spark.reading import read_slices
 from pravega_lab.connector.spark.splits import plan
 from pravega_lab.connector.spark.streams import StreamView, ensure_stream
-from pravega_lab.errors import BadInputError, StreamNotFoundError, TruncatedDataError
+from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
+from pravega_lab.protocol.stream_cut import StreamCut
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,26 @@ def test_cuts_given_as_options(stream: Stream) -> None:
         view.resolve(other.tail().to_text())
     with pytest.raises(BadInputError, match="no stream cut"):
         view.resolve("nonsense")
+
+
+def test_a_cut_that_names_no_place_of_the_stream_is_refused(stream: Stream) -> None:
+    """One behind the end of its segment read nothing, and left out what was there in silence."""
+    write(stream, 0, 50)
+    tail = stream.tail().positions
+
+    def cut(**changed: int) -> str:
+        return StreamCut(
+            stream.scoped_name, {**tail, **{int(k[1:]): v for k, v in changed.items()}}
+        ).to_text()
+
+    assert view_of(stream).resolve(cut()) == dict(tail)
+    with pytest.raises(BadInputError, match=rf"at 1000000 in segment 0.#epoch.0 .* has {tail[0]} bytes"):
+        view_of(stream).resolve(cut(s0=1_000_000))
+    for unknown in ("s77", f"s{5 << 32}"):
+        with pytest.raises(SegmentNotFoundError, match=stream.scoped_name):
+            view_of(stream).resolve(cut(**{unknown: 0}))
+    with pytest.raises(SegmentNotFoundError, match="77"):
+        stream.segments_between(StreamCut(stream.scoped_name, {77: 0}), stream.tail())
 
 
 def test_a_segment_truncated_away_is_told_with_where_to_go_on(stream: Stream) -> None:
