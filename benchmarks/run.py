@@ -43,7 +43,10 @@ def in_turns(names: Sequence[str], turn: int) -> list[str]:
 
 def rounds_of(options: argparse.Namespace) -> Iterable[int]:
     """0 is for warming up and is not counted, then 1, 2, … with a progress bar."""
-    return tqdm(range(int(options.cold), options.rounds + 1), unit="round", leave=False, disable=None)
+    turns: Iterable[int] = tqdm(
+        range(int(options.cold), options.rounds + 1), unit="round", leave=False, disable=None
+    )
+    return turns
 
 
 @dataclass(frozen=True)
