@@ -15,7 +15,9 @@ from pravega_lab.connector.spark import create_session
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The session of ``Lab().spark``, on two cores."""
-    session = create_session("tests", conf={"spark.master": "local[2]"})
+    quick_start = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": quick_start}
+    session = create_session("tests", conf=conf)
     yield session
     session.stop()
 

@@ -10,7 +10,9 @@ from pravega_lab.connector.spark import create_session
 
 controller, scope, checkpoint, master, *more = sys.argv[1:]
 where = {"controller": controller, "scope": scope}
-spark = create_session("copy", conf={"spark.master": master})
+quick_start = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # these JVMs live for seconds
+conf = {"spark.master": master, "spark.driver.extraJavaOptions": quick_start}
+spark = create_session("copy", conf=conf)
 (
     spark.readStream.format("pravega")
     .options(**where, stream="in", start_stream_cut="earliest", approx_bytes_per_trigger="10000000")
