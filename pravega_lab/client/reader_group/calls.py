@@ -46,6 +46,9 @@ class GroupCalls:
         """
         answer = await self._call("updateReaderGroup", self._message(config))
         if answer.status == pb.UpdateReaderGroupResponse.INVALID_CONFIG:
+            found = await self.config()
+            if found == config and found.generation == config.generation + 1:
+                return found.generation  # an attempt of ours whose answer was lost
             raise ConditionFailedError(
                 f"group {self._group} was reset by somebody else: generation {config.generation} is over, it "
                 f"is at {answer.generation}. Look at it again, then reset"

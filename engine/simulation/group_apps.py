@@ -1,0 +1,175 @@
+"""Who takes part in a simulated reader group: members, and those who checkpoint, reset and compact it.
+
+They use the asyncio client as any program would. What they are told goes into the journal:
+
+==================  ======================================================================================
+what                about
+==================  ======================================================================================
+member              at: this life is the member that was added by the entry of the state log that ends there
+got                 segment, offset, behind: an event was handed out
+at-checkpoint       name: handed out in place of an event
+closed              the reader went offline in good order
+declared-dead       reader: declared offline by somebody
+checkpointed        name, positions: a checkpoint was completed, its cut
+reset               positions, generation: the group was told to go on there
+balance             counts: segments per reader, when all had been well for a while
+==================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.reader_group.access import GroupAccess
+from pravega_lab.client.reader_group.errors import (
+    CheckpointFailedError,
+    ReaderExistsError,
+    TooManyCheckpointsError,
+)
+from pravega_lab.client.reader_group.event_reader import AsyncReader
+from pravega_lab.client.reader_group.group import AsyncReaderGroup
+from pravega_lab.client.reader_group.values import EventRead, Position, full_names
+from pravega_lab.engine.simulation.apps import STREAM, App
+from pravega_lab.errors import AlreadyExistsError, ConditionFailedError
+from pravega_lab.protocol.names import segment_name, split_scoped_name
+
+if TYPE_CHECKING:
+    from pravega_lab.engine.simulation.world import World
+    from pravega_lab.protocol.stream_cut import StreamCut
+
+GROUP = "sim/group"
+HEADER_BYTES = 8
+
+
+def group_of(world: World, client: AsyncClient) -> AsyncReaderGroup:
+    """A handle of the group, with the clock of the world."""
+
+    def access() -> GroupAccess:
+        return GroupAccess(GROUP, client._controller, client._stores, lambda: world.loop.now_us // 1000)
+
+    return AsyncReaderGroup(access)
+
+
+class Member(App):
+    """A reader that reads to the end. A later life has to declare the earlier one dead first."""
+
+    def __init__(self, world: World, name: str, may_retire: bool) -> None:
+        super().__init__(world, name)
+        self.may_retire = may_retire
+        self.position: Position | None = None
+
+    async def live(self, client: AsyncClient) -> None:
+        async with group_of(self.world, client) as group:
+            if self.lives > 1 and self.may_retire and self.chance.random() < 0.3:
+                await self.declare_dead(group)
+                return
+            while not await self.read(await self.open(group)):
+                await self.pause(2000)
+
+    async def open(self, group: AsyncReaderGroup) -> AsyncReader:
+        while True:
+            try:
+                reader = await group.create_reader(self.name)
+            except ReaderExistsError:
+                await self.declare_dead(group)
+                continue
+            self.log("member", at=reader._access.sync.revision.offset)
+            return reader
+
+    async def declare_dead(self, group: AsyncReaderGroup) -> None:
+        """Somewhere between its last checkpoint and what it said last."""
+        position = self.position if self.chance.random() < 0.5 else None
+        self.position = None
+        self.log("declared-dead", reader=self.name)
+        await group.reader_offline(self.name, position)
+
+    async def read(self, reader: AsyncReader) -> bool:
+        """Until the end of all data (true), or until it has had enough for now."""
+        while True:
+            found = await reader.read_next(self.chance.choice((0.0, 0.05, 1.0)))
+            self.show(found)
+            self.position = reader.position()
+            if found.is_completed or self.chance.random() < 0.002:
+                await reader.close()
+                self.position = None
+                self.log("closed")
+                return found.is_completed
+
+    def show(self, found: EventRead) -> None:
+        if found.event is not None:
+            assert found.segment_id is not None
+            assert found.offset is not None
+            segment = segment_name(*split_scoped_name(STREAM), found.segment_id)
+            behind = found.offset + HEADER_BYTES + len(found.event)
+            self.log("got", segment=segment, offset=found.offset, behind=behind)
+        elif found.checkpoint is not None:
+            self.log("at-checkpoint", name=found.checkpoint)
+
+
+class GroupApp(App):
+    """Does something to the group a number of times."""
+
+    def __init__(self, world: World, name: str, rounds: int) -> None:
+        super().__init__(world, name)
+        self.rounds = rounds
+
+    async def live(self, client: AsyncClient) -> None:
+        async with group_of(self.world, client) as group:
+            while self.rounds:
+                await self.pause(1500)
+                await self.act(group)
+                self.rounds -= 1
+
+    async def act(self, group: AsyncReaderGroup) -> None:
+        raise NotImplementedError
+
+
+class Checkpointer(GroupApp):
+    """Initiates checkpoints and waits for them, for a while."""
+
+    async def act(self, group: AsyncReaderGroup) -> None:
+        try:
+            if self.chance.random() < 0.3:
+                cuts = await group.generate_stream_cuts(10.0)
+                self.log("checkpointed", name="silent", positions=written(cuts[STREAM]))
+                return
+            begun = await group.initiate_checkpoint(f"{self.name}-{self.lives}-{self.rounds}")
+            found = await begun.result(10.0)
+            self.log("checkpointed", name=begun.name, positions=written(found.stream_cuts[STREAM]))
+        except (TimeoutError, TooManyCheckpointsError):
+            await group.cancel_outstanding_checkpoints()
+        except (CheckpointFailedError, AlreadyExistsError):
+            pass
+
+
+class Resetter(GroupApp):
+    """Lets the group begin again at its last checkpoint, or where its stored positions are."""
+
+    async def act(self, group: AsyncReaderGroup) -> None:
+        await self.pause(3000)
+        cuts = await group.last_checkpoint_cuts()
+        if cuts is None or self.chance.random() < 0.3:
+            cuts = await group.stream_cuts()
+        if STREAM not in cuts:
+            return
+        generation = (await group._access.calls.config()).generation + 1
+        self.log("reset", positions=written(cuts[STREAM]), generation=generation)
+        try:
+            await group.reset(cuts)
+        except ConditionFailedError:
+            self.log("reset-lost")
+
+
+class Compactor(GroupApp):
+    """Compacts the state log once: twice would take from the checkers what they read."""
+
+    async def act(self, group: AsyncReaderGroup) -> None:
+        await self.pause(4000)
+        if await group._access._log.mark() is None:
+            await group.compact()
+
+
+def written(cut: StreamCut) -> dict[str, int]:
+    """A cut as the journal has it, by full names."""
+    return full_names(cut.scoped_stream, cut.positions)

@@ -1,0 +1,224 @@
+"""What must hold of a reader group, asked of a run's journal and of its state log. One function per promise.
+
+Each gives problems as text that begins with the promise; `check` asks all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pravega_lab.client.reader_group.format import GroupFormat
+from pravega_lab.engine.simulation.group_model import LogModel, Membership, Tenure
+from pravega_lab.engine.simulation.history import Segment
+from pravega_lab.engine.simulation.journal import Entry, Journal
+from pravega_lab.protocol.names import parse_segment_name, segment_name, split_scoped_name
+
+READ = -1
+
+
+@dataclass
+class Stream:
+    """The stream as a recovered store holds it, by full names of segments."""
+
+    ranges: dict[str, Segment]
+    lengths: dict[str, int]
+    predecessors: dict[str, tuple[str, ...]]
+
+
+def check(journal: Journal, log: list[tuple[int, bytes]], stream_name: str) -> list[str]:
+    """All promises. ``log``: entries of the state log, each with the offset behind it."""
+    model, stream = LogModel(), _stream(journal, stream_name)
+    for behind, data in log:
+        for update in GroupFormat().read(data):
+            model.take(update, behind)
+    lives = _lives(journal)
+    problems = list(model.problems)
+    problems += _deliveries(model, stream, lives)
+    problems += _order(model, stream)
+    problems += _whole_cuts(model, stream, journal)
+    problems += _consistent_cuts(model, stream, lives)
+    problems += _resets(model, journal)
+    problems += _everything(model, stream)
+    problems += _balance(journal)
+    return problems
+
+
+def _stream(journal: Journal, stream_name: str) -> Stream:
+    def name(segment_id: int) -> str:
+        return segment_name(*split_scoped_name(stream_name), segment_id)
+
+    found = Stream({}, {}, {})
+    for entry in journal.of("epoch"):
+        for segment_id, low, high in entry.about["segments"]:
+            found.ranges[name(segment_id)] = Segment(segment_id, low, high)
+    for entry in journal.of("successors"):
+        for segment_id, _, _, before in entry.about["successors"]:
+            found.predecessors[name(segment_id)] = tuple(map(name, before))
+    for entry in journal.of("stored"):
+        events = entry.about["events"]
+        end = events[-1][0] + 8 + len(events[-1][1].encode()) if events else entry.about["start"]
+        found.lengths[name(entry.about["segment"])] = end
+    return found
+
+
+def _lives(journal: Journal) -> dict[tuple[str, int], list[Entry]]:
+    """What each membership was told, by reader and place of its entry; a life may have several in turn."""
+    found: dict[tuple[str, int], list[Entry]] = {}
+    current: dict[str, list[Entry]] = {}
+    for entry in journal.of("member", "got", "at-checkpoint", "closed"):
+        if entry.what == "member":
+            key = (entry.who.rpartition(".")[0], entry.about["at"])
+            current[entry.who] = found.setdefault(key, [])
+        else:
+            current[entry.who].append(entry)
+    return found
+
+
+def _deliveries(model: LogModel, stream: Stream, lives: dict[tuple[str, int], list[Entry]]) -> Iterator[str]:
+    """Each member is handed its segments' events without gap or double, up to where it gave them away."""
+    known = {(member.reader, member.at): member for member in model.members}
+    for key, entries in lives.items():
+        if key not in known:
+            yield f"membership: {key} is not in the state log"
+            continue
+        was_closed = any(entry.what == "closed" for entry in entries)
+        by_segment: dict[str, list[Entry]] = {}
+        for entry in entries:
+            if entry.what == "got":
+                by_segment.setdefault(entry.about["segment"], []).append(entry)
+        yield from _member_deliveries(known[key], stream, by_segment, was_closed)
+
+
+def _member_deliveries(
+    member: Membership, stream: Stream, got: dict[str, list[Entry]], was_closed: bool
+) -> Iterator[str]:
+    for tenure in member.tenures:
+        entries, at = got.setdefault(tenure.segment, []), tenure.begin
+        while (
+            entries
+            and entries[0].about["offset"] == at
+            and not (tenure.how == "released" and at == tenure.end)
+        ):
+            at = entries.pop(0).about["behind"]
+        problem = _end_problem(tenure, at, stream.lengths[tenure.segment], was_closed)
+        if problem:
+            yield f"delivery: {member.reader} (at {member.at}) {problem}: {tenure}"
+    for segment, entries in got.items():
+        if entries:
+            yield (
+                f"delivery: {member.reader} (at {member.at}) was handed {segment} at "
+                f"{entries[0].about['offset']}, which follows on nothing it held: {member.tenures}"
+            )
+
+
+def _end_problem(tenure: Tenure, at: int, length: int, was_closed: bool) -> str | None:
+    """What is wrong with having come to ``at`` when the tenure ended."""
+    is_all = at in (READ, length)
+    if tenure.how == "completed":
+        return None if is_all else f"completed at {at} what has {length} bytes"
+    if tenure.how == "released" and tenure.end != at and not (tenure.end == READ and is_all):
+        return f"released at {tenure.end}, had come to {at}"
+    if tenure.how == "removed" and tenure.end is not None:
+        if tenure.end == READ:
+            return None if is_all else f"gone as having read all, had come to {at}"
+        if tenure.end > at or tenure.end < tenure.begin or (was_closed and tenure.end != at):
+            return f"gone at {tenure.end}, had come to {at}"
+    return None
+
+
+def _order(model: LogModel, stream: Stream) -> Iterator[str]:
+    """Nobody gets a segment before all its predecessors are completed."""
+    for segment, before in model.acquired:
+        waits = [p for p in stream.predecessors.get(segment, ()) if p not in before]
+        if waits and segment not in before:
+            yield f"order: {segment} was given out before {waits} were completed"
+
+
+def _whole_cuts(model: LogModel, stream: Stream, journal: Journal) -> Iterator[str]:
+    """Every completed checkpoint, as stored and as handed out, covers each key once."""
+    before = {p for predecessors in stream.predecessors.values() for p in predecessors}
+    for name, positions, completed in model.complete_checkpoints:
+        over = {s: READ for s in completed if s not in before}  # the last ones of the sealed stream
+        if not _covers(stream, {**over, **positions}):
+            yield f"whole cut: checkpoint {name} in the state log does not cover the keys once: {positions}"
+    for entry in journal.of("checkpointed", "reset"):
+        positions = entry.about["positions"]
+        if not _covers(stream, positions):
+            yield f"whole cut: {entry.who} was handed {positions}, which does not cover the keys once"
+
+
+def _covers(stream: Stream, positions: dict[str, int]) -> bool:
+    segments = sorted((stream.ranges[name] for name in positions), key=lambda s: s.low)
+    begun = [stream.ranges[name] for name, at in positions.items() if at >= 0]
+    reached = 0.0
+    for segment in segments:
+        if segment.low > reached:
+            break
+        reached = max(reached, segment.high)
+    overlap = any(a.overlaps(b) for a in begun for b in begun if a.segment_id < b.segment_id)
+    return not overlap and (not positions or reached >= 1.0)
+
+
+def _consistent_cuts(
+    model: LogModel, stream: Stream, lives: dict[tuple[str, int], list[Entry]]
+) -> Iterator[str]:
+    """A member reports for a checkpoint exactly what it had been handed before the checkpoint."""
+    for member in model.members:
+        entries = lives.get((member.reader, member.at), [])
+        for name, positions, held in member.reports:
+            marks = [
+                n for n, e in enumerate(entries) if e.what == "at-checkpoint" and e.about["name"] == name
+            ]
+            if "_SILENT_" in name or not marks:
+                continue
+            handed = {e.about["segment"]: e.about["behind"] for e in entries[: marks[-1]] if e.what == "got"}
+            for segment in held:
+                at = positions.get(segment)
+                come = handed.get(segment)
+                fits = come is None or at == come or (at == READ and come == stream.lengths[segment])
+                if not fits:
+                    yield f"consistent cut: {member.reader} was at {come}, not {at}, in {segment} at {name}"
+
+
+def _resets(model: LogModel, journal: Journal) -> Iterator[str]:
+    """A reset that took begins where it was told to."""
+    asked: dict[int, list[dict[str, int]]] = {}
+    for entry in journal.of("reset"):
+        asked.setdefault(entry.about["generation"], []).append(entry.about["positions"])
+    for generation, begin in model.begins.items():
+        fits = [cut for cut in asked.get(generation, []) if _begins_at(begin, cut)]
+        if generation > 0 and not fits:
+            yield f"reset: generation {generation} begins at {begin}, asked was {asked.get(generation)}"
+
+
+def _begins_at(begin: dict[str, int], cut: dict[str, int]) -> bool:
+    """What is unread begins as the cut says; a wholly read segment may have given way to its successors."""
+    return all(begin.get(name, READ) == at for name, at in cut.items()) and all(
+        cut.get(name, 0) == at for name, at in begin.items()
+    )
+
+
+def _everything(model: LogModel, stream: Stream) -> Iterator[str]:
+    """At the end all is read: every segment from the last beginning on was completed."""
+    if model.unassigned or model.future or any(model.stored.values()):
+        yield f"everything read: left are {model.unassigned}, {model.stored}, {model.future}"
+    begin = [stream.ranges[name] for name in model.begins[model.generation]]
+    for name, segment in stream.ranges.items():
+        older = [b for b in begin if b.overlaps(segment)]
+        is_after = bool(older) and all(b.segment_id <= segment.segment_id for b in older)
+        if is_after and name not in model.completed:
+            yield f"everything read: {name} was never completed"
+
+
+def _balance(journal: Journal) -> Iterator[str]:
+    """Left alone, members hold numbers of segments that differ by one at most."""
+    for entry in journal.of("balance"):
+        counts = entry.about["counts"]
+        if counts and max(counts) - min(counts) > 1:
+            yield f"balance: {counts} segments per reader, long after all was well"
+
+
+def id_of(name: str) -> int:
+    """The segment id in a full name."""
+    return parse_segment_name(name).segment_id

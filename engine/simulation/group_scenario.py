@@ -1,0 +1,170 @@
+"""Runs of a reader group: members that die and come back, a stream that scales, checkpoints, resets.
+
+Everything is drawn from the seed. Writers, scaling and resets come to their end, all is well for a while (the
+members share evenly by then), the stream is sealed, the members read to its end; the journal and the state
+log go to `group_checkers`. For the command line: ``python -m pravega_lab.engine.simulation.group_scenario``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from pravega_lab.client.values import ScalingPolicy
+from pravega_lab.engine.simulation import apps, group_apps, group_checkers
+from pravega_lab.engine.simulation.group_apps import GROUP, group_of
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.scenarios import Result, _LoggedErrors, _trouble
+from pravega_lab.engine.simulation.world import EVENT_HEADER_BYTES, World
+from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
+from pravega_lab.protocol.reader_group import ReaderGroupConfig
+from pravega_lab.protocol.stream_cut import UNBOUNDED
+
+BALANCED_WITHIN_S = 120.0
+STATE_STREAM = (split_scoped_name(GROUP)[0], READER_GROUP_PREFIX + split_scoped_name(GROUP)[1])
+
+
+class GroupWorld(World):
+    """A world with a reader group; its members are among ``until_end``."""
+
+    log: list[tuple[int, bytes]]
+
+    async def run(self, segments: int, trouble: Callable[[], None]) -> None:
+        await self.store.start()
+        async with self.client("setup") as client:
+            stream = await client.create_stream(apps.STREAM, scaling=ScalingPolicy.fixed(segments))
+            await stream.update(scaling=ScalingPolicy.by_event_rate(1_000_000_000, 2, 1))
+            async with group_of(self, client) as group:
+                await group.create(_config(self.chance))
+        trouble()
+        acting = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
+        reading = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end]
+        store = self._store_keeper = self.loop.create_task(self._keep_store(), name="keep store")
+        await asyncio.sleep(self.trouble_s)
+        self._heal()
+        await self._finish(acting)
+        await self._leave_alone()
+        async with self.client("sealer") as client:
+            await client.stream(apps.STREAM).seal()
+        await self._finish(reading)
+        store.cancel()
+        self.store.crash()
+        await self.store.start()
+        await self._write_down()
+        self.log = self._state_log()
+        self.store.crash()
+
+    async def _leave_alone(self) -> None:
+        """Nobody comes or goes any more but members; they are to share evenly after a while."""
+        counts: list[int] = []
+        async with self.client("watcher") as client, group_of(self, client) as group:
+            for _ in range(int(BALANCED_WITHIN_S / 5)):
+                await asyncio.sleep(5)
+                state = await group.state()
+                counts = [len(held) for held in state.assigned.values()]
+                is_calm = not state.unassigned and not state.future
+                if is_calm and counts and max(counts) - min(counts) <= 1:
+                    break
+        self.journal.add("world", "balance", counts=counts)
+
+    def _state_log(self) -> list[tuple[int, bytes]]:
+        assert self.store.runner is not None
+        storage, name = self.store.runner.storage, segment_name(*STATE_STREAM, 0)
+        info = storage.info(name)
+        assert info.start_offset == 0, "compacted more than once: the checkers need the whole log"
+        data, at, found = storage.read(name, 0, info.length).data, 0, []
+        while at < len(data):
+            length = int.from_bytes(data[at + 4 : at + 8], "big")
+            end = at + EVENT_HEADER_BYTES + length
+            found.append((end, bytes(data[at + EVENT_HEADER_BYTES : end])))
+            at = end
+        return found
+
+
+def _config(chance: Random) -> ReaderGroupConfig:
+    return ReaderGroupConfig(
+        {apps.STREAM: UNBOUNDED},
+        automatic_checkpoint_interval_ms=chance.choice((500, 2_000)),
+        group_refresh_time_ms=chance.choice((100, 1_000)),
+    )
+
+
+def _populate(world: GroupWorld, chance: Random) -> None:
+    for n in range(chance.choice((2, 3, 3, 5, 8, 20))):
+        world.until_end.append(group_apps.Member(world, f"r{n}", may_retire=n > 0))
+    for n in range(2):
+        world.apps.append(apps.Writer(world, f"writer{n}", chance.randint(40, 150)))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((8, 14, 20))))
+    world.apps.append(group_apps.Checkpointer(world, "cp", chance.choice((0, 2, 4))))
+    world.apps.append(group_apps.Resetter(world, "resetter", chance.choice((0, 1, 2))))
+    world.apps.append(group_apps.Compactor(world, "compactor", chance.choice((0, 2))))
+
+
+def run_groups(seed: int, bug: str | None = None) -> Result:
+    """One run from its seed; what went wrong is in ``problems``. ``bug``: one of `group_bugs.GROUP_BUGS`."""
+    if bug is not None:
+        from pravega_lab.engine.simulation.group_bugs import GROUP_BUGS
+
+        with GROUP_BUGS[bug].planted():
+            return replace(run_groups(seed), bug=bug)
+    result = Result(seed, "groups")
+    loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
+    journal = result.journal = Journal(lambda: loop.now_us)
+    errors = _LoggedErrors()
+    gc.disable()
+    logging.getLogger("pravega_lab").addHandler(errors)
+    try:
+        _run(result, loop, journal)
+    except Exception as error:
+        result.problems.append(f"{type(error).__name__}: {error}")
+    finally:
+        result.problems += loop.errors + errors.messages
+        result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
+        loop.dispose()
+        logging.getLogger("pravega_lab").removeHandler(errors)
+        gc.enable()
+    return result
+
+
+def _run(result: Result, loop: SimulationLoop, journal: Journal) -> None:
+    chance = Random(f"{result.seed}/groups")
+    world = GroupWorld(loop, journal)
+    world.store.file_bytes = chance.choice((16_384, 65_536))
+    world.trouble_s = chance.choice((3.0, 8.0, 15.0))
+    _populate(world, chance)
+
+    def trouble() -> None:
+        _trouble(world, chance, "groups")
+        world.store.disk.conditions.capacity_bytes = 1 << 40
+        world.app_life_s_max = chance.choice((2.0, 8.0))
+
+    try:
+        loop.run_until_complete(world.run(chance.choice((1, 2, 4, 8)), trouble))
+        result.problems += group_checkers.check(journal, world.log, apps.STREAM)
+    finally:
+        result.faults = world.faults
+
+
+def main(first: int, last: int) -> int:
+    """Run seeds and print what they did, with the steps that one second of CPU takes."""
+    begin, steps, failed = time.process_time(), 0, 0
+    for seed in range(first, last + 1):
+        result = run_groups(seed)
+        steps += result.steps
+        failed += bool(result.problems)
+        got = sum(1 for _ in result.journal.of("got"))
+        print(f"{result.summary()}; {got} events", *result.problems[:5], sep="\n  ", flush=True)
+    took_s = time.process_time() - begin
+    print(f"{last - first + 1} seeds, {failed} failed, {steps / took_s:.0f} steps per second of CPU")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:3])))
