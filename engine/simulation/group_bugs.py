@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from pravega_lab.client.reader_group import access, assignment, event_reader, group, state
+from pravega_lab.client.reader_group import access, assignment, event_reader, group
 from pravega_lab.client.reader_group import reader as deciding
 from pravega_lab.client.reader_group.checkpoints import Checkpoints
 from pravega_lab.client.reader_group.event_reader import AsyncReader
