@@ -17,7 +17,7 @@ from pravega_lab.client.receiver import ReadReply
 from pravega_lab.client.retry import Retries, TransientError
 from pravega_lab.client.stores import Connections, check_reply
 from pravega_lab.client.values import MIB
-from pravega_lab.errors import PravegaError, SegmentNotFoundError
+from pravega_lab.errors import BadInputError, PravegaError, SegmentNotFoundError
 from pravega_lab.protocol.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 
 READ_BYTES = 2 * MIB  # the most that a store gives in one reply
@@ -73,6 +73,7 @@ class SegmentInput:
         self._end = end
         self._known_end = start if end is None else end  # bytes before it exist
         self._sealed_at: int | None = None
+        self._is_again = False
         self._news = news
         self._reads: deque[_Read] = deque()
         self._connection: Connection | None = None
@@ -165,6 +166,8 @@ class SegmentInput:
         read.data = data
         if read.is_tail:
             self._grow(end, reply)
+        elif len(data) < read.length and reply.end_of_segment:  # before the end of the read: none can come
+            self._sealed_at = self._known_end = end
         elif len(data) < read.length:
             rest = _Read(end, read.length - len(data), is_tail=False)
             self._ask(rest, self._reads.index(read) + 1)
@@ -238,8 +241,9 @@ class SegmentInput:
         context = self._context
         endpoint = await context.stores.endpoint(context.name, self._segment_id)
         connection = await self._connections.get(endpoint)
-        if self._end is None:
+        if self._end is None or self._is_again:  # asking behind the end of a sealed one costs the connection
             await self._look_for_more()
+        self._is_again = True
         self._drop_unanswered()
         self._over = asyncio.get_running_loop().create_future()
         self._connection = connection
@@ -256,9 +260,16 @@ class SegmentInput:
         info = await self._context.info(self._segment_id)
         if self._taken < info.start_offset:
             raise TruncatedError(info.start_offset)
-        self._known_end = max(self._known_end, info.write_offset)
+        if self._end is None:
+            self._known_end = max(self._known_end, info.write_offset)
         if info.is_sealed:
             self._sealed_at = info.write_offset
+            self._known_end = min(self._known_end, info.write_offset)
+        if info.is_sealed and self._taken > info.write_offset:
+            raise BadInputError(
+                f"{self._name} ends at {info.write_offset}, and reading was to begin behind that, at "
+                f"{self._taken}. Pass a cut as tail() or position() gave it"
+            )
 
     def _drop_unanswered(self) -> None:
         """Keep the answers that follow each other from the position on, ask for the rest again."""

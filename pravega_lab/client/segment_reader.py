@@ -233,8 +233,8 @@ class AsyncOrderedSegmentReader:
         if end != SEGMENT_READ and reading.position != end:
             raise BadInputError(
                 f"{self._context.name}, segment {segment_id}: the bytes from {reading.position} to "
-                f"{end}, the end of the read, are no whole event; start and end "
-                "of a read must lie between events"
+                f"{end}, the end of the read, are no whole event, or lie behind the "
+                "end of the segment; start and end of a read must lie between events"
             )
         await self._finish(segment_id, end)
         if self._reading.pop(segment_id, None) is not None:

@@ -154,6 +154,24 @@ def test_an_end_of_minus_one_is_the_sealed_length(new_stream: NewStream) -> None
         assert len(events_of(batches)) == 10
 
 
+def test_a_cut_behind_the_end_of_a_sealed_segment(new_stream: NewStream) -> None:
+    """The read asked for what cannot come, again and again, until its time was over."""
+    stream = new_stream()
+    written(stream, 10)
+    length = stream.tail().positions[0]
+    stream.split(0)
+    behind = StreamCut(stream.scoped_name, {0: length + 5000})
+    with (
+        pytest.raises(BadInputError, match=rf"from {length} to {length + 5000}"),
+        stream.read(HEAD, behind) as all_,
+    ):
+        events_of(all_)
+    with pytest.raises(BadInputError, match=rf"ends at {length}"), stream.read(behind) as none:
+        events_of(none)
+    with pytest.raises(BadInputError, match=rf"ends at {length}"), stream.follow(behind) as none:
+        none.next_batch(30)
+
+
 def test_the_end_is_fixed_on_entering(new_stream: NewStream) -> None:
     stream = new_stream()
     written(stream, 10)

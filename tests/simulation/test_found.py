@@ -82,6 +82,26 @@ def _reading(world: World, moment_us: int, victim: int) -> Callable[..., Corouti
     return story
 
 
+@pytest.mark.parametrize("moment_us", range(0, 6_000, 500))
+def test_a_bounded_read_ends_where_it_should_over_a_lost_connection(world: World, moment_us: int) -> None:
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        stream = client.stream(STREAM)
+        await stream.write(["one", "two"], "key")
+        end = await stream.tail()
+        await stream.write(["behind", "it"], "key")
+        await stream.split(0)
+        world.network.conditions.delay_us_min = world.network.conditions.delay_us_max = 300
+        open_before = len(world.network.connections())
+        async with world.client("reader") as reader, reader.stream(STREAM).read(end=end) as batches:
+            for victim in range(3):
+                world.loop.call_at_us(world.loop.now_us + moment_us, _cut, world, open_before + 2 * victim)
+            assert await texts(batches, 2) == [b"one", b"two"]
+            assert await batches.next_batch(60.0) is None
+            assert batches.ended
+
+    tell(world, story)
+
+
 def _cut(world: World, index: int) -> None:
     connections = world.network.connections()
     if index < len(connections):
