@@ -43,6 +43,7 @@ class AsyncStream:
         self._context = context
         self._controller = context.controller
         self._writer: AsyncEventWriter | None = None
+        self._transactions: dict[AsyncTransaction, None] = {}  # begun here and not left
 
     def options(self) -> dict[str, str]:
         return {
@@ -165,7 +166,10 @@ class AsyncStream:
         return AsyncEventWriter(self._context)
 
     async def begin_transaction(self, lease_ms: int = LEASE_MS_MAX) -> AsyncTransaction:
-        return await begin(self._context, lease_ms)
+        forget = lambda left: self._transactions.pop(left, None)  # noqa: E731
+        transaction = await begin(self._context, lease_ms, forget)
+        self._transactions[transaction] = None
+        return transaction
 
     def transaction(self, txn_id: UUID) -> AsyncTransaction:
         return AsyncTransaction(self._context, txn_id)
@@ -192,7 +196,11 @@ class AsyncStream:
         return AsyncOrderedSegmentReader(self._context, start, end, segments)
 
     async def close(self) -> None:
-        """Flush and close the writer that `write` uses."""
+        """Flush and close the writer that `write` uses; let go of transactions: their leases end them."""
         writer, self._writer = self._writer, None
-        if writer is not None:
-            await writer.close()
+        try:
+            if writer is not None:
+                await writer.close()
+        finally:
+            for transaction in list(self._transactions):
+                await transaction.close()

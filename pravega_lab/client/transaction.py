@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 from uuid import UUID
 
 from pravega_lab.client.appends import Appends
@@ -28,12 +29,15 @@ POLL_S_MAX = 0.5
 _FINAL = (TransactionState.COMMITTED, TransactionState.ABORTED, TransactionState.UNKNOWN)
 
 
-async def begin(context: StreamContext, lease_ms: int) -> AsyncTransaction:
-    """Begin a transaction and the renewal of its lease."""
+async def begin(context: StreamContext, lease_ms: int, left: Left | None = None) -> AsyncTransaction:
+    """Begin a transaction and the renewal of its lease; ``left`` is called when that ends."""
     if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
         raise BadInputError(f"lease_ms={lease_ms}: a lease is {LEASE_MS_MIN} to {LEASE_MS_MAX} ms")
     txn_id, segments = await context.controller.create_transaction(context.name, lease_ms)
-    return AsyncTransaction(context, txn_id, segments, lease_ms)
+    return AsyncTransaction(context, txn_id, segments, lease_ms, left)
+
+
+Left: TypeAlias = "Callable[[AsyncTransaction], object]"
 
 
 class TransactionTarget:
@@ -64,7 +68,9 @@ class AsyncTransaction:
         txn_id: UUID,
         segments: list[SegmentRange] | None = None,
         lease_ms: int = LEASE_MS_MAX,
+        left: Left | None = None,
     ) -> None:
+        self._left = left
         self.txn_id = txn_id
         self._context = context
         self._lease_ms = lease_ms
@@ -128,6 +134,8 @@ class AsyncTransaction:
             pause_s = min(pause_s * 1.5, POLL_S_MAX)
 
     async def close(self) -> None:
+        if self._left is not None:
+            self._left(self)
         renewing, self._renewing = self._renewing, None
         if renewing is not None:
             renewing.cancel()

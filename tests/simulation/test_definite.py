@@ -121,6 +121,21 @@ def test_a_pipelined_writer_tells_what_it_had_stored_since_its_last_flush(world:
     tell(world, story)
 
 
+def test_a_client_that_is_closed_renews_nothing(world: World) -> None:
+    """A transaction that nobody ended was kept open for a day, over a channel opened again for it."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        async with world.client("forgetful") as forgetful:
+            transaction = await forgetful.stream(STREAM).begin_transaction(lease_ms=10_000)
+            await asyncio.sleep(60)
+            assert await transaction.state() is TransactionState.OPEN
+        assert not [task for task in asyncio.all_tasks() if "_renew" in repr(task.get_coro())]
+        await asyncio.sleep(20)
+        assert await client.stream(STREAM).transaction(transaction.txn_id).state() is TransactionState.ABORTED
+
+    tell(world, story)
+
+
 def test_a_lease_survives_a_controller_that_is_away_when_it_is_renewed(world: World) -> None:
     """After a failed renewal the next one came half a lease later, when the lease had ended."""
 
