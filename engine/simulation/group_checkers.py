@@ -129,10 +129,18 @@ def _end_problem(tenure: Tenure, at: int, length: int, was_closed: bool) -> str 
 
 def _order(model: LogModel, stream: Stream) -> Iterator[str]:
     """Nobody gets a segment before all its predecessors are completed."""
-    for segment, before in model.acquired:
-        waits = [p for p in stream.predecessors.get(segment, ()) if p not in before]
-        if waits and segment not in before:
+    for segment, completed, begin in model.acquired:
+        unread = [p for p in stream.predecessors.get(segment, ()) if p not in completed]
+        waits = [p for p in unread if not _is_before(stream, p, begin)]
+        if waits and segment not in begin:
             yield f"order: {segment} was given out before {waits} were completed"
+
+
+def _is_before(stream: Stream, segment: str, begin: list[str]) -> bool:
+    """Does the group begin behind a segment: at a newer one that shares a key with it?"""
+    its = stream.ranges[segment]
+    others = [stream.ranges[name] for name in begin]
+    return segment not in begin and any(o.segment_id > its.segment_id and o.overlaps(its) for o in others)
 
 
 def _whole_cuts(model: LogModel, stream: Stream, journal: Journal) -> Iterator[str]:
@@ -166,17 +174,17 @@ def _consistent_cuts(
     """A member reports for a checkpoint exactly what it had been handed before the checkpoint."""
     for member in model.members:
         entries = lives.get((member.reader, member.at), [])
-        for name, positions, held in member.reports:
+        for name, positions, begins in member.reports:
             marks = [
                 n for n, e in enumerate(entries) if e.what == "at-checkpoint" and e.about["name"] == name
             ]
             if "_SILENT_" in name or not marks:
                 continue
             handed = {e.about["segment"]: e.about["behind"] for e in entries[: marks[-1]] if e.what == "got"}
-            for segment in held:
+            for segment, begin in begins.items():
                 at = positions.get(segment)
-                come = handed.get(segment)
-                fits = come is None or at == come or (at == READ and come == stream.lengths[segment])
+                come = max(handed.get(segment, READ), begin)  # it may have held the segment twice
+                fits = at == come or (at == READ and come == stream.lengths[segment])
                 if not fits:
                     yield f"consistent cut: {member.reader} was at {come}, not {at}, in {segment} at {name}"
 

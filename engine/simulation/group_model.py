@@ -32,7 +32,7 @@ class Membership:
     at: int
     generation: int
     tenures: list[Tenure] = field(default_factory=list)
-    reports: list[tuple[str, dict[str, int], list[str]]] = field(default_factory=list)
+    reports: list[tuple[str, dict[str, int], dict[str, int]]] = field(default_factory=list)
 
     def held(self) -> list[Tenure]:
         return [tenure for tenure in self.tenures if tenure.how is None]
@@ -51,7 +51,7 @@ class LogModel:
         self.completed: list[str] = []  # of this generation
         self.begins: dict[int, dict[str, int]] = {}  # generation: where it begins
         self.generation = -1
-        self.acquired: list[tuple[str, list[str]]] = []  # segment, what was completed or listed before
+        self.acquired: list[tuple[str, list[str], list[str]]] = []  # segment, completed before, begun with
         # Name, positions, and what had been completed by then.
         self.complete_checkpoints: list[tuple[str, dict[str, int], list[str]]] = []
         self._waiting: dict[str, tuple[set[str], dict[str, int], bool]] = {}
@@ -114,7 +114,8 @@ class LogModel:
         offset = self.unassigned.pop(update.segment)
         self.stored[update.reader][update.segment] = offset
         self.online[update.reader].tenures.append(Tenure(update.segment, offset))
-        self.acquired.append((update.segment, [*self.completed, *self.begins[self.generation]]))
+        begin = list(self.begins[self.generation])
+        self.acquired.append((update.segment, list(self.completed), begin))
 
     def _on_ReleaseSegment(self, update: rg.ReleaseSegment, behind: int) -> None:
         del self.stored[update.reader][update.segment]
@@ -140,7 +141,9 @@ class LogModel:
 
     def _on_CheckpointReader(self, update: rg.CheckpointReader, behind: int) -> None:
         held = self.stored[update.reader]
-        self.online[update.reader].reports.append((update.checkpoint_id, dict(update.positions), list(held)))
+        member = self.online[update.reader]
+        begins = {tenure.segment: tenure.begin for tenure in member.held()}
+        member.reports.append((update.checkpoint_id, dict(update.positions), begins))
         if "_SILENT_" not in update.checkpoint_id and update.checkpoint_id in self._waiting:
             held.update({s: update.positions[s] for s in held if s in update.positions})
         if update.checkpoint_id in self._waiting:

@@ -104,7 +104,7 @@ class AsyncReaderGroup:
 
     async def stream_cuts(self) -> dict[str, StreamCut]:
         state = await self.state()
-        return await self._access.whole_cuts(state.positions())
+        return await self._access.whole_cuts(state.positions() | state.merged_positions())
 
     async def last_checkpoint_cuts(self) -> dict[str, StreamCut] | None:
         state = await self.state()
@@ -113,7 +113,7 @@ class AsyncReaderGroup:
 
     async def unread_bytes(self) -> int:
         state = await self.state()
-        cuts = await self.last_checkpoint_cuts() or await self._access.whole_cuts(state.positions())
+        cuts = await self.last_checkpoint_cuts() or await self.stream_cuts()
         streams = [self._unread_of(state, cut) for cut in cuts.values()]
         return sum(await asyncio.gather(*streams))
 

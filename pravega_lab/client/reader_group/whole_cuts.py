@@ -33,17 +33,30 @@ async def whole(
     """
     found = dict(positions)
     listed = await context.ranges(list(found))
-    for segment in listed:
-        if is_whole(listed):
-            break
-        successors = await context.controller.successors(context.name, segment.segment_id)
-        ids = dict.fromkeys(i for successor in successors for i in successor.predecessors)
-        missing = [i for i in ids if i not in found]
-        _fill(found, listed, await context.ranges(missing), dict.fromkeys(missing, SEGMENT_READ))
+    if not is_whole(listed):
+        merged = await _merged(context, found)
+        _fill(found, listed, await context.ranges(merged), dict.fromkeys(merged, SEGMENT_READ))
     if not is_whole(listed):
         last = await _last(context, end)
         _fill(found, listed, await context.ranges(list(last)), last)
     return dict(sorted(found.items()))
+
+
+async def _merged(context: StreamContext, positions: Mapping[int, int]) -> list[int]:
+    """What merges, near or far, with what follows ``positions``; newest first.
+
+    Whatever is unread follows a listed segment. So a predecessor of such a one that follows none is read.
+    """
+    following: dict[int, tuple[int, ...]] = {}
+    ahead = list(positions)
+    while ahead:
+        for successor in await context.controller.successors(context.name, ahead.pop()):
+            segment_id = successor.segment.segment_id
+            if segment_id not in following:
+                following[segment_id] = successor.predecessors
+                ahead.append(segment_id)
+    before = dict.fromkeys(i for predecessors in following.values() for i in predecessors)
+    return sorted((i for i in before if i not in following and i not in positions), reverse=True)
 
 
 def _fill(
