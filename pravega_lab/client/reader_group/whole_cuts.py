@@ -129,9 +129,9 @@ async def add_start(start: Start, context: StreamContext, positions: Mapping[int
     ranges = {s.segment_id: s for s in await context.ranges(list(complete))}
     at = without_placeholders(complete, ranges.values())
     for segment_id in sorted(at):
-        newer = [i for i in at if i > segment_id and ranges[i].overlaps(ranges[segment_id])]
+        newer = _newer_than(ranges[segment_id], [ranges[i] for i in at])
         if at[segment_id] == SEGMENT_READ and newer:
-            await _add_waiting(start, context, segment_id, at, [ranges[i] for i in newer])
+            await _add_waiting(start, context, segment_id, at, newer)
         else:
             _add(start.unassigned, at[segment_id], start, context, ranges[segment_id])
 
@@ -139,15 +139,24 @@ async def add_start(start: Start, context: StreamContext, positions: Mapping[int
 async def _add_waiting(
     start: Start, context: StreamContext, segment_id: int, at: Mapping[int, int], newer: list[SegmentRange]
 ) -> None:
+    """Let the successors of a wholly read segment that are not listed wait for what is still open."""
+    listed = await context.ranges(list(at))
     for successor in await context.controller.successors(context.name, segment_id):
         segment = successor.segment
         if any(segment.overlaps(other) for other in newer):
             continue  # it, or what came after it, is listed
-        open_ids = tuple(i for i in successor.predecessors if at.get(i) != SEGMENT_READ)
+        before = await context.ranges(successor.predecessors)
+        is_open = [not _newer_than(p, listed) for p in before]
+        open_ids = tuple(p.segment_id for p, yes in zip(before, is_open, strict=True) if yes)
         if open_ids:
             _add(start.future, open_ids, start, context, segment)
         else:
             _add(start.unassigned, 0, start, context, segment)
+
+
+def _newer_than(segment: SegmentRange, listed: Sequence[SegmentRange]) -> list[SegmentRange]:
+    """The listed segments that came after one: where there are any, it is read."""
+    return [other for other in listed if other.segment_id > segment.segment_id and other.overlaps(segment)]
 
 
 def _add(into: dict[str, V], value: V, start: Start, context: StreamContext, segment: SegmentRange) -> None:

@@ -1,0 +1,110 @@
+"""Cuts in the middle of merges: what they lack, how a group begins at one. Histories found by simulation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pravega_lab.client.reader_group.whole_cuts import Start, add_start, is_whole, whole
+from pravega_lab.client.values import Successor
+from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.reader_group import (
+    CompactReaderGroupState,
+    ReaderGroupConfig,
+    ReaderGroupStateInit,
+)
+from pravega_lab.protocol.stream_cut import UNBOUNDED
+
+
+class History:
+    """A stream's segments, each with its keys in eighths; predecessors follow from the keys."""
+
+    name = "s/x"
+
+    def __init__(self, epochs: Sequence[dict[int, tuple[int, int]]]) -> None:
+        self._ranges: dict[int, SegmentRange] = {}
+        self._before: dict[int, tuple[int, ...]] = {}
+        active: list[int] = []
+        for new in epochs:
+            made = {i: SegmentRange(i, low / 8, high / 8) for i, (low, high) in new.items()}
+            sealed = [a for a in active if any(self._ranges[a].overlaps(r) for r in made.values())]
+            for i, segment in made.items():
+                self._before[i] = tuple(a for a in sealed if self._ranges[a].overlaps(segment))
+            self._ranges |= made
+            active = [a for a in active if a not in sealed] + list(made)
+        self._active = active
+        self.controller: Any = SimpleNamespace(
+            successors=self._successors, current_segments=self._current_segments
+        )
+
+    async def ranges(self, ids: Sequence[int]) -> list[SegmentRange]:
+        return [self._ranges[i] for i in ids]
+
+    def segment_name(self, segment_id: int) -> str:
+        return f"s/x/{segment_id}.#epoch.0"
+
+    async def _successors(self, stream: str, segment_id: int) -> list[Successor]:
+        return [Successor(self._ranges[i], b) for i, b in self._before.items() if segment_id in b]
+
+    async def _current_segments(self, stream: str) -> list[SegmentRange]:
+        return [self._ranges[i] for i in self._active]
+
+
+MERGE = History([{0: (0, 4), 1: (4, 8)}, {2: (0, 8)}])
+# 8 is split, then its parts are merged with the neighbours: 1 and 5 were read before 8 is.
+FAR_MERGE = History(
+    [
+        {0: (0, 1), 1: (1, 2), 3: (2, 5), 5: (5, 6), 6: (6, 8)},
+        {8: (2, 5)},
+        {9: (2, 3), 10: (3, 5)},
+        {12: (3, 6)},
+        {13: (1, 6)},
+    ]
+)
+# 1 and 2 give way to 4 and 5, of which 5 has keys of both.
+SHIFTED = History([{0: (0, 2), 1: (2, 4), 2: (4, 6), 3: (6, 8)}, {4: (2, 3), 5: (3, 6)}])
+
+
+@pytest.mark.parametrize(
+    ("history", "positions", "expected"),
+    [
+        (MERGE, {0: 5, 1: 9}, {0: 5, 1: 9}),
+        (MERGE, {1: 9}, {0: -1, 1: 9}),
+        (MERGE, {0: -1, 1: 9}, {0: -1, 1: 9}),
+        (MERGE, {2: 0}, {2: 0}),
+        (FAR_MERGE, {0: 7, 8: 0, 6: 3}, {0: 7, 1: -1, 5: -1, 6: 3, 8: 0}),
+        (FAR_MERGE, {0: 7, 9: 0, 10: 4, 6: 3}, {0: 7, 1: -1, 5: -1, 6: 3, 9: 0, 10: 4}),
+        (SHIFTED, {0: 0, 3: 0, 4: 2, 2: 8}, {0: 0, 1: -1, 2: 8, 3: 0, 4: 2}),
+    ],
+)
+def test_what_a_cut_lacks(history: Any, positions: dict[int, int], expected: dict[int, int]) -> None:
+    found = asyncio.run(whole(history, positions))
+    assert found == expected
+    assert is_whole(asyncio.run(history.ranges(list(found))))
+
+
+@pytest.mark.parametrize(
+    ("history", "positions", "unassigned", "future"),
+    [
+        (MERGE, {0: 5, 1: 9}, {0: 5, 1: 9}, {}),
+        (MERGE, {1: 9}, {0: -1, 1: 9}, {}),
+        (MERGE, {1: 9, 0: 3, 2: -1}, {0: 3, 1: 9}, {}),  # a placeholder of upstream's
+        (FAR_MERGE, {0: 7, 8: 0, 6: 3}, {0: 7, 1: -1, 5: -1, 6: 3, 8: 0}, {}),
+        # 1 is read and 4, which follows it, is begun: completing 1 again would begin 4 again.
+        (SHIFTED, {0: 0, 1: -1, 3: 0, 4: 2, 2: 8}, {0: 0, 2: 8, 3: 0, 4: 2}, {5: (2,)}),
+        (SHIFTED, {0: 0, 1: -1, 3: 0, 4: 2, 2: -1}, {0: 0, 2: -1, 3: 0, 4: 2}, {5: (2,)}),
+    ],
+)
+def test_how_a_group_begins(
+    history: Any, positions: dict[int, int], unassigned: dict[int, int], future: dict[int, tuple[int, ...]]
+) -> None:
+    start = Start()
+    asyncio.run(add_start(start, history, positions))
+    assert start.unassigned == {history.segment_name(i): at for i, at in unassigned.items()}
+    assert start.future == {history.segment_name(i): ids for i, ids in future.items()}
+    whole_state = start.to_update(ReaderGroupConfig({"s/x": UNBOUNDED}))
+    assert isinstance(whole_state, CompactReaderGroupState if future else ReaderGroupStateInit)
