@@ -61,8 +61,11 @@ class Controller:
         self._retry_for_s = retry_for_s
         self._chance = chance
         self._answered = False
+        self._is_closed = False
 
     async def close(self) -> None:
+        """Nothing is asked any more, by what was left open either."""
+        self._is_closed = True
         await self._link.close()
 
     async def _call(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
@@ -76,6 +79,8 @@ class Controller:
             raise self._refused(method, request, error) from error
 
     async def _answer(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
+        if self._is_closed:
+            raise PravegaError(f"{method}: the client of {self.uri} was closed; connect() makes a new one")
         budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
         retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance)
         encoded, attempts = request.SerializeToString(), 0

@@ -9,7 +9,7 @@ from typing import Any
 from pravega_lab.client.connection import Connection, Endpoint, Reply, open_connection
 from pravega_lab.client.controller import Controller
 from pravega_lab.client.retry import FullError, TransientError, retrying
-from pravega_lab.errors import RefusedError, SegmentNotFoundError
+from pravega_lab.errors import PravegaError, RefusedError, SegmentNotFoundError
 from pravega_lab.protocol.commands import (
     AuthTokenCheckFailed,
     Command,
@@ -34,6 +34,7 @@ class SegmentStores:
         self._endpoints: dict[tuple[str, int], Endpoint] = {}
         self._shared = Connections(self)
         self._own: list[Connection] = []
+        self._is_closed = False
 
     async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
         """Where a segment is served; remembered until `forget`."""
@@ -49,6 +50,8 @@ class SegmentStores:
 
     async def open(self, endpoint: Endpoint) -> Connection:
         """A connection of the caller's own; closed by the caller, or with the client."""
+        if self._is_closed:
+            raise PravegaError(f"{endpoint}: the client was closed; connect() makes a new one")
         connection = await open_connection(endpoint)
         self._own = [other for other in self._own if other.is_open]
         self._own.append(connection)
@@ -78,7 +81,8 @@ class SegmentStores:
             raise
 
     async def close(self) -> None:
-        """Close all connections at once."""
+        """Close all connections at once, and open none any more."""
+        self._is_closed = True
         await self._shared.close()
         for connection in self._own:
             connection.close()
@@ -95,7 +99,9 @@ class Connections:
     async def get(self, endpoint: Endpoint) -> Connection:
         """An open connection. Raises ``OSError`` or ``TransientError``."""
         opening = self._opening.get(endpoint)
-        if opening is None or (opening.done() and not _is_usable(opening)):
+        if opening is not None and opening.done() and _is_usable(opening):
+            return opening.result()
+        if opening is None or opening.done():
             opening = asyncio.get_running_loop().create_task(self._stores.open(endpoint))
             self._opening[endpoint] = opening
         return await asyncio.shield(opening)

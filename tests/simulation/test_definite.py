@@ -15,7 +15,13 @@ from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.store_process import StoreProcess
 from pravega_lab.engine.simulation.world import World
-from pravega_lab.errors import AlreadyExistsError, Definite, StreamNotFoundError, StreamSealedError
+from pravega_lab.errors import (
+    AlreadyExistsError,
+    Definite,
+    PravegaError,
+    StreamNotFoundError,
+    StreamSealedError,
+)
 
 STREAM = "sim/story"
 EVENT_BYTES = 1 << 20
@@ -132,6 +138,30 @@ def test_a_client_that_is_closed_renews_nothing(world: World) -> None:
         assert not [task for task in asyncio.all_tasks() if "_renew" in repr(task.get_coro())]
         await asyncio.sleep(20)
         assert await client.stream(STREAM).transaction(transaction.txn_id).state() is TransactionState.ABORTED
+
+    tell(world, story)
+
+
+def test_what_was_left_open_ends_with_its_client(world: World) -> None:
+    """A reader at the tail and a writer that were not closed went on over new connections."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        forgetful = world.client("forgetful")
+        stream = forgetful.stream(STREAM)
+        before = len(world.network.connections())
+        batches = stream.follow()
+        await batches.__aenter__()
+        assert await batches.next_batch(0.1) is None
+        writer = stream.writer()
+        await writer.write("one", "key")
+        await forgetful.close()
+        await asyncio.sleep(5)
+        assert len(world.network.connections()) == before
+        with pytest.raises(PravegaError, match="was closed"):
+            await batches.next_batch(60)
+        with pytest.raises(PravegaError, match="was closed"):
+            await forgetful.list_scopes()
+        await forgetful.close()
 
     tell(world, story)
 
