@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 SHARE_MIN = 1 / 16  # so that one small segment's answer need not be awaited before the next is asked
+SHARES_MISSING = 1 / 2  # when it is worth looking through all segments for some to begin with
 
 
 class _Reading:
@@ -200,7 +201,9 @@ class AsyncOrderedSegmentReader:
         A segment that is smaller than what is asked ahead counts as its part of that.
         """
         shares_max = float("inf") if at_once is None else at_once
-        for segment_id in self.available() if self._shares < shares_max else []:
+        if self._shares > shares_max - SHARES_MISSING:
+            return
+        for segment_id in self.available():
             if self._shares >= shares_max:
                 break
             if segment_id not in self._reading:
