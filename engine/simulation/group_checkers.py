@@ -12,7 +12,7 @@ from pravega_lab.client.reader_group.format import GroupFormat
 from pravega_lab.engine.simulation.group_model import LogModel, Membership, Tenure
 from pravega_lab.engine.simulation.history import Segment
 from pravega_lab.engine.simulation.journal import Entry, Journal
-from pravega_lab.protocol.names import parse_segment_name, segment_name, split_scoped_name
+from pravega_lab.protocol.names import segment_name, split_scoped_name
 
 READ = -1
 
@@ -225,8 +225,3 @@ def _balance(journal: Journal) -> Iterator[str]:
         counts = entry.about["counts"]
         if counts and max(counts) - min(counts) > 1:
             yield f"balance: {counts} segments per reader, long after all was well"
-
-
-def id_of(name: str) -> int:
-    """The segment id in a full name."""
-    return parse_segment_name(name).segment_id
