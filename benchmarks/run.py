@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import statistics
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +19,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-BUSY_BEFORE_MAX = 0.15  # of all cores, in the second before the run
-STEAL_MAX = 0.02  # of the run: time that the host gave to other guests
+OTHERS_MAX = 0.1  # of all cores, during the run
+STEAL_MAX = 0.02  # the same, of what the host gave to other guests
 
 
 def parser_of(document: str | None, rounds: int = 5) -> argparse.ArgumentParser:
@@ -153,31 +152,27 @@ class Machine:
     """How loaded the machine was when a run began."""
 
     load: float
-    busy: float
     ticks: tuple[int, int, int]
+    own: float
 
     @classmethod
     def now(cls) -> Machine:
-        """Looks for a fifth of a second what others do."""
-        first = _ticks()
-        time.sleep(0.2)
-        last = _ticks()
-        busy = (last[0] - first[0]) / max(last[2] - first[2], 1)
-        return cls(os.getloadavg()[0], busy, last)
+        return cls(os.getloadavg()[0], _ticks(), _own_ticks())
 
     def until_now(self) -> dict[str, Any]:
         """The machine in figures, from then until now."""
-        last = _ticks()
-        steal = (last[1] - self.ticks[1]) / max(last[2] - self.ticks[2], 1)
+        busy, stolen, all_ticks = (last - first for last, first in zip(_ticks(), self.ticks, strict=True))
+        others = max(busy - stolen - (_own_ticks() - self.own), 0.0) / max(all_ticks, 1)
+        steal = stolen / max(all_ticks, 1)
         return {
             "cores": os.cpu_count(),
             "processor": _processor(),
             "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
             "load_before": round(self.load, 2),
             "load_after": round(os.getloadavg()[0], 2),
-            "busy_before": round(self.busy, 3),
-            "steal": round(steal, 4),
-            "is_noisy": self.busy > BUSY_BEFORE_MAX or steal > STEAL_MAX,
+            "others": round(others, 3),
+            "steal": round(steal, 3),
+            "is_noisy": others > OTHERS_MAX or steal > STEAL_MAX,
         }
 
 
@@ -191,6 +186,26 @@ def _ticks() -> tuple[int, int, int]:
     return busy, steal, busy + idle + wait
 
 
+def _own_ticks() -> float:
+    """Ticks of this process, of its ended children, and of all that descends from it and still runs."""
+    spent: dict[int, float] = {}
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        parents[int(stat.parent.name)] = int(fields[1])
+        spent[int(stat.parent.name)] = sum(map(int, fields[11:15]))  # its own, and its ended children's
+    return sum(ticks for pid, ticks in spent.items() if _descends(pid, parents))
+
+
+def _descends(pid: int, parents: dict[int, int]) -> bool:
+    while pid and pid != os.getpid():
+        pid = parents.get(pid, 0)
+    return pid != 0
+
+
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
@@ -200,11 +215,11 @@ def _processor() -> str:
 
 def in_words(machine: dict[str, Any]) -> str:
     """One line about the machine, and a warning where others used it too."""
-    line = "{cores} cores ({processor}), {system}; load {load_before} before, {load_after} after"
+    line = (
+        "{cores} cores ({processor}), {system}; load {load_before} before, {load_after} after; "
+        "others used {others:.0%} of the cores, {steal:.0%} were stolen"
+    )
     said = line.format(**machine)
     if machine["is_noisy"]:
-        said += (
-            f"\nNOISY: {machine['busy_before']:.0%} of the cores were busy before this run began, "
-            f"{machine['steal']:.0%} stolen during it. Compare within a round only, and run it again"
-        )
+        said += "\nNOISY: others used the machine too. Compare within a round only, and run it again"
     return said

@@ -97,7 +97,15 @@ def test_nobody_always_comes_after_the_same_other() -> None:
 def test_a_noisy_machine_is_named() -> None:
     quiet = {**Machine.now().until_now(), "is_noisy": False}
     assert "NOISY" not in in_words(quiet)
-    assert "NOISY" in in_words({**quiet, "is_noisy": True, "busy_before": 0.9})
+    assert "NOISY" in in_words({**quiet, "is_noisy": True})
+    assert "others used 40% of the cores" in in_words({**quiet, "others": 0.4})
+
+
+def test_what_a_benchmark_starts_is_not_counted_among_others() -> None:
+    before = Machine.now()
+    subprocess.run([sys.executable, "-c", "sum(range(30_000_000))"], check=True)
+    found = Machine.now()
+    assert found.own - before.own > 10  # hundredths of a second
 
 
 def test_figures_have_the_digits_that_mean_something() -> None:
