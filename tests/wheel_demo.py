@@ -18,7 +18,9 @@ EVENTS = "8000"
 
 def run(command: list[str], cwd: Path) -> None:
     print("wheel:", " ".join(Path(word).name for word in command[:6]), flush=True)
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK", "SPARK_", "VIRTUAL_"))}
+    clean = {
+        k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK", "SPARK_", "VIRTUAL_"))
+    }
     subprocess.run(command, cwd=cwd, env=clean, check=True)
 
 
