@@ -56,7 +56,7 @@ def _demo(events: FlightEvents, folder: Path, args: argparse.Namespace) -> int:
         with tqdm(desc="starting Spark", bar_format="{desc}: {elapsed}", leave=False) as bar:
             job.wait_running(bar.refresh)
         kill_at = None if args.no_kill else _middle_of_storm(chunks)
-        _replay(job, events, chunks, kill_at)
+        _replay(job, events, chunks, args.speed, kill_at)
         with tqdm(desc="finishing", unit="B", unit_scale=True, leave=False) as bar:
             job.finish(on_wait=lambda: bar.update(job.hours_written() - bar.n))
         verdict, scales = job.verdict(events), job.scales()
@@ -70,9 +70,9 @@ def _middle_of_storm(chunks: list[Chunk]) -> int | None:
     return slow[len(slow) // 2] if slow else None
 
 
-def _replay(job: Job, events: FlightEvents, chunks: list[Chunk], kill_at: int | None) -> None:
+def _replay(job: Job, events: FlightEvents, chunks: list[Chunk], speed: float, kill_at: int | None) -> None:
     with tqdm(total=len(events), desc="flights", unit=" events", unit_scale=True) as bar:
-        for number, chunk in enumerate(job.replay(events, chunks)):
+        for number, chunk in enumerate(job.replay(events, chunks, speed)):
             bar.update(chunk.stop - chunk.start)
             bar.set_postfix_str(f"{events.table['time_hour'].iloc[chunk.stop - 1]:%d %b}", refresh=False)
             if number == kill_at:

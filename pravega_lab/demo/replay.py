@@ -32,7 +32,6 @@ SLOW_CHUNK_HOURS = 0.1
 # merge after two (10 and 20 minutes of pravega.md A6).
 TARGET_EVENTS_PER_S = 120
 SCALING_CLOCK = 600
-STORM_POLICY = ScalingPolicy.by_event_rate(TARGET_EVENTS_PER_S, factor=2, min_segments=1)
 
 
 @dataclass(frozen=True)
@@ -85,21 +84,24 @@ def replay(
     flights: FlightEvents,
     chunks: list[Chunk],
     *,
+    speed: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Chunk]:
     """Write each chunk when it is due, and yield it when it is durable.
 
     The stream scales by itself while the replay is slow; before and after that the number of segments is
-    fixed, since a month a second would ask for thousands of them.
+    fixed, since a month a second would ask for thousands of them. ``speed`` is that of the plan: the rate
+    that one segment should carry grows with it.
     """
+    storm = ScalingPolicy.by_event_rate(round(TARGET_EVENTS_PER_S * speed), factor=2, min_segments=1)
     began = clock()
     slow = False
     with stream.writer() as writer:
         for chunk in chunks:
             if chunk.slow != slow:
                 slow = chunk.slow
-                stream.update(scaling=STORM_POLICY if slow else ScalingPolicy.fixed(1))
+                stream.update(scaling=storm if slow else ScalingPolicy.fixed(1))
             wait = began + chunk.due_s - clock()
             if wait > 0:
                 sleep(wait)

@@ -77,9 +77,9 @@ class Job:
         """Wait until the query has done its first, empty batch: from then on it keeps up."""
         self._wait(lambda: (self.checkpoint / "commits" / "0").exists(), START_S_MAX, "start", on_wait)
 
-    def replay(self, events: FlightEvents, chunks: list[Chunk]) -> Iterator[Chunk]:
-        """Write the flights at their pace; yields each chunk when it is durable."""
-        return replay(self.flights, events, chunks)
+    def replay(self, events: FlightEvents, chunks: list[Chunk], speed: float = 1.0) -> Iterator[Chunk]:
+        """Write the flights as planned for this ``speed``; yields each chunk when it is durable."""
+        return replay(self.flights, events, chunks, speed=speed)
 
     def kill_and_restart(self) -> None:
         """``kill -9`` of the driver's Python and JVM, and a new driver on the same checkpoint."""
