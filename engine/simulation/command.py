@@ -17,10 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pravega_lab.engine.simulation.bugs import BUGS
+from pravega_lab.engine.simulation.group_bugs import GROUP_BUGS
+from pravega_lab.engine.simulation.group_scenario import run_groups
 from pravega_lab.engine.simulation.scenarios import NAMES, Result, run_seed
 from pravega_lab.errors import BadInputError
 
 PROBLEMS_SHOWN = 10
+GROUPS = "groups"  # reader groups have a world of their own
 _SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
@@ -30,11 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds", default="0..199", metavar="A..B", help="seeds to run, both included, or one (%(default)s)"
     )
     parser.add_argument(
-        "--scenario", choices=NAMES, help="one scenario for all seeds; else each draws its own"
+        "--scenario",
+        choices=(*NAMES, GROUPS),
+        help="one scenario for all seeds; else each draws its own, groups left out",
     )
     parser.add_argument(
         "--bug",
-        choices=tuple(BUGS),
+        choices=(*BUGS, *GROUP_BUGS),
         metavar="NAME",
         help="plant a deliberate bug and see it found: %(choices)s",
     )
@@ -56,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
     seeds = parse_seeds(args.seeds)
     if args.journal and len(seeds) > 1:
         raise BadInputError(f"--journal is for one seed; --seeds {args.seeds} are {len(seeds)}")
+    if args.bug and (args.bug in GROUP_BUGS) != (args.scenario == GROUPS):
+        where = f"--scenario {GROUPS}" if args.bug in GROUP_BUGS else "another scenario"
+        raise BadInputError(f"--bug {args.bug} is planted in {where}")
     jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
     if jobs < 1:
         raise BadInputError(f"--jobs {jobs}: at least 1")
@@ -101,7 +109,7 @@ def commit() -> str:
 def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int) -> Iterator[Result]:
     """In order of seed, whichever core was faster."""
     if jobs == 1 or len(seeds) == 1:
-        yield from (run_seed(seed, scenario, bug) for seed in seeds)
+        yield from (_run_seed(seed, scenario, bug) for seed in seeds)
         return
     # Fresh processes: a fork of this one would inherit whatever threads its caller has.
     with multiprocessing.get_context("spawn").Pool(min(jobs, len(seeds))) as pool:
@@ -109,7 +117,11 @@ def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int) -> 
 
 
 def _run_one(task: tuple[int, str | None, str | None]) -> Result:
-    return run_seed(*task).without_journal()
+    return _run_seed(*task).without_journal()
+
+
+def _run_seed(seed: int, scenario: str | None, bug: str | None) -> Result:
+    return run_groups(seed, bug) if scenario == GROUPS else run_seed(seed, scenario, bug)
 
 
 def _with_bar(results: Iterator[Result], total: int) -> Iterator[Result]:
