@@ -63,7 +63,7 @@ wheel: setup  ## the built wheel in an empty environment runs a short demo
 	$(PY) tests/wheel_demo.py
 
 bench: setup  ## the commands behind docs/performance.md
-	@ls benchmarks/*.py
+	@grep -l "^if __name__" benchmarks/*.py
 
 clean:  ## forget the environment and all results
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
