@@ -116,7 +116,8 @@ class StreamObserver:
     def _look(self) -> None:
         active = self._stream.segments()
         now_ms = _now_ms()
-        if now_ms >= self._policy_due_ms:
+        # A scale is explained by the policy of its moment, so that is asked anew with each.
+        if now_ms >= self._policy_due_ms or self._has_scaled(active):
             self._policy_due_ms = now_ms + POLICY_EVERY_MS
             self.journal.extend(self.tracker.saw_policy(self._policy(), now_ms=now_ms))
         if active:
@@ -125,6 +126,9 @@ class StreamObserver:
         else:
             self._look_at_sealed(now_ms)
         self.journal.tick(_now_ms())
+
+    def _has_scaled(self, active: list[SegmentRange]) -> bool:
+        return bool(active) and max(epoch_of(r.segment_id) for r in active) != self.tracker.epoch
 
     def _look_at_sealed(self, now_ms: int) -> None:
         """The stream is sealed: its segments' ends, and, if this is the first look, its past."""
