@@ -58,7 +58,7 @@ def _demo(events: FlightEvents, folder: Path, args: argparse.Namespace) -> int:
         kill_at = None if args.no_kill else _middle_of_storm(chunks)
         _replay(job, events, chunks, args.speed, kill_at)
         with tqdm(desc="finishing", unit="B", unit_scale=True, leave=False) as bar:
-            job.finish(on_wait=lambda: bar.update(job.hours_written() - bar.n))
+            job.finish(on_wait=lambda: bar.update(job.result_bytes() - bar.n))
         verdict, scales = job.verdict(events), job.scales()
         _export(observers, args.picture)
     return _report(verdict, scales, killed=kill_at is not None)

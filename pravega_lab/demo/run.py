@@ -18,7 +18,7 @@ from pravega_lab.datasets import FlightEvents
 from pravega_lab.demo import pipeline
 from pravega_lab.demo.history import Scales, current_epoch, scales_between
 from pravega_lab.demo.replay import STORM_FIRST_DAY, STORM_LAST_DAY, Chunk, replay
-from pravega_lab.demo.verdict import Verdict, check, expected_hours, read_json
+from pravega_lab.demo.verdict import Verdict, check, read_json
 from pravega_lab.errors import PravegaError, StoreUnavailableError
 from pravega_lab.lab import Lab
 
@@ -90,7 +90,7 @@ class Job:
     def kill_at_worst(self, *, tries: int = 5, patience_s: float = 60.0) -> Thread:
         """Kill and restart where it hurts most: a result is in the output stream, Spark has not noted it yet.
 
-        Watches from a thread of its own while the replay goes on; join it before `finish`. A kill that came
+        Watches from a thread of its own while the replay goes on; hand it to `finish`. A kill that came
         too late to hurt is repeated, ``tries`` times at most.
         """
         thread = Thread(target=self._kill_at_worst, args=(tries, patience_s), daemon=True)
@@ -137,8 +137,8 @@ class Job:
             for state in progress.get("stateOperators", [])
         )
 
-    def hours_written(self) -> int:
-        """Bytes of results so far; only good for showing that something moves."""
+    def result_bytes(self) -> int:
+        """How long the output stream is; shows that something moves."""
         return sum(self.hours.tail().positions.values())
 
     def verdict(self, events: FlightEvents) -> Verdict:
@@ -165,8 +165,3 @@ class Job:
                     f"the driver did not {what} within {patience_s:g} s: {self.driver.log()[-2000:]}"
                 )
             time.sleep(0.1)
-
-
-def expected_result(events: FlightEvents) -> int:
-    """How many hours the result must have."""
-    return len(expected_hours(events.table))
