@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.observations import KINDS, Observation, to_record
+from pravega_lab.observe.observations import Observation, kinds, to_record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,13 +171,14 @@ def _what(observation: Observation) -> str:
 def _kind(kind: str) -> type[Observation]:
     from difflib import get_close_matches
 
-    if kind not in KINDS:
-        near = get_close_matches(kind, KINDS, 1, 0.3)
+    known = kinds()
+    if kind not in known:
+        near = get_close_matches(kind, known, 1, 0.3)
         raise BadInputError(
             f"no kind of observation is called {kind!r}; the nearest is {near[0] if near else 'note'!r}. "
-            f"All of them: {', '.join(KINDS)}."
+            f"All of them: {', '.join(known)}."
         )
-    return KINDS[kind]
+    return known[kind]
 
 
 def _frame(cls: type[Observation], items: list[Observation]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ group wrote it down) or ``inferred`` (from a rule, which is named). ``None`` mea
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar
 
 DONE_HERE = "done here"
@@ -235,10 +236,16 @@ def _kinds(root: type[Observation]) -> dict[str, type[Observation]]:
     found: dict[str, type[Observation]] = {}
     for cls in root.__subclasses__():
         found[cls.kind] = cls
+        found |= _kinds(cls)
     return found
 
 
-KINDS: dict[str, type[Observation]] = _kinds(Observation)
+@cache
+def kinds() -> dict[str, type[Observation]]:
+    """All kinds by name, also those of modules that build on this one."""
+    from pravega_lab.observe import group_observations  # noqa: F401  (defines kinds)
+
+    return _kinds(Observation)
 
 
 def to_record(observation: Observation) -> dict[str, Any]:
@@ -252,13 +259,13 @@ def from_record(record: dict[str, Any]) -> Observation | None:
 
     Fields that this version does not know are left out. Raises ``TypeError`` when a field is missing.
     """
-    cls = KINDS.get(str(record.get("kind")))
+    cls = kinds().get(str(record.get("kind")))
     if cls is None:
         return None
     known = {field.name for field in fields(cls)}
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in record.items()
-        if name in known
-    }
+    values: dict[str, Any] = {name: _frozen(value) for name, value in record.items() if name in known}
     return cls(**values)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(part) for part in value) if isinstance(value, list) else value
