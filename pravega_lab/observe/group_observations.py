@@ -1,7 +1,7 @@
 """What can be observed of a reader group: one frozen type per kind, and nothing that decides.
 
-Made from the group's state log (pravega.md B2), so every one carries ``revision``: the offset in the log behind
-the entry that says it, and -1 where it is not from the log. Two observers of one log make the same
+Made from the group's state log (pravega.md B2), so every one carries ``revision``: the offset in the log
+behind the entry that says it, and -1 where it is not from the log. Two observers of one log make the same
 observations; only ``time_ms`` differs, for the log has no times: it is when the entry was *seen*, and
 ``uncertain_ms`` says how much earlier it may have been written (``None``: any time before).
 
