@@ -1,9 +1,9 @@
 """How a client gets into a cluster: TLS, credentials, and host names that differ from here.
 
 Everything is given as keywords (`AccessOptions`), in a file, or in the environment, in this order of
-preference. Names of variables are those of Pravega's own clients where they have one (Java's ``ClientConfig``,
-Rust's and Python's ``ClientConfig``); the others begin with ``PRAVEGA_``. What is secret is never shown:
-`Credentials` print their method only, and options for other processes carry paths.
+preference. Names of variables are those of Pravega's own clients where they have one (``ClientConfig`` of
+Java, Rust and Python); the others begin with ``PRAVEGA_``. What is secret is never shown: `Credentials` print
+their method only, and options for other processes carry paths.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class AccessOptions(TypedDict, total=False):
     """Keywords of `connect`, ``AsyncClient``, ``Lab`` and ``observe``; all may be left out.
 
     Attributes:
-        ca_file: Certificates (PEM) of the authority that signed those of the cluster: a file or a folder. Else
-            ``pravega_client_tls_cert_path``, else what the system trusts. For ``tls://`` only.
+        ca_file: Certificates (PEM) of the authority that signed those of the cluster: a file or a folder.
+            Else ``pravega_client_tls_cert_path``, else what the system trusts. For ``tls://`` only.
         credentials: Of the user: `Credentials`, or ``(user, password)``.
         credentials_file: A file with them; see `Credentials.from_file`. Read again whenever it changes.
-            Without either ``PRAVEGA_CREDENTIALS_FILE``, then ``pravega_client_auth_method`` and its companions.
+            Without either ``PRAVEGA_CREDENTIALS_FILE``, then ``pravega_client_auth_method`` and companions.
         validate_host_name: False: take any host whose certificate the authority signed (as Java's
             ``validateHostName``). Else ``PRAVEGA_VALIDATE_HOST_NAME``, else True.
         rewrite: Where to connect in place of a host that the controller (or the address) names:
@@ -82,8 +82,8 @@ class Credentials:
     def from_file(cls, path: str | Path) -> Credentials:
         """Lines ``name=value`` with the names ``username`` and ``password``, or ``method`` and ``token``.
 
-        The prefixes of Pravega's clients (``pravega_client_auth_``, ``pravega.client.auth.``) may stand before
-        them; empty lines and those that begin with ``#`` are skipped.
+        The prefixes of Pravega's clients (``pravega_client_auth_``, ``pravega.client.auth.``) may stand
+        before them; empty lines and those that begin with ``#`` are skipped.
 
         Raises:
             BadInputError: The file cannot be read or says too little. Its content is not repeated.
@@ -276,7 +276,7 @@ def rewrites_from(text: str) -> dict[str, str]:
         host, equals, target = (part.strip() for part in rule.partition("="))
         if not (host and equals and target):
             raise BadInputError(
-                f"rewrite {rule!r} is not HOST=HOST. Write advertised-host=reachable-host, each maybe with :port"
+                f"rewrite {rule!r} is not HOST=HOST. Write advertised=reachable, each maybe with :port"
             )
         rules[host] = target
     return rules
