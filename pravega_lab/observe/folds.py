@@ -179,7 +179,7 @@ class SegmentHistory:
         row.write_offset, row.bytes_per_s = o.write_offset, o.bytes_per_s
         row.events_per_s, row.events_how = o.events_per_s, o.events_how
         row.last_rates = (o.events_per_s, o.bytes_per_s)
-        _remember_growth(row, o.time_ms)
+        remember_growth(row.growth, o.time_ms, o.write_offset)
         if o.start_offset > row.start_offset:
             row.start_offset = o.start_offset
             row.truncated_ms = _time_of(row, o.start_offset)
@@ -227,10 +227,11 @@ _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
 _GROWTH_MAX = 256
 
 
-def _remember_growth(row: SegmentRow, time_ms: int) -> None:
-    row.growth.append((time_ms, row.write_offset or 0))
-    if len(row.growth) > _GROWTH_MAX:
-        row.growth = row.growth[::2]
+def remember_growth(growth: list[tuple[int, int]], time_ms: int, write_offset: int) -> None:
+    """Keep (time_ms, write_offset), thinned where there are many."""
+    growth.append((time_ms, write_offset))
+    if len(growth) > _GROWTH_MAX:
+        growth[:] = growth[::2]
 
 
 def _time_of(row: SegmentRow, offset: int) -> int:

@@ -87,7 +87,7 @@ class SegmentOffered(GroupObservation):
     """A segment may be read and nobody holds it: from now on until somebody acquires it.
 
     ``why``: ``start`` (of the group), ``released`` (by ``reader``), ``left`` (``reader`` went offline) or
-    ``predecessors read`` (it waited for them).
+    ``predecessors read`` (the last of them by ``reader``).
     """
 
     kind: ClassVar[str] = "segment_offered"
@@ -187,17 +187,25 @@ class GroupCheckpointPassed(GroupObservation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCheckpointDone(GroupObservation):
-    """All readers passed; ``positions`` is the cut. ``gaps`` are key ranges (low, high] it does not cover."""
+    """All readers passed; ``positions`` is the cut. ``gaps`` are key ranges (low, high] it does not cover.
+
+    A range is a gap if the group still has to read it. ``gap_streams`` names the stream of each. None is told
+    of a stream of which a segment's keys are not known.
+    """
 
     kind: ClassVar[str] = "group_checkpoint_done"
     checkpoint: str
     positions: Positions
     gaps: tuple[tuple[float, float], ...] = ()
+    gap_streams: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCheckpointDropped(GroupObservation):
-    """A checkpoint that was not done will not be: ``why`` is ``cancelled``, ``cleared`` or ``reset``."""
+    """A checkpoint that was not done will not be: ``why`` is ``cancelled``, ``cleared`` or ``reset``.
+
+    ``unknown``: it went in a gap of what was read, and may have been done.
+    """
 
     kind: ClassVar[str] = "group_checkpoint_dropped"
     checkpoint: str
