@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pravega_lab.engine.store.epochs import Epochs, overlapping
 from pravega_lab.engine.store.records import WatermarkRecord, WriterRecord
 from pravega_lab.protocol.names import SegmentRange, epoch_of
-from pravega_lab.protocol.serializer import DOUBLE, I64, Envelope, Format, Input, map_of
+from pravega_lab.protocol.watermark import Watermark
 
 SILENCE_MS_DEFAULT = 10_000
 """Silence after which a writer no longer holds watermarks back; a stream may name its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Watermark:
+class NextWatermark:
     """Events behind ``cut`` are of ``lower`` or later; ``upper`` is the latest time a writer had noted."""
 
     lower: int
@@ -35,13 +35,13 @@ def silent(
 
 def next_watermark(
     epochs: Epochs, writers: Sequence[WriterRecord], last: WatermarkRecord | None
-) -> Watermark | None:
+) -> NextWatermark | None:
     """The new watermark, or None while a writer has noted nothing above the last one."""
     if not writers or not all(_is_new(w, last) for w in writers):
         return None
     times = [w.timestamp for w in writers]
     positions = [w.position for w in writers] + ([last.cut] if last else [])
-    return Watermark(min(times), max(times), upper_bound(epochs, positions))
+    return NextWatermark(min(times), max(times), upper_bound(epochs, positions))
 
 
 def upper_bound(epochs: Epochs, positions: Sequence[Mapping[int, int]]) -> dict[int, int]:
@@ -60,11 +60,11 @@ def upper_bound(epochs: Epochs, positions: Sequence[Mapping[int, int]]) -> dict[
         furthest |= {s.segment_id: 0 for s in missing}
 
 
-def to_event(epochs: Epochs, mark: Watermark) -> bytes:
+def to_event(epochs: Epochs, mark: NextWatermark) -> bytes:
     """The watermark as it stands on the mark stream, without the header of an event."""
     ranges = {epochs.segment(i): offset for i, offset in mark.cut.items()}
-    data = I64.write(mark.lower) + I64.write(mark.upper) + _CUT.write(ranges)
-    return Envelope(0, ((0, data),)).to_bytes()
+    named = {segment: offset for segment, offset in ranges.items() if segment is not None}
+    return Watermark(mark.lower, mark.upper, named).to_bytes()
 
 
 def _is_new(writer: WriterRecord, last: WatermarkRecord | None) -> bool:
@@ -88,16 +88,3 @@ def _is_covered(segment: SegmentRange, chosen: Sequence[SegmentRange]) -> bool:
             return False
         reached = other.high
     return reached >= segment.high
-
-
-def _write_range(segment: SegmentRange | None) -> bytes:
-    assert segment is not None, "a cut names segments of its stream"
-    data = I64.write(segment.segment_id) + DOUBLE.write(segment.low) + DOUBLE.write(segment.high)
-    return Envelope(0, ((0, data),)).to_bytes()
-
-
-def _never(data: Input) -> SegmentRange | None:
-    raise NotImplementedError("the server only writes watermarks")
-
-
-_CUT = map_of(Format(_never, _write_range), I64)

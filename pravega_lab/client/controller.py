@@ -12,7 +12,8 @@ from random import Random
 from typing import Any, NoReturn
 from uuid import UUID
 
-from pravega_lab.client.connection import Endpoint
+from pravega_lab.client.access import Access
+from pravega_lab.client.dialer import Endpoint
 from pravega_lab.client.link import ControllerCallError, ControllerLink
 from pravega_lab.client.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, FullError, Retries
 from pravega_lab.client.values import (
@@ -25,6 +26,7 @@ from pravega_lab.client.values import (
     TransactionState,
 )
 from pravega_lab.errors import (
+    AccessDeniedError,
     AlreadyExistsError,
     BadInputError,
     NotEmptyError,
@@ -54,10 +56,13 @@ _Lost = list[ControllerCallError]
 class Controller:
     """One controller behind a `ControllerLink`."""
 
-    def __init__(self, link: ControllerLink, address: str, retry_for_s: float, chance: Random) -> None:
-        self.uri = f"tcp://{address}"
+    def __init__(
+        self, link: ControllerLink, uri: str, access: Access, retry_for_s: float, chance: Random
+    ) -> None:
+        self.uri = uri
+        self.access = access
         self._link = link
-        self.address = address
+        self.address = uri.partition("://")[2]
         self._retry_for_s = retry_for_s
         self._chance = chance
         self._answered = False
@@ -223,6 +228,8 @@ class Controller:
     def _refused(self, method: str, request: Any, error: ControllerCallError) -> PravegaError:
         if error.code_name in _TRANSIENT:
             return StoreUnavailableError(f"{method}: {error}")
+        if error.code_name in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
+            return self._denied(method, request, error)
         if "SEALED" in error.details:
             return StreamSealedError(f"{method}: the stream is sealed ({error.details})")
         if error.code_name == "UNIMPLEMENTED":
@@ -232,6 +239,30 @@ class Controller:
             )
         shown = " ".join(str(request).split())
         return RefusedError(f"{method} ({shown:.200}): the controller answered {error}")
+
+    def _denied(self, method: str, request: Any, error: ControllerCallError) -> AccessDeniedError:
+        shown = " ".join(str(request).split())
+        if not self.access.has_credentials:
+            return AccessDeniedError(
+                f"{method}: {self.uri} wants credentials, and none were given. Pass credentials=(user, password) "
+                "or --credentials-file, or set pravega_client_auth_method and its companions"
+            )
+        if error.code_name == "UNAUTHENTICATED":
+            return AccessDeniedError(
+                f"{method}: {self.uri} does not take the credentials {self.access.source} ({error.details}). "
+                "Check name and password, or whether the token has expired"
+            )
+        return AccessDeniedError(
+            f"{method} ({shown:.200}): the credentials {self.access.source} do not allow this "
+            f"({error.details}). Ask whoever runs {self.uri} for the permission, or use others"
+        )
+
+    async def delegation_token(self, stream: str, write: bool) -> str:
+        """What segment stores want to see in requests about a stream. Secret; empty without authentication."""
+        scope, name = split_scoped_name(stream)
+        operation = pb.StreamInfo.READ_WRITE if write else pb.StreamInfo.READ
+        request = pb.StreamInfo(scope=scope, stream=name, accessOperation=operation)
+        return str((await self._call("getDelegationToken", request)).delegationToken)
 
     # segments
 
@@ -291,6 +322,15 @@ class Controller:
         if status in (pb.ScaleStatusResponse.SUCCESS, pb.ScaleStatusResponse.IN_PROGRESS):
             return bool(status == pb.ScaleStatusResponse.SUCCESS)
         raise RefusedError(f"checkScale of {stream}, epoch {epoch}: the controller answered {status}")
+
+    async def note_time(self, stream: str, writer: str, position: Mapping[int, int], time: int) -> None:
+        """Raises ``BadInputError`` for a time before the writer's last one."""
+        cut = pb.StreamCut(streamInfo=_info(stream), cut=dict(position))
+        request = pb.TimestampFromWriter(writer=writer, position=cut, timestamp=time)
+        result = (await self._find(stream, "noteTimestampFromWriter", request)).result
+        if result == pb.TimestampResponse.INVALID_TIME:
+            raise BadInputError(f"note_time({time}): this writer of {stream} noted a later time before")
+        _succeeded(f"note_time({time}) of a writer of {stream}", result)
 
     # transactions
 

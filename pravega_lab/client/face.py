@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 from collections.abc import Coroutine, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from pravega_lab.client.access import AccessOptions
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.values import (
@@ -56,36 +57,41 @@ def _run(call: Coroutine[Any, Any, T]) -> T:
     return loop_thread().run(call)
 
 
-def connect(uri: str = "tcp://127.0.0.1:9090", *, retry_for_s: float = 30.0) -> Client:
+def connect(
+    uri: str = "tcp://127.0.0.1:9090", *, retry_for_s: float = 30.0, **access: Unpack[AccessOptions]
+) -> Client:
     """A client of the store at ``uri``. Asks nothing yet: the first call connects.
 
     Args:
-        uri: ``tcp://host:port`` of a controller.
+        uri: ``tcp://host:port`` of a controller, ``tls://host:port`` of one with TLS.
         retry_for_s: How long a call goes on trying when a connection that worked is lost. A controller
             that never answered is given up after 5 s.
+        access: ``ca_file``, ``credentials``, ``credentials_file``, ``validate_host_name`` and ``rewrite``;
+            see `AccessOptions`.
 
     Raises:
-        BadInputError: ``uri`` is no such address.
+        BadInputError: ``uri`` is no such address, or one of the options cannot work.
     """
-    return Client(uri, retry_for_s=retry_for_s)
+    return Client(uri, retry_for_s=retry_for_s, **access)
 
 
 class Client:
     """Scopes, streams and tables of one store. A context manager: leaving it closes all connections.
 
-    Every call raises `StoreUnavailableError` (names the address) when the store does not answer.
+    Every call raises `StoreUnavailableError` (names the address) when the store does not answer, `TlsError`
+    when no safe connection to it can be made, and `AccessDeniedError` when it does not take the credentials.
     """
 
-    def __init__(self, uri: str, *, retry_for_s: float = 30.0) -> None:
+    def __init__(self, uri: str, *, retry_for_s: float = 30.0, **access: Unpack[AccessOptions]) -> None:
         self.uri = uri
-        self._retry_for_s = retry_for_s
-        self._cores = {os.getpid(): AsyncClient(uri, retry_for_s=retry_for_s)}
+        self._new_core = lambda: AsyncClient(uri, retry_for_s=retry_for_s, **access)
+        self._cores = {os.getpid(): self._new_core()}
 
     @property
     def _core(self) -> AsyncClient:
         core = self._cores.get(os.getpid())
         if core is None:
-            core = self._cores[os.getpid()] = AsyncClient(self.uri, retry_for_s=self._retry_for_s)
+            core = self._cores[os.getpid()] = self._new_core()
         return core
 
     def list_scopes(self) -> list[str]:
@@ -405,6 +411,17 @@ class EventWriter:
     def flush(self) -> None:
         """Wait until all events taken so far are durable."""
         _run(self._core.flush())
+
+    def note_time(self, time: int) -> None:
+        """Flush, then let readers know that what this writer writes from now on is of ``time`` or later.
+
+        Any whole number, by convention milliseconds since 1970; readers see it by `Reader.time_window` once
+        all writers of the stream that note times have gone on, or were silent for 10 s (A12).
+
+        Raises:
+            BadInputError: Earlier than what this writer noted before.
+        """
+        _run(self._core.note_time(time))
 
     def close(self) -> None:
         """Flush, then close the connections."""

@@ -8,11 +8,12 @@ from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from pravega_lab.client import cuts
 from pravega_lab.client.appender import Ticket
 from pravega_lab.client.appends import Appends
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.events import prepare
-from pravega_lab.errors import Definite, PravegaError, StreamSealedError
+from pravega_lab.errors import BadInputError, Definite, PravegaError, StreamSealedError
 from pravega_lab.protocol.names import SegmentRange
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class AsyncEventWriter:
     def __init__(self, context: StreamContext) -> None:
         self._context = context
         self._appends = Appends(context, StreamTarget(context))
+        self._id = str(context.new_id())  # by which the controller knows it
 
     @property
     def is_failed(self) -> bool:
@@ -73,6 +75,13 @@ class AsyncEventWriter:
     async def flush(self) -> None:
         with _saying_what_was_stored(self._appends):
             await self._appends.flush()
+
+    async def note_time(self, time: int) -> None:
+        if not -(2**63) <= time < 2**63:
+            raise BadInputError(f"note_time({time}): a time is a whole number of 64 bits")
+        await self.flush()
+        behind = await cuts.tail(self._context)
+        await self._context.controller.note_time(self._context.name, self._id, behind.positions, time)
 
     async def close(self) -> None:
         try:

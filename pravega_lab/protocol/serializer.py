@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -220,6 +220,12 @@ class Envelope:
     def from_bytes(cls, data: bytes) -> Envelope:
         """Read one that has no type id. Raises ``ProtocolError``."""
         source = Input(data)
+        found = cls.from_input(source)
+        return replace(found, trailing=source.rest())
+
+    @classmethod
+    def from_input(cls, source: Input) -> Envelope:
+        """Read one that has no type id; what stands behind it stays in ``source``."""
         _check_format(source)
         return cls._read(source)
 
@@ -229,13 +235,14 @@ class Envelope:
         source = Input(data)
         _check_format(source)
         type_id = U8.read(source)
-        return type_id, cls._read(source)
+        found = cls._read(source)
+        return type_id, replace(found, trailing=source.rest())
 
     @classmethod
     def _read(cls, source: Input) -> Envelope:
         version, count = U8.read(source), U8.read(source)
         revisions = tuple((U8.read(source), source.take(I32.read(source))) for _ in range(count))
-        return cls(version, revisions, source.rest())
+        return cls(version, revisions)
 
 
 def _check_format(source: Input) -> None:

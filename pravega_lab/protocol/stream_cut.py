@@ -122,7 +122,11 @@ class StreamCut:
         """Read what ``to_bytes`` or Java wrote. Raises ``ProtocolError``."""
         if not data:
             return UNBOUNDED
-        envelope = Envelope.from_bytes(data)
+        return cls.from_envelope(Envelope.from_bytes(data))
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> StreamCut:
+        """The same for a cut that stands among other data, where it has no length."""
         offsets = _OFFSETS_OF_VERSION.get(envelope.version)
         if offsets is None or not envelope.revisions:
             raise ProtocolError(f"a stream cut of version {envelope.version}; 0 and 1 are known")

@@ -34,6 +34,7 @@ from pravega_lab.client.reader_group.values import (
     EventRead,
     GroupMetrics,
     Position,
+    TimeWindow,
 )
 from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType
 
@@ -63,6 +64,7 @@ __all__ = [
     "StateFormat",
     "StateLogError",
     "StateSynchronizer",
+    "TimeWindow",
     "TooManyCheckpointsError",
     "async_reader_group",
     "async_revisioned_stream",

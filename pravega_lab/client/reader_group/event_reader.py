@@ -11,11 +11,19 @@ from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.errors import ReaderExistsError, ReinitializationRequiredError
 from pravega_lab.client.reader_group.reader import Answer, Decision, ReaderCore, come_online, go_offline
 from pravega_lab.client.reader_group.source import SegmentSource
-from pravega_lab.client.reader_group.values import BatchRead, EventRead, Position, stream_of
+from pravega_lab.client.reader_group.time_windows import StreamClock
+from pravega_lab.client.reader_group.values import (
+    BatchRead,
+    EventRead,
+    Position,
+    TimeWindow,
+    by_stream,
+    stream_of,
+)
 from pravega_lab.client.segment_input import TruncatedError
 from pravega_lab.client.stores import Connections
 from pravega_lab.client.values import MIB
-from pravega_lab.errors import NotFoundError, PravegaError, TruncatedDataError
+from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
 from pravega_lab.protocol.names import check_stream, parse_segment_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
@@ -31,6 +39,7 @@ class AsyncReader:
         self._core = core
         self._connections = Connections(access.stores)
         self._sources: dict[str, SegmentSource] = {}
+        self._clocks: dict[str, StreamClock] = {}  # of the streams whose time was asked for
         self._ready: dict[str, None] = {}  # segments that may have something, in turn
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
@@ -193,6 +202,22 @@ class AsyncReader:
             self.position(),
         )
 
+    # time
+
+    async def time_window(self, stream: str) -> TimeWindow:
+        async with self._reading:
+            self._check_open()
+            state = self._access.state
+            if stream not in state.streams():
+                raise BadInputError(f"group {self._access.group} reads {state.streams()}, not {stream!r}")
+            if stream not in self._clocks:
+                self._clocks[stream] = StreamClock(self._access.stream(stream))
+            return await self._clocks[stream].window(
+                by_stream(self._core.places()).get(stream, {}),
+                now_ms=self._access.clock_ms(),
+                every_ms=state.config.group_refresh_time_ms,
+            )
+
     # coming and going
 
     @property
@@ -200,7 +225,8 @@ class AsyncReader:
         return self._closed is not None
 
     def position(self) -> Position:
-        return Position(dict(self._core.held))
+        held = dict(self._core.held)
+        return Position(held, {segment: self._access.state.range_of(segment) for segment in held})
 
     async def close(self) -> None:
         await self._close_at(None)
@@ -229,6 +255,8 @@ class AsyncReader:
         self._closed = why
         for segment in list(self._sources):
             await self._drop(segment)
+        for clock in self._clocks.values():
+            await clock.close()
         await self._connections.close()
         await self._access.close()
 

@@ -17,6 +17,7 @@ from pravega_lab.client.reader_group.values import (
     EventRead,
     GroupMetrics,
     Position,
+    TimeWindow,
 )
 from pravega_lab.client.values import MIB
 
@@ -251,6 +252,19 @@ class Reader:
     def position(self) -> Position:
         """Behind everything handed out, for every segment this reader holds."""
         return self._core.position()
+
+    def time_window(self, stream: str) -> TimeWindow:
+        """Between which times the group reads ``stream`` (``scope/stream``) now, as its writers noted them.
+
+        Of the group, not of this reader: the slowest one counts. Other readers tell how far they are every
+        few seconds, and watermarks are written every 10 s, so bounds are late, never early; None: unknown.
+        Cheap enough to be asked after every event (A12).
+
+        Raises:
+            BadInputError: The group does not read that stream.
+            ReinitializationRequiredError: This reader is closed.
+        """
+        return loop_thread().run(self._core.time_window(stream))
 
     @property
     def is_closed(self) -> bool:

@@ -42,6 +42,10 @@ class RevisionedStream:
         """
         return loop_thread().run(self._core.read_from(revision))
 
+    def read_some(self, revision: Revision) -> list[Entry]:
+        """As `read_from`, 2 MiB at a time: ask again behind the last entry. Nothing: the end."""
+        return loop_thread().run(self._core.read_some(revision))
+
     def append_if_at(self, revision: Revision, data: bytes) -> Revision | None:
         """Append if the log ends at ``revision``; the revision behind it. None: it does not."""
         return loop_thread().run(self._core.append_if_at(revision, data))

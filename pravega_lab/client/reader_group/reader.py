@@ -138,6 +138,14 @@ class ReaderCore:
         """The segments to read from, in the order of acquisition."""
         return [segment for segment in self.held if segment not in self.ended]
 
+    def places(self) -> dict[str, int]:
+        """How far the group is in each segment that is open to it, as far as this reader knows.
+
+        Segments of others: what they wrote last. After a death that is where events are delivered again,
+        which Java's readers do not take into account.
+        """
+        return {**self._state.last_read, **self._state.unassigned, **self.held}
+
     @property
     def at_checkpoint(self) -> str | None:
         """The checkpoint that was handed out and that the next `before_read` reports."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from pravega_lab.protocol import positions
 from pravega_lab.protocol.names import parse_segment_name, segment_name
+from pravega_lab.protocol.reader_group import KeyRange
 from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
@@ -22,6 +24,16 @@ class Position:
     """
 
     segments: Mapping[str, int] = field(default_factory=dict)
+    ranges: Mapping[str, KeyRange] = field(default_factory=dict, compare=False, repr=False)
+
+    def to_bytes(self) -> bytes:
+        """Java's ``Position.toBytes``: to be kept, and read again by either client."""
+        return positions.position_to_bytes(self.segments, self.ranges)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Position:
+        """Read what `to_bytes` or Java wrote. Raises ``ProtocolError``."""
+        return cls(*positions.position_from_bytes(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,26 @@ class Checkpoint:
 
     name: str
     stream_cuts: Mapping[str, StreamCut]
+
+    def to_bytes(self) -> bytes:
+        """Java's ``Checkpoint.toBytes``."""
+        return positions.checkpoint_to_bytes(self.name, self.stream_cuts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Checkpoint:
+        """Read what `to_bytes` or Java wrote. Raises ``ProtocolError``."""
+        return cls(*positions.checkpoint_from_bytes(data))
+
+
+class TimeWindow(NamedTuple):
+    """Between which times noted by writers a group reads one stream (A12); None where nothing is known.
+
+    ``lower``: what the group reads from now on was written after that was noted. ``upper``: the latest time
+    that a writer had noted when it wrote what comes next.
+    """
+
+    lower: int | None
+    upper: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +115,15 @@ def stream_of(segment: str) -> str:
     return segment.rsplit("/", 1)[0]
 
 
-def by_stream(positions: Mapping[str, int]) -> dict[str, dict[int, int]]:
+def by_stream(offsets: Mapping[str, int]) -> dict[str, dict[int, int]]:
     """Offsets by segment id, for each stream."""
     found: dict[str, dict[int, int]] = {}
-    for segment, offset in positions.items():
+    for segment, offset in offsets.items():
         found.setdefault(stream_of(segment), {})[parse_segment_name(segment).segment_id] = offset
     return found
 
 
-def full_names(stream: str, positions: Mapping[int, int]) -> dict[str, int]:
+def full_names(stream: str, offsets: Mapping[int, int]) -> dict[str, int]:
     """The reverse of `by_stream`, for one stream."""
     scope, name = stream.split("/")
-    return {segment_name(scope, name, segment): offset for segment, offset in positions.items()}
+    return {segment_name(scope, name, segment): offset for segment, offset in offsets.items()}
