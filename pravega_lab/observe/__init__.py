@@ -9,14 +9,25 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pravega_lab.observe.batch_fold import fold_batches
 from pravega_lab.observe.folds import fold_segments
 from pravega_lab.observe.journal import Gap, Journal
 from pravega_lab.observe.watch import Watch, observe
 
-__all__ = ["Gap", "Journal", "Watch", "fold_batches", "fold_segments", "observe"]
+if TYPE_CHECKING:
+    from pravega_lab.observe.ledger import Ledger
+
+__all__ = ["Gap", "Journal", "Ledger", "Watch", "fold_batches", "fold_segments", "observe"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Ledger":  # brings numpy
+        from pravega_lab.observe.ledger import Ledger
+
+        return Ledger
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Package(ModuleType):

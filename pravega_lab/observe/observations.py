@@ -243,7 +243,7 @@ def _kinds(root: type[Observation]) -> dict[str, type[Observation]]:
 @cache
 def kinds() -> dict[str, type[Observation]]:
     """All kinds by name, also those of modules that build on this one."""
-    from pravega_lab.observe import group_observations  # noqa: F401  (defines kinds)
+    from pravega_lab.observe import group_observations, ledger_observations  # noqa: F401  (define kinds)
 
     return _kinds(Observation)
 
