@@ -135,6 +135,14 @@ class RefusedError(PravegaError):
     """The store refused in a way that has no class of its own; the message has its words."""
 
 
+class AccessDeniedError(RefusedError):
+    """The cluster does not take the credentials, or they do not allow this; nothing secret is repeated."""
+
+
+class TlsError(PravegaError):
+    """No safe connection: a certificate that cannot be trusted, or only one side speaks TLS."""
+
+
 class ScaleRefusedError(RefusedError):
     """The controller refused to scale (pravega.md A5); the message names the rule."""
 

@@ -3,6 +3,7 @@
 Importing this package opens nothing and imports neither grpc, pyarrow nor numba.
 """
 
+from pravega_lab.client.access import AccessOptions, Credentials
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.face import (
     Batches,
@@ -35,9 +36,11 @@ __all__ = [
     "NOT_EXISTS",
     "NO_VERSION",
     "TAIL",
+    "AccessOptions",
     "AsyncClient",
     "Batches",
     "Client",
+    "Credentials",
     "EventWriter",
     "OrderedSegmentReader",
     "RetentionPolicy",

@@ -183,6 +183,11 @@ class Access:
     def has_credentials(self) -> bool:
         return self.credentials is not None or self.credentials_file is not None
 
+    @property
+    def source(self) -> str:
+        """Where the credentials come from, for messages."""
+        return f"in {self.credentials_file}" if self.credentials_file else "given"
+
     def reach(self, host: str, port: int) -> tuple[str, int]:
         """Where to connect for a host that was named: itself, unless ``rewrite`` says otherwise."""
         rules = dict(self.rewrite)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pravega_lab.client.connection import Connection, ConnectionLostError, Listener, Reply
-from pravega_lab.client.context import NO_TOKEN, StreamContext
+from pravega_lab.client.context import StreamContext
 from pravega_lab.client.plain import Run
 from pravega_lab.client.retry import Retries, TransientError
 from pravega_lab.client.stores import Connections, check_reply
@@ -273,9 +273,10 @@ class SegmentAppender:
 
     async def _synchronize(self, connection: Connection) -> None:
         """Ask for the last event that is in the segment; everything up to it is acknowledged."""
+        token = await self._owner.context.token(write=True)
         self._set_up = asyncio.get_running_loop().create_future()
         try:
-            connection.send(SetupAppend(self._request_id, self._writer_id, self._name, NO_TOKEN))
+            connection.send(SetupAppend(self._request_id, self._writer_id, self._name, token))
             self._acknowledge(await self._set_up)
         finally:
             self._set_up = None

@@ -6,11 +6,13 @@ import os
 from collections.abc import Sequence
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 from urllib.parse import urlsplit
 
+from pravega_lab.client.access import Access, AccessOptions
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.controller import Controller
+from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.grpc_link import GrpcLink
 from pravega_lab.client.link import ControllerLink
 from pravega_lab.client.scaling import check_policy
@@ -25,15 +27,18 @@ if TYPE_CHECKING:
     from pravega_lab.client.reader_group.group import AsyncReaderGroup
     from pravega_lab.protocol.reader_group import ReaderGroupConfig
 
+TLS = "tls"
+
 
 class AsyncClient:
     """See `face.Client` for what each call does. Makes nothing before the first call.
 
     Args:
-        uri: ``tcp://host:port`` of a controller.
+        uri: ``tcp://host:port`` of a controller, ``tls://host:port`` with TLS.
         retry_for_s: As in `face.connect`.
         link: Takes the place of the gRPC channel to ``uri``.
         chance: Where writer ids, routes of keyless events and pauses between retries come from.
+        access: See `AccessOptions`.
     """
 
     def __init__(
@@ -43,12 +48,15 @@ class AsyncClient:
         retry_for_s: float = 30.0,
         link: ControllerLink | None = None,
         chance: Random | None = None,
+        **access: Unpack[AccessOptions],
     ) -> None:
         self.uri = uri
-        address = _address(uri)
+        scheme, endpoint = _parse(uri)
+        dialer = Dialer(Access.of(access), scheme == TLS)
         chance = chance or Random(os.urandom(16))
-        self._controller = Controller(link or GrpcLink(address), address, retry_for_s, chance)
-        self._stores = SegmentStores(self._controller, retry_for_s, chance)
+        link = link or GrpcLink(endpoint, dialer)
+        self._controller = Controller(link, f"{scheme}://{endpoint}", dialer.access, retry_for_s, chance)
+        self._stores = SegmentStores(self._controller, dialer, retry_for_s, chance)
         self._streams: dict[str, AsyncStream] = {}
 
     async def list_scopes(self) -> list[str]:
@@ -118,15 +126,18 @@ class AsyncClient:
         await self.close()
 
 
-def _address(uri: str) -> str:
+def _parse(uri: str) -> tuple[str, Endpoint]:
+    """``tcp`` or ``tls``, and where."""
+    wanted = "write tcp://host:port, or tls://host:port for a controller with TLS"
     if not isinstance(uri, str):
-        raise BadInputError(f"{uri!r} is no address of a controller; write tcp://host:port")
+        raise BadInputError(f"{uri!r} is no address of a controller; {wanted}")
     parts = urlsplit(uri if "://" in uri else f"tcp://{uri}")
     try:
         port = parts.port
     except ValueError as error:
-        raise BadInputError(f"{uri!r}: {error}; write tcp://host:port") from error
-    if parts.scheme != "tcp" or not parts.hostname or port is None:
-        raise BadInputError(f"{uri!r} is no address of a controller; write tcp://host:port")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{host}:{port}"
+        raise BadInputError(f"{uri!r}: {error}; {wanted}") from error
+    if parts.username or parts.password:
+        raise BadInputError("an address has no user or password in it: pass credentials=(user, password)")
+    if parts.scheme not in ("tcp", TLS) or not parts.hostname or port is None:
+        raise BadInputError(f"{uri!r} is no address of a controller; {wanted}")
+    return parts.scheme, Endpoint(parts.hostname, port)

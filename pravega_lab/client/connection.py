@@ -12,32 +12,28 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.receiver import FrameReceiver, ReadReply
 from pravega_lab.client.retry import TransientError
 from pravega_lab.errors import ProtocolError
 from pravega_lab.protocol import codec
-from pravega_lab.protocol.commands import Command, Hello, KeepAlive
+from pravega_lab.protocol.commands import AuthTokenCheckFailed, Command, Hello, KeepAlive, ReadSegment
 
 WIRE_VERSION = 16  # of the released 0.13.0
 WIRE_VERSION_OLDEST = 5
 PROBE_AFTER_S = 15.0
 CONNECT_S = 5.0
+# A released server that refuses the token of a read answers with the read's offset in place of its id; ids
+# from here on are no offsets of anything.
+FIRST_ID = 2**62
+READS_KEPT_MAX = 64
+TOKEN_EXPIRED = 1
 
 Reply: TypeAlias = Command | ReadReply
 
 
 class ConnectionLostError(TransientError):
     """The connection ended before the reply came; what was asked may have happened."""
-
-
-class Endpoint(NamedTuple):
-    """Where a segment store listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
 
 
 class Listener(NamedTuple):
@@ -47,13 +43,12 @@ class Listener(NamedTuple):
     lost: Callable[[Exception], None]
 
 
-async def open_connection(endpoint: Endpoint) -> Connection:
-    """Connect and exchange hellos. Raises ``OSError`` or ``ConnectionLostError``."""
-    loop = asyncio.get_running_loop()
+async def open_connection(endpoint: Endpoint, dialer: Dialer) -> Connection:
+    """Connect and exchange hellos. Raises ``OSError``, ``ConnectionLostError`` or ``TlsError``."""
     connection = Connection(endpoint)
     try:
         async with asyncio.timeout(CONNECT_S):
-            await loop.create_connection(lambda: connection, endpoint.host, endpoint.port)
+            await dialer.connect(lambda: connection, endpoint)
             connection.send(Hello(WIRE_VERSION, WIRE_VERSION_OLDEST))
             await connection.greeted
     except BaseException as error:
@@ -76,7 +71,8 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver = FrameReceiver()
         self._unsent: list[bytes] = []  # requests of this turn of the loop
         self._listeners: dict[int, Listener] = {}
-        self._last_id = 0
+        self._last_id = FIRST_ID
+        self._reads: dict[int, int] = {}  # of reads with a token: id to offset
         self._heard = False
         self._probe: asyncio.TimerHandle | None = None
 
@@ -110,6 +106,8 @@ class Connection(asyncio.BufferedProtocol):
         self._check_open()
         if not self._unsent:
             self._loop.call_soon(self._flush)
+        if isinstance(command, ReadSegment) and command.token:
+            self._remember(command)
         self._unsent.append(codec.encode(command))
 
     def write(self, *parts: bytes | memoryview) -> None:
@@ -172,6 +170,21 @@ class Connection(asyncio.BufferedProtocol):
             listener = self._listeners.get(cast(Any, reply).request_id)
             if listener is not None:
                 listener.replied(reply)
+            elif isinstance(reply, AuthTokenCheckFailed):
+                self._refuse_reads(reply)
+
+    def _remember(self, read: ReadSegment) -> None:
+        if len(self._reads) >= READS_KEPT_MAX:
+            self._reads = {key: at for key, at in self._reads.items() if key in self._listeners}
+        self._reads[read.request_id] = read.offset
+
+    def _refuse_reads(self, reply: AuthTokenCheckFailed) -> None:
+        """Tell the read at the offset that the reply has for an id; if several are there, to try again."""
+        meant = [i for i, at in self._reads.items() if at == reply.request_id and i in self._listeners]
+        if len(meant) > 1:
+            reply = replace(reply, error_code=TOKEN_EXPIRED)
+        for request_id in meant:
+            self._listeners[request_id].replied(replace(reply, request_id=request_id))
 
     def _greet(self, hello: Hello) -> None:
         if hello.low > WIRE_VERSION or hello.high < WIRE_VERSION_OLDEST:

@@ -14,7 +14,7 @@ from pravega_lab.errors import RefusedError, SegmentNotFoundError
 from pravega_lab.protocol.commands import GetStreamSegmentInfo, StreamSegmentInfo
 from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
 
-NO_TOKEN = ""
+NO_TOKEN = ""  # what `SegmentStores.ask` replaces if there are tokens
 
 
 class StreamContext:
@@ -34,6 +34,10 @@ class StreamContext:
     @property
     def retry_for_s(self) -> float:
         return self.stores.retry_for_s
+
+    async def token(self, *, write: bool) -> str:
+        """What a request that does not go through `SegmentStores.ask` has to carry."""
+        return await self.stores.tokens.get(self.name, write=write)
 
     def new_id(self) -> UUID:
         """A random id of a writer."""

@@ -244,8 +244,8 @@ class Controller:
         shown = " ".join(str(request).split())
         if not self.access.has_credentials:
             return AccessDeniedError(
-                f"{method}: {self.uri} wants credentials, and none were given. Pass credentials=(user, password) "
-                "or --credentials-file, or set pravega_client_auth_method and its companions"
+                f"{method}: {self.uri} wants credentials, and none were given. Pass credentials=(user, "
+                "password) or --credentials-file, or set pravega_client_auth_method and its companions"
             )
         if error.code_name == "UNAUTHENTICATED":
             return AccessDeniedError(
@@ -258,7 +258,7 @@ class Controller:
         )
 
     async def delegation_token(self, stream: str, write: bool) -> str:
-        """What segment stores want to see in requests about a stream. Secret; empty without authentication."""
+        """What segment stores want in requests about a stream. Secret; empty without authentication."""
         scope, name = split_scoped_name(stream)
         operation = pb.StreamInfo.READ_WRITE if write else pb.StreamInfo.READ
         request = pb.StreamInfo(scope=scope, stream=name, accessOperation=operation)

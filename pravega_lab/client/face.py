@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Coroutine, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
@@ -84,7 +85,7 @@ class Client:
 
     def __init__(self, uri: str, *, retry_for_s: float = 30.0, **access: Unpack[AccessOptions]) -> None:
         self.uri = uri
-        self._new_core = lambda: AsyncClient(uri, retry_for_s=retry_for_s, **access)
+        self._new_core = partial(AsyncClient, uri, retry_for_s=retry_for_s, **access)
         self._cores = {os.getpid(): self._new_core()}
 
     @property

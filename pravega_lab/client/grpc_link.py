@@ -8,50 +8,93 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from typing import Any
 
+from pravega_lab.client.access import Access
+from pravega_lab.client.dialer import Dialer, Endpoint, certificates, name_in
 from pravega_lab.client.link import ControllerCallError
+from pravega_lab.errors import TlsError
 from pravega_lab.protocol.controller_methods import METHODS
 
 _BYTES_MAX = 64 * 1024 * 1024
+_OPTIONS = (
+    ("grpc.max_receive_message_length", _BYTES_MAX),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+)
 
 
 class GrpcLink:
-    """A `ControllerLink` to ``host:port``; connects on the first call."""
+    """A `ControllerLink` to a controller; connects on the first call."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, endpoint: Endpoint, dialer: Dialer | None = None) -> None:
+        self._endpoint = endpoint
+        self._dialer = dialer or Dialer(Access(), is_secure=False)
         self._channel: Any = None
+        self._answered = False
 
-    def _open(self) -> Any:
+    async def _open(self) -> Any:
         if self._channel is None:
-            os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
-            os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-            import grpc
-
-            options = [
-                ("grpc.max_receive_message_length", _BYTES_MAX),
-                ("grpc.initial_reconnect_backoff_ms", 100),
-                ("grpc.min_reconnect_backoff_ms", 100),
-                ("grpc.max_reconnect_backoff_ms", 1000),
-                ("grpc.enable_http_proxy", 0),
-                ("grpc.use_local_subchannel_pool", 1),
-            ]
-            self._channel = grpc.insecure_channel(self._address, options=options)
+            name = await self._name() if self._dialer.is_secure else ""
+            if self._channel is None:  # nobody was faster
+                self._channel = self._new_channel(name)
         return self._channel
 
+    def _new_channel(self, name: str) -> Any:
+        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        import grpc
+
+        where = str(self._dialer.reach(self._endpoint))
+        if not self._dialer.is_secure:
+            return grpc.insecure_channel(where, options=_OPTIONS)
+        ca_file = self._dialer.access.ca_file or ssl.get_default_verify_paths().cafile
+        roots = grpc.ssl_channel_credentials(certificates(ca_file) if ca_file else None)
+        return grpc.secure_channel(where, roots, (*_OPTIONS, ("grpc.ssl_target_name_override", name)))
+
+    async def _name(self) -> str:
+        """The host that the certificate has to name. gRPC checks one always, so one that it names is taken
+        where any is welcome.
+        """
+        try:
+            name, certificate = await self._dialer.probe(self._endpoint)
+        except (OSError, TimeoutError) as error:
+            raise ControllerCallError("UNAVAILABLE", f"no TLS handshake: {error or 'no answer'}") from error
+        return name if self._dialer.access.validate_host_name else name_in(certificate) or name
+
     async def call(self, method: str, request: bytes) -> bytes:
-        """See `ControllerLink.call`."""
-        rpc = self._open().unary_unary(METHODS[method].path)
+        """See `ControllerLink.call`. Raises `TlsError` too."""
+        rpc = (await self._open()).unary_unary(METHODS[method].path)
         loop = asyncio.get_running_loop()
         answered = asyncio.Event()
-        call = rpc.future(request)
+        authorization = self._dialer.access.authorization()
+        call = rpc.future(request, metadata=[("authorization", authorization)] if authorization else None)
         call.add_done_callback(lambda _: _wake(loop, answered))
         try:
             await answered.wait()
         finally:
             call.cancel()
-        return _result(call)
+        try:
+            found = _result(call)
+        except ControllerCallError as error:
+            await self._explain(error)
+            raise
+        self._answered = True
+        return found
+
+    async def _explain(self, error: ControllerCallError) -> None:
+        """Say so if a controller that never answered speaks TLS, and this client does not."""
+        if error.code_name != "UNAVAILABLE":
+            self._answered = True
+        elif not self._answered and not self._dialer.is_secure and await self._dialer.is_tls(self._endpoint):
+            raise TlsError(
+                f"{self._endpoint} speaks TLS. Write tls://{self._endpoint}, and give ca_file= or --ca-file "
+                "with the certificate of the authority that signed its own"
+            ) from error
 
     async def close(self) -> None:
         """See `ControllerLink.close`."""

@@ -74,6 +74,7 @@ class SegmentInput:
         self._known_end = start if end is None else end  # bytes before it exist
         self._sealed_at: int | None = None
         self._is_again = False
+        self._token = NO_TOKEN
         self._news = news
         self._reads: deque[_Read] = deque()
         self._connection: Connection | None = None
@@ -132,7 +133,7 @@ class SegmentInput:
             Listener(lambda reply: self._replied(read, reply), self._lost)
         )
         self._reads.insert(index, read)
-        self._connection.send(ReadSegment(self._name, read.offset, read.length, NO_TOKEN, read.request_id))
+        self._connection.send(ReadSegment(self._name, read.offset, read.length, self._token, read.request_id))
 
     # answers
 
@@ -244,6 +245,7 @@ class SegmentInput:
         if self._end is None or self._is_again:  # asking behind the end of a sealed one costs the connection
             await self._look_for_more()
         self._is_again = True
+        self._token = await context.token(write=False)
         self._drop_unanswered()
         self._over = asyncio.get_running_loop().create_future()
         self._connection = connection

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
-from pravega_lab.client.connection import Connection, Endpoint, Reply, open_connection
+from pravega_lab.client.connection import Connection, Reply, open_connection
 from pravega_lab.client.controller import Controller
+from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.retry import FullError, TransientError, retrying
-from pravega_lab.errors import PravegaError, RefusedError, SegmentNotFoundError
+from pravega_lab.client.tokens import Tokens, is_write, refused
+from pravega_lab.errors import (
+    AccessDeniedError,
+    PravegaError,
+    RefusedError,
+    SegmentNotFoundError,
+)
 from pravega_lab.protocol.commands import (
     AuthTokenCheckFailed,
     Command,
@@ -24,13 +32,20 @@ class MovedError(TransientError):
     """The segment is served by another store now."""
 
 
+class UnreachableError(TransientError):
+    """Nobody answers at the address that the controller gave."""
+
+
 class SegmentStores:
     """Short requests share one connection per store; readers and writers open their own with `open`."""
 
-    def __init__(self, controller: Controller, retry_for_s: float, chance: Random) -> None:
+    def __init__(self, controller: Controller, dialer: Dialer, retry_for_s: float, chance: Random) -> None:
         self.retry_for_s = retry_for_s
         self.chance = chance
+        self.tokens = Tokens(controller.delegation_token, dialer.access.has_credentials)
         self._controller = controller
+        self._dialer = dialer
+        self._reached: set[Endpoint] = set()
         self._endpoints: dict[tuple[str, int], Endpoint] = {}
         self._shared = Connections(self)
         self._own: list[Connection] = []
@@ -45,17 +60,44 @@ class SegmentStores:
         return found
 
     def forget(self, stream: str, segment_id: int) -> None:
-        """Ask the controller again next time."""
+        """Ask the controller again next time, for a token too."""
         self._endpoints.pop((stream, segment_id), None)
+        self.tokens.forget(stream)
 
     async def open(self, endpoint: Endpoint) -> Connection:
         """A connection of the caller's own; closed by the caller, or with the client."""
         if self._is_closed:
             raise PravegaError(f"{endpoint}: the client was closed; connect() makes a new one")
-        connection = await open_connection(endpoint)
+        connection = await self._connect(endpoint)
         self._own = [other for other in self._own if other.is_open]
         self._own.append(connection)
         return connection
+
+    async def _connect(self, endpoint: Endpoint) -> Connection:
+        try:
+            connection = await open_connection(endpoint, self._dialer)
+        except (TransientError, OSError) as error:
+            if endpoint in self._reached:
+                raise
+            raise UnreachableError(self._unreachable(endpoint, error)) from error
+        self._reached.add(endpoint)
+        return connection
+
+    def _unreachable(self, endpoint: Endpoint, error: Exception) -> str:
+        reached = self._dialer.reach(endpoint)
+        instead = "" if reached == endpoint else f", {reached} by rewrite,"
+        return (
+            f"segment store {endpoint}, as the controller advertises it,{instead} cannot be reached "
+            f"({error}). If it has another name from here, say so: rewrite={{{endpoint.host!r}: "
+            f"'reachable-host'}}, or --rewrite {endpoint.host}=reachable-host"
+        )
+
+    async def _signed(self, stream: str, request: Command) -> Command:
+        """With the token that the cluster wants, if it does."""
+        if not self.tokens.wanted:
+            return request
+        token = await self.tokens.get(stream, write=is_write(request))
+        return cast(Command, replace(cast(Any, request), token=token))
 
     async def ask(self, stream: str, segment_id: int, request: Command) -> Reply:
         """Ask the store that serves a segment, again if the connection is lost: for idempotent requests.
@@ -75,8 +117,8 @@ class SegmentStores:
         endpoint = await self.endpoint(stream, segment_id)
         try:
             connection = await self._shared.get(endpoint)
-            return check_reply(await connection.ask(request))
-        except (TransientError, OSError):
+            return check_reply(await connection.ask(await self._signed(stream, request)))
+        except (TransientError, OSError, AccessDeniedError):
             self.forget(stream, segment_id)
             raise
 
@@ -128,7 +170,9 @@ def check_reply(reply: Reply) -> Reply:
         raise SegmentNotFoundError(
             f"there is no segment {reply.segment}: never created, truncated or deleted"
         )
-    if isinstance(reply, (AuthTokenCheckFailed, ErrorMessage, OperationUnsupported)):
+    if isinstance(reply, AuthTokenCheckFailed):
+        raise refused(reply)
+    if isinstance(reply, (ErrorMessage, OperationUnsupported)):
         fields: Any = reply
         words = getattr(fields, "message", "") or getattr(fields, "stack", "")
         if isinstance(reply, ErrorMessage) and "is full" in words:

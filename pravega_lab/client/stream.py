@@ -47,9 +47,10 @@ class AsyncStream:
 
     def options(self) -> dict[str, str]:
         return {
-            "controller": f"tcp://{self._controller.address}",
+            "controller": self._controller.uri,
             "scope": self.scope,
             "stream": self.name,
+            **self._controller.access.to_options(),
         }
 
     # configuration

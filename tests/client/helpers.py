@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pravega_lab.client.dialer import Endpoint
 from pravega_lab.client.grpc_link import GrpcLink
 from pravega_lab.protocol import controller_pb2 as pb
 
@@ -40,7 +41,8 @@ class RedirectedLink(GrpcLink):
     """A controller that names another port for every segment."""
 
     def __init__(self, uri: str, port: int) -> None:
-        super().__init__(uri.removeprefix("tcp://"))
+        host, _, own_port = uri.removeprefix("tcp://").rpartition(":")
+        super().__init__(Endpoint(host, int(own_port)))
         self._port = port
         self.real_port = 0
 

@@ -10,7 +10,9 @@ import pytest
 
 from pravega_lab.client import segment_input
 from pravega_lab.client.client import AsyncClient
-from pravega_lab.client.connection import ConnectionLostError, Endpoint, open_connection
+from pravega_lab.client.access import Access
+from pravega_lab.client.connection import ConnectionLostError, open_connection
+from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.values import TAIL, ScalingPolicy
 from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
@@ -114,7 +116,7 @@ def test_a_store_that_accepts_and_is_silent_is_a_lost_connection(world: World) -
     async def main() -> None:
         await world.loop.create_server(asyncio.Protocol, "127.0.0.1", 9)
         with pytest.raises(ConnectionLostError, match="hello"):
-            await open_connection(Endpoint("127.0.0.1", 9))
+            await open_connection(Endpoint("127.0.0.1", 9), Dialer(Access(), False))
 
     world.loop.run_until_complete(main())
 
