@@ -21,7 +21,7 @@ _BYTES_MAX = 64 * 1024 * 1024
 _OPTIONS = (
     ("grpc.max_receive_message_length", _BYTES_MAX),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # despite its name: what one attempt may take, TLS included
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),

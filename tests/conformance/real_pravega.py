@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +62,9 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def java_command(lib: Path, work: Path, controller_port: int, store_port: int, heap: str) -> list[str]:
+def java_command(
+    lib: Path, work: Path, controller_port: int, store_port: int, heap: str, more: Mapping[str, object]
+) -> list[str]:
     java = shutil.which("java")
     if java is None:
         raise NoRealPravegaError("no Java on the PATH (17 or later runs the released server)")
@@ -82,6 +85,7 @@ def java_command(lib: Path, work: Path, controller_port: int, store_port: int, h
         "pravegaservice.service.published.host.nameOrIp": "127.0.0.1",
         "pravegaservice.request.replyWithStackTraceOnError.enable": "false",
         "java.io.tmpdir": str(work),
+        **more,
     }
     opened = ("java.lang", "java.nio", "sun.nio.ch", "java.util")
     return [
@@ -95,10 +99,11 @@ def java_command(lib: Path, work: Path, controller_port: int, store_port: int, h
 class RealPravega:
     """The running server. ``with RealPravega() as uri:`` or ``start``/``stop``."""
 
-    def __init__(self, heap: str = "1g") -> None:
+    def __init__(self, heap: str = "1g", settings: Mapping[str, object] | None = None) -> None:
         self.controller_port, self.store_port = free_ports(2)
         self.uri = f"tcp://127.0.0.1:{self.controller_port}"
         self._heap = heap
+        self._settings = settings or {}
         self._lines: list[str] = []
         self._ready = threading.Event()
 
@@ -109,7 +114,8 @@ class RealPravega:
     def start(self) -> str:
         lib = jars()
         self._work = Path(tempfile.mkdtemp(prefix="real-pravega-"))
-        command = java_command(lib, self._work, self.controller_port, self.store_port, self._heap)
+        ports = self.controller_port, self.store_port
+        command = java_command(lib, self._work, *ports, self._heap, self._settings)
         self._process = subprocess.Popen(
             command, cwd=self._work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
