@@ -1,0 +1,36 @@
+"""For tests of your own pipelines: pytest fixtures, and the store and the simulation behind them.
+
+pytest finds the fixtures by itself where pravega_lab is installed (`plugin`): ``pravega`` is a scope of the
+test's own, ``pravega_session`` one of the whole session, ``pravega_simulation`` a world that is a function of
+its seed. The classes work without pytest, too. Importing this package imports neither Spark nor Jupyter, and
+starts nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pravega_lab.testing.scopes import PravegaScope, PravegaStore
+    from pravega_lab.testing.simulated import SimulatedPravega, SimulatedProgram
+
+__all__ = ["PravegaScope", "PravegaStore", "SimulatedPravega", "SimulatedProgram"]
+
+_HOMES = {
+    "PravegaScope": "scopes",
+    "PravegaStore": "scopes",
+    "SimulatedPravega": "simulated",
+    "SimulatedProgram": "simulated",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

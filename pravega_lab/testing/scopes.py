@@ -1,0 +1,190 @@
+"""A store that tests share, and the scope in it that one test has for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pravega_lab.client import HEAD, TAIL, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.errors import BadInputError, NotFoundError, PravegaError
+from pravega_lab.store_process import StoreProcess
+
+if TYPE_CHECKING:
+    from pravega_lab.client.reader_group import ReaderGroup
+    from pravega_lab.client.values import Bound
+
+
+class PravegaStore:
+    """An embedded store in a process of its own, or a running Pravega that tests join.
+
+    Args:
+        uri: Join this one (``tcp://host:9090``); without it a store is started, and stopped by ``close``.
+        data: Folder that keeps the started store, so that it survives `kill`; without it, it is in memory.
+        scaling_clock: Divides every time constant of auto-scaling of the started store (pravega.md A6).
+        is_shared: Other tests use it too, so `kill` and `start` refuse.
+
+    Raises:
+        StoreUnavailableError: The store does not start.
+        BadInputError: ``uri`` is no such address.
+    """
+
+    def __init__(
+        self,
+        uri: str | None = None,
+        *,
+        data: str | Path | None = None,
+        scaling_clock: int = 1,
+        is_shared: bool = False,
+    ) -> None:
+        self._process = None if uri is not None else StoreProcess(data, scaling_clock=scaling_clock)
+        self.uri = uri if uri is not None else self._process.uri  # type: ignore[union-attr]
+        self.client = connect(self.uri)
+        self._is_shared = is_shared
+
+    @property
+    def is_embedded(self) -> bool:
+        """Was it started here, or is it joined?"""
+        return self._process is not None
+
+    def scope(self, name: str) -> PravegaScope:
+        """Create the scope ``name`` and give it. Raises `BadInputError` for a name outside A1."""
+        self.client.create_scope(name)
+        return PravegaScope(self, name)
+
+    def kill(self) -> None:
+        """``kill -9``: what was acknowledged survives where there is a folder. `start` brings it back."""
+        self._own("kill").kill()
+
+    def start(self) -> None:
+        """Start again, on the same folder and address; does nothing while it runs."""
+        self._own("start").start()
+
+    def close(self) -> None:
+        """Close the connections, and stop what was started. Closing twice is fine."""
+        self.client.close()
+        if self._process is not None:
+            self._process.stop()
+
+    def _own(self, what: str) -> StoreProcess:
+        if self._process is None or self._is_shared:
+            raise BadInputError(
+                f"{what}(): the store at {self.uri} is not this test's own. Mark the test with "
+                "@pytest.mark.pravega_store(durable=True) and run it without --pravega-uri."
+            )
+        return self._process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"PravegaStore({'embedded' if self.is_embedded else 'joined'})"
+
+
+class PravegaScope:
+    """A scope and what a test makes in it. Names go without scope: ``pravega.create_stream("flights")``.
+
+    ``client`` is the store's; the code under test takes it, ``uri``, or the options of a stream.
+    """
+
+    def __init__(self, store: PravegaStore, name: str) -> None:
+        self.store = store
+        self.name = name
+        self._tables: dict[str, Table] = {}
+        self._groups: dict[str, ReaderGroup] = {}
+
+    @property
+    def uri(self) -> str:
+        """The controller, ``tcp://host:port``."""
+        return self.store.uri
+
+    @property
+    def client(self) -> Any:
+        """The store's client."""
+        return self.store.client
+
+    def create_stream(
+        self,
+        name: str,
+        *,
+        scaling: ScalingPolicy = ScalingPolicy.fixed(1),
+        retention: RetentionPolicy = RetentionPolicy.none(),
+        tags: Sequence[str] = (),
+    ) -> Stream:
+        """Create a stream of this scope. Raises as `Client.create_stream`."""
+        made: Stream = self.client.create_stream(
+            self._in_scope(name), scaling=scaling, retention=retention, tags=tags
+        )
+        return made
+
+    def stream(self, name: str) -> Stream:
+        """A handle; asks nothing."""
+        found: Stream = self.client.stream(self._in_scope(name))
+        return found
+
+    def create_table(self, name: str) -> Table:
+        """Create a table segment of this scope, or give the one that is there."""
+        table: Table = self.client.table(self._in_scope(name))
+        table.create()
+        return self._tables.setdefault(name, table)
+
+    def create_reader_group(self, name: str, streams: Sequence[str], **config: Any) -> ReaderGroup:
+        """Create a group that reads these streams of the scope from their heads.
+
+        Args:
+            config: As for `pravega_lab.client.reader_group.reading`.
+        """
+        from pravega_lab.client.reader_group import reading
+
+        reads = reading([self._in_scope(stream) for stream in streams], **config)
+        group: ReaderGroup = self.client.create_reader_group(self._in_scope(name), reads)
+        return self._groups.setdefault(name, group)
+
+    def events(self, stream: str, start: Bound = HEAD, end: Bound = TAIL) -> list[bytes]:
+        """The events between two cuts, from the head to the tail of this moment unless told otherwise.
+
+        Events of one routing key are in their order; a successor's come after its predecessors'.
+        """
+        with self.stream(stream).read(start, end) as batches:
+            return [event for batch in batches for event in batch.column("event").to_pylist()]
+
+    def clear(self) -> None:
+        """Delete what is in the scope, and the scope.
+
+        Raises:
+            NotEmptyError: Something is left that was not made through this object, a reader group or a
+                table for example; the test that made it has to delete it.
+        """
+        for group in self._groups.values():
+            _though_gone(group.delete)
+        for table in self._tables.values():
+            _though_gone(table.delete)
+        for name in self.client.list_streams(self.name):
+            stream = self.stream(name)
+            _though_gone(stream.seal)
+            _though_gone(stream.delete)
+        self.client.delete_scope(self.name)
+
+    def _in_scope(self, name: str) -> str:
+        if "/" in name and not name.startswith(f"{self.name}/"):
+            raise BadInputError(f"{name!r} is in another scope: this test has the scope {self.name!r}")
+        return name if "/" in name else f"{self.name}/{name}"
+
+    def __repr__(self) -> str:
+        return f"PravegaScope({self.name!r})"
+
+
+def _though_gone(delete: Callable[[], object]) -> None:
+    try:
+        delete()
+    except NotFoundError:
+        pass  # the test has deleted it
+    except PravegaError as error:
+        error.add_note("while the scope of a test was cleared")
+        raise
