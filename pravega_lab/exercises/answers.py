@@ -1,0 +1,44 @@
+"""Brings an answer into one form, so that ``3``, ``"3"`` and ``numpy.int64(3)`` are the same answer.
+
+Each function takes whatever a learner wrote and gives text, or raises ``ValueError`` for what can be no
+answer. Its docstring says, for the learner, what is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def whole_number(answer: Any) -> str:
+    """a whole number"""
+    if isinstance(answer, bool):
+        raise ValueError(answer)
+    if isinstance(answer, str):
+        return str(int(answer.strip().replace(",", "")))
+    if answer != int(answer):
+        raise ValueError(answer)
+    return str(int(answer))
+
+
+def word(answer: Any) -> str:
+    """a word in quotes"""
+    if not isinstance(answer, str) or not answer.strip():
+        raise ValueError(answer)
+    return " ".join(answer.casefold().split())
+
+
+def numbers_in_any_order(answer: Any) -> str:
+    """a list of whole numbers, in any order"""
+    return " ".join(map(str, sorted(int(whole_number(one)) for one in _several(answer))))
+
+
+def words_in_any_order(answer: Any) -> str:
+    """a list of words in quotes, in any order"""
+    return ", ".join(sorted(word(one) for one in _several(answer)))
+
+
+def _several(answer: Any) -> Iterable[Any]:
+    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
+        raise ValueError(answer)
+    return answer

@@ -1,0 +1,115 @@
+"""`check`: right and wrong in words, hints before the solution, and a way back from every slip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from pravega_lab.datasets import flights
+from pravega_lab.errors import BadInputError
+from pravega_lab.exercises import check
+from pravega_lab.exercises.answers import numbers_in_any_order, whole_number, word, words_in_any_order
+from pravega_lab.exercises.book import Exercise, exercises, seal, unseal
+from pravega_lab.exercises.session import wrong_answers
+
+
+@pytest.fixture(autouse=True)
+def nobody_answered_yet() -> Iterator[None]:
+    wrong_answers.clear()
+    yield
+    wrong_answers.clear()
+
+
+def aircraft_that_move(before: int, after: int) -> int:
+    """Worked out here once more, from the data."""
+    keys = {key.encode() for key in flights(6000).keys.to_pylist()}
+    return sum(crc32(key) % before != crc32(key) % after for key in keys)
+
+
+def answers() -> dict[str, Any]:
+    """The right ones. The notebooks' own runs show why."""
+    return {"02.1": aircraft_that_move(4, 8), "02.2": [5, 0, 1]}
+
+
+def in_one_line(verdict: object) -> str:
+    return " ".join(repr(verdict).split())
+
+
+def test_every_exercise_takes_its_answer() -> None:
+    right = answers()
+    assert list(exercises()) == list(right)
+    for number, answer in right.items():
+        verdict = check(number, answer)
+        assert verdict
+        assert in_one_line(verdict).startswith(f"{number}: right. ")
+
+
+def test_hint_then_another_then_the_solution() -> None:
+    one = exercises()["02.1"]
+    said = [in_one_line(check("02.1", 3)) for _ in range(4)]
+    assert [text.startswith("02.1: 3 is not right. ") for text in said] == [True] * 4
+    assert said[0].endswith(f"Hint: {one.hints[0]}")
+    assert said[1].endswith(f"Another hint: {one.hints[1]}")
+    assert said[2] == said[3]
+    assert said[2].endswith(f"The solution: {unseal(one.solution)}")
+    assert not check("02.1", 3)
+    assert check("02.1", answers()["02.1"])
+
+
+def test_a_likely_mistake_is_spoken_of() -> None:
+    verdict = in_one_line(check("02.1", aircraft_that_move(4, 5)))
+    assert "That is for 5 partitions." in verdict
+    assert "one of them waits, too" in in_one_line(check("02.2", [1, 5]))
+
+
+def test_without_an_answer_the_question_comes_and_nothing_is_counted() -> None:
+    verdict = check("02.2", ...)
+    assert not verdict
+    assert exercises()["02.2"].asks in in_one_line(verdict)
+    assert in_one_line(check("02.2")) == in_one_line(verdict)
+    assert "a list of whole numbers, in any order" in in_one_line(verdict)
+    assert wrong_answers == {}
+
+
+@pytest.mark.parametrize("answer", ["many", None, [1], True, float("nan"), float("inf"), 2.5, b"7"])
+def test_what_can_be_no_answer_is_not_counted(answer: Any) -> None:
+    verdict = in_one_line(check("02.1", answer))
+    assert "can be no answer: a whole number is wanted" in verdict
+    assert wrong_answers == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"), [("2.1", "02.1"), ("02.10", "02.1"), (2.2, "02.2"), ("", "02.1"), (None, "02.1")]
+)
+def test_an_unknown_exercise_names_the_nearest(asked: Any, near: str) -> None:
+    with pytest.raises(BadInputError, match=f"did you mean '{near}'"):
+        check(asked, 1)
+
+
+@pytest.mark.parametrize("answer", [1014, "1014", " 1,014 ", np.int64(1014), 1014.0])
+def test_the_same_number_in_many_ways(answer: Any) -> None:
+    assert whole_number(answer) == "1014"
+
+
+def test_the_same_list_in_many_ways() -> None:
+    assert (
+        numbers_in_any_order((5, 0, 1))
+        == numbers_in_any_order({0, 1, 5})
+        == numbers_in_any_order([1, "0", 5])
+    )
+    assert numbers_in_any_order([10, 9]) != numbers_in_any_order([1, 9])
+    assert words_in_any_order(["Two ", "one"]) == "one, two"
+    assert word("  After the  checkpoint ") == "after the checkpoint"
+
+
+@pytest.mark.parametrize("one", exercises().values(), ids=lambda one: one.number)
+def test_no_answer_stands_in_the_open(one: Exercise) -> None:
+    words = unseal(one.solution)
+    assert seal(words) == one.solution
+    assert len(one.right) == 16
+    answer = str(answers()[one.number]).strip("[]")
+    assert all(answer not in text for text in (one.asks, *one.hints, *one.remarks.values(), one.right))

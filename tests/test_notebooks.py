@@ -1,0 +1,116 @@
+"""The tutorials as files: what each has to have, and that nbval sees a number that was changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pravega_lab.exercises.book import exercises
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+TUTORIALS = sorted(
+    path for number in {n.split(".")[0] for n in exercises()} for path in NOTEBOOKS.glob(f"{number}-*.ipynb")
+)
+# A verdict of each, by a number in it.
+VERDICTS = {"02-segments-and-keys.ipynb": "1652"}
+Notebook = dict[str, Any]
+
+
+def read(path: Path) -> Notebook:
+    found: Notebook = json.loads(path.read_text())
+    return found
+
+
+def code(notebook: Notebook) -> list[dict[str, Any]]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def is_volatile(cell: dict[str, Any]) -> bool:
+    return "nbval-ignore-output" in cell["metadata"].get("tags", [])
+
+
+@pytest.fixture(params=TUTORIALS, ids=lambda path: path.name)
+def tutorial(request: pytest.FixtureRequest) -> Notebook:
+    return read(request.param)
+
+
+def test_there_is_a_notebook_for_every_exercise() -> None:
+    asked = {
+        n for path in TUTORIALS for n in re.findall(r'check\("([\d.]+)"', path.read_text().replace("\\", ""))
+    }
+    assert asked == set(exercises())
+
+
+def test_a_tutorial_opens_with_what_it_is_for_and_ends_with_facts_exercises_and_a_reset(
+    tutorial: Notebook,
+) -> None:
+    opening = source(tutorial["cells"][0])
+    for words in ("What you will be able to say", "**Minutes:**", "**Before:**"):
+        assert words in opening
+    texts = [source(cell) for cell in code(tutorial)]
+    assert sum("predict(" in text for text in texts) >= 5
+    facts = max(i for i, text in enumerate(texts) if "assert " in text)
+    checks = [i for i, text in enumerate(texts) if text.startswith("check(")]
+    assert len(checks) == 2
+    assert facts < checks[0]
+    assert texts[-1].startswith("reset(")
+
+
+def test_its_pictures_need_no_kernel(tutorial: Notebook) -> None:
+    outputs = [output.get("data", {}) for cell in code(tutorial) for output in cell["outputs"]]
+    assert sum("image/svg+xml" in data for data in outputs) >= 3
+    assert not any("application/vnd.jupyter.widget-view+json" in data for data in outputs)
+    assert "widgets" not in tutorial["metadata"]
+
+
+def test_every_cell_was_run_in_order_and_none_failed(tutorial: Notebook) -> None:
+    cells = code(tutorial)
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    kinds = {output["output_type"] for cell in cells for output in cell["outputs"]}
+    assert "error" not in kinds
+    names = {o.get("name") for cell in cells if not is_volatile(cell) for o in cell["outputs"]}
+    assert "stderr" not in names
+
+
+def test_facts_are_not_hidden_from_the_comparison(tutorial: Notebook) -> None:
+    """Set-up, pictures and what depends on time may differ from run to run; no verdict."""
+    for cell in filter(is_volatile, code(tutorial)):
+        assert not re.search(r"\bassert |\b(predict|compare|check)\(", source(cell)), source(cell)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "number"), VERDICTS.items(), ids=lambda value: value[:2])
+def test_a_changed_number_fails(name: str, number: str, tmp_path: Path) -> None:
+    whole = read(NOTEBOOKS / name)
+    shows = next(i for i, cell in enumerate(whole["cells"]) if number in json.dumps(cell.get("outputs", [])))
+    changed = {**whole, "cells": whole["cells"][: shows + 1]}
+    outputs = json.dumps(changed["cells"][-1]["outputs"]).replace(number, str(int(number) + 1))
+    changed["cells"][-1]["outputs"] = json.loads(outputs)
+    assert nbval(tmp_path / "changed.ipynb", changed) == [len(code(changed)) - 1]  # and no other cell
+
+
+def nbval(path: Path, notebook: Notebook) -> list[int]:
+    """The cells that fail when the notebook is run and compared as `make notebooks` does."""
+    path.write_text(json.dumps(notebook))
+    command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "--rootdir", str(ROOT)]
+    command += ["-c", str(ROOT / "pyproject.toml"), f"--nbval-sanitize-with={ROOT / 'tests' / 'nbval.ini'}"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(
+        [*command, str(path)], cwd=ROOT, env=env, capture_output=True, text=True, timeout=250, check=False
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert "error" not in done.stdout.splitlines()[-1], done.stdout
+    return [int(n) for n in re.findall(r"^FAILED .*::Cell (\d+)", done.stdout, re.MULTILINE)]
