@@ -14,6 +14,7 @@ import ipywidgets
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.observations import BatchDone, BatchPlanned, QueryStarted, StreamSeen
+from pravega_lab.widgets.clock import Clock
 from pravega_lab.widgets.query_timeline import QueryTimeline
 from pravega_lab.widgets.segment_map import SegmentMap
 from pravega_lab.widgets.view import View
@@ -47,6 +48,12 @@ class Board(ipywidgets.VBox):
         from pravega_lab.widgets.export import export
 
         return export(self.views, path)
+
+    @property
+    def clock(self) -> Clock:
+        """Pause, seek, step, play and jump from Python; the page's own bar does the same."""
+        clocks = [view.clock for view in self.views]  # every view joins when it is asked
+        return clocks[0]
 
     @property
     def errors(self) -> list[BaseException]:
@@ -97,8 +104,11 @@ def show(*things: Any, scale: float = 1.0) -> Board:
     clock = f"board-{next(_boards)}"
     told = [j for j in (getattr(t, "journal", t) for t in things) if isinstance(j, Journal)]
     views = [view for thing in things for view in _views(thing, clock, scale, told)]
+    told_by: set[int] = set()
     for view in views:
         view._settings = {**view._settings, "clock": clock}
+        view.tells_steps = id(view.journal) not in told_by
+        told_by.add(id(view.journal))
     return Board(views)
 
 

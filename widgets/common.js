@@ -61,11 +61,14 @@ export class Table {
   }
 }
 
+// For the scrubber, in whatever view tells it (teller.py): when something was observed, and the last seq of then.
+const STEPS = { steps: { format: "t:f seq:u" } };
+
 /** All that the kernel has said about one view. `learned(name, first)` is called for appended rows. */
 export class Store {
   constructor(formats, learned = () => {}) {
     this.tables = {};
-    for (const [name, { format, keyed }] of Object.entries(formats)) this.tables[name] = new Table(format, { keyed });
+    for (const [name, { format, keyed }] of Object.entries({ ...STEPS, ...formats })) this.tables[name] = new Table(format, { keyed });
     this.learned = learned;
     this.facts = {};
     this.lists = {};
@@ -92,7 +95,19 @@ export class Store {
 
 // ---------------------------------------------------------------- clock and selection
 
-/** Time, zoom, hover and selection of all views that share it. `at` is null while it follows the newest. */
+/** What the scrubber jumps to. "split" is any scale. */
+const JUMPS = {
+  any: () => true,
+  split: (m) => m.kind === "split" || m.kind === "merge",
+  checkpoint: (m) => m.kind === "checkpoint",
+  failure: (m) => m.kind === "failure",
+};
+const NEAR_MS = 0.5; // rows have seconds as f32: closer than this is the same moment
+
+/**
+ * Time, zoom, hover and selection of all views that share it. `at` is null while it follows the newest. `cut` is
+ * where a fork would begin: {time, text}; every view draws it.
+ */
 export class Clock {
   constructor(name) {
     this.name = name;
@@ -100,6 +115,7 @@ export class Clock {
     this.zoom = null; // {from, to, follow}
     this.hover = null; // {kind, key, time} or {time}
     this.pin = null;
+    this.cut = null;
     this.speed = 1;
     this.playing = false;
     this.views = [];
@@ -145,6 +161,51 @@ export class Clock {
     const newest = this.newest;
     const bounded = Math.max(this.start, Math.min(newest, at));
     this.set({ at: bounded >= newest && this.live ? null : bounded });
+  }
+
+  /** Moments of all views, in order of time: {time, kind, text, hasCut}. */
+  get moments() {
+    const parts = this.views.map((v) => v.moments?.() ?? []);
+    if (parts.length !== this.parts?.length || parts.some((part, i) => part !== this.parts[i])) {
+      this.parts = parts;
+      this.sorted = parts.flat().sort((p, q) => p.time - q.time);
+    }
+    return this.sorted;
+  }
+
+  /** The time of the next observation after this moment (or the one before it), or null. */
+  stepFrom(at, direction) {
+    const found = this.views.map((v) => v.step?.(at, direction)).filter((t) => t != null);
+    return found.length ? Math[direction > 0 ? "min" : "max"](...found) : null;
+  }
+
+  /** One observation on, or back. */
+  step(direction) {
+    const to = this.stepFrom(this.now, direction);
+    if (to !== null) this.stay(to);
+  }
+
+  /** To the next moment of a kind, or the one before; gives it, or undefined. */
+  jump(direction, kind = "any") {
+    const now = this.now;
+    const all = this.moments.filter(JUMPS[kind] ?? JUMPS.any);
+    const to = direction > 0 ? all.find((m) => m.time > now + NEAR_MS) : all.findLast((m) => m.time < now - NEAR_MS);
+    if (to) this.stay(to.time);
+    return to;
+  }
+
+  /** Go there and stay, also at the newest. */
+  stay(at) {
+    this.playing = false;
+    this.set({ at: Math.max(this.start, Math.min(this.newest, at + NEAR_MS / 10)) });
+  }
+
+  /** What Python asks for. */
+  obey({ at_ms, playing, speed }) {
+    cancelAnimationFrame(this.frame);
+    this.playing = false;
+    this.set({ at: at_ms === null ? null : at_ms + NEAR_MS / 10, speed: speed ?? this.speed, cut: null });
+    if (playing && this.ticking) this.play(true);
   }
 
   /** Wheel: the moment under the pointer stays where it is. */
@@ -353,8 +414,9 @@ export function fit(ctx, text, width) {
 const HELP = [
   ["space", "pause, or go on"],
   ["← →", "back and forth in time"],
-  [".", "to the next event"],
-  [",", "to the one before"],
+  ["Shift ← →", "to the last, the next observation"],
+  [". ,", "to the next event, the one before"],
+  ["F", "where a fork would begin, and its code"],
   ["Home End", "the start, the newest"],
   ["↑ ↓", "select the next mark"],
   ["Enter", "pin what is selected"],
@@ -376,7 +438,9 @@ function element(parent, tag, cls, attributes = {}) {
  * A view on the page. `spec` says what it shows:
  *   height(scale), paint(ctx, box), pick(x, y) -> mark | null, marks() -> [mark], events() -> [ms],
  *   tip(mark) -> html, say(mark) -> text, legend() -> [[colour, text, style]], empty: [sentence, code],
- *   controls(parent, redraw, call), summary() -> text.
+ *   controls(parent, redraw, call), summary() -> text; and, where there is more to read than to draw,
+ *   body({parent, element, on, redraw, call, clock}) -> what takes it away, called once; the spec keeps it up to date
+ *   in paint.
  * A mark is {kind, key, time}. Returns the function that takes everything away again.
  */
 export function mount({ model, el, store, spec }) {
@@ -401,9 +465,23 @@ export function mount({ model, el, store, spec }) {
   const empty = element(stage, "div", "plab-empty");
   const tip = element(stage, "div", "plab-tip", { role: "tooltip" });
   const bar = element(root, "div", "plab-bar");
-  const play = element(bar, "button", "plab-play", { type: "button" });
-  const slider = element(bar, "input", "plab-slider", { type: "range", min: 0, max: 1000, "aria-label": "time" });
+  const button = (cls, text, says) => {
+    const made = element(bar, "button", cls, { type: "button", title: says, "aria-label": says });
+    made.textContent = text;
+    return made;
+  };
+  const play = button("plab-play", "▶", "play");
+  const stepBack = button("plab-step", "◂", "back to the last observation (Shift ←)");
+  const stepOn = button("plab-step", "▸", "on to the next observation (Shift →)");
+  const rail = element(bar, "span", "plab-rail");
+  const marks = element(rail, "canvas", "plab-moments", { "aria-hidden": "true" });
+  const slider = element(rail, "input", "plab-slider", { type: "range", min: 0, max: 1000, "aria-label": "time" });
   const newest = element(bar, "button", "plab-newest", { type: "button", title: "follow the newest" });
+  const jumpBack = button("plab-jump", "⏮", "to the one before (,)");
+  const jumpTo = element(bar, "select", "plab-jump-kind", { "aria-label": "jump to", title: "what to jump to" });
+  for (const kind of Object.keys(JUMPS)) element(jumpTo, "option", "", { value: kind }).textContent = kind === "any" ? "any event" : kind;
+  const jumpOn = button("plab-jump", "⏭", "to the next one (.)");
+  const fork = button("plab-fork", "⑂ fork", "fork from the last checkpoint before this moment (F)");
   const speed = element(bar, "select", "plab-speed", { "aria-label": "speed", title: "speed" });
   for (const s of [0.25, 1, 4, 16, 64]) element(speed, "option", "", { value: s }).textContent = `${s}×`;
   const help = element(bar, "button", "plab-help-button", { type: "button", title: "keys", "aria-label": "keys" });
@@ -423,10 +501,51 @@ export function mount({ model, el, store, spec }) {
   let cursor = -1;
   let toSay = null; // said once the drawing is up to date
 
+  let momentsOf = null;
   const me = {
     ticking: false, origin: 0, now: 0, live: false,
-    onClock: () => redraw(),
+    onClock: () => (redraw(), tellClock()),
+    moments: () => {
+      const told = store.lists.moments ?? [];
+      if (momentsOf !== told || me.known.length !== told.length)
+        me.known = told.map(([t, kind, text, hasCut]) => ({ time: me.origin + 1000 * t, kind, text, hasCut: Boolean(hasCut) }));
+      momentsOf = told;
+      return me.known;
+    },
+    known: [],
+    step: (at, direction) => {
+      const row = stepAt(at + direction * NEAR_MS, direction);
+      return row < 0 ? null : me.origin + 1000 * store.tables.steps.col.t[row];
+    },
   };
+
+  /** The row of the first observation after a moment (direction 1), or of the last one before it; or -1. */
+  function stepAt(at, direction) {
+    const { n, col } = store.tables.steps;
+    const t = (at - me.origin) / 1000;
+    let best = -1;
+    for (let i = 0; i < n; i++) {
+      if (direction > 0 ? col.t[i] < t : col.t[i] > t) continue;
+      if (best < 0 || (direction > 0 ? col.t[i] < col.t[best] : col.t[i] >= col.t[best])) best = i;
+    }
+    return best;
+  }
+
+  // Python hears where the clock is (clock.py): at once when it jumps, a few times a second while it moves.
+  let told = "";
+  let tellTimer = 0;
+  function tellClock() {
+    if (clock.views[0] !== me || tellTimer) return;
+    tellTimer = setTimeout(() => {
+      tellTimer = 0;
+      if (clock.views[0] !== me || !clock.ticking) return;
+      const { at, playing, speed, pin } = clock;
+      const words = JSON.stringify([at, playing, speed, pin?.key]);
+      if (words === told) return;
+      told = words;
+      voice.say({ kind: "clock", at_ms: at, playing: playing && at !== null, speed, pin });
+    }, 100);
+  }
 
   const copyable = (text) => {
     call.textContent = text;
@@ -515,6 +634,7 @@ export function mount({ model, el, store, spec }) {
       c.fillStyle = theme.text;
       c.fillRect(Math.round(nowX) - 1, 2, clock.at === null ? 1 : 2, b.height - 20 * scale);
     }
+    if (clock.cut) forkLine(c, b);
     const at = clock.hover?.time;
     if (at == null || at < b.from || at > b.to) return;
     c.setLineDash([3, 3]);
@@ -524,6 +644,55 @@ export function mount({ model, el, store, spec }) {
     c.lineTo(Math.round(b.x(at)) + 0.5, b.height - 18 * scale);
     c.stroke();
     c.setLineDash([]);
+  }
+
+  /** Where a fork would begin, in every view. */
+  function forkLine(c, b) {
+    const x = Math.round(b.x(clock.cut.time)) + 0.5;
+    if (x < b.left || x > b.right) return;
+    const text = clock.cut.text;
+    c.font = b.font(10, "600");
+    const width = c.measureText(text).width + 8;
+    const left = Math.max(b.left, Math.min(x - width / 2, b.right - width));
+    c.strokeStyle = theme.text;
+    c.lineWidth = 1.5;
+    c.setLineDash([8, 3, 2, 3]);
+    c.beginPath();
+    c.moveTo(x, 16 * scale);
+    c.lineTo(x, b.height - 18 * scale);
+    c.stroke();
+    c.setLineDash([]);
+    c.lineWidth = 1;
+    c.fillStyle = theme.text;
+    c.fillRect(left, 1, width, 15 * scale);
+    c.fillStyle = theme.ground;
+    c.textAlign = "left";
+    c.textBaseline = "middle";
+    c.fillText(text, left + 4, 1 + 7.5 * scale);
+  }
+
+  /** Above the slider: a tick per moment, failures in vermilion. */
+  let painted = "";
+  function paintMoments() {
+    const width = marks.clientWidth;
+    const state = [width, clock.moments.length, clock.start, clock.newest, theme.dark].join(" ");
+    if (!width || state === painted) return;
+    painted = state;
+    marks.width = width * (globalThis.devicePixelRatio || 1);
+    marks.height = 7 * (globalThis.devicePixelRatio || 1);
+    const c = marks.getContext("2d");
+    const span = clock.newest - clock.start || 1;
+    const thumb = 8; // the slider's own ends
+    const colours = { failure: VERMILION, checkpoint: theme.dark ? "#56B4E9" : "#0072B2" };
+    c.scale(marks.width / width, marks.width / width);
+    let last = "";
+    for (const m of clock.moments) {
+      const x = Math.round(thumb + ((m.time - clock.start) / span) * (width - 2 * thumb));
+      if (last === `${x} ${m.kind}`) continue;
+      last = `${x} ${m.kind}`;
+      c.fillStyle = colours[m.kind] ?? theme.soft;
+      c.fillRect(x - 1, 0, m.kind === "failure" ? 3 : 2, 7);
+    }
   }
 
   function header(b) {
@@ -539,8 +708,12 @@ export function mount({ model, el, store, spec }) {
     const isEmpty = store.updates > 0 && spec.isEmpty();
     empty.style.display = isEmpty ? "" : "none";
     if (isEmpty && !empty.firstChild) fillEmpty();
+    const seq = stepAt(b.now + NEAR_MS, -1);
+    root.dataset.seq = seq < 0 ? "" : store.tables.steps.col.seq[seq];
+    time.title = seq < 0 ? "" : `observation ${count(store.tables.steps.col.seq[seq])}`;
     const leader = clock.views[0] === me;
-    bar.style.display = leader && me.ticking ? "" : "none";
+    bar.style.display = leader && clock.ticking ? "" : "none";
+    if (leader) paintMoments();
     play.textContent = clock.at === null ? (clock.live ? "❚❚" : "▶") : clock.playing ? "❚❚" : "▶";
     play.setAttribute("aria-label", play.textContent === "▶" ? "play" : "pause");
     newest.textContent = clock.live ? "now" : "end";
@@ -568,11 +741,11 @@ export function mount({ model, el, store, spec }) {
   function fillEmpty() {
     const [sentence, code] = spec.empty;
     empty.innerHTML = `<p>${esc(sentence)}</p><pre><code>${esc(code)}</code></pre>`;
-    const button = element(empty, "button", "", { type: "button" });
-    button.textContent = "copy";
-    on(button, "click", async () => {
+    const copy = element(empty, "button", "", { type: "button" });
+    copy.textContent = "copy";
+    on(copy, "click", async () => {
       await navigator.clipboard?.writeText(code);
-      button.textContent = "copied";
+      copy.textContent = "copied";
     });
   }
 
@@ -647,11 +820,34 @@ export function mount({ model, el, store, spec }) {
     toSay = () => `${seconds(clock.now - clock.start)}: ${spec.summary()}`;
     redraw();
   };
-  function step(direction) {
+  /** To the next event of this view (what its picture shows as one), or the one before. */
+  function toEvent(direction) {
     const now = clock.now;
-    const all = spec.events().filter((t) => (direction > 0 ? t > now + 0.5 : t < now - 0.5));
+    const all = spec.events().filter((t) => (direction > 0 ? t > now + NEAR_MS : t < now - NEAR_MS));
     if (all.length) clock.seek(direction > 0 ? Math.min(...all) : Math.max(...all));
     sayTime();
+  }
+  function jump(direction) {
+    const moment = clock.jump(direction, jumpTo.value);
+    toSay = () => (moment ? `${seconds(moment.time - clock.start)}: ${moment.text}` : `no ${jumpTo.value} ${direction > 0 ? "after" : "before"} this`);
+    if (moment) copyable(`board.clock.${direction > 0 ? "next" : "previous"}(${jumpTo.value === "any" ? "" : JSON.stringify(jumpTo.value)})  # ${moment.text}`);
+    else aloud.textContent = call.textContent = toSay();
+    redraw();
+  }
+  function oneStep(direction) {
+    clock.step(direction);
+    copyable(`board.clock.step(${direction > 0 ? "" : -1})`);
+    sayTime();
+  }
+  /** Where a fork from here begins: the last checkpoint before now; without one, at the tails of this moment. */
+  function markFork() {
+    const now = clock.now;
+    const from = clock.moments.findLast((m) => m.hasCut && m.time <= now + NEAR_MS);
+    const at = ((now - clock.start) / 1000).toFixed(2);
+    clock.set({ cut: from ? { time: from.time, text: `fork: ${from.text}` } : { time: now, text: `fork: the tails at ${at} s` } });
+    copyable(`fork = lab.fork(board, at_s=${at})`);
+    toSay = () => `a fork begins at ${seconds(clock.cut.time - clock.start)}, ${clock.cut.text}`;
+    redraw();
   }
   function select(direction) {
     const marks = spec.marks(box());
@@ -663,22 +859,24 @@ export function mount({ model, el, store, spec }) {
   }
   const actions = {
     " ": () => clock.play(!(clock.playing || (clock.live && clock.at === null))),
-    ArrowLeft: (e) => (clock.seek(clock.now - stride(e)), sayTime()),
-    ArrowRight: (e) => (clock.seek(clock.now + stride(e)), sayTime()),
+    ArrowLeft: (e) => (e.shiftKey ? oneStep(-1) : (clock.seek(clock.now - stride()), sayTime())),
+    ArrowRight: (e) => (e.shiftKey ? oneStep(1) : (clock.seek(clock.now + stride()), sayTime())),
     ArrowUp: () => select(1),
     ArrowDown: () => select(-1),
-    ".": () => step(1),
-    ",": () => step(-1),
+    ".": () => toEvent(1),
+    ",": () => toEvent(-1),
+    f: () => markFork(),
+    F: () => markFork(),
     Home: () => (clock.seek(clock.start), sayTime()),
     End: () => (clock.set({ at: null, playing: false }), sayTime()),
     Enter: () => clock.hover?.kind && (clock.set({ pin: clock.hover }), speak(clock.hover)),
-    Escape: () => (clock.set({ pin: null, hover: null }), (keys.hidden = true)),
+    Escape: () => (clock.set({ pin: null, hover: null, cut: null }), (keys.hidden = true)),
     "+": () => clock.zoomAt(clock.now, 0.8),
     "-": () => clock.zoomAt(clock.now, 1.25),
     0: () => clock.set({ zoom: null }),
     "?": () => (keys.hidden = !keys.hidden),
   };
-  const stride = (e) => ((clock.span[1] - clock.span[0]) * (e.shiftKey ? 10 : 1)) / 100;
+  const stride = () => (clock.span[1] - clock.span[0]) / 100;
   on(canvas, "keydown", (e) => {
     const action = actions[e.key];
     if (!action || e.ctrlKey || e.metaKey || e.altKey || !clock.ticking) return;
@@ -690,16 +888,25 @@ export function mount({ model, el, store, spec }) {
   // Bar.
   on(play, "click", () => actions[" "]());
   on(newest, "click", () => actions.End());
+  on(stepBack, "click", () => oneStep(-1));
+  on(stepOn, "click", () => oneStep(1));
+  on(jumpBack, "click", () => jump(-1));
+  on(jumpOn, "click", () => jump(1));
+  on(fork, "click", () => markFork());
   on(help, "click", () => actions["?"]());
   on(slider, "input", () => {
     clock.playing = false;
     clock.seek(clock.start + (slider.value / 1000) * (clock.newest - clock.start));
     copyable(`view.at(${((clock.now - clock.start) / 1000).toFixed(2)})`);
+    sayTime();
   });
   on(slider, "keydown", (e) => e.stopPropagation());
   on(speed, "change", () => clock.set({ speed: Number(speed.value) }));
   speed.value = "1";
   const uncontrol = spec.controls?.({ parent: controls, element, on, redraw, call: copyable });
+  const body = element(root, "div", "plab-body"); // for what is better read than drawn: spec.body(…)
+  root.insertBefore(body, stage);
+  const unbody = spec.body?.({ parent: body, element, on, redraw, call: copyable, clock });
 
   // What changes around us.
   const sizes = new ResizeObserver(redraw);
@@ -736,7 +943,9 @@ export function mount({ model, el, store, spec }) {
     sizes.disconnect();
     themes.disconnect();
     store.listeners.delete(updated);
+    clearTimeout(tellTimer);
     uncontrol?.();
+    unbody?.();
     clock.leave(me);
     page.views -= 1;
     hello("bye");
@@ -756,6 +965,7 @@ export function widget({ makeStore, makeSpec }) {
     initialize({ model }) {
       const voice = voiceOf(model, model.get("_settings")?.me);
       const take = (content, buffers) => {
+        if (content.kind === "clock") return page.clocks.get(model.get("_settings").clock)?.obey(content);
         if (content.kind !== "snapshot" && content.kind !== "delta") return;
         store.take(content, buffers);
         voice.say({ kind: "ack", seq: content.seq });

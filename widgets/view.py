@@ -22,9 +22,11 @@ import traitlets
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.observations import Observation
+from pravega_lab.widgets.clock import Clock, clock_named
 from pravega_lab.widgets.control import control
 from pravega_lab.widgets.payload import Payload
 from pravega_lab.widgets.publisher import Publisher
+from pravega_lab.widgets.teller import Teller
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,10 +84,14 @@ class View(anywidget.AnyWidget):
         self._origin_ms: int | None = None
         self._span_ms: tuple[int, int] | None = None
         self._sent_facts: dict[str, Any] = {}
+        self.tells_steps = True  # for the scrubber; `show` leaves it to one view of each journal
+        self._teller = Teller(self.journal)
         hub, name = control(), uuid4().hex
         hub.views[name] = self
         settings = {"clock": clock or clock_of(self.journal), "control": hub.model_id, "me": name}
         super().__init__(_settings={**settings, "scale": scale})
+        self._clock = clock_named(settings["clock"])
+        self._clock.join(self)
         self.publisher = Publisher(self._produce, self._deliver, lambda: self.journal.live)
         self.on_msg(lambda _widget, content, _buffers: self.heard(content))
 
@@ -171,10 +177,18 @@ class View(anywidget.AnyWidget):
         """Everything that the page needs, as one payload."""
         with self._lock:
             self._origin_ms = self._catch_up().start_ms
-            tables, grown = self._pack(everything=True)
+            tables, grown = self._packed(everything=True)
             self._sent_facts = {**self._header(), **self._facts()}
             facts = self._sent_facts if live is None else {**self._sent_facts, "live": live}
             return Payload("snapshot", tables, facts, grown)
+
+    def _packed(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:
+        """What the view has to say, and what the scrubber has to know."""
+        tables, grown = self._pack(everything=everything)
+        if self.tells_steps and self._history.start_ms is not None:
+            steps, moments = self._teller.tell(self._history.start_ms, everything=everything)
+            tables, grown = {**tables, "steps": steps}, {**grown, "moments": moments}
+        return tables, grown
 
     def _produce(self, everything: bool) -> Payload | None:
         if everything:
@@ -182,7 +196,7 @@ class View(anywidget.AnyWidget):
         with self._lock:
             if self._catch_up().start_ms != self._origin_ms:  # all seconds count from there
                 return self.snapshot()
-            tables, grown = self._pack(everything=False)
+            tables, grown = self._packed(everything=False)
             facts = {**self._header(), **self._facts()}
             changed = {k: v for k, v in facts.items() if self._sent_facts.get(k) != v}
             self._sent_facts = facts
@@ -199,12 +213,25 @@ class View(anywidget.AnyWidget):
         kind = content.get("kind")
         if kind == "hello":
             self.publisher.hello(page)
+            self.clock.greet(self)
+        elif kind == "clock":
+            self.clock.said(content)
         elif kind == "here":
             self.publisher.here(page)
         elif kind == "bye":
             self.publisher.bye(page)
         elif kind == "ack":
             self.publisher.answered(int(content["seq"]))
+
+    @property
+    def clock(self) -> Clock:
+        """Pause, seek, step and play from Python; shared with the views of the same clock."""
+        clock = self._clock
+        if clock.name != self._settings["clock"]:
+            clock.leave(self)
+            clock = self._clock = clock_named(self._settings["clock"])
+            clock.join(self)
+        return clock
 
     @property
     def errors(self) -> list[BaseException]:

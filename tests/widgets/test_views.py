@@ -19,6 +19,7 @@ from pravega_lab.widgets.module import module
 from pravega_lab.widgets.payload import Payload
 from pravega_lab.widgets.query_timeline import BATCH, FLOW, PHASE
 from pravega_lab.widgets.segment_map import LINK, NAME, RATE, SEGMENT
+from pravega_lab.widgets.teller import STEP
 from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
 
 
@@ -131,9 +132,9 @@ class Page:
 
     FORMATS = {  # noqa: RUF012
         "segments": SEGMENT, "names": NAME, "links": LINK, "rates": RATE, "batches": BATCH, "phases": PHASE,
-        "flow": FLOW,
+        "flow": FLOW, "steps": STEP,
     }  # fmt: skip
-    KEYED = ("segments", "names", "batches", "flow")
+    KEYED = ("segments", "names", "batches", "flow", "steps")  # the last row of a moment counts
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[int, Any]] = {}

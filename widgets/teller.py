@@ -1,0 +1,54 @@
+"""What the scrubber needs of a journal, whatever view shows it: when something was observed, and moments.
+
+One view per journal and page tells it (the first); the clock of the page has it for all.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any
+
+from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.moments import Moment, moment_of
+
+STEP = Struct("<fI")  # t_s, seq of the last observation of that millisecond; the same format in common.js
+STEPS_MAX = 50_000
+
+
+class Teller:
+    """Follows a journal; gives what is new since it was last asked."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._read_to = 0
+        self._steps: dict[int, int] = {}  # time_ms -> seq
+        self._moments: list[Moment] = []
+        self._new_steps: dict[int, int] = {}
+        self._sent_moments = 0
+
+    def _catch_up(self) -> None:
+        for observation in self._journal.since(self._read_to):
+            self._read_to = observation.seq + 1
+            self._steps[observation.time_ms] = self._new_steps[observation.time_ms] = observation.seq
+            moment = moment_of(observation)
+            if moment is not None:
+                self._moments.append(moment)
+        if len(self._steps) > STEPS_MAX * 5 // 4:
+            self._steps = dict(list(self._steps.items())[-STEPS_MAX:])
+
+    def tell(self, start_ms: int, *, everything: bool) -> tuple[bytes, list[list[Any]]]:
+        """Rows of `STEP`, and moments as [t_s, kind, text, 1 if one can fork from it]."""
+        self._catch_up()
+        steps = self._steps if everything else self._new_steps
+        first = 0 if everything else self._sent_moments
+        rows = b"".join(STEP.pack((t - start_ms) / 1000, seq) for t, seq in steps.items())
+        told = [
+            [(m.time_ms - start_ms) / 1000, m.kind, m.text, int(m.has_cut)] for m in self._moments[first:]
+        ]
+        self._new_steps, self._sent_moments = {}, len(self._moments)
+        return rows, told
+
+    @property
+    def last_seq(self) -> int:
+        """Of what has been told; -1 before anything."""
+        return self._read_to - 1
