@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from pravega_lab.client import Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.errors import BadInputError
 from pravega_lab.store_process import StoreProcess
 
@@ -113,19 +114,21 @@ class Lab:
         return driver
 
     def observe(self, thing: Any, **options: Any) -> Any:
-        """The observer of a stream, a streaming query or a submitted driver; its journal fills from now on.
+        """The observer of a stream, a reader group, a streaming query or a submitted driver.
+
+        Its journal fills from now on.
 
         Asked again for the same thing, it gives the same observer, with all that it has seen.
         """
         from pravega_lab.observe import observe
 
-        key = thing.scoped_name if isinstance(thing, Stream) else thing
+        key = (type(thing), thing.scoped_name) if isinstance(thing, Stream | ReaderGroup) else thing
         if key not in self._observers:
             self._observers[key] = observe(self.uri, **_observed(thing), **options)
         return self._observers[key]
 
     def show(self, *things: Any, scale: float = 1.0) -> Any:
-        """The views that fit the streams, queries and drivers given, on one clock."""
+        """The views that fit the streams, reader groups, queries and drivers given, on one clock."""
         from pravega_lab.widgets import show
 
         return show(*(self.observe(thing) for thing in things), scale=scale)
@@ -163,5 +166,7 @@ def _scoped(name: str) -> str:
 
 
 def _observed(thing: Any) -> dict[str, Any]:
-    """A stream goes to ``stream=``, everything else (a query, a driver, a folder) to ``query=``."""
+    """A stream goes to ``stream=``, a group to ``group=``, the rest (query, driver, folder) to ``query=``."""
+    if isinstance(thing, ReaderGroup):
+        return {"group": thing.scoped_name}
     return {"stream": thing.scoped_name} if isinstance(thing, Stream) else {"query": thing}

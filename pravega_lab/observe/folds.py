@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pravega_lab.observe.group_observations import GroupObservation, ReaderJoined
 from pravega_lab.observe.observations import (
     Observation,
     SegmentAcquired,
@@ -23,6 +24,7 @@ from pravega_lab.observe.observations import (
     StreamSealed,
     StreamSeen,
 )
+from pravega_lab.observe.segment_owners import Key, SegmentOwners
 
 SAMPLES_MAX = 100_000  # rates kept by a fold; older ones are dropped, and counted
 
@@ -41,6 +43,9 @@ class SegmentRow:
     exact: bool = True
     predecessors: tuple[int, ...] = ()
     reader: str | None = None
+    group: str = ""  # of ``reader``, where it is one of a reader group
+    state: str = ""  # to that group: held, nobody, waits or finished; "" where none tells
+    waits_for: tuple[int, ...] = ()  # predecessors that the group has still to read
     start_offset: int = 0
     write_offset: int | None = None
     read_offset: int | None = None
@@ -65,7 +70,15 @@ class SegmentRow:
         return f"#{self.number} e{self.epoch}"
 
     @property
+    def waits_words(self) -> str:
+        """``waits for #2``; "" if it does not."""
+        waiting = ", ".join(f"#{i & 0xFFFFFFFF}" for i in self.waits_for)
+        return f"waits for {waiting}" if waiting else ""
+
+    @property
     def unread_bytes(self) -> int | None:
+        if self.read_offset == -1:  # read to its end
+            return 0
         if self.read_offset is None or self.write_offset is None:
             return None
         return max(0, self.write_offset - max(self.read_offset, self.start_offset))
@@ -105,7 +118,9 @@ class SegmentHistory:
         self.start_ms: int | None = None
         self.now_ms: int | None = None
         self.changed: dict[int, None] = {}  # indexes, in order; the caller clears it
-        self._index: dict[tuple[str, int], int] = {}
+        self._index: dict[Key, int] = {}
+        self._owners = SegmentOwners()
+        self._places: dict[str, int] = {}  # of readers in `readers`
 
     def apply(self, observation: Observation) -> None:
         """Take the next observation. Kinds that tell nothing about segments only move ``now_ms``."""
@@ -117,6 +132,8 @@ class SegmentHistory:
             self.now_ms = max(self.now_ms or 0, observation.time_ms)
         if handler is not None:
             handler(self, observation)
+        elif isinstance(observation, GroupObservation):
+            self._of_group(observation)
 
     def find(self, stream: str, segment_id: int) -> SegmentRow | None:
         index = self._index.get((stream, segment_id))
@@ -126,6 +143,11 @@ class SegmentHistory:
     def active(self) -> list[SegmentRow]:
         """The open segments, by their place in the key space."""
         return sorted((r for r in self.rows if r.end_ms is None), key=lambda r: (r.stream, r.low))
+
+    @property
+    def knows_owners(self) -> bool:
+        """Has a group (or a query) told who reads? Then a segment without a reader is nobody's."""
+        return bool(self.readers or self._owners.owners)
 
     def successors(self, row: SegmentRow) -> list[SegmentRow]:
         return [r for r in self.rows if row.segment_id in r.predecessors and r.stream == row.stream]
@@ -156,6 +178,7 @@ class SegmentHistory:
         self.rows.append(row)
         self._index[(o.stream, o.segment_id)] = index
         self.changed[index] = None
+        self._take_owner(row)
 
     def _sealed(self, o: SegmentSealed) -> None:
         row = self._touch(o.stream, o.segment_id)
@@ -193,10 +216,32 @@ class SegmentHistory:
         events, n_bytes = row.last_rates
         self.samples.append(RateSample(row.index, time_ms, events, n_bytes, row.unread_bytes, stored))
 
+    def _of_group(self, o: GroupObservation) -> None:
+        if isinstance(o, ReaderJoined):
+            self._learn_reader(o.reader)
+        for stream, segment_id in self._owners.apply(o):
+            row = self._touch(stream, segment_id)
+            if row is not None:
+                self._take_owner(row)
+                self._sample(row, o.time_ms)
+
+    def _take_owner(self, row: SegmentRow) -> None:
+        owner = self._owners.owners.get((row.stream, row.segment_id))
+        if owner is None:
+            return
+        row.group, row.state, row.reader = owner.group, owner.state, owner.reader
+        row.waits_for, row.read_offset = owner.waits_for, owner.read_offset
+        if owner.reader is not None:
+            self._learn_reader(owner.reader)
+
+    def _learn_reader(self, reader: str) -> None:
+        if reader not in self._places:
+            self._places[reader] = len(self.readers)
+            self.readers.append(reader)
+
     def _acquired(self, o: SegmentAcquired) -> None:
         row = self._touch(o.stream, o.segment_id)
-        if o.reader not in self.readers:
-            self.readers.append(o.reader)
+        self._learn_reader(o.reader)
         if row is not None:
             row.reader = o.reader
 

@@ -40,6 +40,7 @@ from pravega_lab.observe.group_rows import (
     ReaderRow,
     SegmentPlace,
     Waiting,
+    split_segment,
 )
 from pravega_lab.observe.observations import Observation, SegmentMeasured, SegmentSealed
 
@@ -83,7 +84,7 @@ class GroupHistory:
         self._holding: dict[_Key, Holding] = {}
         self._waiting: dict[_Key, Waiting] = {}
         self._before: dict[_Key, list[int]] = {}  # predecessors read so far
-        self._past_holder: dict[_Key, str] = {}  # who had it last, while nobody has it
+        self._past: dict[_Key, Holding] = {}  # the last bar of somebody
         self._running: dict[tuple[str, str], CheckpointRow] = {}
         self._of_segment: dict[tuple[str, int], list[SegmentPlace]] = {}
         self._lengths: dict[tuple[str, int], SegmentMeasured] = {}
@@ -169,6 +170,11 @@ class GroupHistory:
         lane.held, lane.owes, lane.owes_since_ms, lane.fair_share = [], [], None, 0.0
         lane.unread_bytes = lane.behind_since_ms = lane.distance_to_tail_ms = None
         self.changed.readers[lane.index] = None
+        for name, _ in o.held:
+            bar = self._past.get((o.group, *split_segment(name)))
+            if bar is not None and bar.reader == o.reader:
+                bar.ended_by = "left"
+                self.changed.holdings[bar.index] = None
         self._share(o.group)
 
     def _measured(self, o: ReaderMeasured) -> None:
@@ -262,7 +268,8 @@ class GroupHistory:
     def _last_holder(self, key: _Key, before: list[int]) -> str:
         """Who had the segment, or the last of its predecessors, before nobody had it."""
         asked = (*key[:2], before[-1]) if before else key
-        return self._past_holder.get(asked, NOBODY)
+        past = self._past.get(asked)
+        return NOBODY if past is None else past.reader
 
     def _released(self, o: GroupSegmentReleased) -> None:
         self._take_from(o, "nobody", "released", o.offset)
@@ -313,7 +320,7 @@ class GroupHistory:
             return
         bar.end_ms, bar.ended_by, bar.end_offset = time_ms, ended_by, offset
         if bar.reader != NOBODY:
-            self._past_holder[key] = bar.reader
+            self._past[key] = bar
         self.changed.holdings[bar.index] = None
 
     def _read_up_to(self, group: str, positions: Positions, reader: str) -> None:
@@ -406,13 +413,6 @@ class GroupHistory:
 def _measure(place: SegmentPlace, o: SegmentMeasured) -> None:
     place.write_offset, place.start_offset = o.write_offset, max(place.start_offset, o.start_offset)
     remember_growth(place.growth, o.time_ms, o.write_offset)
-
-
-def split_segment(name: str) -> tuple[str, int]:
-    """A segment's full name, ``scope/stream/3.#epoch.2``, as (stream, segment id)."""
-    stream, _, short = name.rpartition("/")
-    number, _, epoch = short.partition(".#epoch.")
-    return stream, int(epoch or 0) << 32 | int(number)
 
 
 def fold_groups(observations: Iterable[Observation]) -> GroupHistory:

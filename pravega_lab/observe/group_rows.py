@@ -100,8 +100,9 @@ class ReaderRow:
 class Holding:
     """A bar: ``reader`` (or nobody) had the segment from ``start_ms`` to ``end_ms``.
 
-    ``ended_by``: ``released``, ``left``, ``finished``, ``acquired`` (of nobody's), ``reset``, or "" while it
-    lasts. ``offset`` is where it began to read, ``end_offset`` where the next goes on.
+    ``ended_by``: ``released``, ``left`` (its reader went, also by a reset), ``finished``, of nobody's bars
+    ``acquired`` or ``reset``, or "" while it lasts. ``offset`` is where it began to read, ``end_offset`` where
+    the next goes on.
     """
 
     index: int
@@ -233,3 +234,10 @@ class CheckpointRow:
 def label_of(segment_id: int) -> str:
     """What a person calls a segment: ``#5 e2``."""
     return f"#{segment_id & 0xFFFFFFFF} e{segment_id >> 32}"
+
+
+def split_segment(name: str) -> tuple[str, int]:
+    """A segment's full name, ``scope/stream/3.#epoch.2``, as (stream, segment id)."""
+    stream, _, short = name.rpartition("/")
+    number, _, epoch = short.partition(".#epoch.")
+    return stream, int(epoch or 0) << 32 | int(number)

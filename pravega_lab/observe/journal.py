@@ -1,16 +1,18 @@
-"""The journal: an append-only, bounded sequence of typed observations.
+"""The journal: an append-only sequence of typed observations, bounded in memory.
 
-Whatever is shown, and every pandas frame handed out, is a fold of a journal (`folds.py`). It says what it
-has dropped: first the oldest measurements, then, when there are too many of them too, the oldest facts.
+Whatever is shown, and every pandas frame handed out, is a fold of a journal (`folds.py`). What memory has
+no room for goes to a spill file, from where `since` and `save` still get it. A journal without one, or whose
+file is full, drops the oldest and says so.
 """
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from heapq import merge
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,8 +23,12 @@ from pravega_lab.observe.observations import Observation, kinds, to_record
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pravega_lab.observe.spill import Spill
+
+VERSION = 1
 CAPACITY = 200_000  # observations; some 100 MB of Python objects at the very most
 _SEQ = attrgetter("seq")
+_SHORT_NAMES = {"updates": "group_updated"}
 _O = TypeVar("_O", bound=Observation)
 
 
@@ -51,12 +57,15 @@ class _Ring:
         self.dropped = 0
         self._items: list[Observation] = []
 
-    def add(self, item: Observation) -> None:
+    def add(self, item: Observation) -> list[Observation]:
+        """Take one; gives those that there is no room for, seldom and then many: a cut moves everything."""
         self._items.append(item)
-        if len(self._items) >= self.capacity + self.capacity // 4 + 1:  # cut seldom: a cut moves everything
-            extra = len(self._items) - self.capacity
-            del self._items[:extra]
-            self.dropped += extra
+        if len(self._items) < self.capacity + self.capacity // 4 + 1:
+            return []
+        extra = len(self._items) - self.capacity
+        cut = self._items[:extra]
+        del self._items[:extra]
+        return cut
 
     def since(self, seq: int) -> Sequence[Observation]:
         return self._items[bisect_left(self._items, seq, key=_SEQ) :]
@@ -70,18 +79,26 @@ class Journal:
 
     Args:
         source: What is observed, for the header of the views: ``"demo/flights at tcp://…"``.
-        capacity: Observations kept of each sort (facts, measurements); a quarter more for a while.
+        capacity: Observations kept in memory of each sort (facts, measurements); a quarter more for a while.
+        spill: Where the older ones go: a temporary file (made when it is needed), a file named here, or, with
+            False, nowhere.
         seed: Seed of a simulated run, shown in the header.
         live: False for a recording: nothing will be added.
     """
 
     def __init__(
-        self, source: str = "", *, capacity: int = CAPACITY, seed: int | None = None, live: bool = True
+        self,
+        source: str = "",
+        *,
+        capacity: int = CAPACITY,
+        spill: bool | str | Path = True,
+        seed: int | None = None,
+        live: bool = True,
     ) -> None:
         self.source = source
         self.seed = seed
         self.live = live
-        self.reason = ""  # why something is missing that never was in the ring
+        self.missing: dict[str, str] = {}  # what never was in here, and why, by whom it concerns
         self._facts = _Ring(capacity)
         self._samples = _Ring(capacity)
         self.start_ms: int | None = None  # time of the earliest observation so far
@@ -89,6 +106,8 @@ class Journal:
         self._next = 0
         self._lost_facts = 0
         self._lost_samples = 0
+        self._spill_to = spill
+        self._spill: Spill | None = None
         self._lock = threading.Lock()
 
     def append(self, observation: _O) -> _O:
@@ -97,8 +116,27 @@ class Journal:
             taken = replace(observation, seq=self._next)
             self._next += 1
             self.start_ms = min(taken.time_ms, taken.time_ms if self.start_ms is None else self.start_ms)
-            (self._samples if taken.sample else self._facts).add(taken)
+            ring = self._samples if taken.sample else self._facts
+            cut = ring.add(taken)
+            if cut:
+                ring.dropped += len(cut) - self._spilled(cut)
         return taken
+
+    def _spilled(self, cut: list[Observation]) -> int:
+        """How many of these there is room for in the spill file."""
+        if self._spill_to is False:
+            return 0
+        try:
+            if self._spill is None:
+                from pravega_lab.observe.spill import Spill
+
+                path = None if self._spill_to is True else Path(self._spill_to)
+                header = {"journal": VERSION, "source": self.source, "seed": self.seed}
+                self._spill = Spill(path, header)
+            return self._spill.add(cut)
+        except OSError as error:
+            self.missing["the spill file"] = f"the spill file cannot be written: {error}"
+            return 0
 
     def tick(self, now_ms: int) -> None:
         """Nothing (more) happened until now: the observer looked."""
@@ -110,8 +148,17 @@ class Journal:
 
     def since(self, seq: int = 0) -> list[Observation]:
         """All that is kept with this ``seq`` or a later one, in order; costs what is new only."""
+        return list(self.iterate(seq))
+
+    def iterate(self, seq: int = 0) -> Iterator[Observation]:
+        """As `since`, what is kept now, without having all of it in memory at once."""
         with self._lock:
-            return list(merge(self._facts.since(seq), self._samples.since(seq), key=_SEQ))
+            facts: Iterator[Observation] = iter(self._facts.since(seq))
+            samples: Iterator[Observation] = iter(self._samples.since(seq))
+            if self._spill is not None:
+                facts = chain(self._spill.since(seq, samples=False), facts)
+                samples = chain(self._spill.since(seq, samples=True), samples)
+        return merge(facts, samples, key=_SEQ)
 
     @property
     def next_seq(self) -> int:
@@ -123,12 +170,26 @@ class Journal:
         facts = self._facts.dropped + self._lost_facts
         return Gap(facts, self._samples.dropped + self._lost_samples, self.reason)
 
+    @property
+    def reason(self) -> str:
+        """Why something is missing that never was in here."""
+        return "; ".join(reason for reason in list(self.missing.values()) if reason)
+
+    @reason.setter
+    def reason(self, text: str) -> None:
+        self.missing[""] = text
+
+    def miss(self, whom: str, reason: str) -> None:
+        """Something of ``whom`` never got in here; the newest reason stands for it."""
+        self.missing[whom] = reason
+
     def adopt(self, gap: Gap) -> None:
         """Remember a gap that a recording brought along."""
         self._lost_facts, self._lost_samples, self.reason = gap.facts, gap.samples, gap.reason
 
     def __len__(self) -> int:
-        return len(self._facts) + len(self._samples)
+        spilled = 0 if self._spill is None else self._spill.n_kept
+        return len(self._facts) + len(self._samples) + spilled
 
     def __repr__(self) -> str:
         state = "live" if self.live else "recording"
@@ -137,6 +198,7 @@ class Journal:
     def to_pandas(self, kind: str | None = None) -> pd.DataFrame:
         """One kind, a column per field; with ``None`` all kinds as seq, time_ms, kind, what.
 
+        ``"updates"`` stands for ``"group_updated"``: every update of a group's state log, explained.
         Integers that may be missing are pandas' nullable Int64; nulls stay null.
 
         Raises:
@@ -145,9 +207,10 @@ class Journal:
         import pandas as pd
 
         if kind is None:
-            rows = [(o.seq, o.time_ms, o.kind, _what(o)) for o in self.since()]
+            rows = [(o.seq, o.time_ms, o.kind, _what(o)) for o in self.iterate()]
             return pd.DataFrame(rows, columns=["seq", "time_ms", "kind", "what"])
-        return _frame(_kind(kind), [o for o in self.since() if o.kind == kind])
+        cls = _kind(_SHORT_NAMES.get(kind, kind))
+        return _frame(cls, [o for o in self.iterate() if type(o) is cls])
 
     def save(self, path: str | Path) -> Path:
         """Write a recording as JSON lines (packed when the name ends in ``.gz``); returns the path."""
@@ -176,7 +239,7 @@ def _kind(kind: str) -> type[Observation]:
         near = get_close_matches(kind, known, 1, 0.3)
         raise BadInputError(
             f"no kind of observation is called {kind!r}; the nearest is {near[0] if near else 'note'!r}. "
-            f"All of them: {', '.join(known)}."
+            f"All of them: {', '.join([*known, *_SHORT_NAMES])}."
         )
     return known[kind]
 

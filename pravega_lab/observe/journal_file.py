@@ -11,31 +11,39 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO, cast
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.journal import Gap, Journal
-from pravega_lab.observe.observations import from_record, to_record
-
-VERSION = 1
+from pravega_lab.observe.journal import VERSION, Gap, Journal
+from pravega_lab.observe.observations import Observation, from_record, to_record
 
 
 def save(journal: Journal, path: Path) -> Path:
     """Write the journal beside ``path`` and move it there, so that no reader meets half a file."""
-    observations, gap = journal.since(), journal.gap
+    n_observations, gap = len(journal), journal.gap
     header = {
-        "journal": VERSION, "source": journal.source, "seed": journal.seed, "observations": len(observations),
+        "journal": VERSION, "source": journal.source, "seed": journal.seed, "observations": n_observations,
         "facts_dropped": gap.facts, "samples_dropped": gap.samples, "reason": gap.reason,
         "until_ms": journal.until_ms,
     }  # fmt: skip
-    lines = [json.dumps(header), *(json.dumps(to_record(o), separators=(",", ":")) for o in observations)]
-    data = ("\n".join(lines) + "\n").encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    part.write_bytes(gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
+    with part.open("wb") as file, _packing(file, path.suffix == ".gz") as lines:
+        lines.write(json.dumps(header).encode() + b"\n")
+        for observation in islice(journal.iterate(), n_observations):  # more may come meanwhile
+            lines.write(json.dumps(to_record(observation), separators=(",", ":")).encode() + b"\n")
     os.replace(part, path)
     return path
+
+
+def _packing(file: BinaryIO, packed: bool) -> AbstractContextManager[IO[bytes]]:
+    if packed:
+        return cast("AbstractContextManager[IO[bytes]]", gzip.GzipFile("", "wb", 6, file, mtime=0))
+    return nullcontext(file)
 
 
 def load(path: Path) -> Journal:
@@ -51,6 +59,7 @@ def load(path: Path) -> Journal:
         str(header.get("source", path.name)), capacity=2**62, seed=header.get("seed"), live=False
     )
     unknown = 0
+    found: list[Observation] = []
     for line in lines:
         record = _record(line)
         if record is None:
@@ -59,7 +68,8 @@ def load(path: Path) -> Journal:
         if observation is None:
             unknown += 1
         else:
-            journal.append(observation)
+            found.append(observation)
+    journal.extend(sorted(found, key=attrgetter("seq")))  # a spill file has facts and measurements apart
     journal.until_ms = header.get("until_ms")
     journal.adopt(_gap(header, len(journal), unknown))
     return journal
@@ -106,8 +116,13 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def _unpacked(data: bytes) -> bytes:
-    inflate = zlib.decompressobj(wbits=31)
+    """All members of a gzip file, up to where it was cut off."""
+    found = bytearray()
     try:
-        return inflate.decompress(data)
+        while data:
+            inflate = zlib.decompressobj(wbits=31)
+            found += inflate.decompress(data)
+            data = inflate.unused_data
     except zlib.error as error:
         raise BadInputError(f"the packed recording is damaged: {error}") from error
+    return bytes(found)

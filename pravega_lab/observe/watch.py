@@ -1,13 +1,14 @@
-"""`observe`: one journal, filled live by an observer of a stream, of a query, or of both."""
+"""`observe`: one journal, filled live by observers of streams, reader groups and a query."""
 
 from __future__ import annotations
 
 import atexit
+import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import CAPACITY, Journal
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pravega_lab.client import Client
+    from pravega_lab.client.access import AccessOptions
+    from pravega_lab.observe.group import GroupObserver
     from pravega_lab.observe.query import QueryObserver
     from pravega_lab.observe.stream import StreamObserver
 
@@ -29,17 +32,43 @@ class Watch:
     The journal stays when it is closed: views of it become recordings.
     """
 
-    def __init__(self, journal: Journal, client: Client | None) -> None:
+    def __init__(
+        self, journal: Journal, client: Client | None, stream_options: dict[str, Any] | None = None
+    ) -> None:
         self.journal = journal
+        self._stream_options = stream_options or {}
         self.streams: list[StreamObserver] = []
+        self.groups: list[GroupObserver] = []
         self.queries: list[QueryObserver] = []
         self._client = client
         _open.add(self)
 
     @property
     def shows(self) -> tuple[str, ...]:
-        """Which views fit: for streams, for queries."""
-        return (*(("streams",) if self.streams else ()), *(("queries",) if self.queries else ()))
+        """Which views fit: for streams (those of a group too), for reader groups, for queries."""
+        found = {"streams": self.streams or self.groups, "groups": self.groups, "queries": self.queries}
+        return tuple(kind for kind, observers in found.items() if observers)
+
+    def _add_streams(self, names: Sequence[str]) -> None:
+        if self._client is None or not names:
+            return
+        from pravega_lab.observe.stream import StreamObserver
+
+        watched = [observer.tracker.stream for observer in self.streams]
+        self.streams += [
+            StreamObserver(self._client.stream(name), self.journal, **self._stream_options)
+            for name in names
+            if name not in watched
+        ]
+
+    def _add_groups(self, names: Sequence[str], with_streams: bool) -> None:
+        if self._client is None or not names:
+            return
+        from pravega_lab.observe.group import GroupObserver
+
+        on_streams = self._add_streams if with_streams else None
+        for name in names:
+            self.groups.append(GroupObserver(self._client, name, self.journal, on_streams=on_streams))
 
     def since(self, seq: int = 0) -> list[Observation]:
         """Observations from ``seq`` on; see `Journal.since`."""
@@ -55,7 +84,10 @@ class Watch:
 
     def look(self, timeout_s: float = 10.0) -> bool:
         """Wait until what is so now is in the journal; False when that took too long."""
-        return all(observer.look(timeout_s) for observer in self.streams)
+        end_s = time.monotonic() + timeout_s
+        observers: list[GroupObserver | StreamObserver] = [*self.groups]
+        have_looked = all(observer.look(end_s - time.monotonic()) for observer in observers)
+        return have_looked and all(o.look(end_s - time.monotonic()) for o in list(self.streams))
 
     @property
     def trouble(self) -> list[str]:
@@ -65,6 +97,8 @@ class Watch:
     def close(self) -> None:
         """End the observers. Calling it twice is harmless."""
         _open.discard(self)
+        for group in self.groups:
+            group.close()
         for stream in self.streams:
             stream.close()
         for query in self.queries:
@@ -90,43 +124,55 @@ def observe(
     uri: str | None = None,
     *,
     stream: str | Sequence[str] | None = None,
+    group: str | Sequence[str] | None = None,
+    group_streams: bool = True,
     query: Any = None,
     checkpoint: str | Path | None = None,
     every_ms: int | None = None,
     event_bytes: float | None = None,
     capacity: int = CAPACITY,
+    spill: bool | str | Path = True,
+    **access: Unpack[AccessOptions],
 ) -> Watch:
-    """Watch streams and a streaming query from outside, by public calls only, into one journal.
+    """Watch streams, reader groups and a query from outside, by public calls only, into one journal.
+
+    Nothing is written to what is watched, and no reader or writer is registered.
 
     Args:
-        uri: ``tcp://host:port`` of the controller; needed for ``stream``.
+        uri: ``tcp://host:port`` of the controller; needed for ``stream`` and ``group``.
         stream: ``scope/stream``, or several. It need not exist yet.
+        group: ``scope/group`` of a reader group, or several; of Python, Java or Flink readers alike. It need
+            not exist yet.
+        group_streams: Watch the streams that the groups read as well; without them there is no segment map,
+            and unread bytes are not known.
         query: A `StreamingQuery`, a driver of ``lab.submit``, a progress file, or a checkpoint folder.
         checkpoint: The query's checkpoint folder besides, for batches that a kill cut off.
-        every_ms: How often to look; by default 500 ms at a stream, 200 ms at a query.
+        every_ms: How often to look; by default 500 ms at a stream, 200 ms at a query. A group's log is waited
+            at, so it is seen as it is written.
         event_bytes: Mean size of an event, header included; by default a small sample is read.
-        capacity: Observations kept; see `Journal`.
+        capacity: Observations kept in memory; see `Journal`.
+        spill: Where older ones go; see `Journal`.
+        access: How to get into the cluster; see `client.connect`.
 
     Raises:
-        BadInputError: Nothing to observe, no address for a stream, or no such sort of query.
+        BadInputError: Nothing to observe, no address for a stream or group, or no such sort of query.
     """
-    names = [stream] if isinstance(stream, str) else list(stream or ())
-    if not names and query is None:
-        raise BadInputError('observe() needs what to watch: stream="scope/name", query=..., or both.')
-    if names and uri is None:
+    streams, groups = _names(stream), _names(group)
+    if not streams and not groups and query is None:
         raise BadInputError(
-            f'observe(stream={names[0]!r}) needs the controller: observe("tcp://host:port", ...).'
+            'observe() needs what to watch: stream="scope/name", group="scope/name", query=..., or several.'
         )
-    source = " and ".join([*names, *(["a query"] if query is not None else [])])
-    journal = Journal(f"{source} at {uri}" if uri else source, capacity=capacity)
+    if (streams or groups) and uri is None:
+        asked = f"stream={streams[0]!r}" if streams else f"group={groups[0]!r}"
+        raise BadInputError(f'observe({asked}) needs the controller: observe("tcp://host:port", ...).')
+    parts = [*streams, *(f"group {name}" for name in groups), *(["a query"] if query is not None else [])]
+    source = " and ".join(parts)
+    journal = Journal(f"{source} at {uri}" if uri else source, capacity=capacity, spill=spill)
     every: dict[str, Any] = {} if every_ms is None else {"every_ms": every_ms}
-    client = _connect(uri) if names and uri else None
-    watch = Watch(journal, client)
-    if client is not None:
-        from pravega_lab.observe.stream import StreamObserver
-
-        options: dict[str, Any] = {"event_bytes": event_bytes} | every
-        watch.streams = [StreamObserver(client.stream(name), journal, **options) for name in names]
+    client = _connect(uri, **access) if (streams or groups) and uri else None
+    watch = Watch(journal, client, {"event_bytes": event_bytes} | every)
+    watch._add_streams(streams)
+    watch._add_groups(groups, group_streams)
     if query is not None:
         from pravega_lab.observe.query import QueryObserver
 
@@ -134,10 +180,15 @@ def observe(
     return watch
 
 
-def _connect(uri: str) -> Client:
+def _names(given: str | Sequence[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _connect(uri: str, **access: Unpack[AccessOptions]) -> Client:
     from pravega_lab.client import connect
 
-    return connect(uri, retry_for_s=2.0)  # an observer looks again anyway, and says what it misses meanwhile
+    # An observer looks again anyway, and says what it misses meanwhile.
+    return connect(uri, retry_for_s=2.0, **access)
 
 
 @atexit.register

@@ -37,7 +37,7 @@ def test_since_gives_what_is_new_in_order() -> None:
 
 
 def test_a_full_journal_drops_measurements_before_facts_and_says_so() -> None:
-    journal = Journal(capacity=100)
+    journal = Journal(capacity=100, spill=False)
     journal.extend([note(0), *(measured(t) for t in range(1000)), note(1001)])
     kept = journal.since()
     assert [o.text for o in kept if isinstance(o, Note)] == ["at 0", "at 1001"]

@@ -1,0 +1,62 @@
+"""Which keys a reader-group checkpoint leaves out: pure functions of the group's state and key ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from pravega_lab.client.reader_group.state import GroupState
+from pravega_lab.observe.group_rows import split_segment
+
+Range: TypeAlias = tuple[float, float]  # (low, high]
+Gaps: TypeAlias = list[tuple[str, float, float]]  # stream, low, high
+
+
+def gaps_of(cut: Iterable[str], state: GroupState, ranges: Mapping[str, Range]) -> Gaps:
+    """Keys that the group has still to read and that no segment of ``cut`` has, by stream.
+
+    A stream of which a segment's range is not known is left out: nothing can be said of it.
+    """
+    had = _by_stream(cut)
+    to_read = _by_stream([*state.positions(), *state.future])
+    found: Gaps = []
+    for stream, segments in to_read.items():
+        covering = had.get(stream, [])
+        if covering and all(name in ranges for name in (*segments, *covering)):
+            left = _without(_union(ranges[name] for name in segments), _union(ranges[n] for n in covering))
+            found += [(stream, low, high) for low, high in left]
+    return found
+
+
+def _by_stream(segments: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in segments:
+        found.setdefault(split_segment(name)[0], []).append(name)
+    return found
+
+
+def _union(ranges: Iterable[Range]) -> list[Range]:
+    """The same keys as ranges that do not touch, from low to high."""
+    found: list[Range] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found
+
+
+def _without(wanted: list[Range], had: list[Range]) -> list[Range]:
+    """What of ``wanted`` is not in ``had``; both as `_union` gives them."""
+    found: list[Range] = []
+    for low, high in wanted:
+        at = low
+        for begin, end in had:
+            if end <= at or begin >= high:
+                continue
+            if begin > at:
+                found.append((at, begin))
+            at = max(at, end)
+        if at < high:
+            found.append((at, high))
+    return found

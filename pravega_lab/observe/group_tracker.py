@@ -1,0 +1,377 @@
+"""Turns the state log of a reader group into observations. Decides; asks nobody, and gets the time.
+
+`GroupObserver` reads the log and hands every entry in, in order, with its offset; so two trackers of one log
+say the same, and differ in times only. Nothing here raises for what a log holds: what cannot be understood,
+or does not fit what came before, is said with its bytes, and the next whole state of the log mends it.
+
+Source: pravega.md B2 to B6, C2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import singledispatchmethod
+
+from pravega_lab.client.reader_group.checkpoints import is_silent
+from pravega_lab.client.reader_group.state import GroupState
+from pravega_lab.errors import ProtocolError
+from pravega_lab.observe import group_words as words
+from pravega_lab.observe.group_cuts import Range, gaps_of
+from pravega_lab.observe.group_diff import say_differences
+from pravega_lab.observe.group_entries import Entry, Unknown
+from pravega_lab.observe.group_observations import (
+    GroupCheckpointAsked,
+    GroupCheckpointDone,
+    GroupCheckpointDropped,
+    GroupGap,
+    GroupReset,
+    GroupSeen,
+    GroupUpdated,
+    ReaderJoined,
+    ReaderMeasured,
+)
+from pravega_lab.observe.group_rows import split_segment
+from pravega_lab.observe.group_voice import Voice, pairs
+from pravega_lab.observe.observations import DONE_HERE, INFERRED, LOGGED, Observation
+from pravega_lab.protocol import reader_group as rg
+from pravega_lab.protocol.reader_group import KeyRange, Update
+
+WAS_RESET = "the group was reset"
+WAS_DELETED = "the group's log is gone: it was deleted"
+NOT_SAID = "left, or was declared offline: the log does not say"
+NO_POSITIONS = "declared offline: one that closes says where it was, and nothing was said for this one"
+_FREED = {
+    "start": "nobody had it since the group began",
+    "predecessors read": "all its predecessors were read",
+    "released": "{} had given it back",
+    "left": "{} had gone",
+}
+
+
+class GroupTracker:
+    """One group as its log tells it.
+
+    ``offset`` is where the next entry is expected, and ``segment`` the log's full name: an observer that was
+    cut off goes on from there. ``state`` is the group's state, ``None`` before the first whole one.
+    """
+
+    def __init__(self, group: str, *, uri: str = "") -> None:
+        self.group, self.uri = group, uri
+        self.segment = ""
+        self.offset = 0
+        self.state: GroupState | None = None
+        self.is_doubtful = False  # something was not understood since the last whole state
+        self._voice = Voice(group)
+        self._gap_from: int | None = None
+        self._freed: dict[str, tuple[str, str]] = {}  # why a free segment is free, and by whom
+        self._ranges: dict[str, Range] = {}
+        self._done_here: dict[str, tuple[str, bool]] = {}
+
+    # what is handed in
+
+    def done_here(self, reader: str, cause: str, *, was_killed: bool = False) -> None:
+        """A control of this program ended the reader: when it goes offline, that is said as *done here*."""
+        self._done_here[reader] = (cause, was_killed)
+
+    def missing_ranges(self, entry: Entry) -> list[str]:
+        """The segments named in an entry whose keys are not known: `learn_ranges` them before `take`."""
+        found: dict[str, None] = {}
+        for update in entry:
+            if isinstance(update, rg.ReaderGroupStateInit | rg.CompactReaderGroupState):
+                found |= dict.fromkeys(_named(update))
+            elif isinstance(update, rg.SegmentCompleted):
+                found |= dict.fromkeys(update.successors)
+            if isinstance(update, rg.SegmentCompleted | rg.CompactReaderGroupState):
+                self._learn(update.ranges)
+        return [segment for segment in found if segment not in self._ranges]
+
+    def learn_ranges(self, ranges: Mapping[str, Range]) -> None:
+        """The keys, (low, high], of segments by full name."""
+        self._ranges.update(ranges)
+
+    def skipped(self, to_offset: int) -> None:
+        """The log before ``to_offset`` is gone, and was not all read."""
+        if self.state is not None and self._gap_from is None:
+            self._gap_from = self.offset
+        self.offset = to_offset
+
+    def vanished(self, *, now_ms: int) -> list[Observation]:
+        """The log is gone. What comes next, if anything, is another group of this name."""
+        self._voice.at(self.offset, now_ms, None)
+        if self.state is not None:
+            self._end_life(WAS_DELETED, INFERRED)
+        self.state, self._gap_from, self.segment, self.offset = None, None, "", 0
+        return self._voice.take()
+
+    def take(
+        self, entry: Entry, end: int, *, now_ms: int, uncertain_ms: int | None = None
+    ) -> list[Observation]:
+        """The next entry of the log (`read_entry`), which ends at offset ``end``: what it says, in order."""
+        self._voice.at(end, now_ms, uncertain_ms)
+        for update in entry:
+            if isinstance(update, Unknown):
+                self._say_unknown(update)
+            else:
+                self._take(update)
+        self.offset = end
+        return self._voice.take()
+
+    def _say_unknown(self, found: Unknown) -> None:
+        self.is_doubtful = True
+        text = f"not understood ({found.why}); what it changed is not known until the log's next whole state"
+        self._voice.say(
+            GroupUpdated, update=f"unknown: {found.name}", explained=text, details=found.data.hex()
+        )
+
+    def _take(self, update: Update) -> None:
+        is_whole = isinstance(update, rg.ReaderGroupStateInit | rg.CompactReaderGroupState)
+        if not is_whole and self.state is None:
+            self._say_update(update, "; it came before the first whole state that is left, and is part of it")
+            return
+        said = len(self._voice)
+        try:
+            self._say_update(update)
+            self._apply(update)
+        except (ProtocolError, ValueError) as error:
+            self._voice.drop(said)
+            self.is_doubtful = True
+            self._voice.say(
+                GroupUpdated, update=type(update).__name__, details=update.to_bytes().hex(),
+                explained=f"does not fit what came before ({error}); the log's next whole state mends it",
+            )  # fmt: skip
+
+    def _say_update(self, update: Update, more: str = "") -> None:
+        self._voice.say(
+            GroupUpdated,
+            update=type(update).__name__,
+            explained=words.explained(update) + more,
+            reader=getattr(update, "reader", ""),
+            segment=getattr(update, "segment", ""),
+            checkpoint=getattr(update, "checkpoint_id", ""),
+            details=words.details(update),
+        )
+
+    # updates
+
+    @property
+    def _now(self) -> GroupState:
+        assert self.state is not None
+        return self.state
+
+    @singledispatchmethod
+    def _apply(self, update: Update) -> None:
+        self._now.apply(update)
+
+    @_apply.register
+    def _init(self, update: rg.ReaderGroupStateInit) -> None:
+        after = GroupState(update)
+        if self.state is not None:
+            self._say_gap()
+            self._end_life(WAS_RESET, LOGGED)
+        self._begin(after, is_reset=self.state is not None)
+
+    @_apply.register
+    def _compact(self, update: rg.CompactReaderGroupState) -> None:
+        before, after = self.state, GroupState(update)
+        if before is None:
+            self._begin(after, is_reset=False)
+            return
+        self._say_gap()
+        if before.config.generation != after.config.generation:  # it was reset in what was not read
+            self._end_life(WAS_RESET, LOGGED)
+            self._begin(after, is_reset=True)
+            return
+        self._learn(after.ranges)
+        for name, future in after.future.items():
+            if name in before.future and future.done is None:
+                future.done = before.future[name].done
+        self.state, self.is_doubtful = after, False
+        if before.updating_config != after.updating_config:
+            self._voice.say(GroupReset, is_begun=after.updating_config)
+        say_differences(self._voice, before, after, self._say_done)
+
+    def _begin(self, after: GroupState, *, is_reset: bool) -> None:
+        self.state, self.is_doubtful = after, False
+        self._freed = dict.fromkeys(after.unassigned, ("start", ""))
+        self._learn(after.ranges)
+        self._voice.say(
+            GroupSeen, streams=tuple(after.streams()), is_reset=is_reset, uri=self.uri,
+            generation=after.config.generation,
+            automatic_checkpoint_interval_ms=after.config.automatic_checkpoint_interval_ms,
+        )  # fmt: skip
+        if after.updating_config:
+            self._voice.say(GroupReset, is_begun=True)
+        say_differences(self._voice, None, after, self._say_done)
+
+    def _say_gap(self) -> None:
+        if self._gap_from is not None:
+            self._voice.say(GroupGap, from_revision=self._gap_from)
+            self._gap_from = None
+
+    def _end_life(self, cause: str, cause_kind: str) -> None:
+        """Everything that the present state holds is over."""
+        state = self._now
+        for name in state.checkpoints.begun:
+            if not state.checkpoints.is_complete(name):
+                self._voice.say(GroupCheckpointDropped, checkpoint=name, why="reset")
+        for reader, held in state.assigned.items():
+            for segment, offset in held.items():
+                self._voice.released(segment, reader, offset, cause, cause_kind)
+            self._voice.left(reader, held, cause=cause, cause_kind=cause_kind)
+        if state.updating_config:
+            self._voice.say(GroupReset, is_begun=False)
+
+    @_apply.register
+    def _add_reader(self, update: rg.AddReader) -> None:
+        self._now.apply(update)
+        self._voice.say(ReaderJoined, reader=update.reader)
+
+    @_apply.register
+    def _remove_reader(self, update: rg.RemoveReader) -> None:
+        state, reader = self._now, update.reader
+        was_online = state.is_online(reader)
+        owed = [name for name in state.checkpoints.begun if reader in state.checkpoints.waiting_for(name)]
+        held = list(state.assigned.get(reader, ()))
+        state.apply(update)
+        if not was_online:
+            return
+        final = {segment: state.unassigned[segment] for segment in held}
+        cause, kind, was_killed = self._why_left(update, held)
+        for segment, offset in final.items():
+            self._voice.released(segment, reader, offset, f"{reader} {cause}", kind)
+        self._voice.left(reader, final, cause=cause, cause_kind=kind, was_killed=was_killed)
+        for segment, offset in final.items():
+            self._free(segment, offset, "left", reader)
+        for name in owed:
+            waiting = state.checkpoints.waiting_for(name)
+            self._voice.passed(name, reader, final, waiting, is_by_leaving=True)
+            self._say_if_done(name)
+
+    def _why_left(self, update: rg.RemoveReader, held: list[str]) -> tuple[str, str, bool | None]:
+        ours = self._done_here.pop(update.reader, None)
+        if ours is not None:
+            return ours[0], DONE_HERE, ours[1]
+        if held and not update.positions:
+            return NO_POSITIONS, INFERRED, None
+        return NOT_SAID, LOGGED, None
+
+    @_apply.register
+    def _release(self, update: rg.ReleaseSegment) -> None:
+        state = self._now
+        loads = [len(held) for held in state.assigned.values()]
+        n = len(state.assigned.get(update.reader, ()))
+        state.apply(update)
+        cause = f"{update.reader} held {n} and another reader only {min(loads)}: one goes after a checkpoint"
+        self._voice.released(update.segment, update.reader, update.offset, cause, INFERRED)
+        self._free(update.segment, update.offset, "released", update.reader)
+
+    @_apply.register
+    def _acquire(self, update: rg.AcquireSegment) -> None:
+        state = self._now
+        offset = state.unassigned.get(update.segment, 0)
+        state.apply(update)
+        why, by = self._freed.pop(update.segment, ("start", ""))
+        share = state.n_segments / len(state.assigned)
+        n = len(state.assigned[update.reader])
+        cause = f"{_FREED[why].format(by)}; {update.reader} has {n} now, a fair share is {share:.3g}"
+        self._voice.acquired(update.segment, update.reader, offset, cause, INFERRED)
+
+    def _free(self, segment: str, offset: int, why: str, reader: str) -> None:
+        self._freed[segment] = (why, reader)
+        self._voice.offered(segment, offset, why, reader)
+
+    @_apply.register
+    def _distance(self, update: rg.UpdateDistanceToTail) -> None:
+        self._now.apply(update)
+        last = {key.segment: at for key, at in update.last_read_positions.items()}
+        self._voice.say(
+            ReaderMeasured, reader=update.reader, distance_to_tail_ms=update.distance_to_tail,
+            last_read=pairs(last),
+        )  # fmt: skip
+
+    @_apply.register
+    def _complete(self, update: rg.SegmentCompleted) -> None:
+        state = self._now
+        done = split_segment(update.segment)[1]
+        touched = [name for name, future in state.future.items() if done in future.waits_for]
+        touched += [name for name in update.successors if name not in state.future]
+        state.apply(update)
+        self._learn(update.ranges)
+        self._voice.finished(update.segment, update.reader, update.successors)
+        for name in touched:
+            if name in state.future:
+                self._voice.waits(name, state.future[name].waits_for)
+            elif name in state.unassigned:
+                self._free(name, state.unassigned[name], "predecessors read", update.reader)
+
+    @_apply.register
+    def _updating(self, update: rg.UpdatingConfig) -> None:
+        was = self._now.updating_config
+        self._now.apply(update)
+        if was != update.updating_config:
+            self._voice.say(GroupReset, is_begun=update.updating_config)
+
+    # checkpoints
+
+    @_apply.register
+    def _begin_checkpoint(self, update: rg.CreateCheckpoint) -> None:
+        checkpoints, name = self._now.checkpoints, update.checkpoint_id
+        is_known = name in checkpoints.positions
+        self._now.apply(update)
+        if not is_known:
+            self._voice.say(
+                GroupCheckpointAsked, checkpoint=name, readers=checkpoints.waiting_for(name),
+                positions=pairs(checkpoints.positions[name]), is_silent=is_silent(name),
+            )  # fmt: skip
+            self._say_if_done(name)
+
+    @_apply.register
+    def _report(self, update: rg.CheckpointReader) -> None:
+        checkpoints, name = self._now.checkpoints, update.checkpoint_id
+        was_waited_for = update.reader in checkpoints.waiting_for(name)
+        self._now.apply(update)
+        if was_waited_for:
+            self._voice.passed(name, update.reader, update.positions, checkpoints.waiting_for(name))
+            self._say_if_done(name)
+
+    def _say_if_done(self, name: str) -> None:
+        if self._now.checkpoints.is_complete(name):
+            self._say_done(name)
+
+    def _say_done(self, name: str) -> None:
+        cut = self._now.checkpoints.positions[name]
+        gaps = gaps_of(cut, self._now, self._ranges)
+        self._voice.say(
+            GroupCheckpointDone, checkpoint=name, positions=pairs(cut),
+            gaps=tuple((low, high) for _, low, high in gaps),
+            gap_streams=tuple(stream for stream, _, _ in gaps),
+        )  # fmt: skip
+
+    @_apply.register
+    def _clear(self, update: rg.ClearCheckpointsBefore) -> None:
+        self._drop(update, "cleared")
+
+    @_apply.register
+    def _cancel(self, update: rg.RemoveOutstandingCheckpoints) -> None:
+        self._drop(update, "cancelled")
+
+    def _drop(self, update: Update, why: str) -> None:
+        checkpoints = self._now.checkpoints
+        running = [name for name in checkpoints.begun if not checkpoints.is_complete(name)]
+        self._now.apply(update)
+        for name in running:
+            if name not in checkpoints.positions:
+                self._voice.say(GroupCheckpointDropped, checkpoint=name, why=why)
+
+    def _learn(self, ranges: Mapping[str, KeyRange]) -> None:
+        known = {name: (keys.low, keys.high) for name, keys in ranges.items() if keys != rg.UNKNOWN_RANGE}
+        self._ranges.update(known)
+
+
+def _named(update: rg.ReaderGroupStateInit | rg.CompactReaderGroupState) -> Iterable[str]:
+    """The segments that a whole state says may or will be read."""
+    if isinstance(update, rg.ReaderGroupStateInit):
+        return update.start_segments
+    held = (name for segments in update.assigned_segments.values() for name in segments)
+    cuts = (name for at in update.checkpoint_state.checkpoint_positions.values() for name in at)
+    return [*held, *update.unassigned_segments, *update.future_segments, *cuts]
