@@ -267,7 +267,8 @@ class Controller:
     # segments
 
     async def current_segments(self, stream: str) -> list[SegmentRange]:
-        return _ranges((await self._find(stream, "getCurrentSegments", _info(stream))).segmentRanges)
+        answer = await self._find(stream, "getCurrentSegments", _info_only(stream))
+        return _ranges(answer.segmentRanges)
 
     async def epoch_segments(self, stream: str, epoch: int) -> list[SegmentRange]:
         request = pb.GetEpochSegmentsRequest(streamInfo=_info(stream), epoch=epoch)
@@ -276,7 +277,7 @@ class Controller:
         )
 
     async def head(self, stream: str) -> dict[int, int]:
-        request = pb.GetSegmentsRequest(streamInfo=_info(stream), timestamp=0)
+        request = pb.GetSegmentsRequest(streamInfo=_info_only(stream), timestamp=0)
         answer = await self._find(stream, "getSegments", request)
         return {place.segmentId.segmentId: place.offset for place in answer.segments}
 
@@ -410,6 +411,13 @@ def _txn_failed(what: str, stream: str, txn_id: UUID, state: TransactionState) -
 def _info(stream: str) -> pb.StreamInfo:
     scope, name = split_scoped_name(stream)
     return pb.StreamInfo(scope=scope, stream=name)
+
+
+def _info_only(stream: str) -> pb.StreamInfo:
+    """No token is wanted with the answer, so permission to read is enough (0.13.0)."""
+    info = _info(stream)
+    info.accessOperation = pb.StreamInfo.NONE
+    return info
 
 
 def _range(message: pb.SegmentRange) -> SegmentRange:

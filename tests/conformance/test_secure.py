@@ -1,0 +1,338 @@
+"""A real Pravega 0.13.0 with TLS and authentication on: who gets in, and what the others are told."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from pravega_lab.client import AccessOptions, AsyncClient, Client, Credentials, Stream, connect
+from pravega_lab.client.access import Access
+from pravega_lab.client.dialer import Dialer, Endpoint
+from pravega_lab.client.grpc_link import GrpcLink
+from pravega_lab.client.reader_group.opening import async_reader_group
+from pravega_lab.errors import AccessDeniedError, StoreUnavailableError, TlsError
+from pravega_lab.protocol import controller_pb2 as pb
+from tests.conformance.groups import Readers, config, new_group
+from tests.conformance.real_pravega import NoRealPravegaError
+from tests.conformance.secure_pravega import (
+    ADMIN,
+    ADVERTISED,
+    READER,
+    STRANGER,
+    SecurePravega,
+    expired_token,
+    make_certificates,
+)
+
+pytestmark = [pytest.mark.real_pravega, pytest.mark.timeout(300, method="thread")]
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[SecurePravega]:
+    try:
+        server = SecurePravega("768m")
+        server.start()
+    except NoRealPravegaError as error:
+        why = f"NOT TRIED ON A REAL PRAVEGA WITH TLS AND AUTHENTICATION: {error}"
+        print(why, file=sys.stderr)
+        pytest.skip(why)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def client(secure: SecurePravega) -> Iterator[Client]:
+    with connect(secure.uri, **secure.access()) as found:
+        yield found
+
+
+@pytest.fixture
+def stream(client: Client, scope_name: Callable[[], str]) -> Stream:
+    return client.create_stream(f"{scope_name()}/stream")
+
+
+def events_of(stream: Stream) -> list[bytes]:
+    with stream.read() as batches:
+        return [event for batch in batches for event in batch.column("event").to_pylist()]
+
+
+def numbered(n: int) -> list[bytes]:
+    return [b"%d" % i for i in range(n)]
+
+
+def test_write_read_scale_and_truncate(client: Client, stream: Stream) -> None:
+    stream.write(numbered(500), ["key"] * 500)
+    stream.split(0)
+    with stream.writer() as writer:
+        writer.write([b"after"] * 10, ["key"] * 10)
+    assert events_of(stream) == numbered(500) + [b"after"] * 10
+    stream.truncate(stream.tail())
+    assert events_of(stream) == []
+    assert stream.scope in client.list_scopes()
+
+
+def test_transactions(stream: Stream) -> None:
+    with stream.begin_transaction() as transaction:
+        transaction.write(numbered(100), ["key"] * 100)
+    other = stream.begin_transaction()
+    other.write([b"never"])
+    other.flush()
+    other.abort()
+    assert events_of(stream) == numbered(100)
+
+
+def test_table(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    client.create_scope(scope)
+    table = client.table(f"{scope}/table")
+    assert table.create()
+    version = table.put(b"key", b"value")
+    table.put(b"key", b"newer", version)
+    found = table.get(b"key")
+    assert found is not None
+    assert found.value == b"newer"
+    assert list(table.items()) == [b"key"]
+    table.remove(b"key")
+    assert table.delete()
+
+
+def test_reader_group(client: Client, stream: Stream) -> None:
+    stream.write(numbered(50), ["key"] * 50)
+    readers = Readers(new_group(client, stream)).add("r1", "r2")
+    assert readers.read(50) == [event.decode() for event in numbered(50)]
+    checkpoint = readers.checkpoint("c1")
+    assert checkpoint.stream_cuts[stream.scoped_name] == stream.tail()
+    readers.close()
+
+
+# credentials
+
+
+def test_credentials_from_file_and_environment(
+    secure: SecurePravega, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "credentials"
+    file.write_text(f"# of the lab\nusername={ADMIN[0]}\npassword={ADMIN[1]}\n")
+    access = secure.access(None) | {"credentials_file": file}
+    with connect(secure.uri, **access) as found:
+        assert "_system" in found.list_scopes()
+        file.write_text("method=Basic\ntoken=d3Jvbmc6b25l\n")  # read again when it changes
+        with pytest.raises(AccessDeniedError, match=f"does not take the credentials in {file}"):
+            found.list_scopes()
+    monkeypatch.setenv("pravega_client_auth_method", "Basic")
+    monkeypatch.setenv("pravega_client_auth_username", ADMIN[0])
+    monkeypatch.setenv("pravega_client_auth_password", ADMIN[1])
+    monkeypatch.setenv("pravega_client_tls_cert_path", str(secure.ca_file))
+    monkeypatch.setenv("PRAVEGA_REWRITE", f"{ADVERTISED}=127.0.0.1")
+    with connect(secure.uri) as found:
+        assert "_system" in found.list_scopes()
+
+
+@pytest.mark.parametrize(
+    ("who", "said"),
+    [
+        (None, "wants credentials, and none were given. Pass credentials="),
+        ((ADMIN[0], "a wrong password"), "does not take the credentials given"),
+        (("nobody", "at all"), "does not take the credentials given"),
+        (Credentials.bearer("a.b.c"), "does not take the credentials given"),
+    ],
+)
+def test_wrong_credentials_are_one_sentence_and_stay_secret(
+    secure: SecurePravega, who: Any, said: str
+) -> None:
+    found = connect(secure.uri, **secure.access(who))
+    with found, pytest.raises(AccessDeniedError) as caught:
+        found.list_scopes()
+    assert said in str(caught.value)
+    text = f"{caught.value!r} {found!r} {found._core._controller.__dict__} {secure.access(who)['ca_file']}"
+    secrets = ["a wrong password", "at all", "a.b.c", b64encode(b"admin:a wrong password").decode()]
+    assert [secret for secret in secrets if secret in text] == []
+
+
+def test_who_may_read_only(secure: SecurePravega, stream: Stream) -> None:
+    stream.write([b"1"])
+    with connect(secure.uri, **secure.access(READER)) as found:
+        theirs = found.stream(stream.scoped_name)
+        assert events_of(theirs) == [b"1"]
+        with pytest.raises(AccessDeniedError, match="do not allow this"):
+            theirs.write([b"2"])
+        with pytest.raises(AccessDeniedError, match="do not allow this"):
+            theirs.seal()
+    stream.split(0)
+    found = connect(secure.uri, **secure.access(READER))
+    with found, pytest.raises(AccessDeniedError, match="was scaled.*READ_UPDATE"):
+        events_of(found.stream(stream.scoped_name))
+    found = connect(secure.uri, **secure.access(STRANGER))
+    with found, pytest.raises(AccessDeniedError, match="do not allow this"):
+        events_of(found.stream(stream.scoped_name))
+    assert events_of(stream) == [b"1"]
+
+
+# delegation tokens
+
+
+class OldTokens(GrpcLink):
+    """A controller whose first ``n`` delegation tokens expired long ago."""
+
+    def __init__(self, secure: SecurePravega, n: int) -> None:
+        dialer = Dialer(Access.of(secure.access()), is_secure=True)
+        super().__init__(Endpoint("127.0.0.1", secure.controller_port), dialer)
+        self.left = n
+        self.asked: list[str] = []
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        answer = await super().call(method, request)
+        if method != "getDelegationToken":
+            return answer
+        asked = pb.StreamInfo.FromString(request)
+        self.asked.append(pb.StreamInfo.AccessOperation.Name(asked.accessOperation))
+        self.left -= 1
+        if self.left < 0:
+            return answer
+        return pb.DelegationToken(
+            delegationToken=expired_token(f"{asked.scope}/{asked.stream}")
+        ).SerializeToString()
+
+
+async def writes(stream: Any) -> None:
+    await stream.write([b"1", b"2"], ["key"] * 2)
+
+
+async def asks(stream: Any) -> None:
+    assert await stream.tail() != await stream.head()
+
+
+async def reads(stream: Any) -> None:
+    async with stream.read() as batches:
+        found = [event async for batch in batches for event in batch.column("event").to_pylist()]
+    assert found == [b"1", b"2"]
+
+
+async def reads_a_segment(stream: Any) -> None:
+    """Without a request before it: the released server answers with the offset in the id's place."""
+    assert await stream.event_end(0, 0, 9) == 9
+
+
+async def joins_a_group(stream: Any) -> None:
+    group = async_reader_group(stream.client, f"{stream.scope}/g")
+    assert await group.create(config(stream))
+    reader = await group.create_reader("r1")
+    assert (await reader.read_next(20)).event == b"1"
+    await reader.close()
+
+
+@pytest.mark.parametrize("does", [writes, asks, reads, reads_a_segment, joins_a_group])
+def test_expired_tokens_are_fetched_again(secure: SecurePravega, stream: Stream, does: Any) -> None:
+    """The released server refuses appends, requests and reads each in a way of its own."""
+    if does is not writes:
+        stream.write([b"1", b"2"], ["key"] * 2)
+
+    async def run() -> list[str]:
+        link = OldTokens(secure, 3)
+        async with AsyncClient(secure.uri, link=link, chance=Random(1), **secure.access()) as client:
+            theirs: Any = client.stream(stream.scoped_name)
+            theirs.client = client
+            await does(theirs)
+            assert link.left < 0, f"{link.left} old tokens were not used"
+            return link.asked
+
+    asked = asyncio.run(run())
+    assert len(asked) > 3, asked
+    assert events_of(stream) == [b"1", b"2"]
+
+
+def test_a_token_that_stays_expired_ends_in_words(secure: SecurePravega, stream: Stream) -> None:
+    async def run() -> None:
+        link = OldTokens(secure, 10_000)
+        client = AsyncClient(secure.uri, link=link, retry_for_s=2.0, **secure.access())
+        async with client:
+            with pytest.raises(StoreUnavailableError, match="delegation token expired"):
+                await client.stream(stream.scoped_name).tail()
+
+    asyncio.run(run())
+
+
+# TLS
+
+
+def told(uri: str, access: AccessOptions) -> str:
+    """The one sentence that ends the first call."""
+    found = connect(uri, **access)
+    with found, pytest.raises(TlsError) as caught:
+        found.list_scopes()
+    return str(caught.value)
+
+
+def test_the_wrong_authority(secure: SecurePravega, tmp_path: Path) -> None:
+    other = make_certificates(tmp_path)
+    sentence = told(secure.uri, secure.access() | {"ca_file": other})
+    assert f"is not signed by {other}" in sentence
+    assert "Pass ca_file=" in sentence
+    sentence = told(secure.uri, secure.access() | {"ca_file": None})
+    assert "is not signed by an authority that this system trusts" in sentence
+
+
+def test_a_host_that_the_certificate_does_not_name(secure: SecurePravega) -> None:
+    uri = secure.uri.replace("127.0.0.1", "127.0.0.2")
+    sentence = told(uri, secure.access())
+    assert "is not for 127.0.0.2" in sentence
+    assert "validate_host_name=False" in sentence
+    with connect(uri, **secure.access() | {"validate_host_name": False}) as found:
+        assert "_system" in found.list_scopes()
+    rewrite = {"localhost": "127.0.0.2", ADVERTISED: "127.0.0.1"}
+    uri = secure.uri.replace("127.0.0.1", "localhost")
+    with connect(uri, **secure.access() | {"rewrite": rewrite}) as found:  # it names what was asked for
+        assert "_system" in found.list_scopes()
+
+
+def test_plain_where_tls_is_spoken(secure: SecurePravega) -> None:
+    assert f"speaks TLS. Write {secure.uri}" in told(secure.uri.replace("tls", "tcp"), secure.access())
+
+
+def test_tls_where_none_is_spoken(store: str, real_pravega: str, secure: SecurePravega) -> None:
+    for plain in (store, real_pravega):
+        sentence = told(plain.replace("tcp", "tls"), secure.access())
+        assert "does not speak TLS" in sentence
+        assert "Write tcp://" in sentence
+
+
+# names
+
+
+def test_an_unreachable_store_is_named_and_rewrite_mends_it(secure: SecurePravega, stream: Stream) -> None:
+    stream.write([b"1"])
+    found = connect(secure.uri, retry_for_s=1.0, **secure.access() | {"rewrite": {}})
+    with found, pytest.raises(StoreUnavailableError) as caught:
+        events_of(found.stream(stream.scoped_name))
+    port = secure.store_port
+    assert f"segment store {ADVERTISED}:{port}, as the controller advertises it" in str(caught.value)
+    assert f"--rewrite {ADVERTISED}=reachable-host" in str(caught.value)
+    mended = secure.access() | {"rewrite": {f"{ADVERTISED}:{port}": f"localhost:{port}"}}
+    with connect(secure.uri, retry_for_s=1.0, **mended) as found:
+        assert events_of(found.stream(stream.scoped_name)) == [b"1"]
+
+
+def test_the_options_of_a_stream_are_no_secrets(stream: Stream, secure: SecurePravega) -> None:
+    assert stream.options() == {
+        "controller": secure.uri,
+        "scope": stream.scope,
+        "stream": "stream",
+        "ca_file": str(secure.ca_file),
+        "rewrite": f"{ADVERTISED}=127.0.0.1",
+    }
+
+
+def test_nothing_of_all_this_changes_a_client_without(
+    real_pravega: str, scope_name: Callable[[], str]
+) -> None:
+    with connect(real_pravega, credentials=ADMIN) as found:  # the server has no use for them
+        made = found.create_stream(f"{scope_name()}/stream")
+        made.write([b"1"])
+        assert events_of(made) == [b"1"]
