@@ -167,7 +167,7 @@ def test_who_may_read_only(secure: SecurePravega, stream: Stream) -> None:
             theirs.seal()
     stream.split(0)
     found = connect(secure.uri, **secure.access(READER))
-    with found, pytest.raises(AccessDeniedError, match="was scaled.*READ_UPDATE"):
+    with found, pytest.raises(AccessDeniedError, match=r"was scaled.*READ_UPDATE"):
         events_of(found.stream(stream.scoped_name))
     found = connect(secure.uri, **secure.access(STRANGER))
     with found, pytest.raises(AccessDeniedError, match="do not allow this"):
