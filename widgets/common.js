@@ -400,6 +400,42 @@ export function hatch(ctx, colour, step = 6) {
   return shades.get(key);
 }
 
+/** The colour of the reader that joined as number i, from 0. */
+export const readerColour = (i) => PALETTE[i % PALETTE.length];
+
+/** A rectangle of a reader's colour; after six readers a pattern is added, another with every six. */
+export function fillReader(ctx, theme, i, x, y, w, h) {
+  ctx.fillStyle = readerColour(i);
+  ctx.fillRect(x, y, w, h);
+  if (i < PALETTE.length) return;
+  ctx.fillStyle = hatch(ctx, theme.ground, 3 + 2 * Math.floor(i / PALETTE.length));
+  ctx.fillRect(x, y, w, h);
+}
+
+/** Text that is read on any ground. */
+export function haloText(ctx, theme, text, x, y, colour = theme.text) {
+  ctx.lineWidth = 3;
+  ctx.lineJoin = "round";
+  ctx.strokeStyle = theme.ground;
+  ctx.strokeText(text, x, y);
+  ctx.lineWidth = 1;
+  ctx.fillStyle = colour;
+  ctx.fillText(text, x, y);
+}
+
+/** Failure: a vermilion cross. */
+export function failure(ctx, x, y, r) {
+  ctx.strokeStyle = VERMILION;
+  ctx.lineWidth = 2.2;
+  ctx.beginPath();
+  ctx.moveTo(x - r, y - r);
+  ctx.lineTo(x + r, y + r);
+  ctx.moveTo(x - r, y + r);
+  ctx.lineTo(x + r, y - r);
+  ctx.stroke();
+  ctx.lineWidth = 1;
+}
+
 /** Text that ends in "…" where it does not fit. */
 export function fit(ctx, text, width) {
   const whole = ctx.measureText(text).width;
@@ -477,11 +513,11 @@ export function mount({ model, el, store, spec }) {
   const marks = element(rail, "canvas", "plab-moments", { "aria-hidden": "true" });
   const slider = element(rail, "input", "plab-slider", { type: "range", min: 0, max: 1000, "aria-label": "time" });
   const newest = element(bar, "button", "plab-newest", { type: "button", title: "follow the newest" });
-  const jumpBack = button("plab-jump", "⏮", "to the one before (,)");
+  const jumpBack = button("plab-jump", "|◂", "to the one before (,)");
   const jumpTo = element(bar, "select", "plab-jump-kind", { "aria-label": "jump to", title: "what to jump to" });
   for (const kind of Object.keys(JUMPS)) element(jumpTo, "option", "", { value: kind }).textContent = kind === "any" ? "any event" : kind;
-  const jumpOn = button("plab-jump", "⏭", "to the next one (.)");
-  const fork = button("plab-fork", "⑂ fork", "fork from the last checkpoint before this moment (F)");
+  const jumpOn = button("plab-jump", "▸|", "to the next one (.)");
+  const fork = button("plab-fork", "fork", "fork from the last checkpoint before this moment (F)");
   const speed = element(bar, "select", "plab-speed", { "aria-label": "speed", title: "speed" });
   for (const s of [0.25, 1, 4, 16, 64]) element(speed, "option", "", { value: s }).textContent = `${s}×`;
   const help = element(bar, "button", "plab-help-button", { type: "button", title: "keys", "aria-label": "keys" });
@@ -595,8 +631,7 @@ export function mount({ model, el, store, spec }) {
     ctx.fillRect(0, 0, b.width, b.height);
     const started = performance.now();
     spec.paint(ctx, b);
-    axis(ctx, b);
-    crosshair(ctx, b);
+    if (!spec.ownAxis) [axis(ctx, b), crosshair(ctx, b)];
     root.dataset.drawMs = (performance.now() - started).toFixed(2);
     root.dataset.waitMs = (performance.now() - store.at).toFixed(2);
     root.dataset.updates = store.updates;
@@ -649,7 +684,7 @@ export function mount({ model, el, store, spec }) {
   /** Where a fork would begin, in every view. */
   function forkLine(c, b) {
     const x = Math.round(b.x(clock.cut.time)) + 0.5;
-    if (x < b.left || x > b.right) return;
+    if (x < b.left || x > b.right + 1) return;
     const text = clock.cut.text;
     c.font = b.font(10, "600");
     const width = c.measureText(text).width + 8;
@@ -783,7 +818,7 @@ export function mount({ model, el, store, spec }) {
       }
       return;
     }
-    const inside = pointer.x >= b.left && pointer.x <= b.right;
+    const inside = !spec.ownAxis && pointer.x >= b.left && pointer.x <= b.right;
     const mark = clock.ticking ? spec.pick(pointer.x, pointer.y, b) : null;
     clock.set({ hover: mark ? { ...mark, time: inside ? b.time(pointer.x) : mark.time } : inside ? { time: b.time(pointer.x) } : null });
   });
@@ -806,7 +841,7 @@ export function mount({ model, el, store, spec }) {
     if (mark) speak(mark);
   });
   on(canvas, "wheel", (e) => {
-    if (!clock.ticking) return;
+    if (!clock.ticking || spec.ownAxis) return;
     e.preventDefault();
     clock.zoomAt(box().time(where(e).x), e.deltaY > 0 ? 1.25 : 0.8);
   }, { passive: false });
