@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError, NotFoundError
+from pravega_lab.progress import track
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,4 +125,5 @@ def _as_events(table: pd.DataFrame) -> FlightEvents:
     rows = (
         encode(dict(zip(lists, values, strict=True))).encode() for values in zip(*lists.values(), strict=True)
     )
-    return FlightEvents(table, pa.array(rows, pa.binary()), pa.array(keys.tolist(), pa.string()))
+    told = track(rows, "loading flights", len(table), "flights")
+    return FlightEvents(table, pa.array(told, pa.binary()), pa.array(keys.tolist(), pa.string()))

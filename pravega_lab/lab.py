@@ -13,9 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pravega_lab import lab_place
 from pravega_lab.client import Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
 from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.errors import BadInputError
+from pravega_lab.progress import Progress, write_in_slices
 from pravega_lab.store_process import StoreProcess
 
 DEFAULT_SCOPE = "lab"
@@ -31,6 +33,8 @@ class Lab:
             need not wait ten minutes (pravega.md A6). Not for a store that the lab joins.
         fast_workers: Let local Spark fork its Python workers from a daemon that has imported everything
             (shorter batches; see docs/spark.md).
+        name: In a notebook a lab takes the place of the kernel's one of the same name, which it closes, and
+            says so; give names to have several.
 
     Raises:
         BadInputError: ``data`` and ``uri`` together, or a scaling clock for a store that is joined.
@@ -44,6 +48,7 @@ class Lab:
         uri: str | None = None,
         scaling_clock: int | None = None,
         fast_workers: bool = True,
+        name: str = "",
     ) -> None:
         if uri is not None and data is not None:
             raise BadInputError(
@@ -51,6 +56,10 @@ class Lab:
             )
         if uri is not None and scaling_clock is not None:
             raise BadInputError("Lab(uri=…, scaling_clock=…): only an embedded store has a scaling clock")
+        self.title = f"Lab {name}".strip()
+        self.is_closed = False
+        if replaced := lab_place.take(name):
+            print(replaced)
         self.store = None if uri is not None else StoreProcess(data, scaling_clock=scaling_clock or 1)
         self.uri = uri if uri is not None else (self.store.uri if self.store else "")
         self._fast_workers = fast_workers
@@ -59,6 +68,7 @@ class Lab:
         self._observers: dict[Any, Any] = {}
         self._drivers: list[Any] = []
         atexit.register(self.close)
+        lab_place.keep(name, self)
 
     @property
     def client(self) -> Client:
@@ -87,6 +97,10 @@ class Lab:
         """The stream ``scope/stream``; asks nothing of the store."""
         return self.client.stream(_scoped(name))
 
+    def write(self, stream: Stream, events: Any, keys: Any = None) -> int:
+        """``stream.write`` for very many events: in slices, with a progress bar. Returns how many."""
+        return write_in_slices(stream, events, keys)
+
     def table(self, name: str) -> Table:
         """The table segment ``scope/name``."""
         return self.client.table(_scoped(name))
@@ -97,7 +111,8 @@ class Lab:
         if self._spark is None:
             from pravega_lab.connector.spark.session import create_session
 
-            self._spark = create_session(fast_workers=self._fast_workers)
+            with Progress("starting Spark"):
+                self._spark = create_session(fast_workers=self._fast_workers)
         return self._spark
 
     def submit(self, script: str | Path, *args: str, **options: Any) -> Any:
@@ -135,6 +150,7 @@ class Lab:
 
     def close(self) -> None:
         """Stop what this lab started. Calling it twice is harmless."""
+        self.is_closed = True
         atexit.unregister(self.close)
         for part in (*self._observers.values(), *self._drivers):
             part.close()
@@ -147,6 +163,12 @@ class Lab:
             self._client = None
         if self.store is not None:
             self.store.stop()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Its parts and how they are: live in JupyterLab, else as of now."""
+        from pravega_lab.lab_panel import bundle
+
+        return bundle(self, **kwargs)
 
     def __enter__(self) -> Lab:
         return self

@@ -57,6 +57,11 @@ class StoreProcess:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def is_kept(self) -> bool:
+        """Does it keep what it has in a folder?"""
+        return self._where[0] == "--data"
+
+    @property
     def pid(self) -> int:
         """Process id of the running store."""
         if self._process is None:

@@ -1,0 +1,163 @@
+"""How the parts of a `Lab` are: what the panel shows. Asks, and changes nothing.
+
+Every question is answered within seconds, also when a part is dead: whoever asks the store knocks before.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pravega_lab.errors import PravegaError
+from pravega_lab.protocol.names import READER_GROUP_PREFIX
+
+if TYPE_CHECKING:
+    from pravega_lab.lab import Lab
+
+KNOCK_S = 1.0
+ROWS_MAX = 12  # streams, and groups, that are asked; the others are counted
+
+
+class Health(Enum):
+    """How a part is; the value is its mark, which needs no colour."""
+
+    WELL = "●"
+    RESTING = "○"
+    ILL = "✕"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A line of the panel. ``remedy``: the next step where the part is ill."""
+
+    name: str
+    health: Health
+    words: str
+    remedy: str = ""
+
+
+def parts(lab: Lab) -> list[Part]:
+    """The lab's store, Spark, drivers, streams, reader groups and views, in this order."""
+    if lab.is_closed:
+        return [Part("lab", Health.RESTING, "closed", "Lab() starts another")]
+    store = _store(lab)
+    found = [store, _spark(lab._spark), *_drivers(lab._drivers)]
+    if store.health is Health.WELL:
+        try:
+            found += [*_streams(lab), *_groups(lab)]
+        except PravegaError as error:
+            found.append(Part("streams", Health.ILL, str(error)))
+    return [*found, *_views(lab._observers.values())]
+
+
+def _store(lab: Lab) -> Part:
+    if lab.store is not None:
+        kind = "embedded, " + ("kept in a folder" if lab.store.is_kept else "thrown away at the end")
+        if not lab.store.alive:
+            next_step = "lab.store.start() brings it back" + ("" if lab.store.is_kept else ", empty")
+            return Part("store", Health.ILL, f"{kind}: its process has ended", next_step)
+    else:
+        kind = "joined"
+    address = urlsplit(lab.uri if "://" in lab.uri else f"tcp://{lab.uri}")
+    try:
+        socket.create_connection((address.hostname or "", address.port or 0), timeout=KNOCK_S).close()
+    except OSError as error:
+        said = error.strerror or str(error) or type(error).__name__
+        return Part(
+            "store", Health.ILL, f"{kind}, {lab.uri}: no answer ({said})", "check that it runs and is reached"
+        )
+    return Part("store", Health.WELL, f"{kind}, {lab.uri}")
+
+
+def _spark(spark: Any) -> Part:
+    if spark is None:
+        return Part("Spark", Health.RESTING, "not started; lab.spark starts it")
+    try:
+        if spark.sparkContext._jsc.sc().isStopped():
+            return Part("Spark", Health.ILL, "stopped", "lab.close() and Lab() make another session")
+        active = len(spark.streams.active)
+    except Exception as error:  # py4j has errors of many kinds for a JVM that is gone
+        return Part(
+            "Spark", Health.ILL, f"its JVM does not answer ({type(error).__name__})", "restart the kernel"
+        )
+    return Part(
+        "Spark",
+        Health.WELL,
+        f"{spark.version}, {spark.sparkContext.master}, {_count(active, 'query', 'queries')}",
+    )
+
+
+def _drivers(drivers: Sequence[Any]) -> Iterator[Part]:
+    if drivers:
+        alive = sum(driver.alive for driver in drivers)
+        health = Health.WELL if alive else Health.RESTING
+        yield Part("drivers", health, f"{alive} of {len(drivers)} running")
+
+
+def _streams(lab: Lab) -> Iterator[Part]:
+    client = lab.client
+    names = [
+        f"{scope}/{name}"
+        for scope in client.list_scopes()
+        if not scope.startswith("_")
+        for name in client.list_streams(scope)
+    ]
+    if not names:
+        yield Part("streams", Health.RESTING, 'none yet; lab.create_stream("demo/flights") makes one')
+        return
+    said = []
+    for name in names[:ROWS_MAX]:
+        n = len(client.stream(name).segments())
+        said.append(f"{name} ({_count(n, 'segment', 'segments') if n else 'sealed'})")
+    yield Part("streams", Health.WELL, _listed(said, len(names)))
+
+
+def _groups(lab: Lab) -> Iterator[Part]:
+    names = group_names(lab)
+    if not names:
+        yield Part("reader groups", Health.RESTING, "none")
+        return
+    said = []
+    for name in names[:ROWS_MAX]:
+        with lab.client.reader_group(name) as group:
+            said.append(f"{name} ({_count(len(group.online_readers()), 'reader', 'readers')} online)")
+    yield Part("reader groups", Health.WELL, _listed(said, len(names)))
+
+
+def group_names(lab: Lab) -> list[str]:
+    """``scope/group`` of every reader group, found by their state logs."""
+    from pravega_lab.client.loop_thread import loop_thread
+
+    controller, run = lab.client._core._controller, loop_thread().run
+    return [
+        f"{scope}/{name.removeprefix(READER_GROUP_PREFIX)}"
+        for scope in lab.client.list_scopes()
+        if not scope.startswith("_")
+        for name in run(controller.list_streams(scope, None))
+        if name.startswith(READER_GROUP_PREFIX)
+    ]
+
+
+def _views(watches: Any) -> Iterator[Part]:
+    watches = list(watches)
+    if not watches:
+        yield Part("observers", Health.RESTING, "none; lab.show(stream) opens a view")
+        return
+    trouble = [watch.trouble[-1] for watch in watches if watch.trouble]
+    seen = sum(watch.journal.next_seq for watch in watches)
+    words = f"{_count(len(watches), 'observer', 'observers')}, {seen:,} observations"
+    health = Health.ILL if trouble else Health.WELL
+    yield Part("observers", health, "; ".join([words, *trouble]))
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
+def _listed(said: list[str], total: int) -> str:
+    more = total - len(said)
+    return ", ".join(said) + (f" and {more} more" if more else "")

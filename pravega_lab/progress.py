@@ -1,0 +1,164 @@
+"""Progress of long work: a bar in a notebook, a line in a terminal, nothing elsewhere.
+
+It shows itself after `DELAY_S`, so short work shows nothing, and takes itself away at the end. Where outputs
+are kept or compared, ``PRAVEGA_LAB_PROGRESS=off`` keeps it quiet; under pytest (so under nbval) it is anyway.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+if TYPE_CHECKING:
+    from pravega_lab.client import Stream
+    from pravega_lab.client.values import Events, Keys
+
+T = TypeVar("T")
+
+VARIABLE = "PRAVEGA_LAB_PROGRESS"
+DELAY_S = 0.5
+PERIOD_S = 0.25
+SLICE = 20_000
+
+
+class Progress:
+    """A context manager around long work. ``advance`` counts; without ``total`` only the time is shown.
+
+    A thread draws, so the time goes on while the work blocks; it ends with the block.
+
+    Args:
+        what: The work, in words: "starting Spark".
+        total: How many units there are; None if nobody knows.
+        unit: Their name, in plural.
+    """
+
+    def __init__(self, what: str, total: int | None = None, unit: str = "") -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self.done = 0
+        self._began = time.monotonic()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._picture: _Notebook | _Terminal | None = None
+
+    def advance(self, by: int = 1) -> None:
+        """So much more is done."""
+        self.done += by
+
+    def said(self) -> str:
+        """How far it is, in words."""
+        seconds = time.monotonic() - self._began
+        if self.total is None:
+            return f"{self.what}: {seconds:.0f} s"
+        return f"{self.what}: {self.done:,} of {self.total:,} {self.unit}, {seconds:.0f} s"
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        self._picture = _picture()
+        if self._picture is not None:
+            self._thread = threading.Thread(target=self._draw, name="pravega-lab-progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(5)
+
+    def _draw(self) -> None:
+        assert self._picture is not None
+        if self._over.wait(DELAY_S):
+            return
+        while True:
+            self._picture.show(self)
+            if self._over.wait(PERIOD_S):
+                break
+        self._picture.clear()
+
+
+def track(items: Iterable[T], what: str, total: int, unit: str, step: int = 1000) -> Iterator[T]:
+    """Pass ``items`` on and show how many of ``total`` went by, counted every ``step``."""
+    with Progress(what, total, unit) as progress:
+        n = 0
+        for n, item in enumerate(items, 1):
+            yield item
+            if n % step == 0:
+                progress.done = n
+        progress.done = n
+
+
+def write_in_slices(stream: Stream, events: Events, keys: Keys = None, step: int = SLICE) -> int:
+    """Write ``events`` to ``stream`` as ``stream.write`` does, a slice after the other; returns how many.
+
+    Each slice is durable before the next is sent. Raises as ``stream.write``; what went before stays.
+    """
+    if isinstance(events, bytes | str):
+        return stream.write(events, keys)
+    total = len(events)
+    with Progress(f"writing to {stream.scoped_name}", total, "events") as progress, stream.writer() as writer:
+        for at in range(0, total, step):
+            part = keys if keys is None or isinstance(keys, str) else keys[at : at + step]
+            writer.write(events[at : at + step], part)
+            writer.flush()
+            progress.done = min(total, at + step)
+    return total
+
+
+class _Notebook:
+    """One output of the running cell, drawn again and again. Plain HTML: it needs no widget."""
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._handle: Any = None
+        self._display = display
+
+    def show(self, progress: Progress) -> None:
+        value = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
+        words = html.escape(progress.said())
+        bar = f'<progress{value} style="width: 18em; vertical-align: middle"></progress> {words}'
+        self._put({"text/html": bar, "text/plain": progress.said()})
+
+    def clear(self) -> None:
+        self._put({"text/html": "", "text/plain": ""})
+
+    def _put(self, bundle: dict[str, str]) -> None:
+        if self._handle is None:
+            self._handle = self._display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+class _Terminal:
+    """A line of standard error."""
+
+    def show(self, progress: Progress) -> None:
+        sys.stderr.write(f"\r\x1b[K{progress.said()}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+def _picture() -> _Notebook | _Terminal | None:
+    wanted = os.environ.get(VARIABLE, "off" if "PYTEST_CURRENT_TEST" in os.environ else "on")
+    if wanted == "off":
+        return None
+    if in_notebook():
+        return _Notebook()
+    return _Terminal() if sys.stderr.isatty() else None
+
+
+def in_notebook() -> bool:
+    """Does this run in the kernel of a notebook?"""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    return getattr(shell, "kernel", None) is not None
