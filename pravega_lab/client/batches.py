@@ -49,25 +49,30 @@ class AsyncBatches:
         return self._reader.position()
 
     async def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
+        if timeout_s is None:
+            return await self._wait_for_batch()
         if timeout_s == 0.0:
             return await self._take()
         waiting = asyncio.timeout(timeout_s)
         try:
             async with waiting:
-                while (batch := await self._take()) is None and not self.ended:
-                    await self._reader.wait()
-                return batch
+                return await self._wait_for_batch()
         except TimeoutError:
             if not waiting.expired():
                 raise
         return None
+
+    async def _wait_for_batch(self) -> pa.RecordBatch | None:
+        while (batch := await self._take()) is None and not self.ended:
+            await self._reader.wait()
+        return batch
 
     async def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
         found: list[pa.RecordBatch] = []
         batch, n_bytes = await self.next_batch(), 0
         while batch is not None:
             found.append(batch)
-            n_bytes += batch.nbytes
+            n_bytes += self._reader.last_bytes
             batch = await self.next_batch(0.0) if n_bytes < bytes_max else None
         return found
 

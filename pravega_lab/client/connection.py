@@ -8,7 +8,7 @@ Source: reference D1 to D5.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -100,6 +100,28 @@ class Connection(asyncio.BufferedProtocol):
             return await reply
         finally:
             self.forget(request_id)
+
+    async def ask_all(self, requests: Sequence[Command]) -> list[Reply]:
+        """`ask`, for many at once: without a task for each. Raises ``ConnectionLostError``."""
+        replies: dict[int, Reply] = {}
+        done: asyncio.Future[None] = self._loop.create_future()
+
+        def replied(reply: Reply) -> None:
+            replies[cast(Any, reply).request_id] = reply
+            if len(replies) == len(requests) and not done.done():
+                done.set_result(None)
+
+        listener = Listener(replied, _failer(done))
+        ids = [self.listen(listener) for _ in requests]
+        try:
+            for request_id, request in zip(ids, requests, strict=True):
+                self.send(replace(cast(Any, request), request_id=request_id))
+            if requests:
+                await done
+        finally:
+            for request_id in ids:
+                self.forget(request_id)
+        return [replies[request_id] for request_id in ids]
 
     def send(self, command: Command) -> None:
         """Send a frame, with all others of this turn of the loop. Raises ``ConnectionLostError``."""

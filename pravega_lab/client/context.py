@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from uuid import UUID
 
+from pravega_lab.client.connection import Reply
 from pravega_lab.client.controller import Controller
 from pravega_lab.client.stores import SegmentStores
 from pravega_lab.client.values import SegmentInfo
@@ -75,14 +76,20 @@ class StreamContext:
 
     async def info(self, segment_id: int) -> SegmentInfo:
         """Where a segment begins and ends now."""
-        request = GetStreamSegmentInfo(0, self.segment_name(segment_id), NO_TOKEN)
-        reply = await self.stores.ask(self.name, segment_id, request)
-        if not isinstance(reply, StreamSegmentInfo):
-            raise RefusedError(f"information on {request.segment}: the store answered {reply}")
-        if not reply.exists or reply.is_deleted:
-            raise SegmentNotFoundError(f"there is no segment {reply.segment} (any more)")
-        return SegmentInfo(reply.start_offset, reply.write_offset, reply.is_sealed, reply.last_modified)
+        return _info(await self.stores.ask(self.name, segment_id, self._info_request(segment_id)))
 
     async def infos(self, segment_ids: Sequence[int]) -> list[SegmentInfo]:
         """`info` of several segments, asked in parallel."""
-        return list(await asyncio.gather(*(self.info(segment) for segment in segment_ids)))
+        requests = {segment_id: self._info_request(segment_id) for segment_id in segment_ids}
+        return [_info(reply) for reply in await self.stores.ask_all(self.name, requests)]
+
+    def _info_request(self, segment_id: int) -> GetStreamSegmentInfo:
+        return GetStreamSegmentInfo(0, self.segment_name(segment_id), NO_TOKEN)
+
+
+def _info(reply: Reply) -> SegmentInfo:
+    if not isinstance(reply, StreamSegmentInfo):
+        raise RefusedError(f"information on a segment: the store answered {reply}")
+    if not reply.exists or reply.is_deleted:
+        raise SegmentNotFoundError(f"there is no segment {reply.segment} (any more)")
+    return SegmentInfo(reply.start_offset, reply.write_offset, reply.is_sealed, reply.last_modified)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
@@ -34,6 +35,7 @@ class Lineage:
         self._ordered = ordered
         self._segments: dict[int, _Segment] = {}
         self._available: dict[int, None] = {}
+        self._offered: list[int] = []  # a heap of those that became available and were not asked for
         self._finished = 0  # since the last look for what can be forgotten, so that looking stays cheap
 
     def __contains__(self, segment_id: int) -> bool:
@@ -76,10 +78,23 @@ class Lineage:
         segment = self._segments[segment_id]
         if not segment.waits_for and not segment.is_read:
             self._available[segment_id] = None
+            heappush(self._offered, segment_id)
+
+    def next_offered(self) -> int | None:
+        """The smallest available segment that this has not given yet."""
+        while self._offered:
+            segment_id = heappop(self._offered)
+            if segment_id in self._available:
+                return segment_id
+        return None
 
     def available(self) -> list[int]:
         """Ids of the segments that may be read now, ascending."""
         return sorted(self._available)
+
+    @property
+    def has_available(self) -> bool:
+        return bool(self._available)
 
     def is_available(self, segment_id: int) -> bool:
         return segment_id in self._available
@@ -91,9 +106,11 @@ class Lineage:
     def offset(self, segment_id: int) -> int:
         return self._segments[segment_id].offset
 
-    def advance(self, segment_id: int, offset: int) -> None:
-        """Events before ``offset`` were handed out."""
-        self._segments[segment_id].offset = offset
+    def advance(self, segment_id: int, offset: int) -> int:
+        """Events before ``offset`` were handed out; returns how many bytes that is."""
+        segment = self._segments[segment_id]
+        before, segment.offset = segment.offset, offset
+        return offset - before
 
     def finish(self, segment_id: int, offset: int = SEGMENT_READ) -> None:
         """The segment is read to its end; ``offset`` if that is a bound, not the end of a sealed segment."""

@@ -14,8 +14,8 @@ from pravega_lab.errors import ProtocolError
 from pravega_lab.protocol import codec
 from pravega_lab.protocol.commands import Command, SegmentRead
 
-BUFFER_BYTES = 256 * 1024
-OWN_BUFFER_BYTES = 64 * 1024
+BUFFER_BYTES = 64 * 1024
+OWN_BUFFER_BYTES = 32 * 1024
 _HEADER = struct.Struct(">ii")
 _U16 = struct.Struct(">H")
 _READ = struct.Struct(">q??i")

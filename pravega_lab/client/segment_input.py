@@ -81,8 +81,8 @@ class SegmentInput:
         self._over: asyncio.Future[None] | None = None
         self._growing: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
-        if not self.is_ended:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        if not self.is_ended and not self._begin_at_once():
+            self._start(None)
 
     def take(self) -> memoryview | None:
         """The next bytes; None if none came yet, or none will (``is_ended``). Raises what went wrong."""
@@ -208,31 +208,56 @@ class SegmentInput:
     def _lost(self, error: Exception) -> None:
         self._stop(error)
 
+    def _begin_at_once(self) -> bool:
+        """Ask without a task of its own, where nothing has to be asked or opened before: cheap when small."""
+        if self._end is None:
+            return False
+        endpoint = self._context.stores.known_endpoint(self._context.name, self._segment_id)
+        connection = None if endpoint is None else self._connections.get_open(endpoint)
+        token = self._context.stores.tokens.known(self._context.name, write=False)
+        if connection is None or token is None:
+            return False
+        self._is_again, self._token = True, token
+        self._connection = connection
+        self._ask_ahead()
+        return True
+
+    def _start(self, failure: Exception | None) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(failure))
+
     def _stop(self, error: Exception | None) -> None:
-        if self._over is not None and not self._over.done():
+        if self._task is None:
+            self._leave_connection()
+            if error is not None:
+                self._start(error)
+        elif self._over is not None and not self._over.done():
             if error is None:
                 self._over.set_result(None)
             else:
                 self._over.set_exception(error)
 
-    async def _run(self) -> None:
+    async def _run(self, failure: Exception | None) -> None:
+        """Sessions until the end, or until an error that trying again does not mend."""
         context = self._context
         retries = Retries(f"read {self._name}", context.retry_for_s, context.chance)
         while True:
             before = self._taken
             try:
-                await self._session()
-                return self._news()
+                if failure is None:
+                    await self._session()
+                    return self._news()
+                raise failure
             except (TransientError, OSError) as error:
-                failure = error
+                lost = error
             except Exception as error:
                 self.error = TruncatedError(None) if isinstance(error, SegmentNotFoundError) else error
                 return self._news()
+            failure = None
             if self._taken > before:
                 retries.start_over()
             context.stores.forget(context.name, self._segment_id)
             try:
-                await retries.pause(failure)
+                await retries.pause(lost)
             except PravegaError as error:
                 self.error = error
                 return self._news()
@@ -254,7 +279,11 @@ class SegmentInput:
             self._ask_ahead()
             await self._over
         finally:
-            self._connection = None
+            self._leave_connection()
+
+    def _leave_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
             for read in self._reads:
                 connection.forget(read.request_id)
 

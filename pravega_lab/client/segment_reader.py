@@ -83,6 +83,7 @@ class AsyncOrderedSegmentReader:
         self._shares = 0.0  # of all that are being read
         self._ready: dict[int, None] = {}  # segments that have something to take, or ended; in turn
         self._news = asyncio.Event()  # some became ready
+        self.last_bytes = 0  # of the segment, that the last batch taken stands for
 
     # entering and leaving
 
@@ -137,7 +138,7 @@ class AsyncOrderedSegmentReader:
 
     @property
     def ended(self) -> bool:
-        return not self._lineage.available()
+        return not self._lineage.has_available
 
     def position(self) -> StreamCut:
         return StreamCut(self._context.name, self._lineage.positions())
@@ -174,7 +175,7 @@ class AsyncOrderedSegmentReader:
                 f"{self._context.name}: {error}. Does the start lie between events?"
             ) from error
         if batch is not None:
-            self._lineage.advance(segment_id, reading.position)
+            self.last_bytes = self._lineage.advance(segment_id, reading.position)
         elif reading.is_ended:
             await self._end_of(segment_id, reading)
         return batch
@@ -203,8 +204,9 @@ class AsyncOrderedSegmentReader:
         shares_max = float("inf") if at_once is None else at_once
         if self._shares > shares_max - SHARES_MISSING:
             return
-        for segment_id in self.available():
-            if self._shares >= shares_max:
+        while self._shares < shares_max:
+            segment_id = self._lineage.next_offered()
+            if segment_id is None:
                 break
             if segment_id not in self._reading:
                 self._open(segment_id)

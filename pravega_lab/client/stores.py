@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any, cast
@@ -58,6 +60,10 @@ class SegmentStores:
             found = await self._controller.endpoint(stream, segment_id)
             self._endpoints[stream, segment_id] = found
         return found
+
+    def known_endpoint(self, stream: str, segment_id: int) -> Endpoint | None:
+        """As `endpoint`, without asking."""
+        return self._endpoints.get((stream, segment_id))
 
     def forget(self, stream: str, segment_id: int) -> None:
         """Ask the controller again next time, for a token too."""
@@ -122,6 +128,24 @@ class SegmentStores:
             self.forget(stream, segment_id)
             raise
 
+    async def ask_all(self, stream: str, requests: Mapping[int, Command]) -> list[Reply]:
+        """`ask` one thing of each segment, in the order given; raises as `ask` does."""
+        requests = {i: await self._signed(stream, request) for i, request in requests.items()}
+        by_endpoint: dict[Endpoint | None, list[int]] = {}
+        for segment_id in requests:
+            by_endpoint.setdefault(self.known_endpoint(stream, segment_id), []).append(segment_id)
+        replies: dict[int, Reply] = {}
+        for endpoint, ids in by_endpoint.items():
+            connection = None if endpoint is None else self._shared.get_open(endpoint)
+            if connection is not None:
+                with suppress(TransientError, OSError):
+                    replies |= zip(ids, await connection.ask_all([requests[i] for i in ids]), strict=True)
+        again = [i for i in requests if _good(replies.get(i)) is None]
+        replies |= zip(
+            again, await asyncio.gather(*(self.ask(stream, i, requests[i]) for i in again)), strict=True
+        )
+        return [replies[i] for i in requests]
+
     async def close(self) -> None:
         """Close all connections at once, and open none any more."""
         self._is_closed = True
@@ -138,11 +162,17 @@ class Connections:
         self._stores = stores
         self._opening: dict[Endpoint, asyncio.Task[Connection]] = {}
 
+    def get_open(self, endpoint: Endpoint) -> Connection | None:
+        """An open connection, if there is one."""
+        opening = self._opening.get(endpoint)
+        return opening.result() if opening is not None and opening.done() and _is_usable(opening) else None
+
     async def get(self, endpoint: Endpoint) -> Connection:
         """An open connection. Raises ``OSError`` or ``TransientError``."""
+        connection = self.get_open(endpoint)
+        if connection is not None:
+            return connection
         opening = self._opening.get(endpoint)
-        if opening is not None and opening.done() and _is_usable(opening):
-            return opening.result()
         if opening is None or opening.done():
             opening = asyncio.get_running_loop().create_task(self._stores.open(endpoint))
             self._opening[endpoint] = opening
@@ -160,6 +190,14 @@ class Connections:
 
 def _is_usable(opening: asyncio.Task[Connection]) -> bool:
     return not opening.cancelled() and opening.exception() is None and opening.result().is_open
+
+
+def _good(reply: Reply | None) -> Reply | None:
+    """The reply, if it needs no second attempt."""
+    try:
+        return None if reply is None else check_reply(reply)
+    except (TransientError, PravegaError):
+        return None
 
 
 def check_reply(reply: Reply) -> Reply:
