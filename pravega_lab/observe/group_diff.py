@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pravega_lab.client.reader_group.checkpoints import is_silent
+from pravega_lab.client.reader_group.checkpoints import Checkpoints, is_silent
 from pravega_lab.client.reader_group.state import GroupState
 from pravega_lab.observe.group_observations import (
     GroupCheckpointAsked,
@@ -51,8 +51,8 @@ def _gone(voice: Voice, before: GroupState, after: GroupState) -> None:
         if reader not in after.assigned:
             final = {segment: now.get(segment, -1) for segment in held}
             voice.left(reader, final, cause=f"{AFTER_A_GAP}: left, or was declared offline")
-    for segment in before.unassigned:
-        if segment not in now:
+    for segment in (*before.unassigned, *before.future):
+        if segment not in now and segment not in after.future:
             voice.finished(segment, "", _successors(segment, after))
 
 
@@ -85,8 +85,9 @@ def _free(voice: Voice, before: GroupState | None, after: GroupState) -> None:
     holders = {segment: reader for reader, held in before.assigned.items() for segment in held}
     for segment, offset in after.positions().items():
         if segment in before.unassigned:
-            continue
-        if segment in before.future:
+            if segment in after.unassigned and offset != before.unassigned[segment]:
+                voice.offered(segment, offset, "released")  # somebody had it in between
+        elif segment in before.future:
             voice.offered(segment, offset, "predecessors read")
         elif segment not in holders:
             voice.offered(segment, offset, "start")
@@ -98,24 +99,30 @@ def _free(voice: Voice, before: GroupState | None, after: GroupState) -> None:
 def _checkpoints(
     voice: Voice, before: GroupState | None, after: GroupState, say_done: Callable[[str], None]
 ) -> None:
-    old = before.checkpoints if before is not None else None
     new = after.checkpoints
-    for name in [] if old is None else old.begun:
-        assert old is not None
-        if name not in new.positions and not old.is_complete(name):
+    old_waiting = {} if before is None else waiting_of(before.checkpoints)
+    old_names = {} if before is None else before.checkpoints.positions
+    for name in old_waiting:
+        if name not in new.positions:
             voice.say(GroupCheckpointDropped, checkpoint=name, why="unknown")
-    for name in new.begun:
-        if old is None or name not in old.positions:
+    for name in new.positions:
+        if name in old_waiting:
+            waiting = list(old_waiting[name])
+            for reader in [r for r in waiting if r not in new.waiting_for(name)]:
+                waiting.remove(reader)
+                voice.passed(name, reader, {}, tuple(waiting))
+        elif name in old_names:
+            continue
+        else:
             voice.say(
                 GroupCheckpointAsked, checkpoint=name, readers=new.waiting_for(name),
                 positions=pairs(new.positions[name]), is_silent=is_silent(name),
             )  # fmt: skip
-        elif old.is_complete(name):
-            continue
-        else:
-            waiting = list(old.waiting_for(name))
-            for reader in [r for r in waiting if r not in new.waiting_for(name)]:
-                waiting.remove(reader)
-                voice.passed(name, reader, {}, tuple(waiting))
         if new.is_complete(name):
             say_done(name)
+
+
+def waiting_of(checkpoints: Checkpoints) -> dict[str, tuple[str, ...]]:
+    """The checkpoints that run, with the readers that have still to pass."""
+    found = {name: checkpoints.waiting_for(name) for name in checkpoints.begun}
+    return {name: readers for name, readers in found.items() if readers}

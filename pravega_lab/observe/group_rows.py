@@ -101,8 +101,8 @@ class Holding:
     """A bar: ``reader`` (or nobody) had the segment from ``start_ms`` to ``end_ms``.
 
     ``ended_by``: ``released``, ``left`` (its reader went, also by a reset), ``finished``, of nobody's bars
-    ``acquired`` or ``reset``, or "" while it lasts. ``offset`` is where it began to read, ``end_offset`` where
-    the next goes on.
+    ``acquired`` or ``reset``, or "" while it lasts. ``offset`` is where it began to read, ``end_offset``
+    where the next goes on.
     """
 
     index: int

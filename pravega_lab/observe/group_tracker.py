@@ -17,7 +17,7 @@ from pravega_lab.client.reader_group.state import GroupState
 from pravega_lab.errors import ProtocolError
 from pravega_lab.observe import group_words as words
 from pravega_lab.observe.group_cuts import Range, gaps_of
-from pravega_lab.observe.group_diff import say_differences
+from pravega_lab.observe.group_diff import say_differences, waiting_of
 from pravega_lab.observe.group_entries import Entry, Unknown
 from pravega_lab.observe.group_observations import (
     GroupCheckpointAsked,
@@ -211,9 +211,8 @@ class GroupTracker:
     def _end_life(self, cause: str, cause_kind: str) -> None:
         """Everything that the present state holds is over."""
         state = self._now
-        for name in state.checkpoints.begun:
-            if not state.checkpoints.is_complete(name):
-                self._voice.say(GroupCheckpointDropped, checkpoint=name, why="reset")
+        for name in waiting_of(state.checkpoints):
+            self._voice.say(GroupCheckpointDropped, checkpoint=name, why="reset")
         for reader, held in state.assigned.items():
             for segment, offset in held.items():
                 self._voice.released(segment, reader, offset, cause, cause_kind)
@@ -357,7 +356,7 @@ class GroupTracker:
 
     def _drop(self, update: Update, why: str) -> None:
         checkpoints = self._now.checkpoints
-        running = [name for name in checkpoints.begun if not checkpoints.is_complete(name)]
+        running = waiting_of(checkpoints)
         self._now.apply(update)
         for name in running:
             if name not in checkpoints.positions:
