@@ -13,8 +13,10 @@ import ipywidgets
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.ledger_observations import LedgerCounted
 from pravega_lab.observe.observations import BatchDone, BatchPlanned, QueryStarted, StreamSeen
 from pravega_lab.widgets.clock import Clock
+from pravega_lab.widgets.ledger import LedgerView
 from pravega_lab.widgets.query_timeline import QueryTimeline
 from pravega_lab.widgets.segment_map import SegmentMap
 from pravega_lab.widgets.view import View
@@ -92,8 +94,9 @@ def show(*things: Any, scale: float = 1.0) -> Board:
     """The views that fit, on one clock.
 
     Args:
-        things: Views, journals, or whatever has a ``.journal`` (an observer). A journal gets a `SegmentMap`
-            per stream and a `QueryTimeline` per query that it tells of; while it is empty, one of each.
+        things: Views, journals, or whatever has a ``.journal`` (an observer, a ledger). A journal gets a
+            `SegmentMap` per stream, a `QueryTimeline` per query and a `LedgerView` per ledger that it tells
+            of; while it is empty, a map and a timeline.
         scale: Size of text and marks; 1.5 suits a projector.
 
     Raises:
@@ -126,11 +129,16 @@ def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> lis
     seen = journal.since()
     streams = dict.fromkeys(o.stream for o in seen if isinstance(o, StreamSeen))
     queries = dict.fromkeys(o.query for o in seen if isinstance(o, QueryStarted | BatchDone | BatchPlanned))
-    wanted = getattr(thing, "shows", None) or ("streams", "queries")
+    wanted = getattr(thing, "shows", None) or ("streams", "queries", "all ledgers")
+    if wanted == ("ledgers",):
+        return [LedgerView(thing, clock=clock, scale=scale)]
+    kept = dict.fromkeys(o.ledger for o in seen if isinstance(o, LedgerCounted))
+    ledgers = list(kept) if "all ledgers" in wanted else []
     maps: list[str | None] = list(streams) or ([None] if "streams" in wanted else [])
     timelines: list[str | None] = list(queries) or ([None] if "queries" in wanted else [])
-    if seen and not journal.live:  # a recording will tell of nothing else
+    if (seen and not journal.live) or ledgers:  # a recording will tell of nothing else
         maps, timelines = list(streams), list(queries)
     others = [other for other in told if other is not journal]  # a query beside a stream tells what is unread
     made: list[View] = [SegmentMap(journal, stream=s, readers=others, clock=clock, scale=scale) for s in maps]
-    return made + [QueryTimeline(journal, query=q, clock=clock, scale=scale) for q in timelines]
+    made += [QueryTimeline(journal, query=q, clock=clock, scale=scale) for q in timelines]
+    return made + [LedgerView(journal, ledger=name, clock=clock, scale=scale) for name in ledgers]
