@@ -1,4 +1,4 @@
-"""Clients of this process, by controller: opened when first needed, never before a fork, never pickled.
+"""Clients of this process, by cluster: opened when first needed, never before a fork, never pickled.
 
 Spark pickles sources, readers and writers several times per query and reuses its worker processes for many
 tasks (reference/spark.md 11), so connections live here and not on them.
@@ -11,24 +11,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...client import Client, Stream
+    from .options import Cluster
 
-_clients: dict[tuple[int, str], Client] = {}
+_clients: dict[tuple[int, Cluster], Client] = {}
 
 
-def client_of(controller: str) -> Client:
-    """The client of ``controller`` in this process."""
-    key = (os.getpid(), controller)
+def client_of(cluster: Cluster) -> Client:
+    """The client of ``cluster`` in this process."""
+    key = (os.getpid(), cluster)
     found = _clients.get(key)
     if found is None:
         from ...client import connect
 
-        found = _clients[key] = connect(controller)
+        found = _clients[key] = connect(cluster.controller, **cluster.access())
     return found
 
 
-def stream_of(controller: str, scoped_stream: str) -> Stream:
+def stream_of(cluster: Cluster, scoped_stream: str) -> Stream:
     """A handle of one stream; asks nothing."""
-    return client_of(controller).stream(scoped_stream)
+    return client_of(cluster).stream(scoped_stream)
 
 
 def close_all() -> None:

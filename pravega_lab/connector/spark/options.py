@@ -4,6 +4,10 @@ Names and defaults are those of the official Spark connector; ``ordered`` and ``
 default differs: a source creates a missing stream only when told to, or a misspelt name would read as an
 empty stream. Spark hands over lower-case names and text values. Checked when ``load()`` or ``start()`` is
 called, before anything is asked of a store.
+
+Options are seen by many: in plans, event logs, checkpoints of a query's configuration. So secrets are not
+among them; an option names the file that has them (the official connector takes them from the environment
+only, and so does this one without a file).
 """
 
 from __future__ import annotations
@@ -11,9 +15,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInputError
+
+if TYPE_CHECKING:
+    from ...client.access import AccessOptions
 
 DEFAULT_CONTROLLER = "tcp://localhost:9090"
 EARLIEST, LATEST, UNBOUNDED = "earliest", "latest", "unbounded"
@@ -22,6 +29,29 @@ METADATA_TABLES = ("StreamInfo", "Streams")
 LEASE_MS_MIN, LEASE_MS_MAX = 10_000, 600_000
 #: Words that Spark itself puts among the options of a source or sink.
 SPARKS_OWN = ("checkpointlocation", "queryname", "outputmode", "triggerinterval", "mode")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a store is and how to get in, without secrets: what connections are kept by. Picklable, hashable.
+
+    ``None`` means: as the environment of the process says that connects (see `client.access`).
+    """
+
+    controller: str = DEFAULT_CONTROLLER
+    ca_file: str | None = None
+    credentials_file: str | None = None
+    validate_host_name: bool | None = None
+    rewrite: tuple[tuple[str, str], ...] | None = None
+
+    def access(self) -> AccessOptions:
+        """As keywords of ``connect``."""
+        return {
+            "ca_file": self.ca_file,
+            "credentials_file": self.credentials_file,
+            "validate_host_name": self.validate_host_name,
+            "rewrite": None if self.rewrite is None else dict(self.rewrite),
+        }
 
 
 @dataclass(frozen=True)
@@ -34,6 +64,10 @@ class PravegaOptions:
     scope: str
     streams: tuple[str, ...] = ()
     controller: str = DEFAULT_CONTROLLER
+    ca_file: str | None = None
+    credentials_file: str | None = None
+    validate_host_name: bool | None = None
+    rewrite: tuple[tuple[str, str], ...] | None = None
     start_stream_cut: str | None = None
     end_stream_cut: str | None = None
     approx_bytes_per_trigger: int | None = None
@@ -52,6 +86,13 @@ class PravegaOptions:
     transaction_timeout_ms: int = LEASE_MS_MAX
     transaction_status_poll_interval_ms: int = 50
     sink_id: str | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The part that says which store, and how to get in."""
+        return Cluster(
+            self.controller, self.ca_file, self.credentials_file, self.validate_host_name, self.rewrite
+        )
 
     @property
     def scoped_streams(self) -> tuple[str, ...]:
@@ -97,6 +138,12 @@ def parse_options(given: Mapping[str, str]) -> PravegaOptions:
 
 
 def _parse(name: str, text: str) -> Any:
+    if name in _SECRET:
+        raise BadInputError(
+            f"option '{name}' would be seen in plans and logs, so it is not taken. Write it to a file that "
+            "every machine has and name that with option 'credentials_file', or set "
+            "pravega_client_auth_method and its companions in the environment of driver and executors"
+        )
     if name not in _PARSERS:
         near = difflib.get_close_matches(name, _PARSERS, n=1, cutoff=0.5)
         hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(_PARSERS))}"
@@ -148,9 +195,15 @@ def _streams(name: str, text: str) -> tuple[str, ...]:
 
 
 def _controller(name: str, text: str) -> str:
-    if not text.startswith(("tcp://", "tls://", "pravega://", "pravegas://")):
-        raise BadInputError(f"option 'controller' is '{text}'; it looks like tcp://host:9090")
+    if not text.startswith(("tcp://", "tls://")):
+        raise BadInputError(f"option 'controller' is '{text}'; it looks like tcp://host:9090, or tls://")
     return text
+
+
+def _rewrite(name: str, text: str) -> tuple[tuple[str, str], ...]:
+    from ...client.access import rewrites_from
+
+    return tuple(sorted(rewrites_from(text).items()))
 
 
 def _cut(name: str, text: str) -> str:
@@ -187,6 +240,10 @@ def _integer(low: int, high: int = 2**63 - 1) -> Callable[[str, str], int]:
 
 _PARSERS: dict[str, Callable[[str, str], Any]] = {
     "controller": _controller,
+    "ca_file": _text,
+    "credentials_file": _text,
+    "validate_host_name": _boolean,
+    "rewrite": _rewrite,
     "scope": _scope,
     "stream": _streams,
     "start_stream_cut": _cut,
@@ -209,4 +266,5 @@ _PARSERS: dict[str, Callable[[str, str], Any]] = {
     "sink_id": _text,
 }
 _FIELDS = {"stream": "streams"}
+_SECRET = ("credentials", "username", "user", "password", "token")
 OPTION_NAMES = tuple(_PARSERS)

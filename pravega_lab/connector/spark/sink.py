@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from ...errors import BadInputError, PravegaError
 from .connections import client_of, stream_of
 from .digest import add, digest_of
-from .options import PravegaOptions
+from .options import Cluster, PravegaOptions
 from .register import Record, Written, abortable
 from .settle import REGISTER_TABLE, PassingRegister, Register, Settlement, TableRegister
 from .streams import ensure_stream
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: What takes the place of a query id in the record of a batch job, which has batch 0 only.
 BATCH_JOB = "batch job"
-_ensured: dict[tuple[str, str], bool] = {}
+_ensured: dict[tuple[Cluster, str], bool] = {}
 
 
 @dataclass
@@ -81,7 +81,7 @@ def arrays(batch: Any) -> tuple[Any, Any | None]:
 
 def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
     """Write a task's rows: into a transaction, left open and durable, or, at least once, into the stream."""
-    stream = stream_of(options.controller, options.output)
+    stream = stream_of(options.cluster, options.output)
     if options.exactly_once:
         return _write_transaction(stream, options.transaction_timeout_ms, batches)
     with stream.writer() as writer:
@@ -115,17 +115,17 @@ class _Sink:
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
         check_rows(schema)
         self._options = options
-        key = (options.controller, options.output)
+        key = (options.cluster, options.output)
         if key not in _ensured:
             ensure_stream(options, options.output, by_default=True)
             _ensured[key] = True
 
     def _settlement(self, register: Register) -> Settlement:
-        stream = stream_of(self._options.controller, self._options.output)
+        stream = stream_of(self._options.cluster, self._options.output)
         return Settlement(stream, register, poll_s=self._options.transaction_status_poll_interval_ms / 1000)
 
     def _register(self, sink_id: str) -> Register:
-        table = client_of(self._options.controller).table(f"{self._options.scope}/{REGISTER_TABLE}")
+        table = client_of(self._options.cluster).table(f"{self._options.scope}/{REGISTER_TABLE}")
         table.create()
         return TableRegister(table, sink_id)
 

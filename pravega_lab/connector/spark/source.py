@@ -96,12 +96,10 @@ class _Slices:
         """Rows of one partition: its slices one after the other, as Arrow record batches."""
         schema = arrow_schema(self._schema)
         for stream, pieces in _by_stream(partition.slices):
-            yield from rows_of(
-                schema, stream, read_slices(stream_of(self._options.controller, stream), pieces)
-            )
+            yield from rows_of(schema, stream, read_slices(stream_of(self._options.cluster, stream), pieces))
 
     def _views(self) -> list[StreamView]:
-        return [StreamView(self._options.controller, stream) for stream in self._options.scoped_streams]
+        return [StreamView(self._options.cluster, stream) for stream in self._options.scoped_streams]
 
     def _plan(self, start: Cuts, end: Cuts, wanted_bytes: int | None = None) -> list[SlicesPartition]:
         streams = []
@@ -213,12 +211,12 @@ class MetadataReader(DataSourceReader):
 
     def _streams(self) -> Iterator[dict[str, str]]:
         scope = self._options.scope
-        for stream in client_of(self._options.controller).list_streams(scope):
+        for stream in client_of(self._options.cluster).list_streams(scope):
             yield {"scope_name": scope, "stream_name": stream}
 
     def _cuts(self) -> Iterator[dict[str, str]]:
         for name in self._options.scoped_streams:
-            stream = stream_of(self._options.controller, name)
+            stream = stream_of(self._options.cluster, name)
             yield {"head_stream_cut": stream.head().to_text(), "tail_stream_cut": stream.tail().to_text()}
 
 

@@ -14,7 +14,7 @@ from ...protocol.stream_cut import StreamCut
 from .connections import client_of, stream_of
 from .limits import Backlog
 from .lineage import Span
-from .options import EARLIEST, LATEST, UNBOUNDED, PravegaOptions
+from .options import EARLIEST, LATEST, UNBOUNDED, Cluster, PravegaOptions
 from .splits import SegmentSlice, slices
 
 if TYPE_CHECKING:
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 Cut = dict[int, int]
 
-_spans: dict[tuple[str, str], dict[int, Span]] = {}
-_lengths: dict[tuple[str, str], Cut] = {}
-_checked: dict[tuple[str, str], dict[StreamCut, None]] = {}  # cuts that name places of the stream
+_spans: dict[tuple[Cluster, str], dict[int, Span]] = {}
+_lengths: dict[tuple[Cluster, str], Cut] = {}
+_checked: dict[tuple[Cluster, str], dict[StreamCut, None]] = {}  # cuts that name places of the stream
 
 
 class StreamView:
     """One stream of one store. Cheap to make; holds nothing live."""
 
-    def __init__(self, controller: str, scoped_stream: str) -> None:
+    def __init__(self, cluster: Cluster, scoped_stream: str) -> None:
         self.name = scoped_stream
-        self._controller = controller
-        self._spans = _spans.setdefault((controller, scoped_stream), {})
-        self._lengths = _lengths.setdefault((controller, scoped_stream), {})
-        self._checked = _checked.setdefault((controller, scoped_stream), {})
+        self._cluster = cluster
+        self._spans = _spans.setdefault((cluster, scoped_stream), {})
+        self._lengths = _lengths.setdefault((cluster, scoped_stream), {})
+        self._checked = _checked.setdefault((cluster, scoped_stream), {})
 
     def head(self) -> Cut:
-        return dict(stream_of(self._controller, self.name).head().positions)
+        return dict(stream_of(self._cluster, self.name).head().positions)
 
     def tail(self) -> Cut:
-        return dict(stream_of(self._controller, self.name).tail().positions)
+        return dict(stream_of(self._cluster, self.name).tail().positions)
 
     def resolve(self, wanted: str) -> Cut:
         """A cut given as an option: ``earliest``, ``latest``, or a cut's text, one or several comma
@@ -91,13 +91,13 @@ class StreamView:
         """Ids of the segments between two cuts, both ends included, ascending."""
         if start.keys() == end.keys():
             return sorted(start)
-        stream = stream_of(self._controller, self.name)
+        stream = stream_of(self._cluster, self.name)
         return stream.segments_between(StreamCut(self.name, dict(start)), StreamCut(self.name, dict(end)))
 
     def spans(self, segments: list[int]) -> dict[int, Span]:
         """Key ranges of segments, also of sealed ones."""
         for epoch in dict.fromkeys(segment >> 32 for segment in segments if segment not in self._spans):
-            for found in stream_of(self._controller, self.name).epoch_segments(epoch):
+            for found in stream_of(self._cluster, self.name).epoch_segments(epoch):
                 self._spans[found.segment_id] = (found.low, found.high)
         missing = [segment for segment in segments if segment not in self._spans]
         if missing:
@@ -111,7 +111,7 @@ class StreamView:
             TruncatedDataError: It was truncated away.
         """
         if segment not in self._lengths:
-            stream = stream_of(self._controller, self.name)
+            stream = stream_of(self._cluster, self.name)
             try:
                 info = stream.segment_info(segment)
             except SegmentNotFoundError as error:
@@ -144,7 +144,7 @@ class StreamView:
 
     def boundary(self, segment: int, begin: int, at_least: int) -> int:
         """The end of the first event that ends at ``at_least`` or behind it; see `limits.Boundary`."""
-        return stream_of(self._controller, self.name).event_end(segment, begin, at_least)
+        return stream_of(self._cluster, self.name).event_end(segment, begin, at_least)
 
 
 def ensure_stream(options: PravegaOptions, scoped_stream: str, *, by_default: bool) -> None:
@@ -156,7 +156,7 @@ def ensure_stream(options: PravegaOptions, scoped_stream: str, *, by_default: bo
     Raises:
         StreamNotFoundError: There is no such stream, and it may not be created.
     """
-    client = client_of(options.controller)
+    client = client_of(options.cluster)
     if client.stream(scoped_stream).exists():
         return
     allowed = options.allow_create_stream

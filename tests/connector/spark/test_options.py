@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pravega_lab.connector.spark.options import OPTION_NAMES, parse_options
+from pravega_lab.connector.spark.options import OPTION_NAMES, Cluster, parse_options
 from pravega_lab.errors import BadInputError
 
 OK = {"scope": "demo", "stream": "flights"}
@@ -35,6 +35,35 @@ def test_values_are_typed_and_names_know_no_case() -> None:
         False,
         "latest",
     )
+
+
+def test_how_to_get_into_a_cluster() -> None:
+    options = parse_options(
+        {
+            **OK,
+            "controller": "tls://a:1",
+            "CA_file": "/ca",
+            "rewrite": "c=d,a=b:2",
+            "validate_host_name": "false",
+        }
+    )
+    assert options.cluster == Cluster("tls://a:1", "/ca", None, False, (("a", "b:2"), ("c", "d")))
+    assert options.cluster.access() == {
+        "ca_file": "/ca",
+        "credentials_file": None,
+        "validate_host_name": False,
+        "rewrite": {"a": "b:2", "c": "d"},
+    }
+    assert parse_options({**OK, "rewrite": ""}).rewrite == ()
+    with pytest.raises(BadInputError, match="'a:b' is not HOST=HOST"):
+        parse_options({**OK, "rewrite": "a:b"})
+
+
+@pytest.mark.parametrize("name", ["password", "Token", "credentials", "username"])
+def test_secrets_are_not_options(name: str) -> None:
+    with pytest.raises(BadInputError, match="credentials_file") as caught:
+        parse_options({**OK, name: "hush-hush"})
+    assert "hush" not in str(caught.value)
 
 
 def test_a_cut_keeps_its_case() -> None:

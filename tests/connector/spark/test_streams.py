@@ -12,7 +12,7 @@ import pytest
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.client.values import RetentionKind, ScalingKind
 from pravega_lab.connector.spark.limits import advance
-from pravega_lab.connector.spark.options import parse_options
+from pravega_lab.connector.spark.options import Cluster, parse_options
 from pravega_lab.connector.spark.reading import read_slices
 from pravega_lab.connector.spark.splits import plan
 from pravega_lab.connector.spark.streams import StreamView, ensure_stream
@@ -32,7 +32,7 @@ def stream(client: Client, scope_name: Callable[[], str]) -> Stream:
 
 
 def view_of(stream: Stream) -> StreamView:
-    return StreamView(stream.client.uri, stream.scoped_name)
+    return StreamView(Cluster(stream.client.uri), stream.scoped_name)
 
 
 def write(stream: Stream, first: int, last: int) -> None:
