@@ -11,10 +11,11 @@ import atexit
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from pravega_lab import lab_place
-from pravega_lab.client import Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.client.access import Access
 from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.errors import BadInputError
 from pravega_lab.progress import Progress, write_in_slices
@@ -28,13 +29,14 @@ class Lab:
 
     Args:
         data: Folder that keeps the embedded store; without it (and without ``uri``) the store is thrown away.
-        uri: Join this Pravega (``tcp://host:9090``) and start none.
+        uri: Join this Pravega (``tcp://host:9090``, or ``tls://``) and start none.
         scaling_clock: Divides every time constant of auto-scaling of the embedded store, so that a lesson
             need not wait ten minutes (pravega.md A6). Not for a store that the lab joins.
         fast_workers: Let local Spark fork its Python workers from a daemon that has imported everything
             (shorter batches; see docs/spark.md).
         name: In a notebook a lab takes the place of the kernel's one of the same name, which it closes, and
             says so; give names to have several.
+        access: How to get into the store at ``uri``: ``ca_file``, ``credentials``, …; see `AccessOptions`.
 
     Raises:
         BadInputError: ``data`` and ``uri`` together, or a scaling clock for a store that is joined.
@@ -49,6 +51,7 @@ class Lab:
         scaling_clock: int | None = None,
         fast_workers: bool = True,
         name: str = "",
+        **access: Unpack[AccessOptions],
     ) -> None:
         if uri is not None and data is not None:
             raise BadInputError(
@@ -56,12 +59,16 @@ class Lab:
             )
         if uri is not None and scaling_clock is not None:
             raise BadInputError("Lab(uri=…, scaling_clock=…): only an embedded store has a scaling clock")
+        Access.of(access)  # complains about what is misspelt before anything is started
+        if access and uri is None:
+            raise BadInputError(f"Lab({', '.join(access)}): goes with uri=…, the address of a cluster")
         self.title = f"Lab {name}".strip()
         self.is_closed = False
         if replaced := lab_place.take(name):
             print(replaced)
         self.store = None if uri is not None else StoreProcess(data, scaling_clock=scaling_clock or 1)
         self.uri = uri if uri is not None else (self.store.uri if self.store else "")
+        self._access = access
         self._fast_workers = fast_workers
         self._client: Client | None = None
         self._spark: Any = None
@@ -74,7 +81,7 @@ class Lab:
     def client(self) -> Client:
         """The client of this lab's store."""
         if self._client is None:
-            self._client = connect(self.uri)
+            self._client = connect(self.uri, **self._access)
         return self._client
 
     def create_stream(
@@ -112,7 +119,9 @@ class Lab:
             from pravega_lab.connector.spark.session import create_session
 
             with Progress("starting Spark"):
-                self._spark = create_session(fast_workers=self._fast_workers)
+                self._spark = create_session(
+                    fast_workers=self._fast_workers, environment=self._access_environment()
+                )
         return self._spark
 
     def submit(self, script: str | Path, *args: str, **options: Any) -> Any:
@@ -123,7 +132,7 @@ class Lab:
         """
         from pravega_lab.connector.spark.driver import submit
 
-        options["env"] = {"PRAVEGA_URI": self.uri, **options.get("env", {})}
+        options["env"] = {"PRAVEGA_URI": self.uri, **self._access_environment(), **options.get("env", {})}
         driver = submit(script, *args, **options)
         self._drivers.append(driver)
         return driver
@@ -139,7 +148,7 @@ class Lab:
 
         key = (type(thing), thing.scoped_name) if isinstance(thing, Stream | ReaderGroup) else thing
         if key not in self._observers:
-            self._observers[key] = observe(self.uri, **_observed(thing), **options)
+            self._observers[key] = observe(self.uri, **_observed(thing), **{**self._access, **options})
         return self._observers[key]
 
     def show(self, *things: Any, scale: float = 1.0) -> Any:
@@ -163,6 +172,10 @@ class Lab:
             self._client = None
         if self.store is not None:
             self.store.stop()
+
+    def _access_environment(self) -> dict[str, str]:
+        """For processes that this lab starts: the credentials are in their environment and nowhere else."""
+        return Access.of(self._access).to_environment() if self._access else {}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Its parts and how they are: live in JupyterLab, else as of now."""

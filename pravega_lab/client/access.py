@@ -163,9 +163,9 @@ class Access:
             )
         rewrite = options.get("rewrite")
         access = cls(
-            ca_file=str(ca_file) if ca_file else None,
+            ca_file=os.path.abspath(ca_file) if ca_file else None,
             credentials=credentials,
-            credentials_file=str(file) if file else None,
+            credentials_file=os.path.abspath(file) if file else None,
             validate_host_name=_switch(options.get("validate_host_name"), environ),
             rewrite=_rewrites(
                 rewrites_from(environ.get(REWRITE_VARIABLE, "")) if rewrite is None else rewrite

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -336,3 +338,25 @@ def test_nothing_of_all_this_changes_a_client_without(
         made = found.create_stream(f"{scope_name()}/stream")
         made.write([b"1"])
         assert events_of(made) == [b"1"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_reads_and_writes_and_shows_no_secret(secure: SecurePravega, stream: Stream) -> None:
+    """The credentials are an argument of the lab: workers have them from their environment alone."""
+    stream.write(numbered(100), ["key"] * 100)
+    access = {**secure.access(), "ca_file": str(secure.ca_file)}
+    given = {"uri": secure.uri, "access": access, "name": stream.scoped_name}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.conformance.secure_spark"],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["events"] == found["copy"] == [event.decode() for event in numbered(100)]
+    password = ADMIN[1]
+    for secret in (password, b64encode(":".join(ADMIN).encode()).decode()):
+        assert secret not in done.stdout + done.stderr

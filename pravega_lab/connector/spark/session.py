@@ -13,7 +13,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ def create_session(
     memory: str = "512m",
     fast_workers: bool = True,
     conf: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Any:
     """A Spark session that knows ``format("pravega")``: on this machine, or as ``spark-submit`` says.
 
@@ -75,7 +77,9 @@ def create_session(
         memory: Heap of the JVM. 512 MiB carry the lab's work, and a session fits into a machine of 2 GiB.
         fast_workers: Worker processes with their modules loaded before they fork; halves the time of a
             micro-batch. Uses a hook of pyspark that is not public, so it can be switched off.
-        conf: More configuration; wins over what is set here.
+        conf: More configuration; wins over what is set here. Seen in Spark's logs and pages.
+        environment: Variables for the JVM, and so for the workers that it starts, and not for this process:
+            credentials, for example. Without effect on a JVM that runs already.
 
     Raises:
         SetupError: No suitable Java, no pyspark, or one older than 4.3; says how to mend it.
@@ -91,11 +95,26 @@ def create_session(
         builder = SparkSession.builder.appName(app_name)
         for name, value in {**settings, **(conf or {})}.items():
             builder = builder.config(name, value)
-        spark = builder.getOrCreate()
+        with _environment(environment or {}):
+            spark = builder.getOrCreate()
         if os.environ.get(PROGRESS_FILE_VARIABLE):
             write_progress(spark, os.environ[PROGRESS_FILE_VARIABLE])
     register(spark)
     return spark
+
+
+@contextmanager
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _local_settings(memory: str, fast_workers: bool) -> dict[str, str]:
