@@ -1,0 +1,106 @@
+"""The fold of the reader board and the checkpoint timeline: a `GroupHistory`, and what only pictures need.
+
+Lag once a second, so that scrubbing shows it as it was; who came and went, one by one; the keys of segments,
+which no state log tells and a stream observer in the same journal does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pravega_lab.observe.group_fold import GroupHistory
+from pravega_lab.observe.group_observations import GroupObservation, ReaderJoined, ReaderLeft
+from pravega_lab.observe.group_rows import CheckpointRow, ReaderRow, split_segment
+from pravega_lab.observe.observations import Observation, SegmentOpened
+
+SAMPLE_MS = 1_000
+SAMPLES_MAX = 100_000  # kept; older ones are dropped, and counted
+
+Segment = tuple[str, int]  # stream, segment id
+
+
+@dataclass(frozen=True, slots=True)
+class LagSample:
+    """How far a reader was behind at ``time_ms``; ``behind_since_ms`` is when its oldest unread byte came."""
+
+    index: int
+    time_ms: int
+    unread_bytes: int | None
+    behind_since_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CutPiece:
+    """A segment of a cut. It owns (low, high], which may be unknown; ``offset`` -1 is read to its end.
+
+    ``time_ms`` is about when ``offset`` was written.
+    """
+
+    stream: str
+    segment_id: int
+    offset: int
+    low: float | None
+    high: float | None
+    time_ms: int | None
+
+
+class BoardHistory(GroupHistory):
+    """A `GroupHistory` that remembers lag, comings and goings, and key ranges too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.samples: list[LagSample] = []
+        self.samples_dropped = 0
+        self.presence: list[ReaderJoined | ReaderLeft] = []
+        self.ranges: dict[Segment, tuple[float, float]] = {}
+        self._next_sample_ms = 0
+
+    def apply(self, observation: Observation) -> None:
+        if observation.time_ms >= self._next_sample_ms and self.readers:
+            self._sample(observation.time_ms)
+        if isinstance(observation, SegmentOpened):
+            self.ranges[(observation.stream, observation.segment_id)] = (observation.low, observation.high)
+        elif isinstance(observation, ReaderJoined | ReaderLeft):
+            self.presence.append(observation)
+        super().apply(observation)
+
+    def _sample(self, time_ms: int) -> None:
+        self._next_sample_ms = time_ms + SAMPLE_MS
+        if len(self.samples) >= SAMPLES_MAX:
+            del self.samples[: SAMPLES_MAX // 4]
+            self.samples_dropped += SAMPLES_MAX // 4
+        self.samples += [
+            LagSample(row.index, time_ms, row.unread_bytes, row.behind_since_ms)
+            for row in self.readers
+            if row.is_online
+        ]
+
+    @property
+    def first_group(self) -> str:
+        """The group that the journal told of first, or "" while there is none."""
+        return next(iter(self.groups), "")
+
+    def lanes(self, group: str) -> list[ReaderRow]:
+        """The readers of a group in order of joining, gone ones too."""
+        return [row for row in self.readers if row.group == group]
+
+    def checkpoints_of(self, group: str, *, silent: bool = False) -> list[CheckpointRow]:
+        """The checkpoints that readers of a group saw; with ``silent`` also the others."""
+        return [row for row in self.checkpoints if row.group == group and (silent or not row.is_silent)]
+
+    def pieces(self, row: CheckpointRow) -> list[CutPiece]:
+        """What a checkpoint has so far, by stream and place in the key space."""
+        found = [self._piece(row.group, *split_segment(name), offset) for name, offset in row.cut]
+        return sorted(found, key=lambda p: (p.stream, -1.0 if p.low is None else p.low, p.segment_id))
+
+    def _piece(self, group: str, stream: str, segment_id: int, offset: int) -> CutPiece:
+        low, high = self.ranges.get((stream, segment_id), (None, None))
+        place = self.place(group, stream, segment_id)
+        written = [] if place is None or offset < 0 else place.growth
+        at = next((time_ms for time_ms, length in written if length >= offset), None)
+        return CutPiece(stream, segment_id, offset, low, high, at)
+
+
+def tells_of_group(observation: Observation) -> bool:
+    """Whether this is about a reader group."""
+    return isinstance(observation, GroupObservation)
