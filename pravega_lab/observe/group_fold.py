@@ -127,6 +127,15 @@ class GroupHistory:
         """Open bars in the lane of nobody: segments that may be read and that nobody has."""
         return [bar for key, bar in self._holding.items() if key[0] == group and bar.reader == NOBODY]
 
+    def last_holder(self, bar: Holding) -> str:
+        """Who had the segment, or the last of its predecessors, before this bar of nobody's; "" for nobody."""
+        key = (bar.group, bar.stream, bar.segment_id)
+        return self._holder_before(key, self._before.get(key, []) if bar.why == "predecessors read" else [])
+
+    def _holder_before(self, key: _Key, before: list[int]) -> str:
+        past = self._past.get((*key[:2], before[-1]) if before else key)
+        return NOBODY if past is None else past.reader
+
     # groups
 
     def _seen(self, o: GroupSeen) -> None:
@@ -259,17 +268,11 @@ class GroupHistory:
         move = Move(
             len(self.moves), o.group, o.stream, o.segment_id, o.time_ms,
             o.time_ms if free is None else free.start_ms,
-            self._last_holder(key, before), o.reader, _MOVE_KINDS.get(why, why or "start"),
+            self._holder_before(key, before), o.reader, _MOVE_KINDS.get(why, why or "start"),
             o.cause, o.cause_kind, tuple(before), o.offset,
         )  # fmt: skip
         self.moves.append(move)
         self.changed.moves[move.index] = None
-
-    def _last_holder(self, key: _Key, before: list[int]) -> str:
-        """Who had the segment, or the last of its predecessors, before nobody had it."""
-        asked = (*key[:2], before[-1]) if before else key
-        past = self._past.get(asked)
-        return NOBODY if past is None else past.reader
 
     def _released(self, o: GroupSegmentReleased) -> None:
         self._take_from(o, "nobody", "released", o.offset)

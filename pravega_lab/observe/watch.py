@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pravega_lab.client import Client
     from pravega_lab.client.access import AccessOptions
+    from pravega_lab.client.reader_group.explain import Explanation
     from pravega_lab.observe.group import GroupObserver
     from pravega_lab.observe.query import QueryObserver
     from pravega_lab.observe.stream import StreamObserver
@@ -88,6 +89,12 @@ class Watch:
         observers: list[GroupObserver | StreamObserver] = [*self.groups]
         have_looked = all(observer.look(end_s - time.monotonic()) for observer in observers)
         return have_looked and all(o.look(end_s - time.monotonic()) for o in list(self.streams))
+
+    def explain(self) -> Explanation:
+        """In sentences: what is behind and since when, whom checkpoints wait for, what has no owner."""
+        from pravega_lab.observe.explain import explain
+
+        return explain(self.journal)
 
     @property
     def trouble(self) -> list[str]:

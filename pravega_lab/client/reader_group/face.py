@@ -23,6 +23,7 @@ from pravega_lab.client.values import MIB
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.event_reader import AsyncReader
+    from pravega_lab.client.reader_group.explain import Explanation
     from pravega_lab.client.reader_group.group import AsyncPendingCheckpoint, AsyncReaderGroup
     from pravega_lab.client.reader_group.state import GroupState
     from pravega_lab.protocol.reader_group import ReaderGroupConfig
@@ -164,6 +165,13 @@ class ReaderGroup:
     def metrics(self) -> GroupMetrics:
         """`unread_bytes` and counts."""
         return loop_thread().run(self._core.metrics())
+
+    def explain(self) -> Explanation:
+        """In sentences: who reads, what is behind, whom checkpoints wait for, what nobody reads.
+
+        As of now; since when it is so, an observer knows (``observe(uri, group=...).explain()``).
+        """
+        return loop_thread().run(self._core.explain())
 
     def update_retention_stream_cut(self, cuts: Mapping[str, StreamCut]) -> None:
         """Let the streams drop what lies before ``cuts``; for groups that release by hand (B7).

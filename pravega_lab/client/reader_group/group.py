@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -19,12 +20,19 @@ from pravega_lab.client.reader_group.errors import (
     TooManyCheckpointsError,
 )
 from pravega_lab.client.reader_group.event_reader import AsyncReader, open_reader
+from pravega_lab.client.reader_group.explain import Explanation, explain_state
 from pravega_lab.client.reader_group.reader import go_offline
 from pravega_lab.client.reader_group.state import GroupState
-from pravega_lab.client.reader_group.values import Checkpoint, GroupMetrics, Position
-from pravega_lab.errors import AlreadyExistsError, BadInputError, RefusedError, SegmentNotFoundError
+from pravega_lab.client.reader_group.values import Checkpoint, GroupMetrics, Position, stream_of
+from pravega_lab.errors import (
+    AlreadyExistsError,
+    BadInputError,
+    NotFoundError,
+    RefusedError,
+    SegmentNotFoundError,
+)
 from pravega_lab.protocol import reader_group as rg
-from pravega_lab.protocol.names import split_scoped_name
+from pravega_lab.protocol.names import parse_segment_name, split_scoped_name
 from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -148,6 +156,21 @@ class AsyncReaderGroup:
             len(state.future),
             outstanding,
         )
+
+    async def explain(self) -> Explanation:
+        state = await self.state()
+        return explain_state(self.scoped_name, state, await self._lengths(list(state.positions())))
+
+    async def _lengths(self, segments: Sequence[str]) -> dict[str, int]:
+        """The bytes that segments have; those that are gone are left out."""
+        found = {}
+        for segment in segments:
+            with suppress(NotFoundError):
+                info = await self._access.stream(stream_of(segment)).info(
+                    parse_segment_name(segment).segment_id
+                )
+                found[segment] = info.write_offset
+        return found
 
     # readers
 
