@@ -13,15 +13,16 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import tempfile
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from pravega_lab.client import AccessOptions
+from tests.certificates import NoToolError, make_certificates, run_tool
 from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
 
 ADVERTISED = "segmentstore-0.pravega.test"
+NAMES = ("DNS:localhost", f"DNS:{ADVERTISED}", "IP:127.0.0.1")
 ADMIN, READER, STRANGER = ("admin", "1111_aaaa"), ("reader", "only looks"), ("stranger", "may do nothing")
 _ACLS = {ADMIN: "prn::*,READ_UPDATE", READER: "prn::*,READ", STRANGER: "prn::/scope:elsewhere,READ"}
 _STORE_PASSWORD = "1111_aaaa"  # the released standalone has it built in for ZooKeeper
@@ -34,12 +35,13 @@ class SecurePravega(RealPravega):
 
     def __init__(self, heap: str = "1g") -> None:
         super().__init__(heap)
-        for tool in ("openssl", "keytool"):
-            if shutil.which(tool) is None:
-                raise NoRealPravegaError(f"no {tool} on the PATH to make certificates")
         self.folder = Path(tempfile.mkdtemp(prefix="secure-pravega-"))
         self.uri = f"tls://127.0.0.1:{self.controller_port}"
-        self.ca_file = make_certificates(self.folder)
+        try:
+            self.ca_file = make_certificates(self.folder, NAMES)
+            make_key_stores(self.folder)
+        except NoToolError as error:
+            raise NoRealPravegaError(f"certificates cannot be made: {error}") from error
         (self.folder / "hosts").write_text(
             "".join(f"127.0.0.1 {name}\n" for name in (ADVERTISED, "localhost", socket.gethostname()))
         )
@@ -79,25 +81,16 @@ class SecurePravega(RealPravega):
         }
 
 
-def make_certificates(folder: Path) -> Path:
-    """An authority and a server certificate that it signed, as files and key stores. Returns the first."""
-    names = f"subjectAltName=DNS:localhost,DNS:{ADVERTISED},IP:127.0.0.1"
-    (folder / "names").write_text(names)
-    password = f"pass:{_STORE_PASSWORD}"
-    new_key = ("-newkey", "rsa:2048", "-nodes", "-keyout")
-    ca, server = ("ca.key", "-out", "ca.crt"), ("server.key", "-out", "server.csr")
-    _run(folder, "openssl", "req", "-x509", *new_key, *ca, "-days", "2", "-subj", "/CN=test authority")
-    _run(folder, "openssl", "req", *new_key, *server, "-subj", "/CN=localhost")
-    signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names", "-days", "2")
-    _run(folder, "openssl", "x509", "-req", "-in", "server.csr", *signed, "-out", "server.crt")
+def make_key_stores(folder: Path) -> None:
+    """The server's key and the authority once more, as Java's key stores."""
     pair = ("-inkey", "server.key", "-in", "server.crt", "-certfile", "ca.crt", "-name", "server")
-    _run(folder, "openssl", "pkcs12", "-export", *pair, "-passout", password, "-out", "server.p12")
+    locked = ("-passout", f"pass:{_STORE_PASSWORD}", "-out", "server.p12")
+    run_tool(folder, "openssl", "pkcs12", "-export", *pair, *locked)
     words = ("-srcstorepass", _STORE_PASSWORD, "-deststorepass", _STORE_PASSWORD, "-noprompt")
     stores = ("-srckeystore", "server.p12", "-srcstoretype", "PKCS12", "-destkeystore", "server.jks")
-    _run(folder, "keytool", "-importkeystore", *stores, *words)
+    run_tool(folder, "keytool", "-importkeystore", *stores, *words)
     trusted = ("-alias", "authority", "-file", "ca.crt", "-keystore", "trust.jks", "-noprompt")
-    _run(folder, "keytool", "-importcert", *trusted, "-storepass", _STORE_PASSWORD)
-    return folder / "ca.crt"
+    run_tool(folder, "keytool", "-importcert", *trusted, "-storepass", _STORE_PASSWORD)
 
 
 def expired_token(stream: str) -> str:
@@ -119,9 +112,3 @@ def _encrypted(password: str) -> str:
     salt = os.urandom(32)
     hashed = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS, 64)
     return f"{_ITERATIONS}:{salt.hex()}:{hashed.hex()}".encode().hex()
-
-
-def _run(folder: Path, *command: str) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
-    if done.returncode:
-        raise NoRealPravegaError(f"{' '.join(command[:2])}: {(done.stdout + done.stderr)[-500:]}")

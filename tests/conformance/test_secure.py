@@ -20,17 +20,19 @@ from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.grpc_link import GrpcLink
 from pravega_lab.client.reader_group.opening import async_reader_group
 from pravega_lab.errors import AccessDeniedError, StoreUnavailableError, TlsError
+from pravega_lab.observe import observe
 from pravega_lab.protocol import controller_pb2 as pb
+from tests.certificates import make_certificates
 from tests.conformance.groups import Readers, config, new_group
 from tests.conformance.real_pravega import NoRealPravegaError
 from tests.conformance.secure_pravega import (
     ADMIN,
     ADVERTISED,
+    NAMES,
     READER,
     STRANGER,
     SecurePravega,
     expired_token,
-    make_certificates,
 )
 
 pytestmark = [pytest.mark.real_pravega, pytest.mark.timeout(300, method="thread")]
@@ -273,7 +275,7 @@ def told(uri: str, access: AccessOptions) -> str:
 
 
 def test_the_wrong_authority(secure: SecurePravega, tmp_path: Path) -> None:
-    other = make_certificates(tmp_path)
+    other = make_certificates(tmp_path, NAMES)
     sentence = told(secure.uri, secure.access() | {"ca_file": other})
     assert f"is not signed by {other}" in sentence
     assert "Pass ca_file=" in sentence
@@ -303,6 +305,25 @@ def test_tls_where_none_is_spoken(store: str, real_pravega: str, secure: SecureP
         sentence = told(plain.replace("tcp", "tls"), secure.access())
         assert "does not speak TLS" in sentence
         assert "Write tcp://" in sentence
+
+
+# observers
+
+
+def test_an_observer_keeps_no_secret(secure: SecurePravega, stream: Stream, tmp_path: Path) -> None:
+    group = new_group(stream.client, stream)
+    readers = Readers(group).add("r1")
+    with observe(
+        secure.uri, stream=stream.scoped_name, group=f"{stream.scope}/g", **secure.access()
+    ) as watch:
+        stream.write(numbered(20), ["key"] * 20)
+        readers.read(20)
+        assert watch.look(60)
+        assert watch.trouble == []
+        assert len(watch.journal) > 2
+        text = watch.save(tmp_path / "journal").read_bytes().decode(errors="replace") + repr(watch)
+    readers.close()
+    assert [word for word in (ADMIN[1], "Basic", "eyJ") if word in text] == []  # "eyJ" begins a JWT
 
 
 # names
