@@ -1,4 +1,4 @@
-"""The command line: ``pravega-lab standalone | demo | simulate | doctor``.
+"""The command line: ``pravega-lab standalone | demo | simulate | watch | doctor``.
 
 Each command lives in a module that offers ``add_arguments(parser)`` and ``run(args) -> int``. Only the
 module of the command that was asked for is imported, so that ``standalone`` starts without Spark.
@@ -26,6 +26,7 @@ COMMANDS = {
         "pravega_lab.engine.simulation.command",
         "run seeded simulations with faults and check them",
     ),
+    "watch": ("pravega_lab.terminal.command", "look at a cluster, or follow a reader group, in the terminal"),
     "doctor": ("pravega_lab.doctor", "say what this machine has and what to do where something is missing"),
 }
 

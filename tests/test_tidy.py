@@ -30,6 +30,7 @@ ARROWS = {
     "client": {"protocol"},
     "connector": {"client", "protocol"},
     "observe": {"client", "protocol"},
+    "terminal": {"observe", "client", "protocol"},
     "widgets": {"observe"},
 }
 EVERYBODYS = {"errors", ""}

@@ -21,7 +21,7 @@ from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.table import AsyncTable
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
 from pravega_lab.errors import BadInputError
-from pravega_lab.protocol.names import check_scope, check_stream, split_scoped_name
+from pravega_lab.protocol.names import READER_GROUP_PREFIX, check_scope, check_stream, split_scoped_name
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.group import AsyncReaderGroup
@@ -71,6 +71,10 @@ class AsyncClient:
     async def list_streams(self, scope: str, tag: str | None = None) -> list[str]:
         names = await self._controller.list_streams(scope, tag)
         return [name for name in names if not name.startswith("_")]
+
+    async def list_reader_groups(self, scope: str) -> list[str]:
+        names = await self._controller.list_streams(scope, None)
+        return sorted(n.removeprefix(READER_GROUP_PREFIX) for n in names if n.startswith(READER_GROUP_PREFIX))
 
     async def create_stream(
         self,

@@ -114,6 +114,10 @@ class Client:
         """
         return _run(self._core.list_streams(scope, tag))
 
+    def list_reader_groups(self, scope: str) -> list[str]:
+        """Names of the reader groups of ``scope``, sorted. Raises `ScopeNotFoundError`."""
+        return _run(self._core.list_reader_groups(scope))
+
     def create_stream(
         self,
         scoped_name: str,

@@ -1,0 +1,1 @@
+"""``pravega-lab watch``: a cluster or a running reader group in a terminal. Looks, and takes no part."""

@@ -1,0 +1,121 @@
+"""What there is in a cluster: streams and reader groups, and how the groups stand. By public calls only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pravega_lab.client import Client, ScalingPolicy
+from pravega_lab.client.values import ScalingKind
+from pravega_lab.errors import BadInputError, PravegaError
+from pravega_lab.protocol.names import READER_GROUP_PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLine:
+    """A stream. ``trouble`` says why nothing more is known."""
+
+    name: str
+    n_segments: int | None = None  # active ones; 0: sealed
+    scaling: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLine:
+    """A reader group as its state log tells; ``unread_bytes`` are behind its last checkpoint."""
+
+    name: str
+    readers: tuple[str, ...] = ()
+    unread_bytes: int | None = None
+    updated_ms: int | None = None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Streams and reader groups by name."""
+
+    scopes: tuple[str, ...]
+    streams: tuple[StreamLine, ...]
+    groups: tuple[GroupLine, ...]
+
+
+def take_inventory(
+    client: Client, scope: str | None = None, on_step: Callable[[str], None] = lambda name: None
+) -> Inventory:
+    """Ask for everything, scope by scope; ``on_step`` hears each name before it is asked for.
+
+    Raises:
+        BadInputError: There is no such scope; the message names those that there are.
+    """
+    scopes = [name for name in client.list_scopes() if not name.startswith("_")]
+    if scope is not None:
+        _check(scope, scopes, "scope")
+        scopes = [scope]
+    streams, groups = [], []
+    for each in scopes:
+        for name in client.list_streams(each):
+            on_step(f"{each}/{name}")
+            streams.append(_stream(client, f"{each}/{name}"))
+        for name in client.list_reader_groups(each):
+            on_step(f"{each}/{name}")
+            groups.append(_group(client, each, name))
+    return Inventory(tuple(scopes), tuple(streams), tuple(groups))
+
+
+def check_group(client: Client, scoped_name: str) -> None:
+    """Raise `BadInputError` unless there is such a reader group; the message says what there is instead."""
+    scope, name = scoped_name.split("/", 1)
+    scopes = client.list_scopes()
+    _check(scope, scopes, "scope")
+    groups = client.list_reader_groups(scope)
+    if name in client.list_streams(scope) and name not in groups:
+        raise BadInputError(
+            f"{scoped_name} is a stream, not a reader group. Groups of {scope}: {_listed(groups)}"
+        )
+    _check(name, groups, f"reader group in {scope}")
+
+
+def _check(name: str, known: Sequence[str], what: str) -> None:
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise BadInputError(f"there is no {what} {name!r}.{hint} There are: {_listed(known)}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if names else "none"
+
+
+def _stream(client: Client, name: str) -> StreamLine:
+    stream = client.stream(name)
+    try:
+        return StreamLine(name, len(stream.segments()), _words(stream.configuration().scaling))
+    except PravegaError as error:
+        return StreamLine(name, trouble=str(error))
+
+
+def _group(client: Client, scope: str, name: str) -> GroupLine:
+    group = f"{scope}/{name}"
+    try:
+        with client.reader_group(group) as handle:
+            readers, unread = tuple(handle.online_readers()), handle.unread_bytes()
+        return GroupLine(group, readers, unread, _updated_ms(client, scope, name))
+    except PravegaError as error:
+        return GroupLine(group, trouble=str(error))
+
+
+def _updated_ms(client: Client, scope: str, name: str) -> int | None:
+    """When the group's state log was last written."""
+    log = client.stream(f"{scope}/{READER_GROUP_PREFIX}{name}")
+    times = [log.segment_info(segment.segment_id).last_modified_ms for segment in log.segments()]
+    return max(times, default=None)
+
+
+def _words(scaling: ScalingPolicy) -> str:
+    if scaling.kind is ScalingKind.FIXED:
+        return "fixed"
+    unit = "events/s" if scaling.kind is ScalingKind.EVENTS_PER_S else "kB/s"
+    return f"{scaling.target_rate:,} {unit} a segment"

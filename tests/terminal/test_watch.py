@@ -1,0 +1,176 @@
+"""`pravega-lab watch` on an embedded store: what it lists, shows, prints, records; and it only looks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pravega_lab.cli import main
+from pravega_lab.client import Client, ScalingPolicy, connect
+from pravega_lab.client.reader_group import reading
+from pravega_lab.observe import Journal
+from pravega_lab.observe.group_fold import fold_groups
+from pravega_lab.store_process import StoreProcess
+
+GROUP = "demo/board"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[StoreProcess]:
+    with StoreProcess() as store, connect(store.uri) as client:
+        stream = client.create_stream("demo/flights", scaling=ScalingPolicy.by_event_rate(500, 2, 4))
+        client.create_stream("other/closed").seal()
+        group = client.create_reader_group(
+            GROUP, reading(["demo/flights"], automatic_checkpoint_interval_ms=-1)
+        )
+        readers = [group.create_reader(name) for name in ("r1", "r2")]
+        stream.write([b"event"] * 400, [f"key {i}" for i in range(400)])
+        for reader in readers:
+            reader.read_next(timeout_s=20)
+        group.reader_offline("r2")
+        yield store
+
+
+@pytest.fixture
+def client(store: StoreProcess) -> Iterator[Client]:
+    with connect(store.uri) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+def rows(out: str, title: str) -> list[list[str]]:
+    """The rows of a printed table, split at two spaces or more."""
+    lines = out.split(title, 1)[1].splitlines()
+    rule = next(i for i, line in enumerate(lines) if "──" in line)
+    found = []
+    for line in lines[rule + 1 :]:
+        if not line.strip():
+            break
+        found.append([cell.strip() for cell in line.split("   ") if cell.strip()])
+    return found
+
+
+def test_without_a_group_it_lists_streams_and_groups(
+    store: StoreProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["watch", store.uri, "--once"]) == 0
+    out = capsys.readouterr().out
+    streams = {row[0]: row[1:] for row in rows(out, "Streams")}
+    assert streams == {"demo/flights": ["4", "500 events/s a segment"], "other/closed": ["sealed", "fixed"]}
+    [[group, readers, unread, update]] = rows(out, "Reader groups")
+    assert (group, readers) == (GROUP, "r1")
+    assert unread.endswith("kB")
+    assert update.endswith("ago")
+
+
+def test_a_scope_alone(store: StoreProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", store.uri, "other", "--once"]) == 0
+    assert "demo" not in capsys.readouterr().out
+
+
+def test_with_a_group_it_shows_segments_readers_and_checkpoints(
+    store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pending = client.reader_group(GROUP).initiate_checkpoint("asked")
+    assert pending.waiting_for() == ("r1",)
+    assert main(["watch", store.uri, GROUP, "--once"]) == 0
+    out = capsys.readouterr().out
+    assert [row[1] for row in rows(out, "Segments")] == [
+        "0.000 – 0.250", "0.250 – 0.500", "0.500 – 0.750", "0.750 – 1.000",
+    ]  # fmt: skip
+    readers = {row[0]: row[1] for row in rows(out, "Readers")}
+    assert readers["r1"].startswith("owes asked for")
+    assert readers["r2"].startswith("left")
+    asked = rows(out, "Reader-group checkpoints")[0]
+    assert (asked[0], asked[1], asked[3]) == ("asked", "0 of 1", "r1")
+    assert "asked" in rows(out, "Last updates")[0][1]
+    client.reader_group(GROUP).cancel_outstanding_checkpoints()
+
+
+def test_json_is_a_line_per_observation_and_the_recording_says_the_same(
+    store: StoreProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "incident.jsonl"
+    assert main(["watch", store.uri, GROUP, "--once", "--json", "--record", str(path)]) == 0
+    told = capsys.readouterr()
+    records = [json.loads(line) for line in told.out.splitlines()]
+    assert [record["seq"] for record in records] == list(range(len(records)))
+    assert {"group_seen", "reader_joined", "group_segment_acquired", "reader_left"} <= {
+        record["kind"] for record in records
+    }
+    assert str(path) in told.err
+    journal = Journal.load(path)
+    assert len(journal) >= len(records)
+    assert [row.reader for row in fold_groups(journal.since()).online(GROUP)] == ["r1"]
+
+
+def test_it_only_looks(store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    def standing() -> object:
+        log = client.stream("demo/_RGboard")
+        infos = [log.segment_info(segment.segment_id) for segment in log.segments()]
+        return infos, client.list_streams("demo"), client.list_reader_groups("demo"), client.list_scopes()
+
+    before = standing()
+    assert main(["watch", store.uri, "--once"]) == 0
+    assert main(["watch", store.uri, GROUP, "--once"]) == 0
+    assert standing() == before
+
+
+def test_it_follows_until_the_time_is_over(
+    store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["watch", store.uri, GROUP, "--seconds", "1"]) == 0
+    assert "Readers" in capsys.readouterr().out
+
+
+def test_a_reader_of_its_lines_may_go_away(store: StoreProcess) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pravega_lab.cli",
+        "watch",
+        store.uri,
+        GROUP,
+        "--json",
+        "--seconds",
+        "30",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["demo/bord"], "Did you mean board?"),
+        (["demo/flights"], "is a stream, not a reader group. Groups of demo: board"),
+        (["dem/board"], "there is no scope 'dem'. Did you mean demo?"),
+        (["dem"], "there is no scope 'dem'. Did you mean demo?"),
+        (["demo", "--json"], "name it, as in SCOPE/GROUP"),
+        ([GROUP, "--seconds", "0"], "--seconds 0: more than 0"),
+    ],
+)
+def test_bad_input(
+    store: StoreProcess, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["watch", store.uri, *words]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_a_store_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", "tcp://127.0.0.1:1", "--once"]) == 1
+    assert "127.0.0.1:1" in capsys.readouterr().err
