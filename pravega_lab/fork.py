@@ -1,0 +1,248 @@
+"""`fork`: go back to a moment of a run and go on from there, in a fresh store of one's own.
+
+It snaps to the last completed reader-group checkpoint before the moment (without one, to the lengths that
+were measured by then), and copies what is retained from there on. Pravega does not store routing keys, so
+they are kept by range: the copy has segments of the same key ranges, scales where the source scaled, and
+every event goes to the segment of the same range, predecessors first. So events of one key stay in order, and
+a writer that goes on with the fork puts a key's next event behind its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import count
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from tqdm import tqdm
+
+from pravega_lab.client import Client, ScalingPolicy, Stream
+from pravega_lab.client.segment_writer import segment_writer
+from pravega_lab.errors import BadInputError, NotFoundError
+from pravega_lab.fork_plan import Epoch, Piece, Plan, plan
+from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.known_cuts import KnownCut, cut_before
+from pravega_lab.protocol.stream_cut import StreamCut
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pravega_lab.lab import Lab
+
+ASK_ABOVE_BYTES = 100 << 20
+_forks = count(1)
+
+
+@dataclass(slots=True)
+class Fork:
+    """A fresh lab with the copied streams. A context manager: leaving it closes that lab.
+
+    ``begins`` says where it begins, in words and in seconds of the source (``begins_s``); ``cuts`` are the
+    cuts of the source. ``truncated``: what was to be copied and is gone, in words.
+    """
+
+    lab: Lab
+    begins: str
+    begins_s: float
+    cuts: dict[str, StreamCut]
+    streams: dict[str, Stream] = field(default_factory=dict)
+    events: int = 0
+    n_bytes: int = 0
+    truncated: list[str] = field(default_factory=list)
+
+    @property
+    def stream(self) -> Stream:
+        """The stream, when it is one."""
+        if len(self.streams) != 1:
+            raise BadInputError(
+                f"this fork has {len(self.streams)} streams: fork.streams[name], of {list(self.streams)}"
+            )
+        return next(iter(self.streams.values()))
+
+    def close(self) -> None:
+        """Stop the fork's store; a throw-away one is gone."""
+        self.lab.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        gone = f", truncated: {'; '.join(self.truncated)}" if self.truncated else ""
+        return (
+            f"Fork({', '.join(self.streams)} from {self.begins} at {self.begins_s:.2f} s: "
+            f"{self.events:,} events{gone})"
+        )
+
+
+def fork(
+    client: Client,
+    source: Any,
+    *,
+    at_s: float | None = None,
+    streams: Iterable[str] | None = None,
+    data: str | Path | None = None,
+    confirm: Callable[[str], bool] | bool | None = None,
+) -> Fork:
+    """Copy streams as they are from the last checkpoint before a moment, into a fresh embedded store.
+
+    Args:
+        client: Of the store that has the events.
+        source: A board or view (its clock), a journal, or what has a ``.journal``.
+        at_s: Seconds since the start of what the source shows; by default where its clock is.
+        streams: Of those that the cut knows; by default all.
+        data: A folder that keeps the fork; by default it is thrown away when it is closed.
+        confirm: Asked with a sentence above 100 MB; by default the person at the keyboard. True: go ahead.
+
+    Raises:
+        BadInputError: No cut is known before that moment, the store has no such stream, or nobody agreed.
+    """
+    known, start_ms = _known_cut(source, at_s)
+    wanted = {name: known.cuts[name] for name in _chosen(known, streams)}
+    plans = [_planned(client, name, cut) for name, cut in wanted.items()]
+    _ask(sum(made.n_bytes for made in plans), confirm)
+    return _copied(plans, known, (known.time_ms - start_ms) / 1000, data)
+
+
+def _known_cut(source: Any, at_s: float | None) -> tuple[KnownCut, int]:
+    clock = getattr(source, "clock", None)
+    if clock is not None:
+        journals, start_ms, now_s = clock.journals, clock.start_ms, clock.now_s
+    else:
+        journal = getattr(source, "journal", source)
+        if not isinstance(journal, Journal):
+            raise BadInputError(
+                f"fork() goes by a board, a view or a journal, not by {type(source).__name__}"
+            )
+        end_ms = max([o.time_ms for o in journal.since()[-1:]] + [journal.until_ms or 0])
+        journals, start_ms = [journal], journal.start_ms
+        now_s = (end_ms - (start_ms or 0)) / 1000
+    if start_ms is None:
+        raise BadInputError("fork(): the journal is empty, so there is no moment to go back to")
+    at_s = now_s if at_s is None else float(at_s)
+    observations = sorted((o for journal in journals for o in journal.since()), key=lambda o: o.time_ms)
+    known = cut_before(observations, start_ms + 1000 * at_s)
+    if known is None:
+        raise BadInputError(
+            f"fork(at_s={at_s:g}): the journal knows no checkpoint and no stream before that moment. "
+            "Watch the stream, too: lab.show(stream, group)"
+        )
+    return known, start_ms
+
+
+def _chosen(known: KnownCut, streams: Iterable[str] | None) -> list[str]:
+    names = list(known.cuts) if streams is None else list(streams)
+    missing = [name for name in names if name not in known.cuts]
+    if missing:
+        raise BadInputError(f"fork(streams={missing}): the cut is of {list(known.cuts)}")
+    return names
+
+
+def _planned(client: Client, name: str, cut: StreamCut) -> Plan:
+    try:
+        return plan(client.stream(name), cut)
+    except NotFoundError as error:
+        raise BadInputError(
+            f"fork: the journal tells of {name}, and the store at {client.uri} does not have it ({error}). "
+            "A recording holds no events: fork where the store is, Lab(data) or Lab(uri=…)"
+        ) from error
+
+
+def _ask(n_bytes: int, confirm: Callable[[str], bool] | bool | None) -> None:
+    if n_bytes <= ASK_ABOVE_BYTES or confirm is True:
+        return
+    question = f"The fork copies {n_bytes / (1 << 20):,.0f} MiB of events. Go ahead?"
+    agreed = False if confirm is False else (confirm or _person)(question)
+    if not agreed:
+        raise BadInputError(f"{question} Nobody agreed; fork(..., confirm=True) does it")
+
+
+def _person(question: str) -> bool:
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except (EOFError, NotImplementedError, OSError):  # nobody is there
+        return False
+
+
+def _copied(plans: list[Plan], known: KnownCut, begins_s: float, data: str | Path | None) -> Fork:
+    from pravega_lab.lab import Lab
+
+    with ExitStack() as undo:
+        lab = Lab(data, name=f"fork {next(_forks)}")
+        made = Fork(lab, known.text, begins_s, {p.stream.scoped_name: p.cut for p in plans})
+        undo.callback(made.close)
+        total = sum(p.n_bytes for p in plans)
+        with tqdm(total=total, desc="fork", unit="B", unit_scale=True, leave=False) as bar:
+            for one in plans:
+                copy = _Copy(one, made.lab, bar.update)
+                made.streams[one.stream.scoped_name] = copy.run()
+                made.events += copy.events
+                made.truncated += one.truncated
+        made.n_bytes = total
+        undo.pop_all()
+    return made
+
+
+class _Copy:
+    """Copies one stream, epoch by epoch."""
+
+    def __init__(self, made: Plan, lab: Lab, progress: Callable[[int], Any]) -> None:
+        self._plan, self._progress = made, progress
+        self.events = 0
+        n = len(made.epochs[0].segments)
+        name = made.stream.scoped_name
+        self._target = lab.create_stream(name, scaling=ScalingPolicy.fixed(n))
+        self._target.update(scaling=ScalingPolicy.fixed(1))  # any number by hand, none by itself
+        self._of: dict[int, int] = {}  # source segment -> target segment
+
+    def run(self) -> Stream:
+        epochs = self._plan.epochs
+        self._begin(epochs[0])
+        for epoch, following in zip(epochs, [*epochs[1:], None], strict=True):
+            for piece in epoch.pieces:
+                self._copy(piece)
+            if following is not None:
+                self._scale(epoch, following)
+        return self._target
+
+    def _begin(self, epoch: Epoch) -> None:
+        """The key ranges of the cut."""
+        have = self._target.segments()
+        wanted = [(s.low, s.high) for s in epoch.segments]
+        if [(s.low, s.high) for s in have] != sorted(wanted):
+            have = self._target.scale([s.segment_id for s in have], wanted)
+        by_range = {(s.low, s.high): s.segment_id for s in have}
+        self._of = {s.segment_id: by_range[(s.low, s.high)] for s in epoch.segments}
+
+    def _copy(self, piece: Piece) -> None:
+        source = self._plan.stream
+        start, end = (
+            StreamCut(source.scoped_name, {piece.segment_id: at}) for at in (piece.start, piece.end)
+        )
+        done = piece.start
+        reading = source.read(start, end, segments=[piece.segment_id], ordered=False)
+        with segment_writer(self._target, self._of[piece.segment_id]) as writer, reading as batches:
+            for batch in batches:
+                writer.write(batch.column("event"))
+                self.events += batch.num_rows
+                at = batch.column("offset")[-1].as_py()
+                self._progress(at - done)
+                done = at
+        self._progress(piece.end - done)
+
+    def _scale(self, epoch: Epoch, following: Epoch) -> None:
+        """As the source did; a segment that only began anew (same range) stays the same here."""
+        kept = {s.segment_id for s in following.segments}
+        old = {(s.low, s.high): s.segment_id for s in epoch.segments if s.segment_id not in kept}
+        new = {(s.low, s.high): s.segment_id for s in following.segments if s.segment_id not in self._of}
+        for same in old.keys() & new.keys():
+            self._of[new.pop(same)] = self._of[old.pop(same)]
+        if new:
+            made = self._target.scale([self._of[s] for s in old.values()], list(new))
+            self._of.update({new[(s.low, s.high)]: s.segment_id for s in made})
