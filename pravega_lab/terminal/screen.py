@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pravega_lab.observe.explain import explain_group
 from pravega_lab.observe.folds import SegmentHistory
 from pravega_lab.observe.group_fold import GroupHistory
 from pravega_lab.observe.group_observations import GroupObservation, GroupUpdated
@@ -81,11 +82,12 @@ class GroupFolds:
 
 
 def group_screen(group: str, folds: GroupFolds) -> RenderableType:
-    """Segments, readers, checkpoints and the last updates of one group."""
+    """How one group stands in sentences; its segments, readers, checkpoints and the last updates."""
     journal, history = folds.journal, folds.groups
     parts: list[RenderableType] = [_header(journal)]
     if group not in history.groups:
         return Group(*parts, Text(f"nothing is known of {group} yet", "dim"))
+    parts.append(Text("\n".join(explain_group(history, group, folds.now_ms))))
     parts += [_segments(folds, group), _readers(folds, group), _checkpoints(folds, group)]
     return Group(*parts, _updates(folds.updates))
 

@@ -87,6 +87,7 @@ def test_with_a_group_it_shows_segments_readers_and_checkpoints(
     assert [row[1] for row in rows(out, "Segments")] == [
         "0.000 – 0.250", "0.250 – 0.500", "0.500 – 0.750", "0.750 – 1.000",
     ]  # fmt: skip
+    assert "demo/board reads demo/flights with 1 reader (r1) online" in " ".join(out.split())
     readers = {row[0]: row[1] for row in rows(out, "Readers")}
     assert readers["r1"].startswith("owes asked for")
     assert readers["r2"].startswith("left")
