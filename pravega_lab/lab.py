@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 from pravega_lab import lab_place
 from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
-from pravega_lab.client.access import Access
+from pravega_lab.client.access import Access, safe_to_print
 from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.errors import BadInputError
 from pravega_lab.progress import Progress, write_in_slices
@@ -68,7 +68,7 @@ class Lab:
             print(replaced)
         self.store = None if uri is not None else StoreProcess(data, scaling_clock=scaling_clock or 1)
         self.uri = uri if uri is not None else (self.store.uri if self.store else "")
-        self._access = access
+        self._access = safe_to_print(access)
         self._fast_workers = fast_workers
         self._client: Client | None = None
         self._spark: Any = None

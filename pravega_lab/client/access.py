@@ -232,6 +232,13 @@ class Access:
         return self._read[changed_ns]
 
 
+def safe_to_print(options: AccessOptions) -> AccessOptions:
+    """The same, with a ``(user, password)`` made `Credentials`. Raises `BadInputError` for neither."""
+    if "credentials" not in options:
+        return options
+    return {**options, "credentials": _credentials(options["credentials"])}
+
+
 def add_access_arguments(parser: ArgumentParser) -> None:
     """The flags of every command that takes the address of a cluster; `access_from` reads them."""
     group = parser.add_argument_group("getting into a cluster")

@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from pravega_lab.client.access import AccessOptions
+from pravega_lab.client.access import AccessOptions, safe_to_print
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.values import (
@@ -85,7 +85,7 @@ class Client:
 
     def __init__(self, uri: str, *, retry_for_s: float = 30.0, **access: Unpack[AccessOptions]) -> None:
         self.uri = uri
-        self._new_core = partial(AsyncClient, uri, retry_for_s=retry_for_s, **access)
+        self._new_core = partial(AsyncClient, uri, retry_for_s=retry_for_s, **safe_to_print(access))
         self._cores = {os.getpid(): self._new_core()}
 
     @property
