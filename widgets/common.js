@@ -938,7 +938,7 @@ export function mount({ model, el, store, spec }) {
   on(slider, "keydown", (e) => e.stopPropagation());
   on(speed, "change", () => clock.set({ speed: Number(speed.value) }));
   speed.value = "1";
-  const uncontrol = spec.controls?.({ parent: controls, element, on, redraw, call: copyable });
+  const uncontrol = spec.controls?.({ parent: controls, element, on, redraw, call: copyable, clock });
   const body = element(root, "div", "plab-body"); // for what is better read than drawn: spec.body(…)
   root.insertBefore(body, stage);
   const unbody = spec.body?.({ parent: body, element, on, redraw, call: copyable, clock });
