@@ -1,8 +1,8 @@
-"""Journals of typed observations, and what fills them: observers of streams and of streaming queries.
+"""Journals of typed observations, and what fills them: observers of streams, reader groups and queries.
 
-``observe(uri, stream=..., query=...)`` starts them; this package is callable too, so that both
+``observe(uri, stream=..., group=..., query=...)`` starts them; this package is callable too, so that both
 ``from pravega_lab import observe`` and ``import pravega_lab.observe`` lead to it. Imports neither Spark nor
-Jupyter, and the client only when a stream is observed.
+Jupyter, and the client only when a stream or a group is observed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from pravega_lab.observe.batch_fold import fold_batches
 from pravega_lab.observe.folds import fold_segments
+from pravega_lab.observe.group_fold import fold_groups
 from pravega_lab.observe.journal import Gap, Journal
+from pravega_lab.observe.merging import merge
 from pravega_lab.observe.watch import Watch, observe
 
 if TYPE_CHECKING:
     from pravega_lab.observe.ledger import Ledger
 
-__all__ = ["Gap", "Journal", "Ledger", "Watch", "fold_batches", "fold_segments", "observe"]
+__all__ = [
+    "Gap", "Journal", "Ledger", "Watch", "fold_batches", "fold_groups", "fold_segments", "merge", "observe",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

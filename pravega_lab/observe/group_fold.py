@@ -128,7 +128,7 @@ class GroupHistory:
         return [bar for key, bar in self._holding.items() if key[0] == group and bar.reader == NOBODY]
 
     def last_holder(self, bar: Holding) -> str:
-        """Who had the segment, or the last of its predecessors, before this bar of nobody's; "" for nobody."""
+        """Who had the segment (or its last predecessor) before this bar of nobody's; "" for nobody."""
         key = (bar.group, bar.stream, bar.segment_id)
         return self._holder_before(key, self._before.get(key, []) if bar.why == "predecessors read" else [])
 

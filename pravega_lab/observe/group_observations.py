@@ -31,7 +31,10 @@ class GroupObservation(Observation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSeen(GroupObservation):
-    """A group's log was opened, or begins anew: by a reset (``is_reset``) or with another configuration."""
+    """A group's log was opened, or begins anew: by a reset (``is_reset``) or with another configuration.
+
+    ``group_id`` is the controller's: another group may have this name later.
+    """
 
     kind: ClassVar[str] = "group_seen"
     streams: tuple[str, ...]
@@ -39,6 +42,7 @@ class GroupSeen(GroupObservation):
     generation: int = -1
     is_reset: bool = False
     uri: str = ""
+    group_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -196,7 +196,7 @@ class GroupTracker:
         self._learn(after.ranges)
         self._voice.say(
             GroupSeen, streams=tuple(after.streams()), is_reset=is_reset, uri=self.uri,
-            generation=after.config.generation,
+            generation=after.config.generation, group_id=str(after.config.reader_group_id),
             automatic_checkpoint_interval_ms=after.config.automatic_checkpoint_interval_ms,
         )  # fmt: skip
         if after.updating_config:

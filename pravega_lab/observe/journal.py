@@ -23,6 +23,7 @@ from pravega_lab.observe.observations import Observation, kinds, to_record
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pravega_lab.client.reader_group.explain import Explanation
     from pravega_lab.observe.spill import Spill
 
 VERSION = 1
@@ -211,6 +212,12 @@ class Journal:
             return pd.DataFrame(rows, columns=["seq", "time_ms", "kind", "what"])
         cls = _kind(_SHORT_NAMES.get(kind, kind))
         return _frame(cls, [o for o in self.iterate() if type(o) is cls])
+
+    def explain(self) -> Explanation:
+        """In sentences: what is behind and since when, whom checkpoints wait for, what has no owner."""
+        from pravega_lab.observe.explain import explain
+
+        return explain(self)
 
     def save(self, path: str | Path) -> Path:
         """Write a recording as JSON lines (packed when the name ends in ``.gz``); returns the path."""

@@ -232,6 +232,21 @@ class Note(Observation):
     source: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceMerged(Observation):
+    """The journal ``source`` is in this one, its times moved by ``moved_ms`` onto one clock.
+
+    The two clocks may differ by ``uncertain_ms`` more, either way; ``None``: nothing tells. ``how`` says from
+    what this is known.
+    """
+
+    kind: ClassVar[str] = "source_merged"
+    source: str
+    moved_ms: int
+    uncertain_ms: int | None
+    how: str
+
+
 def _kinds(root: type[Observation]) -> dict[str, type[Observation]]:
     found: dict[str, type[Observation]] = {}
     for cls in root.__subclasses__():

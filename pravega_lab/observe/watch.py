@@ -92,9 +92,7 @@ class Watch:
 
     def explain(self) -> Explanation:
         """In sentences: what is behind and since when, whom checkpoints wait for, what has no owner."""
-        from pravega_lab.observe.explain import explain
-
-        return explain(self.journal)
+        return self.journal.explain()
 
     @property
     def trouble(self) -> list[str]:

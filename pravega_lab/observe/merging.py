@@ -1,0 +1,181 @@
+"""Several journals as one, on one clock: an observer here and one at the cluster, a stream and a query.
+
+Clocks of different machines differ. Two observers of one state log saw the same entries, each within a
+stated time of its being written: so how far their clocks are apart lies in the intersection of as many
+intervals. Everything else is taken as it is, and said to be uncertain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import merge as merge_sorted
+from statistics import median
+from typing import TypeAlias
+
+from pravega_lab.errors import BadInputError
+from pravega_lab.observe.group_observations import GroupObservation, GroupSeen, GroupUpdated
+from pravega_lab.observe.journal import Gap, Journal
+from pravega_lab.observe.observations import Observation, SourceMerged
+
+GIVEN = "given"
+REFERENCE = "its clock is the one of all"
+ASSUMED = "taken as the same clock: nothing in them tells how far theirs are apart"
+_Log: TypeAlias = tuple[str, str]  # a group, and its id: another one may have the name later
+_Place: TypeAlias = tuple[_Log, int]  # offset in a log
+_Seen: TypeAlias = tuple[int, int | None]  # when, and how much earlier it may have been
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What to add to a journal's times, and by how much that may be wrong (``None``: nothing tells)."""
+
+    moved_ms: int
+    uncertain_ms: int | None
+    how: str
+
+
+def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] | None = None) -> Journal:
+    """One recording of all that the journals hold now, in the order of one clock, the first journal's.
+
+    What several of them say of one entry of a group's log stands in it once. How each clock was moved, and
+    how uncertain that is, is said in a `SourceMerged` of each.
+
+    Args:
+        clocks: For the ``source`` of a journal: ms to add to its times, and by how much that may be wrong.
+            For others it is found from the entries of state logs that both journals saw, or taken as it is.
+
+    Raises:
+        BadInputError: No journal, or a clock for a source that none of them has.
+    """
+    if not journals:
+        raise BadInputError("merge() needs at least one journal")
+    strangers = [source for source in clocks or {} if source not in [j.source for j in journals]]
+    if strangers:
+        raise BadInputError(
+            f"merge(clocks=...): no journal has the source {strangers[0]!r}; they have "
+            f"{', '.join(repr(j.source) for j in journals)}"
+        )
+    contents = [journal.since() for journal in journals]
+    entries = [_entries(observations) for observations in contents]
+    found = [_clock(n, journal.source, entries, clocks or {}) for n, journal in enumerate(journals)]
+    moved = [_moved(part, clock) for part, clock in zip(_once(contents), found, strict=True)]
+    merged = Journal(" + ".join(journal.source for journal in journals), capacity=2**62, live=False)
+    start_ms = min((o.time_ms for part in moved for _, o in part), default=0)
+    for journal, clock in zip(journals, found, strict=True):
+        merged.append(
+            SourceMerged(
+                time_ms=start_ms, source=journal.source, moved_ms=clock.moved_ms,
+                uncertain_ms=clock.uncertain_ms, how=clock.how,
+            )
+        )  # fmt: skip
+    merged.extend(o for _, o in merge_sorted(*moved, key=lambda dated: dated[0]))
+    untils = [j.until_ms + c.moved_ms for j, c in zip(journals, found, strict=True) if j.until_ms is not None]
+    merged.until_ms = max(untils, default=None)
+    merged.adopt(_gap(journals))
+    return merged
+
+
+def _gap(journals: Iterable[Journal]) -> Gap:
+    gaps = [journal.gap for journal in journals]
+    reasons = dict.fromkeys(gap.reason for gap in gaps if gap.reason)
+    return Gap(sum(gap.facts for gap in gaps), sum(gap.samples for gap in gaps), "; ".join(reasons))
+
+
+# ---- clocks --------------------------------------------------------------------------------------
+
+
+def _clock(
+    n: int, source: str, entries: Sequence[dict[_Place, _Seen]], given: Mapping[str, tuple[int, int]]
+) -> Clock:
+    if source in given:
+        return Clock(*given[source], GIVEN)
+    if n == 0:
+        return Clock(0, 0, REFERENCE)
+    ours, theirs = entries[0], entries[n]
+    shared = [(ours[place], theirs[place]) for place in theirs if place in ours]
+    return _from_shared(shared) if shared else Clock(0, None, ASSUMED)
+
+
+def _from_shared(shared: Sequence[tuple[_Seen, _Seen]]) -> Clock:
+    """Written at the same moment: within [seen - uncertain, seen] of either clock."""
+    how = f"from {len(shared):,} entries of a state log that both saw"
+    lows = [seen - uncertain - other for (seen, uncertain), (other, _) in shared if uncertain is not None]
+    highs = [seen - other + uncertain for (seen, _), (other, uncertain) in shared if uncertain is not None]
+    if lows and highs and max(lows) <= min(highs):
+        low, high = max(lows), min(highs)
+        return Clock((low + high) // 2, (high - low + 1) // 2, how)
+    apart = [seen - other for (seen, _), (other, _) in shared]
+    if lows and highs:  # they contradict each other: a clock ran, or was set, meanwhile
+        return Clock(round(median(apart)), (max(apart) - min(apart) + 1) // 2, f"{how}; the clocks drift")
+    return Clock(round(median(apart)), None, f"{how}, none of them as it was written")
+
+
+def _entries(observations: Sequence[Observation]) -> dict[_Place, _Seen]:
+    """When each entry of a state log was seen, by its place."""
+    found: dict[_Place, _Seen] = {}
+    for place, observation in _placed(observations):
+        if place is not None and isinstance(observation, GroupUpdated):
+            found.setdefault(place, (observation.time_ms, observation.uncertain_ms))
+    return found
+
+
+def _placed(observations: Sequence[Observation]) -> Iterator[tuple[_Place | None, Observation]]:
+    """Each observation with its place in a log."""
+    lives: list[tuple[str, int] | None] = []
+    ids: dict[tuple[str, int], str] = {}
+    last: dict[str, tuple[int, int]] = {}
+    for o in observations:
+        if not isinstance(o, GroupObservation) or o.revision < 0:
+            lives.append(None)
+            continue
+        life, before = last.get(o.group, (0, -1))
+        life += o.revision < before  # offsets only grow in one log: this is another one
+        last[o.group] = (life, o.revision)
+        lives.append((o.group, life))
+        if isinstance(o, GroupSeen):
+            ids.setdefault((o.group, life), o.group_id)
+    for life_of, o in zip(lives, observations, strict=True):
+        if life_of is None or not isinstance(o, GroupObservation):
+            yield None, o
+        else:
+            yield ((life_of[0], ids.get(life_of, "")), o.revision), o
+
+
+# ---- contents ------------------------------------------------------------------------------------
+
+
+def _once(contents: Sequence[Sequence[Observation]]) -> list[list[Observation]]:
+    """Of each log the journal that began earliest in it; of the others what they saw behind its end."""
+    logs = [list(_placed(part)) for part in contents]
+    spans = [_spans(log) for log in logs]
+    kept_from: list[dict[_Log, int]] = [{} for _ in contents]
+    for log in dict.fromkeys(log for span in spans for log in span):
+        covered = -1
+        for n in sorted((n for n in range(len(spans)) if log in spans[n]), key=lambda n: spans[n][log][0]):
+            kept_from[n][log] = covered
+            covered = max(covered, spans[n][log][1])
+    return [
+        [o for place, o in logs[n] if place is None or place[1] > kept_from[n][place[0]]]
+        for n in range(len(logs))
+    ]
+
+
+def _spans(log: Iterable[tuple[_Place | None, Observation]]) -> dict[_Log, tuple[int, int]]:
+    """The first and the last offset seen of each log."""
+    found: dict[_Log, tuple[int, int]] = {}
+    for place, _ in log:
+        if place is not None:
+            begin, end = found.get(place[0], (place[1], place[1]))
+            found[place[0]] = (min(begin, place[1]), max(end, place[1]))
+    return found
+
+
+def _moved(observations: Iterable[Observation], clock: Clock) -> list[tuple[int, Observation]]:
+    """On the one clock; what was told late of the past stays where it was told, so the order holds."""
+    found: list[tuple[int, Observation]] = []
+    for o in observations:
+        time_ms = o.time_ms + clock.moved_ms
+        at_ms = max(time_ms, found[-1][0]) if found else time_ms
+        found.append((at_ms, replace(o, time_ms=time_ms)))
+    return found
