@@ -3,8 +3,9 @@
 Importing this package opens nothing and imports neither grpc, pyarrow nor numba.
 """
 
-from pravega_lab.client.access import AccessOptions, Credentials
+from pravega_lab.client.access import AccessOptions
 from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.credentials import Credentials
 from pravega_lab.client.face import (
     Batches,
     Client,
