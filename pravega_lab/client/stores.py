@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
-from pravega_lab.client.connection import Connection, Reply, open_connection
+from pravega_lab.client.connection import Connection, ConnectionLostError, Reply, open_connection
 from pravega_lab.client.controller import Controller
 from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.retry import FullError, TransientError, retrying
@@ -91,11 +91,16 @@ class SegmentStores:
 
     def _unreachable(self, endpoint: Endpoint, error: Exception) -> str:
         reached = self._dialer.reach(endpoint)
-        instead = "" if reached == endpoint else f", {reached} by rewrite,"
+        instead = "" if reached == endpoint else f" ({reached} by rewrite)"
+        place = f"segment store {endpoint}, as the controller advertises it{instead}"
+        if isinstance(error, ConnectionLostError) and not isinstance(error.__cause__, TimeoutError):
+            return f"{place}, hung up without a hello. If it speaks TLS, write tls:// for the controller"
+        if isinstance(error, (ConnectionResetError, ConnectionAbortedError)) and self._dialer.is_secure:
+            return f"{place}, hung up in the TLS handshake. With tls:// all servers have to speak TLS"
+        reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
         return (
-            f"segment store {endpoint}, as the controller advertises it,{instead} cannot be reached "
-            f"({error}). If it has another name from here, say so: rewrite={{{endpoint.host!r}: "
-            f"'reachable-host'}}, or --rewrite {endpoint.host}=reachable-host"
+            f"{place}, cannot be reached: {reason}. If it has another name from here, say so: "
+            f"rewrite={{{endpoint.host!r}: 'reachable-host'}}, or --rewrite {endpoint.host}=reachable-host"
         )
 
     async def _signed(self, stream: str, request: Command) -> Command:
