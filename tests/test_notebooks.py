@@ -20,7 +20,7 @@ TUTORIALS = sorted(
     path for number in {n.split(".")[0] for n in exercises()} for path in NOTEBOOKS.glob(f"{number}-*.ipynb")
 )
 # A verdict of each, by a number in it.
-VERDICTS = {"02-segments-and-keys.ipynb": "1652"}
+VERDICTS = {"02-segments-and-keys.ipynb": "1652", "03-reader-groups.ipynb": "303"}
 Notebook = dict[str, Any]
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pytest
 
+from pravega_lab.client.reader_group import fold, reading
 from pravega_lab.datasets import flights
 from pravega_lab.errors import BadInputError
 from pravega_lab.exercises import check
 from pravega_lab.exercises.answers import numbers_in_any_order, whole_number, word, words_in_any_order
 from pravega_lab.exercises.book import Exercise, exercises, seal, unseal
 from pravega_lab.exercises.session import wrong_answers
+from pravega_lab.protocol import reader_group as rg
+from tests.client.reader_group.box import Box, Member
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +34,39 @@ def aircraft_that_move(before: int, after: int) -> int:
     return sum(crc32(key) % before != crc32(key) % after for key in keys)
 
 
+def shares(n_segments: int, n_readers: int) -> list[int]:
+    """Of readers that were left alone for 40 s of their own clock, with a checkpoint every 5 s."""
+    config = reading(["s/x"], automatic_checkpoint_interval_ms=5_000)
+    box = Box(n_segments, config, n_events=1_000)
+    members = [Member(box, f"r{n}") for n in range(n_readers)]
+    for _ in range(400):
+        box.now_ms += 100
+        for member in members:
+            member.read()
+    return [len(member.core.held) for member in members]
+
+
+def waited_for() -> str:
+    """Whom the checkpoint of exercise 03.2 waits for: its log, folded."""
+    segments = {"s/x/0.#epoch.0": 0, "s/x/1.#epoch.0": 0}
+    log = [
+        rg.ReaderGroupStateInit(reading(["s/x"]), segments, {}),
+        rg.AddReader("ann"),
+        rg.AddReader("bob"),
+        rg.AcquireSegment("ann", "s/x/0.#epoch.0"),
+        rg.AcquireSegment("bob", "s/x/1.#epoch.0"),
+        rg.CreateCheckpoint("noon"),
+        rg.AddReader("cem"),
+        rg.CheckpointReader("noon", "ann", {"s/x/0.#epoch.0": 10}),
+    ]
+    [name] = fold(log).checkpoints.waiting_for("noon")
+    return name
+
+
+@cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
-    return {"02.1": aircraft_that_move(4, 8), "02.2": [5, 0, 1]}
+    return {"02.1": aircraft_that_move(4, 8), "02.2": [5, 0, 1], "03.1": shares(10, 4), "03.2": waited_for()}
 
 
 def in_one_line(verdict: object) -> str:
@@ -64,6 +98,7 @@ def test_a_likely_mistake_is_spoken_of() -> None:
     verdict = in_one_line(check("02.1", aircraft_that_move(4, 5)))
     assert "That is for 5 partitions." in verdict
     assert "one of them waits, too" in in_one_line(check("02.2", [1, 5]))
+    assert "came when the checkpoint had begun" in in_one_line(check("03.2", "Cem"))
 
 
 def test_without_an_answer_the_question_comes_and_nothing_is_counted() -> None:
@@ -111,5 +146,5 @@ def test_no_answer_stands_in_the_open(one: Exercise) -> None:
     words = unseal(one.solution)
     assert seal(words) == one.solution
     assert len(one.right) == 16
-    answer = str(answers()[one.number]).strip("[]")
+    answer = str(answers()[one.number]).strip("[]'")
     assert all(answer not in text for text in (one.asks, *one.hints, *one.remarks.values(), one.right))
