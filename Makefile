@@ -53,8 +53,8 @@ spark: setup  ## the Spark connector, with kills and a real cluster
 	$(PY) -m pytest $(CI_FLAGS) -m spark
 
 notebooks: setup  ## every tutorial, by nbval
-	$(PY) -m pytest $(CI_FLAGS) --nbval --nbval-current-env --nbval-cell-timeout=300 \
-	  --nbval-sanitize-with=tests/nbval.ini notebooks -p no:xdist --timeout=600
+	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=120 \
+	  --nbval-sanitize-with=tests/nbval.ini notebooks --timeout=600
 
 browser: setup system  ## the views in JupyterLab under headless Chromium
 	$(PY) -m pytest $(CI_FLAGS) -m browser
