@@ -1,0 +1,189 @@
+"""Channels between subtasks: bounded, in order, with an acknowledgement at the end of the data.
+
+A producer waits while a channel holds as many records as it may (records on their way count); events are let
+through always, so that a barrier never waits for room. Consumers take whole batches, which never exceed the bound.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from pravega_lab.engine.flow.batch import Batch
+from pravega_lab.engine.flow.elements import (
+    Barrier,
+    CancelMarker,
+    Element,
+    EndOfData,
+    EndOfPartition,
+    SubtaskId,
+    Watermark,
+    WatermarkStatus,
+)
+from pravega_lab.engine.flow.graph import Exchange, JobEdge
+from pravega_lab.engine.flow.keys import owner_of
+from pravega_lab.engine.flow.observer import ChannelContents, Mark
+
+Deliver = Callable[..., None]
+
+
+class Wire(Protocol):
+    """How things get from one place to another; lanes keep their order, and nothing else is promised."""
+
+    def data(self, lane: str, deliver: Deliver, *args: object) -> None:
+        """An element of a channel. Nothing is lost while both ends live."""
+
+    def call(self, lane: str, deliver: Deliver, *args: object, may_be_lost: bool = False) -> None:
+        """A message between a subtask and the master, or back along a channel. Never within this call."""
+
+
+def _nothing(*_: object) -> None:
+    return
+
+
+class Channel:
+    """From one subtask to another. ``index``: among all channels of the consumer; ``input``: which of its inputs."""
+
+    def __init__(
+        self, producer: SubtaskId, consumer: SubtaskId, input: int, index: int, capacity: int, wire: Wire
+    ) -> None:
+        self.producer, self.consumer, self.input, self.index = producer, consumer, input, index
+        self.capacity = capacity
+        self.lane = f"{producer}>{consumer}:{index}"
+        self.on_data: Callable[[int], None] = _nothing
+        self.on_room: Callable[[], None] = _nothing
+        self.on_acknowledged: Callable[[], None] = _nothing
+        self.is_acknowledged = False
+        self.is_closed = False
+        self._wire = wire
+        self._held = 0
+        self._queue: deque[Element] = deque()
+
+    @property
+    def room(self) -> int:
+        """Records that may be put now."""
+        return self.capacity - self._held
+
+    def put(self, element: Element) -> None:
+        if isinstance(element, Batch):
+            self._held += element.num_rows
+        self._wire.data(self.lane, self._arrive, element)
+
+    def _arrive(self, element: Element) -> None:
+        if not self.is_closed:
+            self._queue.append(element)
+            self.on_data(self.index)
+
+    @property
+    def head(self) -> Element | None:
+        return self._queue[0] if self._queue else None
+
+    def take(self) -> Element:
+        element = self._queue.popleft()
+        if isinstance(element, Batch):
+            self._held -= element.num_rows
+            self._wire.call(self.lane + "<", self._give_room)
+        return element
+
+    def _give_room(self) -> None:
+        if not self.is_closed:
+            self.on_room()
+
+    def acknowledge_data(self) -> None:
+        """The consumer has processed every record and the end of the data."""
+        self._wire.call(self.lane + "<", self._acknowledged)
+
+    def _acknowledged(self) -> None:
+        if not self.is_closed:
+            self.is_acknowledged = True
+            self.on_acknowledged()
+
+    def close(self) -> None:
+        """Nothing is delivered any more."""
+        self.is_closed = True
+        self._queue.clear()
+
+    def contents(self, now_ms: int, blocked: bool) -> ChannelContents:
+        """What lies in it, for an observer; neighbouring batches are one mark."""
+        marks: list[Mark] = []
+        for element in self._queue:
+            mark = _mark(element)
+            if marks and mark.what == "records" == marks[-1].what:
+                mark = Mark("records", marks.pop().value + mark.value)
+            marks.append(mark)
+        return ChannelContents(
+            now_ms, self.producer, self.consumer, self.index, tuple(marks), self._held, self.capacity, blocked
+        )
+
+
+def _mark(element: Element) -> Mark:
+    match element:
+        case Batch():
+            return Mark("records", element.num_rows)
+        case Watermark(timestamp_ms):
+            return Mark("watermark", timestamp_ms)
+        case WatermarkStatus(is_idle):
+            return Mark("idle", int(is_idle))
+        case Barrier(checkpoint_id):
+            return Mark("barrier", checkpoint_id)
+        case CancelMarker(checkpoint_id):
+            return Mark("cancel", checkpoint_id)
+        case EndOfData(drain):
+            return Mark("end-of-data", int(drain))
+        case EndOfPartition():
+            return Mark("end-of-partition", 0)
+    raise AssertionError(element)
+
+
+class EdgeWriter:
+    """Sends what a subtask emits along one edge, record by record as the exchange says."""
+
+    def __init__(self, edge: JobEdge, index: int, channels: Sequence[Channel]) -> None:
+        self.edge, self.channels = edge, list(channels)
+        self._next = index % max(1, len(self.channels))
+
+    def route(self, batch: Batch) -> Iterator[tuple[Channel, Batch]]:
+        """Pieces of the batch with their channels; order within a channel is that of the batch."""
+        match self.edge.exchange:
+            case Exchange.BROADCAST:
+                yield from ((channel, batch) for channel in self.channels)
+            case Exchange.GLOBAL:
+                yield self.channels[0], batch
+            case Exchange.HASH:
+                yield from self._by_key(batch)
+            case _:
+                yield from self._round_robin(batch)
+
+    def _by_key(self, batch: Batch) -> Iterator[tuple[Channel, Batch]]:
+        if len(self.channels) == 1:
+            yield self.channels[0], batch
+            return
+        assert self.edge.key is not None
+        consumer = self.edge.consumer
+        groups = self.edge.key.key_groups(batch, consumer.max_parallelism)
+        owners = owner_of_all(groups, consumer.max_parallelism, consumer.parallelism)
+        for index, channel in enumerate(self.channels):
+            mine = np.flatnonzero(owners == index)
+            if len(mine):
+                yield channel, batch.take(mine)
+
+    def _round_robin(self, batch: Batch) -> Iterator[tuple[Channel, Batch]]:
+        count = len(self.channels)
+        if count == 1:
+            yield self.channels[0], batch
+            return
+        for offset in range(min(count, batch.num_rows)):
+            channel = self.channels[(self._next + offset) % count]
+            yield channel, batch.take(np.arange(offset, batch.num_rows, count))
+        self._next = (self._next + batch.num_rows) % count
+
+
+def owner_of_all(
+    groups: np.ndarray[tuple[int], np.dtype[np.int64]], max_parallelism: int, parallelism: int
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """`keys.owner_of` of an array."""
+    owners = np.array([owner_of(group, max_parallelism, parallelism) for group in range(max_parallelism)])
+    return owners[groups]

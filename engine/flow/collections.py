@@ -1,0 +1,186 @@
+"""Sources of rows that are at hand: for lessons, tests and benchmarks. FLIP-27 in its plainest form."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pravega_lab.engine.flow.batch import Batch, Row
+from pravega_lab.engine.flow.plain import PlainSerializer
+from pravega_lab.engine.flow.sources import (
+    Boundedness,
+    InputStatus,
+    ReaderContext,
+    ReaderOutput,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+)
+
+
+@dataclass(frozen=True)
+class RowsSplit:
+    """Rows ``start`` up to ``stop``; ``position`` is the next to read."""
+
+    split_id: str
+    position: int
+    stop: int
+
+
+class _SplitSerializer:
+    version = 1
+
+    def to_bytes(self, value: RowsSplit) -> bytes:
+        return PlainSerializer().to_bytes((value.split_id, value.position, value.stop))
+
+    def from_bytes(self, version: int, data: bytes) -> RowsSplit:
+        split_id, position, stop = PlainSerializer().from_bytes(1, data)
+        return RowsSplit(split_id, position, stop)
+
+
+class _StateSerializer:
+    version = 1
+
+    def to_bytes(self, value: list[RowsSplit]) -> bytes:
+        return PlainSerializer().to_bytes([(s.split_id, s.position, s.stop) for s in value])
+
+    def from_bytes(self, version: int, data: bytes) -> list[RowsSplit]:
+        return [RowsSplit(*split) for split in PlainSerializer().from_bytes(1, data)]
+
+
+class RowsEnumerator(SplitEnumerator[RowsSplit, list[RowsSplit]]):
+    """Gives a split to whoever asks, in order."""
+
+    def __init__(self, context: SplitEnumeratorContext[RowsSplit], splits: Sequence[RowsSplit]) -> None:
+        self._context, self._splits = context, deque(splits)
+        self._waiting: dict[int, None] = {}
+
+    def handle_split_request(self, subtask: int) -> None:
+        if subtask not in self._context.registered_readers:
+            return
+        if self._splits:
+            self._context.assign_splits({subtask: [self._splits.popleft()]})
+        else:
+            self._context.signal_no_more_splits(subtask)
+
+    def add_splits_back(self, splits: Sequence[RowsSplit], subtask: int) -> None:
+        self._splits.extendleft(reversed(splits))
+
+    def add_reader(self, subtask: int) -> None:
+        """It will ask."""
+
+    def snapshot_state(self, checkpoint_id: int) -> list[RowsSplit]:
+        return list(self._splits)
+
+
+class RowsReader(SourceReader[RowsSplit]):
+    """Reads its splits one after the other and asks for the next; ``pause_ms`` between two batches."""
+
+    def __init__(
+        self, context: ReaderContext, rows: Sequence[Row], batch_rows: int, pause_ms: Callable[[], int]
+    ) -> None:
+        self._context, self._rows, self._batch_rows = context, rows, batch_rows
+        self._pause_ms = pause_ms
+        self._splits: deque[RowsSplit] = deque()
+        self._no_more = False
+        self._has_asked = False
+        self._not_before_ms = 0
+        self._news = asyncio.Event()
+
+    def poll_next(self, output: ReaderOutput) -> InputStatus:
+        if not self._splits:
+            if self._no_more:
+                return InputStatus.END_OF_INPUT
+            if not self._has_asked:
+                self._has_asked = True
+                self._context.send_split_request()
+            return InputStatus.NOTHING_AVAILABLE
+        if self._context.now_ms() < self._not_before_ms:
+            return InputStatus.NOTHING_AVAILABLE
+        split = self._splits[0]
+        stop = min(split.position + self._batch_rows, split.stop)
+        rows = self._rows[split.position : stop]
+        if rows:
+            output.emit(Batch.of_rows(list(rows)), split.split_id)
+        if stop == split.stop:
+            self._splits.popleft()
+            output.release_split(split.split_id)
+        else:
+            self._splits[0] = replace(split, position=stop)
+        pause_ms = self._pause_ms()
+        if pause_ms:
+            self._not_before_ms = self._context.now_ms() + pause_ms
+            return InputStatus.NOTHING_AVAILABLE
+        return InputStatus.MORE_AVAILABLE
+
+    async def available(self) -> None:
+        wait_ms = self._not_before_ms - self._context.now_ms()
+        if self._splits and wait_ms > 0:
+            await asyncio.sleep(wait_ms / 1000)
+        while not self._splits and not self._no_more:
+            self._news.clear()
+            if not self._has_asked:
+                return
+            await self._news.wait()
+
+    def snapshot_state(self, checkpoint_id: int) -> list[RowsSplit]:
+        return list(self._splits)
+
+    def add_splits(self, splits: Sequence[RowsSplit]) -> None:
+        self._splits.extend(splits)
+        self._has_asked = False
+        self._news.set()
+
+    def notify_no_more_splits(self) -> None:
+        self._no_more = True
+        self._news.set()
+
+
+def no_pause() -> int:
+    return 0
+
+
+class RowsSource(Source[RowsSplit, list[RowsSplit]]):
+    """Rows in contiguous splits. ``pause_ms`` gives the time between two batches of a reader."""
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        *,
+        splits: int = 1,
+        batch_rows: int = 100,
+        pause_ms: Callable[[], int] = no_pause,
+        boundedness: Boundedness = Boundedness.BOUNDED,
+    ) -> None:
+        self._rows, self._splits, self._batch_rows = rows, splits, batch_rows
+        self._pause_ms, self.boundedness = pause_ms, boundedness
+
+    def _all_splits(self) -> list[RowsSplit]:
+        count = len(self._rows)
+        bounds = [count * n // self._splits for n in range(self._splits + 1)]
+        return [
+            RowsSplit(f"rows-{n}", bounds[n], bounds[n + 1])
+            for n in range(self._splits)
+            if bounds[n] < bounds[n + 1]
+        ]
+
+    def create_enumerator(self, context: SplitEnumeratorContext[RowsSplit]) -> RowsEnumerator:
+        return RowsEnumerator(context, self._all_splits())
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[RowsSplit], checkpoint: list[RowsSplit]
+    ) -> RowsEnumerator:
+        return RowsEnumerator(context, checkpoint)
+
+    def create_reader(self, context: ReaderContext) -> RowsReader:
+        return RowsReader(context, self._rows, self._batch_rows, self._pause_ms)
+
+    def split_serializer(self) -> Any:
+        return _SplitSerializer()
+
+    def enumerator_serializer(self) -> Any:
+        return _StateSerializer()

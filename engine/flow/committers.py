@@ -1,0 +1,305 @@
+"""Writer, committer and global committer as operators; what they pass on are rows with committables as bytes.
+
+The committer commits what checkpoint n has when n is complete, if all that was announced for n is there. What
+was restored is committed again at once. Source: FLIP-143, FLIP-191; Flink's `SinkWriterOperator`,
+`CommitterOperator`, `GlobalCommitterOperator`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from pravega_lab.engine.flow import plain
+from pravega_lab.engine.flow.batch import Batch
+from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, CheckpointOptions, Watermark
+from pravega_lab.engine.flow.errors import JobError
+from pravega_lab.engine.flow.graph import Exchange, NodeEdge, OperatorNode
+from pravega_lab.engine.flow.handles import ListMode
+from pravega_lab.engine.flow.operator import Operator, RuntimeMode
+from pravega_lab.engine.flow.sinks import (
+    CommitOutcome,
+    CommitRequest,
+    Committer,
+    GlobalCommitter,
+    Sink,
+    SinkWriter,
+)
+from pravega_lab.engine.flow.two_phase import SinkContextOf, value_of
+
+END_OF_INPUT = MAX_TIMESTAMP_MS  # the id of what is committed last
+RETRY_MS = 1000
+WRITER_STATE = "writer"
+COMMITTABLES = "committables"
+_log = logging.getLogger(__name__)
+
+
+class CommitError(JobError):
+    """A committer said that a committable failed for an unknown reason."""
+
+
+def sink_nodes(
+    sink: Sink, inputs: list[NodeEdge], name: str, uid: str | None, parallelism: int | None
+) -> list[OperatorNode]:
+    """The operators of a sink, writer first. Ids of the others follow from ``uid``."""
+    writer = OperatorNode(
+        f"{name}: writer", lambda: SinkWriterOperator(sink), parallelism, uid, inputs=inputs
+    )
+    nodes = [writer]
+    if type(sink).create_committer is not Sink.create_committer:
+        nodes.append(
+            OperatorNode(
+                f"{name}: committer",
+                lambda: CommitterOperator(sink),
+                parallelism,
+                None if uid is None else f"{uid}-committer",
+                inputs=[NodeEdge(writer, 0, Exchange.FORWARD)],
+            )
+        )
+    if type(sink).create_global_committer is not Sink.create_global_committer:
+        nodes.append(
+            OperatorNode(
+                f"{name}: global committer",
+                lambda: GlobalCommitterOperator(sink),
+                1,
+                None if uid is None else f"{uid}-global-committer",
+                inputs=[NodeEdge(writer, 0, Exchange.GLOBAL)],
+            )
+        )
+    return nodes
+
+
+class SinkWriterOperator(Operator):
+    """Writes; announces and hands out committables before each barrier and at the end of the input."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._has_ended = False
+        self._writer: SinkWriter
+
+    async def initialize_state(self) -> None:
+        self._state = self.context.lists.of(WRITER_STATE, ListMode.SPLIT)
+        made = self._sink.create_writer(SinkContextOf(self), list(self._state))
+        self._writer = await value_of(made)
+
+    def process_batch(self, batch: Batch, input: int) -> Any:
+        return self._writer.write(batch)
+
+    def process_watermark(self, watermark: Watermark) -> None:
+        self._writer.write_watermark(watermark)
+        self.context.output.watermark(watermark.timestamp_ms)
+
+    async def prepare_snapshot(self, checkpoint_id: int, options: CheckpointOptions) -> None:
+        if not self._has_ended:
+            await self._hand_out(checkpoint_id, end_of_input=False)
+
+    async def finish(self) -> None:
+        self._has_ended = True
+        await self._hand_out(END_OF_INPUT, end_of_input=True)
+
+    async def _hand_out(self, checkpoint_id: int, *, end_of_input: bool) -> None:
+        await value_of(self._writer.flush(end_of_input))
+        committables = list(await value_of(self._writer.prepare_commit()))
+        row = {"checkpoint_id": checkpoint_id, "subtask": self.context.subtask.index}
+        self.context.output.row({**row, "announced": len(committables), "committable": b""})
+        for committable in committables:
+            self.context.output.row({**row, "announced": -1, "committable": plain.to_bytes(committable)})
+
+    async def snapshot_state(self, checkpoint_id: int) -> None:
+        self._state[:] = list(await value_of(self._writer.snapshot_state(checkpoint_id)))
+
+    async def close(self) -> None:
+        if hasattr(self, "_writer"):
+            await value_of(self._writer.close())
+
+
+class _Collected:
+    """Committables of one checkpoint from one writer."""
+
+    def __init__(self) -> None:
+        self.announced: int | None = None
+        self.arrived = 0
+        self.requests: list[CommitRequest] = []
+
+    @property
+    def is_complete(self) -> bool:
+        return self.announced is not None and self.arrived >= self.announced
+
+
+class _Collector:
+    """By checkpoint and writer, in order of arrival."""
+
+    def __init__(self) -> None:
+        self.by_origin: dict[tuple[int, int], _Collected] = {}
+
+    def add(self, batch: Batch) -> None:
+        for row in batch.rows:
+            origin = (row["checkpoint_id"], row["subtask"])
+            collected = self.by_origin.setdefault(origin, _Collected())
+            if row["announced"] >= 0:
+                collected.announced = row["announced"]
+            else:
+                collected.arrived += 1
+                collected.requests.append(CommitRequest(plain.from_bytes(row["committable"])))
+
+    def ready(self, checkpoint_id: int) -> list[_Collected]:
+        """What may be committed when ``checkpoint_id`` is complete."""
+        origins = sorted(origin for origin in self.by_origin if origin[0] <= checkpoint_id)
+        return [self.by_origin[origin] for origin in origins if self.by_origin[origin].is_complete]
+
+    def waits(self, checkpoint_id: int) -> bool:
+        return any(origin[0] <= checkpoint_id for origin in self.by_origin)
+
+    def forget_done(self) -> None:
+        self.by_origin = {
+            origin: collected
+            for origin, collected in self.by_origin.items()
+            if collected.requests or not collected.is_complete
+        }
+
+    def values(self) -> list[Any]:
+        return [request.committable for c in self.by_origin.values() for request in c.requests]
+
+
+class CommitterOperator(Operator):
+    """Commits what its writers hand out."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._collector = _Collector()
+        self._last_completed = -1
+        self._has_ended = False
+        self._committer: Committer
+
+    async def initialize_state(self) -> None:
+        made = await value_of(self._sink.create_committer(SinkContextOf(self)))
+        assert made is not None
+        self._committer = made
+        self._state = self.context.lists.of(COMMITTABLES, ListMode.SPLIT)
+        if self._state:
+            restored = _Collected()
+            restored.requests = [CommitRequest(value) for value in self._state]
+            restored.announced = restored.arrived = len(restored.requests)
+            self._collector.by_origin[-1, -1] = restored
+            self._last_completed = max(self._last_completed, self.context.restored_checkpoint or -1)
+
+    async def open(self) -> None:
+        await self._commit_up_to(self._last_completed)
+
+    async def process_batch(self, batch: Batch, input: int) -> None:
+        self._collector.add(batch)
+        if self._collector.ready(self._last_completed):
+            await self._commit_up_to(self._last_completed)  # late: its checkpoint is complete already
+
+    async def end_input(self, input: int) -> None:
+        self._has_ended = True
+        if self.context.mode is RuntimeMode.BATCH or not self.context.is_checkpointing:
+            await self._commit_all()
+
+    async def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self._last_completed = max(self._last_completed, checkpoint_id)
+        if self._has_ended:
+            await self._commit_all()
+        else:
+            await self._commit_up_to(checkpoint_id)
+
+    async def _commit_all(self) -> None:
+        """The end: until nothing is left to try again."""
+        await self._commit_up_to(END_OF_INPUT)
+        while self._collector.waits(END_OF_INPUT):
+            await asyncio.sleep(RETRY_MS / 1000)
+            await self._commit_up_to(END_OF_INPUT)
+
+    async def _commit_up_to(self, checkpoint_id: int) -> None:
+        for collected in self._collector.ready(checkpoint_id):
+            if collected.requests:
+                await value_of(self._committer.commit(collected.requests))
+                collected.requests = [request for request in collected.requests if _is_left(request)]
+        self._collector.forget_done()
+        if not self._has_ended and self._collector.waits(checkpoint_id):
+            at_ms = self.context.now_ms() + RETRY_MS
+            self.context.schedule(at_ms, lambda: self._commit_up_to(self._last_completed))
+
+    def snapshot_state(self, checkpoint_id: int) -> None:
+        self._state[:] = self._collector.values()
+
+    async def close(self) -> None:
+        if hasattr(self, "_committer"):
+            await value_of(self._committer.close())
+
+
+def _is_left(request: CommitRequest) -> bool:
+    """Has it to be tried again? Raises where the job has to fail."""
+    match request.outcome:
+        case CommitOutcome.RETRY_LATER:
+            request.retries += 1
+            request.outcome = CommitOutcome.OK
+            return True
+        case CommitOutcome.FAILED_WITH_KNOWN_REASON:
+            _log.error("committable %r was dropped: %s", request.committable, request.reason)
+        case CommitOutcome.FAILED_WITH_UNKNOWN_REASON:
+            raise CommitError(f"committable {request.committable!r} failed: {request.reason}")
+    return False
+
+
+class GlobalCommitterOperator(Operator):
+    """One for all writers: combines what a checkpoint has and commits it at once. It runs beside the committers,
+    not after them."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._collector = _Collector()
+        self._combined: list[Any] = []
+        self._last_completed = -1
+        self._has_ended = False
+        self._committer: GlobalCommitter
+
+    async def initialize_state(self) -> None:
+        made = await value_of(self._sink.create_global_committer())
+        assert made is not None
+        self._committer = made
+        self._state = self.context.lists.of(COMMITTABLES, ListMode.SPLIT)
+        if self._state:
+            self._combined = list(await value_of(self._committer.filter_recovered(list(self._state))))
+
+    async def open(self) -> None:
+        await self._commit()
+
+    def process_batch(self, batch: Batch, input: int) -> None:
+        self._collector.add(batch)
+
+    async def end_input(self, input: int) -> None:
+        self._has_ended = True
+        if self.context.mode is RuntimeMode.BATCH or not self.context.is_checkpointing:
+            await self._complete(END_OF_INPUT)
+
+    def snapshot_state(self, checkpoint_id: int) -> None:
+        open_values = self._collector.values()
+        combined = [self._committer.combine(open_values)] if open_values else []
+        self._state[:] = [*self._combined, *combined]
+
+    async def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        await self._complete(END_OF_INPUT if self._has_ended else checkpoint_id)
+
+    async def _complete(self, checkpoint_id: int) -> None:
+        values = [r.committable for c in self._collector.ready(checkpoint_id) for r in c.requests]
+        for collected in self._collector.ready(checkpoint_id):
+            collected.requests = []
+        self._collector.forget_done()
+        if values:
+            self._combined.append(self._committer.combine(values))
+        await self._commit()
+        while self._has_ended and self._combined:
+            await asyncio.sleep(RETRY_MS / 1000)
+            await self._commit()
+        if self._has_ended:
+            await value_of(self._committer.end_of_input())
+
+    async def _commit(self) -> None:
+        if self._combined:
+            self._combined = list(await value_of(self._committer.commit(self._combined)) or [])
+
+    async def close(self) -> None:
+        if hasattr(self, "_committer"):
+            await value_of(self._committer.close())

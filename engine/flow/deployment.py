@@ -1,0 +1,218 @@
+"""Makes subtasks of a job graph: channels between them, operators with their restored state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pravega_lab.engine.flow import plain
+from pravega_lab.engine.flow.alignment import AlignedBarriers, BarrierTracker
+from pravega_lab.engine.flow.chain import Chain
+from pravega_lab.engine.flow.channels import Channel, EdgeWriter, Wire
+from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.errors import RestoreError
+from pravega_lab.engine.flow.graph import JobEdge, JobGraph, JobVertex
+from pravega_lab.engine.flow.handles import CompletedCheckpoint, SubtaskState
+from pravega_lab.engine.flow.history import Finishing
+from pravega_lab.engine.flow.keys import key_group_range
+from pravega_lab.engine.flow.observer import Observer
+from pravega_lab.engine.flow.operator import Operator, OperatorContext
+from pravega_lab.engine.flow.rescale import redistribute
+from pravega_lab.engine.flow.source_input import (
+    FinishedSourceInput,
+    LegacyInput,
+    LegacySourceOperator,
+    SourceInput,
+    SourceOperator,
+)
+from pravega_lab.engine.flow.state import KeyedState, OperatorLists
+from pravega_lab.engine.flow.storage import BlobReader
+from pravega_lab.engine.flow.subtask import MasterGateway, Subtask, SubtaskSettings
+from pravega_lab.engine.flow.task_input import GateInput, TaskInput
+from pravega_lab.engine.flow.timers import TimerService
+
+
+@dataclass
+class RestorePlan:
+    """What subtasks begin with. ``owns_files``: later checkpoints may refer to the restored files."""
+
+    checkpoint_id: int = -1
+    owns_files: bool = True
+    states: dict[tuple[str, int], SubtaskState] = field(default_factory=dict)  # (operator id, subtask)
+    known: set[str] = field(default_factory=set)  # operators that the checkpoint has
+    finished: set[str] = field(default_factory=set)  # vertices that had finished
+
+
+def plan_restore(
+    graph: JobGraph,
+    checkpoint: CompletedCheckpoint | None,
+    *,
+    owns_files: bool = True,
+    allow_non_restored_state: bool = False,
+) -> RestorePlan:
+    """
+    Raises:
+        RestoreError: the checkpoint has state of an operator that the job does not have; another number of key
+            groups.
+    """
+    if checkpoint is None:
+        return RestorePlan()
+    plan = RestorePlan(checkpoint.checkpoint_id, owns_files)
+    ours = {operator.operator_id: vertex for vertex, operator in graph.operators()}
+    for operator_id, state in checkpoint.operators.items():
+        if operator_id not in ours:
+            if state.subtasks and not allow_non_restored_state:
+                raise RestoreError(
+                    f"checkpoint {checkpoint.checkpoint_id} has state of operator {operator_id!r} ({state.name}), "
+                    f"which job {graph.name!r} does not have: give the operator its old uid, or drop the state "
+                    "with allow_non_restored_state=True"
+                )
+            continue
+        vertex = ours[operator_id]
+        plan.known.add(operator_id)
+        if state.is_fully_finished:
+            plan.finished.add(vertex.name)
+            continue
+        for index, part in enumerate(redistribute(state, vertex.parallelism, vertex.max_parallelism)):
+            plan.states[operator_id, index] = part
+    return plan
+
+
+@dataclass
+class Deployer:
+    """Everything that is the same for all subtasks of a job."""
+
+    graph: JobGraph
+    wire: Wire
+    gateway: MasterGateway
+    observer: Observer
+    now_ms: Callable[[], int]
+    unique_id: Callable[[], str]
+    capacity: int
+    is_exactly_once: bool
+    base: SubtaskSettings
+
+    def make(
+        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+    ) -> dict[SubtaskId, tuple[Subtask, list[Operator]]]:
+        """Subtasks of vertices that are connected to no others, with their channels; operators have no state yet."""
+        incoming: dict[SubtaskId, list[Channel]] = {}
+        outgoing: dict[SubtaskId, list[EdgeWriter]] = {}
+        for vertex in vertices:
+            for edge in vertex.inputs:
+                self._connect(edge, incoming, outgoing)
+        made = {}
+        for vertex in vertices:
+            for id in vertex.subtasks:
+                made[id] = self._subtask(vertex, id, attempts[id], plan, incoming, outgoing)
+        return made
+
+    def _connect(
+        self,
+        edge: JobEdge,
+        incoming: dict[SubtaskId, list[Channel]],
+        outgoing: dict[SubtaskId, list[EdgeWriter]],
+    ) -> None:
+        for producer in edge.producer.subtasks:
+            channels = []
+            for index in edge.consumers_of(producer.index):
+                consumer = SubtaskId(edge.consumer.name, index)
+                mine = incoming.setdefault(consumer, [])
+                channel = Channel(producer, consumer, edge.input, len(mine), self.capacity, self.wire)
+                mine.append(channel)
+                channels.append(channel)
+            outgoing.setdefault(producer, []).append(EdgeWriter(edge, producer.index, channels))
+
+    def _subtask(
+        self,
+        vertex: JobVertex,
+        id: SubtaskId,
+        attempt: int,
+        plan: RestorePlan,
+        incoming: Mapping[SubtaskId, list[Channel]],
+        outgoing: Mapping[SubtaskId, list[EdgeWriter]],
+    ) -> tuple[Subtask, list[Operator]]:
+        coordinated = tuple(o.operator_id for o in vertex.operators if o.node.make_coordinator is not None)
+        base = self.base
+        settings = SubtaskSettings(
+            base.files,
+            base.shared_folder,
+            base.is_checkpointing,
+            base.after_tasks_finish,
+            base.history,
+            plan.checkpoint_id,
+            coordinated,
+        )
+        writers = outgoing.get(id, [])
+        tags = {n: writer.edge.tag for n, writer in enumerate(writers)}
+        subtask = Subtask(id, attempt, settings, self.gateway, writers, tags, self.observer, self.now_ms)
+        operators = [chained.node.make() for chained in vertex.operators]
+        for chained, operator in zip(vertex.operators, operators, strict=True):
+            operator.setup(self._context(vertex, chained.operator_id, chained.name, subtask, plan))
+        subtask.chain = Chain(operators, subtask.out, is_finished=vertex.name in plan.finished)
+        subtask.input = self._input(subtask, operators[0], incoming.get(id, []))
+        return subtask, operators
+
+    def _context(
+        self, vertex: JobVertex, operator_id: str, name: str, subtask: Subtask, plan: RestorePlan
+    ) -> OperatorContext:
+        from pravega_lab.engine.flow.operator import Collector
+
+        groups = key_group_range(vertex.max_parallelism, vertex.parallelism, subtask.id.index)
+        keyed = KeyedState(vertex.max_parallelism, groups)
+        id, attempt = subtask.id, subtask.attempt
+        return OperatorContext(
+            operator_id,
+            name,
+            id,
+            attempt,
+            vertex.parallelism,
+            vertex.max_parallelism,
+            keyed,
+            OperatorLists(),
+            TimerService(keyed),
+            Collector(),
+            self.now_ms,
+            self.unique_id,
+            send_to_coordinator=lambda event: self.gateway.operator_event(id, attempt, operator_id, event),
+            schedule=subtask.schedule,
+            fail=subtask.fail,
+            observer=self.observer,
+            is_checkpointing=self.base.is_checkpointing,
+            restored_checkpoint=plan.checkpoint_id if plan.checkpoint_id >= 0 else None,
+            has_restored_state=operator_id in plan.known,
+            history=self.base.history,
+        )
+
+    def _input(self, subtask: Subtask, head: Operator, channels: list[Channel]) -> TaskInput:
+        if channels:
+            after_end = self.base.after_tasks_finish and (
+                self.base.history.finishing is not Finishing.BEFORE_FLIP_147
+            )
+            kind = AlignedBarriers if self.is_exactly_once else BarrierTracker
+            return GateInput(subtask, channels, kind(len(channels), checkpoints_after_end=after_end))
+        if subtask.chain.is_finished:
+            return FinishedSourceInput(subtask)
+        if isinstance(head, SourceOperator):
+            return SourceInput(subtask, head)
+        assert isinstance(head, LegacySourceOperator)
+        return LegacyInput(subtask, head)
+
+    async def load(self, id: SubtaskId, operators: Sequence[Operator], plan: RestorePlan) -> None:
+        """Read the state of one subtask into its operators.
+
+        Raises:
+            DamagedCheckpointError: a file is missing or damaged.
+        """
+        reader = BlobReader(self.base.files)
+        for operator in operators:
+            context = operator.context
+            state = plan.states.get((context.operator_id, id.index))
+            if state is None:
+                continue
+            for group, blob in state.keyed.items():
+                context.keyed.restore(group, await reader.read(blob), blob if plan.owns_files else None)
+            for name, lists in state.lists.items():
+                values = context.lists.of(name, lists.mode)
+                values.extend([plain.from_bytes(await reader.read(blob)) for blob in lists.elements])
+            context.timers.restore()

@@ -1,0 +1,211 @@
+"""Between an operator coordinator and its subtasks: events in order, and gates that keep cuts consistent.
+
+From the moment in which the coordinator's part of checkpoint n is taken until a subtask has taken its own, events
+to that subtask wait. So an assignment is in the coordinator's state or in the subtask's, never in both or in none.
+Source: Flink's `OperatorCoordinatorHolder`, `SubtaskGatewayImpl`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from pravega_lab.engine.flow.failures import CheckpointFailedError, Reason
+from pravega_lab.engine.flow.operator_coordinator import (
+    NO_CHECKPOINT,
+    CoordinatorContext,
+    OperatorCoordinator,
+    SubtaskGateway,
+)
+
+Transport = Callable[[int, int, Any, Callable[[bool], None]], None]
+"""(subtask, attempt, event, confirm): deliver it, then call ``confirm(delivered)``."""
+
+
+class EventGate:
+    """To one subtask: open, or closed for a checkpoint."""
+
+    def __init__(self, send: Callable[[Any], None]) -> None:
+        self._send = send
+        self._closed_for: int | None = None
+        self._waiting: list[Any] = []
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed_for is not None
+
+    def send(self, event: Any) -> None:
+        if self.is_closed:
+            self._waiting.append(event)
+        else:
+            self._send(event)
+
+    def close(self, checkpoint_id: int) -> None:
+        self._closed_for = checkpoint_id
+
+    def open(self, checkpoint_id: int | None = None) -> None:
+        """For this checkpoint, or for whichever (None)."""
+        if checkpoint_id is None or self._closed_for == checkpoint_id:
+            self._closed_for = None
+            waiting, self._waiting = self._waiting, []
+            for event in waiting:
+                self._send(event)
+
+    def reset(self) -> None:
+        """The subtask is another one now: what waited is not for it."""
+        self._closed_for = None
+        self._waiting.clear()
+
+
+class _Gateway:
+    """To one attempt. What the coordinator sends takes effect in turn, behind a snapshot that was done before."""
+
+    def __init__(self, holder: CoordinatorHolder, subtask: int, attempt: int) -> None:
+        self._holder, self._subtask, self._attempt = holder, subtask, attempt
+
+    def send_event(self, event: Any) -> None:
+        asyncio.get_running_loop().call_soon(self._holder.send, self._subtask, self._attempt, event)
+
+
+class CoordinatorHolder:
+    """One operator's coordinator, through its restarts."""
+
+    def __init__(
+        self,
+        context: CoordinatorContext,
+        make: Callable[[CoordinatorContext], OperatorCoordinator],
+        transport: Transport,
+    ) -> None:
+        self._context, self._make, self._transport = context, make, transport
+        self.coordinator = make(context)
+        self._attempts: dict[int, int] = {}
+        self._gates = {n: self._gate(n) for n in range(context.current_parallelism)}
+        self._flying: dict[int, tuple[int, asyncio.Future[None]]] = {}
+        self._sent = 0
+        self._epoch = 0
+
+    def _gate(self, subtask: int) -> EventGate:
+        return EventGate(lambda event: self._send_now(subtask, event))
+
+    def send(self, subtask: int, attempt: int, event: Any) -> None:
+        """Through the gate, if the attempt is still the one."""
+        if self._attempts.get(subtask) == attempt:
+            self._gates[subtask].send(event)
+
+    def _send_now(self, subtask: int, event: Any) -> None:
+        attempt = self._attempts.get(subtask)
+        if attempt is None:
+            return
+        self._sent += 1
+        number, confirmed = self._sent, asyncio.get_running_loop().create_future()
+        self._flying[number] = (subtask, confirmed)
+
+        def confirm(was_delivered: bool) -> None:
+            self._flying.pop(number, None)
+            if not confirmed.done():
+                if was_delivered:
+                    confirmed.set_result(None)
+                else:
+                    confirmed.cancel()
+
+        self._transport(subtask, attempt, event, confirm)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------
+
+    def checkpoint(
+        self, checkpoint_id: int, done: Callable[[bytes | None, BaseException | None], None]
+    ) -> None:
+        """Ask the coordinator; ``done`` when its part is taken, gates are closed, and all it sent before has arrived."""
+        epoch = self._epoch
+        future = asyncio.ensure_future(self.coordinator.checkpoint_coordinator(checkpoint_id))
+
+        def taken(taken: asyncio.Future[bytes]) -> None:
+            if epoch != self._epoch:
+                done(None, CheckpointFailedError(Reason.CHECKPOINT_COORDINATOR_SUSPEND, "The job restarts."))
+            elif taken.cancelled() or taken.exception() is not None:
+                done(None, asyncio.CancelledError() if taken.cancelled() else taken.exception())
+            else:
+                for gate in self._gates.values():
+                    gate.close(checkpoint_id)
+                self._after_flying(lambda error: done(None if error else taken.result(), error))
+
+        future.add_done_callback(taken)
+
+    def _after_flying(self, done: Callable[[BaseException | None], None]) -> None:
+        flying = [future for _, future in self._flying.values()]
+        if not flying:
+            done(None)
+            return
+        together = asyncio.gather(*flying)
+
+        def arrived(future: asyncio.Future[Any]) -> None:
+            is_lost = future.cancelled() or future.exception() is not None
+            done(
+                CheckpointFailedError(Reason.TRIGGER_CHECKPOINT_FAILURE, "An event was lost.")
+                if is_lost
+                else None
+            )
+
+        together.add_done_callback(arrived)
+
+    def barrier_taken(self, subtask: int, checkpoint_id: int) -> None:
+        self._gates[subtask].open(checkpoint_id)
+
+    def open_gates(self, checkpoint_id: int | None = None) -> None:
+        for gate in self._gates.values():
+            gate.open(checkpoint_id)
+
+    def notify_complete(self, checkpoint_id: int) -> None:
+        self.open_gates(checkpoint_id)
+        self.coordinator.notify_checkpoint_complete(checkpoint_id)
+
+    def notify_aborted(self, checkpoint_id: int) -> None:
+        self.open_gates(checkpoint_id)
+        self.coordinator.notify_checkpoint_aborted(checkpoint_id)
+
+    # -- attempts ------------------------------------------------------------------------------------------
+
+    def attempt_ready(self, subtask: int, attempt: int) -> None:
+        self._attempts[subtask] = attempt
+        gateway: SubtaskGateway = _Gateway(self, subtask, attempt)
+        self.coordinator.execution_attempt_ready(subtask, attempt, gateway)
+
+    def attempt_failed(self, subtask: int, attempt: int, reason: str) -> None:
+        if self._attempts.get(subtask) == attempt:
+            del self._attempts[subtask]
+        self._lose(subtask)
+        self.coordinator.execution_attempt_failed(subtask, attempt, reason)
+
+    def _lose(self, subtask: int) -> None:
+        for number, (of, future) in list(self._flying.items()):
+            if of == subtask:
+                del self._flying[number]
+                future.cancel()
+
+    def handle_event(self, subtask: int, attempt: int, event: Any) -> None:
+        if self._attempts.get(subtask) == attempt:
+            self.coordinator.handle_event_from_operator(subtask, attempt, event)
+
+    def subtask_reset(self, subtask: int, checkpoint_id: int) -> None:
+        """Regional recovery."""
+        self._gates[subtask].reset()
+        self.coordinator.subtask_reset(subtask, checkpoint_id)
+
+    async def restart(self, checkpoint_id: int, data: bytes | None) -> None:
+        """Global recovery: a new coordinator, from a checkpoint or from nothing (`NO_CHECKPOINT`)."""
+        self._epoch += 1
+        old = self.coordinator
+        for subtask in self._gates:
+            self._gates[subtask].reset()
+            self._lose(subtask)
+        self._attempts.clear()
+        await old.close()
+        self.coordinator = self._make(self._context)
+        if checkpoint_id != NO_CHECKPOINT or data is not None:
+            self.coordinator.reset_to_checkpoint(checkpoint_id, data)
+        self.coordinator.start()
+
+    async def close(self) -> None:
+        self._epoch += 1
+        await self.coordinator.close()

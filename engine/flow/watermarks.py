@@ -1,0 +1,154 @@
+"""Event time: how a source makes watermarks, and how a subtask combines those of its channels.
+
+Source: Flink's `BoundedOutOfOrdernessWatermarks`, `WatermarkStatus`, `StatusWatermarkValve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pravega_lab.engine.flow.batch import NO_TIMESTAMP, Batch, Row
+from pravega_lab.engine.flow.elements import MIN_TIMESTAMP_MS, Watermark, WatermarkStatus
+from pravega_lab.errors import BadInputError
+
+
+@dataclass(frozen=True)
+class WatermarkStrategy:
+    """Timestamps (a column of ms, a function of the row, or None: as the source has set them) and watermarks.
+
+    ``out_of_orderness_ms``: how much later than the newest a record may come without being late.
+    ``idle_after_ms``: a split that is silent for so long holds nothing back.
+    """
+
+    timestamp: str | Callable[[Row], int] | None = None
+    out_of_orderness_ms: int = 0
+    idle_after_ms: int | None = None
+
+    def assign(self, batch: Batch) -> Batch:
+        """The batch with its event times.
+
+        Raises:
+            BadInputError: there is no such column.
+        """
+        if self.timestamp is None:
+            return batch
+        if callable(self.timestamp):
+            times = np.array([self.timestamp(row) for row in batch.rows], dtype=np.int64)
+        else:
+            names = batch.arrow.schema.names
+            if self.timestamp not in names:
+                raise BadInputError(
+                    f"there is no column {self.timestamp!r} with event times; there are {names}"
+                )
+            times = batch.arrow.column(self.timestamp).to_numpy(zero_copy_only=False).astype(np.int64)
+        rows = None if batch._rows is None else batch._rows
+        return Batch(rows, batch._arrow, times, batch.kinds)
+
+
+class _Split:
+    def __init__(self, now_ms: int) -> None:
+        self.watermark_ms = MIN_TIMESTAMP_MS
+        self.is_idle = False
+        self.heard_ms = now_ms
+
+
+class WatermarkGenerator:
+    """Watermarks of a source's subtask: the lowest of its splits. Never goes back."""
+
+    def __init__(self, strategy: WatermarkStrategy | None) -> None:
+        self._strategy = strategy or WatermarkStrategy()
+        self._is_off = strategy is None
+        self._splits: dict[str | None, _Split] = {}
+        self._told_ms = MIN_TIMESTAMP_MS
+        self._told_idle = False
+
+    def on_batch(self, batch: Batch, split_id: str | None, now_ms: int) -> Batch:
+        """Notes the times of the batch; returns it with them."""
+        if self._is_off:
+            return batch
+        batch = self._strategy.assign(batch)
+        split = self._splits.setdefault(split_id, _Split(now_ms))
+        split.is_idle, split.heard_ms = False, now_ms
+        if batch.timestamps is not None and self._strategy.timestamp is not None:
+            known = batch.timestamps[batch.timestamps != NO_TIMESTAMP]
+            if len(known):
+                newest = int(known.max()) - self._strategy.out_of_orderness_ms - 1
+                split.watermark_ms = max(split.watermark_ms, newest)
+        return batch
+
+    def on_watermark(self, watermark: Watermark, split_id: str | None, now_ms: int) -> None:
+        """The source's own."""
+        split = self._splits.setdefault(split_id, _Split(now_ms))
+        split.is_idle, split.heard_ms = False, now_ms
+        split.watermark_ms = max(split.watermark_ms, watermark.timestamp_ms)
+
+    def mark_idle(self, split_id: str | None, now_ms: int) -> None:
+        self._splits.setdefault(split_id, _Split(now_ms)).is_idle = True
+
+    def release(self, split_id: str) -> None:
+        self._splits.pop(split_id, None)
+
+    def check_idle(self, now_ms: int) -> None:
+        """Splits that were silent for too long are idle now."""
+        after = self._strategy.idle_after_ms
+        if after is not None:
+            for split in self._splits.values():
+                split.is_idle = split.is_idle or now_ms - split.heard_ms >= after
+
+    def next_check_ms(self) -> int | None:
+        after = self._strategy.idle_after_ms
+        waiting = [split.heard_ms for split in self._splits.values() if not split.is_idle]
+        return min(waiting) + after if after is not None and waiting else None
+
+    def news(self) -> list[Watermark | WatermarkStatus]:
+        """What has to be told behind now."""
+        told: list[Watermark | WatermarkStatus] = []
+        active = [split for split in self._splits.values() if not split.is_idle]
+        is_idle = bool(self._splits) and not active
+        if self._told_idle and not is_idle:
+            told.append(WatermarkStatus(False))
+        lowest = min((split.watermark_ms for split in active), default=self._told_ms)
+        if lowest > self._told_ms:
+            self._told_ms = lowest
+            told.append(Watermark(lowest))
+        if is_idle and not self._told_idle:
+            told.append(WatermarkStatus(True))
+        self._told_idle = is_idle
+        return told
+
+
+class WatermarkValve:
+    """The watermark of a subtask: the lowest of its channels that are not idle. Never goes back."""
+
+    def __init__(self, channels: int) -> None:
+        self._watermarks = [MIN_TIMESTAMP_MS] * channels
+        self._idle = [False] * channels
+        self._told_ms = MIN_TIMESTAMP_MS
+        self._told_idle = False
+
+    def watermark(self, channel: int, watermark: Watermark) -> list[Watermark | WatermarkStatus]:
+        self._watermarks[channel] = max(self._watermarks[channel], watermark.timestamp_ms)
+        return self._news()
+
+    def status(self, channel: int, status: WatermarkStatus) -> list[Watermark | WatermarkStatus]:
+        self._idle[channel] = status.is_idle
+        return self._news()
+
+    def _news(self) -> list[Watermark | WatermarkStatus]:
+        told: list[Watermark | WatermarkStatus] = []
+        is_idle = all(self._idle)
+        if self._told_idle and not is_idle:
+            told.append(WatermarkStatus(False))
+        active = [w for w, idle in zip(self._watermarks, self._idle, strict=True) if not idle]
+        # When all fall idle, what the furthest has said still counts: nobody holds it back any more.
+        lowest = min(active) if active else max(self._watermarks)
+        if lowest > self._told_ms:
+            self._told_ms = lowest
+            told.append(Watermark(lowest))
+        if is_idle and not self._told_idle:
+            told.append(WatermarkStatus(True))
+        self._told_idle = is_idle
+        return told
