@@ -12,12 +12,15 @@ from typing import Any
 import ipywidgets
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.observe.group_observations import GroupSeen
 from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.ledger_observations import LedgerCounted
-from pravega_lab.observe.observations import BatchDone, BatchPlanned, QueryStarted, StreamSeen
+from pravega_lab.observe.observations import BatchDone, BatchPlanned, Observation, QueryStarted, StreamSeen
+from pravega_lab.widgets.checkpoint_timeline import CheckpointTimeline
 from pravega_lab.widgets.clock import Clock
 from pravega_lab.widgets.ledger import LedgerView
 from pravega_lab.widgets.query_timeline import QueryTimeline
+from pravega_lab.widgets.reader_board import ReaderBoard
 from pravega_lab.widgets.segment_map import SegmentMap
 from pravega_lab.widgets.view import View
 
@@ -95,8 +98,9 @@ def show(*things: Any, scale: float = 1.0) -> Board:
 
     Args:
         things: Views, journals, or whatever has a ``.journal`` (an observer, a ledger). A journal gets a
-            `SegmentMap` per stream, a `QueryTimeline` per query and a `LedgerView` per ledger that it tells
-            of; while it is empty, a map and a timeline.
+            `SegmentMap` per stream, a `ReaderBoard` and a `CheckpointTimeline` per reader group, a
+            `QueryTimeline` per query and a `LedgerView` per ledger that it tells of; while it is empty, a map
+            and a timeline.
         scale: Size of text and marks; 1.5 suits a projector.
 
     Raises:
@@ -140,5 +144,14 @@ def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> lis
         maps, timelines = list(streams), list(queries)
     others = [other for other in told if other is not journal]  # a query beside a stream tells what is unread
     made: list[View] = [SegmentMap(journal, stream=s, readers=others, clock=clock, scale=scale) for s in maps]
+    for group in _groups(thing, seen):
+        made.append(ReaderBoard(journal, group=group, clock=clock, scale=scale))
+        made.append(CheckpointTimeline(journal, group=group, clock=clock, scale=scale))
     made += [QueryTimeline(journal, query=q, clock=clock, scale=scale) for q in timelines]
     return made + [LedgerView(journal, ledger=name, clock=clock, scale=scale) for name in ledgers]
+
+
+def _groups(thing: Any, seen: Sequence[Observation]) -> list[str | None]:
+    """The reader groups that were told of; of an observer that has not seen its group yet, the first to come."""
+    groups: list[str | None] = list(dict.fromkeys(o.group for o in seen if isinstance(o, GroupSeen)))
+    return groups or ([None] if "groups" in (getattr(thing, "shows", None) or ()) else [])

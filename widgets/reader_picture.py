@@ -114,7 +114,8 @@ def _draw_legend(picture: Picture, scene: Scene) -> None:
     x = float(LEFT)
     for kind, text in (
         ("held", "held by the reader of the lane"), ("hatch", "nobody has it"),
-        ("dots", "waits for predecessors"), ("rule", "checkpoint asked"), ("dot", "reader passed it"), ("killed", "killed"),
+        ("dots", "waits for predecessors"), ("rule", "checkpoint asked"),
+        ("dot", "reader passed it"), ("killed", "killed"),
     ):  # fmt: skip
         if kind == "killed" and not _killed(scene):
             continue

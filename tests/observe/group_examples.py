@@ -225,9 +225,9 @@ class GroupStory:
         told = {"checkpoint": name, "reader": reader, "positions": at, "waiting": rest}
         self._tell(GroupCheckpointPassed, **told, is_by_leaving=is_by_leaving)
         if not waiting:
-            self._tell(
-                GroupCheckpointDone, checkpoint=name, positions=self._positions(cut), gaps=self._gaps(cut)
-            )
+            gaps = self._gaps(cut)
+            told = {"checkpoint": name, "positions": self._positions(cut), "gaps": gaps}
+            self._tell(GroupCheckpointDone, **told, gap_streams=(self.story.stream,) * len(gaps))
             del self.asked[name]
 
     def _gaps(self, cut: dict[int, int]) -> tuple[tuple[float, float], ...]:

@@ -1,0 +1,256 @@
+"""The static picture of a checkpoint timeline, as SVG text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pravega_lab.observe.group_rows import split_segment
+from pravega_lab.widgets.checkpoint_rows import Checkpoint, CheckpointSource, Part, held_up
+from pravega_lab.widgets.group_history import BoardHistory
+from pravega_lab.widgets.palette import LINE, NONE, SOFT, TEXT, VERMILION, ink, reader_colour
+from pravega_lab.widgets.picture import Picture, amount, data_size, number, steps
+from pravega_lab.widgets.reader_picture import common_start, squeezed
+
+WIDTH, LEFT, RIGHT = 900, 96, 660
+BARS_TOP, BARS_BOTTOM = 56, 120
+BARS_MAX, ROWS_MAX = 60, 30
+COLUMN = (RIGHT + 34, 30)  # of the cut: x and width
+COLOURS = {"completed": "#0072B2", "failed": VERMILION, "cancelled": NONE, "unknown": "url(#plab-hatch)"}
+
+
+class Scene:
+    """The checkpoints that are drawn, the chosen one, and where its rows stand."""
+
+    def __init__(self, source: CheckpointSource, facts: dict[str, Any], history: BoardHistory) -> None:
+        self.source, self.facts, self.history = source, facts, history
+        self.now_ms = history.now_ms or 0
+        self.all = source.checkpoints()
+        self.bars = self.all[-BARS_MAX:]
+        wanted = (c for c in self.all if c.name == facts["chosen"])
+        self.chosen = next(wanted, self.all[-1] if self.all else None)
+        self.parts = self._parts()
+        self.common = common_start([part.name for part in self.parts])
+        self.turned = len(self.bars) > 10
+        self.under = BARS_BOTTOM + (74 if self.turned else 28)
+        self.rows_top = self.under + 40
+        self.rows_bottom = self.rows_top + max(108, 19 * len(self.parts))
+        self.height = self.rows_bottom + 30
+
+    def _parts(self) -> list[Part]:
+        if self.chosen is None:
+            return []
+        mine = [p for p in self.chosen.parts if self.facts["only"].lower() in p.name.lower()]
+        if len(mine) <= ROWS_MAX:
+            return sorted(mine, key=lambda p: p.row)
+        return sorted(mine, key=lambda p: -(p.end_ms or self.now_ms + 1))[:ROWS_MAX]
+
+    def spent_ms(self, checkpoint: Checkpoint) -> int:
+        return (self.now_ms if checkpoint.end_ms is None else checkpoint.end_ms) - checkpoint.start_ms
+
+
+def checkpoint_svg(source: CheckpointSource, facts: dict[str, Any], history: BoardHistory, gap: str) -> str:
+    """The picture as SVG text."""
+    scene = Scene(source, facts, history)
+    done = sum(c.state == "completed" for c in scene.all)
+    said = f"{len(scene.all):,} checkpoints, {done:,} completed"
+    picture = Picture(WIDTH, scene.height, f"Checkpoints of {source.name or 'no group yet'}: {said}")
+    older = f"the last {BARS_MAX} drawn" if len(scene.all) > BARS_MAX else ""
+    words = [said, older, facts["left_out"], f"gap: {gap}" if gap else ""]
+    picture.heading(facts["title"], " · ".join(word for word in words if word))
+    _draw_legend(picture, scene)
+    _draw_bars(picture, scene)
+    if scene.chosen is None:
+        picture.text((LEFT + RIGHT) / 2, scene.under + 50, facts["empty"][0], size=14, anchor="middle")
+        return picture.svg()
+    _draw_detail(picture, scene, scene.chosen)
+    _draw_cut(picture, scene, scene.chosen)
+    return picture.svg()
+
+
+def _draw_legend(picture: Picture, scene: Scene) -> None:
+    x = float(LEFT)
+    told = dict.fromkeys(phase.kind for part in scene.parts for phase in part.phases)
+    states = [(COLOURS.get(state, "none"), state) for state in dict.fromkeys(c.state for c in scene.bars)]
+    phases = [(scene.source.phases[k].colour, scene.source.phases[k].words) for k in told]
+    for place, (colour, text) in enumerate([*states, *phases][:7]):
+        edge = COLOURS["completed"] if colour == "none" else "#888888"
+        top, height = (25, 9) if place < len(states) else (28, 3)
+        picture.rect(x, top, 11, height, colour, f'stroke="{edge}"')
+        picture.text(x + 15, 33, text)
+        x += 30 + 6.0 * len(text)
+
+
+def _draw_bars(picture: Picture, scene: Scene) -> None:
+    top_ms = max([scene.spent_ms(c) for c in scene.bars], default=0) or 1000
+    axis = steps(0, top_ms / 1000, 3)
+    top_s = max(axis[-1], top_ms / 1000)
+    for value in axis:
+        y = BARS_BOTTOM - value / top_s * (BARS_BOTTOM - BARS_TOP)
+        picture.line(LEFT - 3, y, RIGHT, y, LINE)
+        picture.text(LEFT - 6, y + 3.5, f"{number(value)} s", size=9.5, anchor="end")
+    picture.text(4, BARS_TOP + 3, "duration", size=9.5)
+    slot = (RIGHT - LEFT) / max(8, len(scene.bars))
+    for place, c in enumerate(scene.bars):
+        height = max(1.5, scene.spent_ms(c) / 1000 / top_s * (BARS_BOTTOM - BARS_TOP))
+        width = min(slot * 0.64, 46)
+        middle = LEFT + slot * (place + 0.5)
+        fill, edge = COLOURS.get(c.state, "none"), ""
+        if c.state == "running":
+            edge = f'stroke="{COLOURS["completed"]}" stroke-width="1.6"'
+        picture.rect(
+            middle - width / 2, BARS_BOTTOM - height, width, height, fill, edge, f"{c.number} {c.word}"
+        )
+        if slot > 14 or c.number % 5 == 0:
+            weight = 'font-weight="600"' if c is scene.chosen else ""
+            picture.text(
+                middle, BARS_BOTTOM + 12, str(c.number), size=9.5, anchor="middle", fill=TEXT, extra=weight
+            )
+        _draw_word(picture, scene, c, middle, slot)
+        if c is scene.chosen:
+            corner = f"M{number(middle - slot / 2 + 1)} {BARS_TOP - 6}"
+            box = f"{corner}h{number(slot - 2)}V{scene.under + 2}h{number(2 - slot)}Z"
+            picture.path(box, f'fill="none" stroke="{TEXT}"')
+
+
+def _draw_word(picture: Picture, scene: Scene, c: Checkpoint, x: float, slot: float) -> None:
+    fill = VERMILION if c.state == "failed" else TEXT
+    word = c.word if 5.4 * len(c.word) < slot or scene.turned else c.state
+    y = BARS_BOTTOM + 24
+    if not scene.turned:
+        picture.text(x, y, word, size=9.5, anchor="middle", fill=fill)
+    elif slot > 9 or c.state != "completed":
+        turned = f'transform="rotate(-90 {number(x)} {y - 8})"'
+        picture.text(
+            x, y - 5, c.state if c.state != "running" else word, size=9, anchor="end", fill=fill, extra=turned
+        )
+
+
+def _draw_detail(picture: Picture, scene: Scene, c: Checkpoint) -> None:
+    y, start_ms = scene.under + 16, scene.history.start_ms or 0
+    title = f"{scene.source.system} checkpoint {c.number}"
+    asked = f"asked at {number((c.start_ms - start_ms) / 1000)} s"
+    picture.heading(title, f"{c.name} · {asked} · {c.word} · {scene.spent_ms(c) / 1000:.2f} s", y)
+    fill = VERMILION if c.state == "failed" else TEXT
+    picture.text(4, y + 16, held_up(c, scene.source.phases, scene.now_ms), size=11, fill=fill)
+    top_ms = max(50, scene.spent_ms(c)) * 1.02
+
+    def x(ms: float) -> float:
+        return LEFT + max(0.0, ms) / top_ms * (RIGHT - LEFT) * 0.68
+
+    for value in steps(0, top_ms, 6):
+        picture.line(x(value), scene.rows_top - 2, x(value), scene.rows_bottom + 4)
+        text = (
+            "asked" if not value else f"{number(value)} ms" if top_ms < 2000 else f"{number(value / 1000)} s"
+        )
+        picture.text(x(value), scene.rows_bottom + 15, text, size=9.5, anchor="middle" if value else "start")
+    picture.line(LEFT, scene.rows_bottom, RIGHT, scene.rows_bottom)
+    height = min(22.0, (scene.rows_bottom - scene.rows_top) / max(1, len(scene.parts)))
+    for place, part in enumerate(scene.parts):
+        _draw_part(picture, scene, c, part, (scene.rows_top + place * height, height), x)
+    hidden = len(c.parts) - len(scene.parts)
+    if hidden > 0 and not scene.facts["only"]:
+        picture.text(RIGHT, scene.rows_bottom + 15, f"the last to pass, +{hidden:,}", anchor="end")
+
+
+def _draw_part(
+    picture: Picture, scene: Scene, c: Checkpoint, part: Part, at: tuple[float, float], x: Any
+) -> None:
+    top, height = at
+    middle, size = top + height / 2, max(2.0, height * 0.62)
+    picture.rect(4, middle - 5, 5, 10, reader_colour(max(0, part.row)))
+    struck = 'text-decoration="line-through"' if part.skipped else ""
+    name = squeezed(part.name, 12, scene.common)
+    picture.text(13, middle + 3.5, name, fill=TEXT, extra=f'font-weight="600" {struck}'.strip())
+    right = float(LEFT)
+    over_ms = scene.now_ms if c.end_ms is None else c.end_ms
+    for phase in part.phases:
+        x0 = x(phase.start_ms - c.start_ms)
+        x1 = x((over_ms if phase.end_ms is None else phase.end_ms) - c.start_ms)
+        right = max(right, x1)
+        kind = scene.source.phases[phase.kind]
+        if phase.end_ms is None:
+            dash = f'stroke="{TEXT}" stroke-dasharray="3 2"'
+            picture.rect(x0, middle - size / 2, x1 - x0, size, "none", dash, kind.words)
+        else:
+            pale = 'opacity=".35"' if part.skipped else ""
+            picture.rect(x0, middle - size / 2, x1 - x0, size, kind.colour, pale, kind.words)
+    picture.text(right + 5, middle + 3.5, _said(scene, c, part), fill=TEXT if part.end_ms is None else SOFT)
+
+
+def _said(scene: Scene, c: Checkpoint, part: Part) -> str:
+    if part.end_ms is not None:
+        why = f": {part.skipped}, counts as passed" if part.skipped else ""
+        return f"{amount(part.end_ms - c.start_ms)} ms{why}"
+    if c.end_ms is not None:
+        return "had not passed"
+    waits = scene.source.phases[part.phases[-1].kind].waits if part.phases else "has not begun"
+    return f"{part.where}, {waits}"
+
+
+def _draw_cut(picture: Picture, scene: Scene, c: Checkpoint) -> None:
+    streams = list(dict.fromkeys(piece.stream for piece in c.cut))
+    if c.state != "completed" or not streams:
+        text = "the cut, when all passed" if c.state == "running" else "no cut"
+        picture.text(RIGHT + 24, scene.rows_bottom - 20, text)
+        return
+    x, width = COLUMN
+    more = f" of {streams[0]}, +{len(streams) - 1}" if len(streams) > 1 else ""
+    picture.text(RIGHT + 8, scene.rows_top - 8, f"cut{more}")
+
+    def y(key: float) -> float:
+        return scene.rows_bottom - key * (scene.rows_bottom - scene.rows_top)
+
+    picture.rect(x, y(1), width, y(0) - y(1), "none", f'stroke="{LINE}"')
+    for key in (0, 0.5, 1):
+        picture.text(
+            x - 5, y(key) + (8 if key == 1 else 3.5 if key else 0), number(key), size=9.5, anchor="end"
+        )
+    labels = _draw_pieces(picture, scene, c, y)
+    for _, low, high in [gap for gap in c.gaps if gap[0] in ("", streams[0])]:
+        picture.rect(x - 3, y(high), width + 6, y(low) - y(high) - 1, VERMILION)
+        labels.append(
+            ((y(low) + y(high)) / 2, f"gap {number(low)}–{number(high)}: in no position", VERMILION)
+        )
+    last = -20.0
+    for at, text, fill in sorted(labels):
+        if at - last >= 11:
+            picture.text(x + width + 6, at + 3.5, text, fill=fill)
+            last = at
+    if all(piece.low is None for piece in c.cut):
+        picture.text(x + width + 6, y(0.5), "keys not known")
+
+
+def _draw_pieces(picture: Picture, scene: Scene, c: Checkpoint, y: Any) -> list[tuple[float, str, str]]:
+    """The pieces of the first stream; their words, with where they stand."""
+    x, width = COLUMN
+    owners = _owners(scene, c)
+    labels: list[tuple[float, str, str]] = []
+    for piece in c.cut:
+        if piece.low is None or piece.high is None or piece.stream != c.cut[0].stream:
+            continue
+        top, bottom = y(piece.high), y(piece.low)
+        row = owners.get((piece.stream, piece.segment_id))
+        colour = "url(#plab-hatch)" if row is None else reader_colour(row)
+        name = f"#{piece.segment_id & 0xFFFFFFFF}"
+        picture.rect(x, top, width, bottom - top - 1, colour)
+        if bottom - top > 12 and row is not None:
+            middle = (top + bottom) / 2 + 3.5
+            picture.text(
+                x + width / 2, middle, name, anchor="middle", fill=ink(colour), extra='font-weight="600"'
+            )
+        text = f"{name} read to its end" if piece.offset < 0 else f"{name} up to {data_size(piece.offset)}"
+        labels.append(((top + bottom) / 2, text, TEXT))
+    return labels
+
+
+def _owners(scene: Scene, c: Checkpoint) -> dict[tuple[str, int], int]:
+    """Who reported a segment, as its row."""
+    row = scene.history.checkpoints[c.index]
+    found: dict[tuple[str, int], int] = {}
+    for one in row.passes:
+        lane = scene.history.lane(row.group, one.reader)
+        segments: Sequence[str] = [name for name, _ in one.positions]
+        if lane is not None:
+            found |= dict.fromkeys(map(split_segment, segments), lane.index)
+    return found
