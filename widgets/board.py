@@ -152,6 +152,6 @@ def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> lis
 
 
 def _groups(thing: Any, seen: Sequence[Observation]) -> list[str | None]:
-    """The reader groups that were told of; of an observer that has not seen its group yet, the first to come."""
+    """The reader groups that were told of; of an observer that has seen none yet, the first to come."""
     groups: list[str | None] = list(dict.fromkeys(o.group for o in seen if isinstance(o, GroupSeen)))
     return groups or ([None] if "groups" in (getattr(thing, "shows", None) or ()) else [])
