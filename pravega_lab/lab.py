@@ -8,10 +8,10 @@ what the lab itself started, and nothing else.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pravega_lab import lab_place
 from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
@@ -19,7 +19,16 @@ from pravega_lab.client.access import Access, safe_to_print
 from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.errors import BadInputError
 from pravega_lab.progress import Progress, write_in_slices
+from pravega_lab.runs import Runs
 from pravega_lab.store_process import StoreProcess
+
+if TYPE_CHECKING:
+    from pravega_lab.fork import Fork
+    from pravega_lab.observe.journal import Journal
+    from pravega_lab.observe.ledger import Ledger
+    from pravega_lab.observe.numbered import Parse
+    from pravega_lab.running import RunningReader, RunningWriter
+    from pravega_lab.widgets.controls import Controls
 
 DEFAULT_SCOPE = "lab"
 
@@ -74,6 +83,9 @@ class Lab:
         self._spark: Any = None
         self._observers: dict[Any, Any] = {}
         self._drivers: list[Any] = []
+        self._runs = Runs(self)
+        self._forks: list[Fork] = []
+        self._journal: Journal | None = None  # of ledgers that belong to nothing observed
         atexit.register(self.close)
         lab_place.keep(name, self)
 
@@ -155,14 +167,116 @@ class Lab:
         """The views that fit the streams, reader groups, queries and drivers given, on one clock."""
         from pravega_lab.widgets import show
 
-        return show(*(self.observe(thing) for thing in things), scale=scale)
+        return show(*(thing if _has_a_view(thing) else self.observe(thing) for thing in things), scale=scale)
+
+    # What the lab runs itself.
+
+    @property
+    def writers(self) -> dict[str, RunningWriter]:
+        """Writers that `writer` started, by name."""
+        return self._runs.writers
+
+    @property
+    def readers(self) -> dict[str, RunningReader]:
+        """Readers that `reader` started, by name, those that ended too."""
+        return self._runs.readers
+
+    def writer(
+        self,
+        stream: Stream,
+        name: str | None = None,
+        *,
+        rate: float = 100.0,
+        keys: int | Sequence[str] = 16,
+        event_bytes: int = 100,
+        ledger: Ledger | None = None,
+    ) -> RunningWriter:
+        """Start a writer of numbered events in a thread; ``.rate = 500`` changes it, ``.close()`` ends it.
+
+        Args:
+            name: By default ``w1``, ``w2``, …
+            rate: Events a second; 0 rests.
+            keys: So many routing keys of its own, or their names.
+            event_bytes: Bytes of an event, at least.
+            ledger: Told of every event before it is written, and when it is durable.
+
+        Raises:
+            BadInputError: The name is taken, or the rate is none.
+        """
+        options = {"rate": rate, "keys": keys, "event_bytes": event_bytes, "ledger": ledger}
+        return self._runs.writer(stream, name, **options)
+
+    def reader(
+        self,
+        group: ReaderGroup,
+        name: str | None = None,
+        *,
+        rate: float | None = None,
+        ledger: Ledger | None = None,
+        parse: Parse | None = None,
+    ) -> RunningReader:
+        """Start a reader of a group in a thread; ``.kill()`` lets it die without a word to its group.
+
+        Args:
+            name: By default ``r1``, ``r2``, …
+            rate: Events a second at most; by default as fast as they come.
+            ledger: Told of every event that was read.
+            parse: How events tell their ids, where they are not those of `writer`; see `Ledger.count`.
+
+        Raises:
+            BadInputError: The name is taken by a reader that lives.
+            ReaderExistsError: The group has a reader of this name.
+        """
+        options: dict[str, Any] = {"rate": rate, "ledger": ledger} | ({"parse": parse} if parse else {})
+        return self._runs.reader(group, name, **options)
+
+    def ledger(self, thing: Any = None, name: str = "ledger") -> Ledger:
+        """The `Ledger` that counts beside what is observed of ``thing``; without one, by itself.
+
+        Asked again for the same thing and name, it gives the same ledger.
+        """
+        from pravega_lab.observe.journal import Journal
+
+        if thing is None:
+            return self._runs.ledger(self._own_journal(Journal), name)
+        watched = thing if isinstance(getattr(thing, "journal", thing), Journal) else self.observe(thing)
+        return self._runs.ledger(getattr(watched, "journal", watched), name)
+
+    def fork(self, source: Any, *, at_s: float | None = None, **options: Any) -> Fork:
+        """Copy streams, as they are from the last checkpoint before a moment on, into a fresh lab.
+
+        See `pravega_lab.fork.fork` for arguments and errors. The fork is closed with this lab.
+        """
+        from pravega_lab.fork import fork
+
+        made = fork(self.client, source, at_s=at_s, **options)
+        self._forks.append(made)
+        return made
+
+    def controls(self, board: Any = None, *, allow_joined: bool = False) -> Controls:
+        """Buttons that act on this lab, each with the call that it makes; a pin on ``board`` chooses.
+
+        Args:
+            board: What `show` made.
+            allow_joined: Let them scale and checkpoint what is in a store that this lab only joined.
+        """
+        from pravega_lab.acts import controls
+
+        return controls(self, board, allow_joined=allow_joined)
+
+    def _own_journal(self, make: Callable[[str], Journal]) -> Journal:
+        if self._journal is None:
+            self._journal = make(self.uri)
+        return self._journal
 
     def close(self) -> None:
         """Stop what this lab started. Calling it twice is harmless."""
         self.is_closed = True
         atexit.unregister(self.close)
-        for part in (*self._observers.values(), *self._drivers):
+        self._runs.close()
+        for part in (*self._forks, *self._observers.values(), *self._drivers):
             part.close()
+        self._forks = []
         self._observers, self._drivers = {}, []
         if self._spark is not None:
             self._spark.stop()
@@ -198,6 +312,13 @@ class Lab:
 
 def _scoped(name: str) -> str:
     return name if "/" in name else f"{DEFAULT_SCOPE}/{name}"
+
+
+def _has_a_view(thing: Any) -> bool:
+    """Views, boards, journals and what has a journal can be shown as they are."""
+    from pravega_lab.observe.journal import Journal
+
+    return isinstance(getattr(thing, "journal", thing), Journal) or hasattr(thing, "views")
 
 
 def _observed(thing: Any) -> dict[str, Any]:
