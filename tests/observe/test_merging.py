@@ -1,4 +1,4 @@
-"""Several journals on one clock: how far clocks are apart is found, bounded and said; nothing stands twice."""
+"""Several journals on one clock: how far clocks are apart is bounded and said; nothing stands twice."""
 
 from __future__ import annotations
 
