@@ -17,6 +17,8 @@ from pravega_lab.engine.store.streams import StreamCalls, fixed_config
 from pravega_lab.protocol import controller_pb2 as pb
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, is_valid_user_name
 
+NO_ID = UUID(int=0)
+
 
 class ReaderGroupCalls:
     """createReaderGroup and its kin, listSubscribers, updateSubscriberStreamCut."""
@@ -40,7 +42,8 @@ class ReaderGroupCalls:
         config = pb.ReaderGroupConfiguration()
         config.CopyFrom(request)
         config.generation = 0
-        config.readerGroupId = request.readerGroupId or str(self._ids())
+        is_new = request.readerGroupId in ("", str(NO_ID))  # clients of upstream leave it to the controller
+        config.readerGroupId = str(self._ids()) if is_new else request.readerGroupId
         change = Change()
         self._add_state_stream(change, config, now_ms)
         self._add(change, config, now_ms)
