@@ -18,7 +18,7 @@ function ledgerSpec(store) {
   const facts = () => store.facts;
   const origin = () => facts().origin_ms ?? 0;
   const ms = (s) => origin() + 1000 * s;
-  const faults = () => store.lists.faults ?? []; // [t, text, kind]
+  const faults = () => store.lists.faults ?? []; // [t, text, kind, row of the counts before it]
   const offences = () => store.lists.offences ?? []; // see ledger.py
   const state = { t: 0, row: -1, refresh: () => {} };
 
@@ -53,9 +53,8 @@ function ledgerSpec(store) {
 
   /** As ledger_fold.effect. */
   function effect(k) {
-    const was = rowAt(faults()[k][0]);
-    const next = faults()[k + 1]?.[0];
-    const now = rowAt(next === undefined ? state.t : Math.min(next, state.t));
+    const was = faults()[k][3];
+    const now = Math.min(faults()[k + 1]?.[3] ?? Infinity, rowAt(state.t));
     if (now < 0) return "nothing counted yet";
     const parts = WRONGS.map(([name, word]) => [(value(name, now) ?? 0) - (value(name, was) ?? 0), word]);
     const more = parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`);
@@ -67,7 +66,7 @@ function ledgerSpec(store) {
 
   function tableHtml(row) {
     const lastFault = past(faults()).at(-1);
-    const before = lastFault ? rowAt(lastFault[0]) : -1;
+    const before = lastFault ? lastFault[3] : -1;
     const cell = (n) => `<td class="n">${n === null ? "unknown" : count(n)}</td>`;
     const line = (name, word, after) => {
       const [was, now] = [value(name, before), value(name, row)];

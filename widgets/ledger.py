@@ -49,7 +49,7 @@ class LedgerView(View):
     def __init__(self, journal: Any, *, ledger: str | None = None, **more: Any) -> None:
         ours = getattr(journal, "shows", ()) == ("ledgers",)
         self.ledger: str | None = ledger or (journal.name if ours else None)
-        self._sent_counts = self._sent_faults = self._sent_offences = 0
+        self._sent_counts = self._sent_faults = self._sent_offences = self._first_row = 0
         super().__init__(journal, **more)
 
     def _wants(self, observation: Observation) -> bool:
@@ -64,13 +64,16 @@ class LedgerView(View):
         history: LedgerHistory = self._history
         if everything:
             self._sent_counts = self._sent_faults = self._sent_offences = 0
+            self._first_row = history.counts_dropped
         start_ms = history.start_ms or 0
         counts = history.counts[max(0, self._sent_counts - history.counts_dropped) :]
         faults, offences = history.faults[self._sent_faults :], history.offences[self._sent_offences :]
         self._sent_counts = history.counts_dropped + len(history.counts)
         self._sent_faults, self._sent_offences = len(history.faults), len(history.offences)
         return {"counts": pack(COUNT, (_count_row(c, start_ms) for c in counts))}, {
-            "faults": [[(f.time_ms - start_ms) / 1000, f.text, f.kind] for f in faults],
+            "faults": [
+                [(f.time_ms - start_ms) / 1000, f.text, f.kind, f.row - self._first_row] for f in faults
+            ],
             "offences": [_offence(o, start_ms) for o in offences],
         }
 

@@ -78,7 +78,7 @@ class Ledger:
     Args:
         journal: Where its counts go: a `Journal`, or anything with a ``.journal``. By default one of its own.
         name: Which ledger of the journal it is.
-        now_ms: The clock, in ms.
+        now_ms: The clock, in ms; with one that is handed in, counts are made by calls alone.
 
     Ids tell events apart; one type (int, str or bytes) for all calls. Keys are routing keys: events of one
     key have to arrive in the order in which they were written; a null key promises no order.
@@ -94,6 +94,7 @@ class Ledger:
             raise BadInputError(f"a ledger writes into a Journal, or what has a .journal, not {journal!r}")
         self.journal, self.name = found, name
         self._now_ms = now_ms or _wall_clock_ms
+        self._counts_later = now_ms is None
         self._lock = threading.RLock()
         self._books = Books()
         self._witnesses = dict.fromkeys(COLUMNS, "")
@@ -301,7 +302,7 @@ class Ledger:
         now_ms = self._now_ms()
         if self._counted_ms is None or now_ms - self._counted_ms >= COUNT_EVERY_MS:
             self._count()
-        elif self._timer is None:
+        elif self._timer is None and self._counts_later:
             self._timer = threading.Timer(COUNT_EVERY_MS / 1000, self._count)
             self._timer.daemon = True
             self._timer.start()

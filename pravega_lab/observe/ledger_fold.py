@@ -28,11 +28,13 @@ _TIME = attrgetter("time_ms")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something broke: when, what, and how that is known."""
+    """Something broke: when, what, and how that is known; the counts before it, and which count they are."""
 
     time_ms: int
     text: str
     kind: str
+    before: LedgerCounted | None = None
+    row: int = -1
 
 
 class LedgerHistory:
@@ -71,13 +73,16 @@ class LedgerHistory:
     @property
     def before_the_fault(self) -> LedgerCounted | None:
         """The counts at the last fault."""
-        return self.at(self.faults[-1].time_ms) if self.faults else None
+        return self.faults[-1].before if self.faults else None
 
     def effect(self, place: int) -> str:
         """What came of a fault: what went wrong from then to the next one, or to now."""
-        fault = self.faults[place]
-        later = self.faults[place + 1].time_ms if place + 1 < len(self.faults) else None
-        return effect(self.at(fault.time_ms), self.now if later is None else self.at(later))
+        later = self.faults[place + 1].before if place + 1 < len(self.faults) else self.now
+        return effect(self.faults[place].before, later)
+
+    def _broke(self, o: Observation, text: str, kind: str) -> None:
+        row = self.counts_dropped + len(self.counts) - 1
+        self.faults.append(Fault(o.time_ms, text, kind, self.now, row))
 
     def _counted(self, o: LedgerCounted) -> None:
         self.ledger = self.ledger or o.ledger
@@ -94,16 +99,16 @@ class LedgerHistory:
 
     def _acted(self, o: Acted) -> None:
         if o.is_fault:
-            self.faults.append(Fault(o.time_ms, o.text, o.cause_kind))
+            self._broke(o, o.text, o.cause_kind)
 
     def _query_ended(self, o: QueryEnded) -> None:
         if o.outcome in DIED:
-            self.faults.append(Fault(o.time_ms, f"query {o.query} {o.outcome}", o.cause_kind))
+            self._broke(o, f"query {o.query} {o.outcome}", o.cause_kind)
 
     def _reader_left(self, o: ReaderLeft) -> None:
         told = self.faults and o.cause_kind == DONE_HERE and o.reader in self.faults[-1].text
         if o.was_killed and not told:
-            self.faults.append(Fault(o.time_ms, f"reader {o.reader} killed", o.cause_kind))
+            self._broke(o, f"reader {o.reader} killed", o.cause_kind)
 
 
 _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {

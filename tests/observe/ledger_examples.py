@@ -39,6 +39,7 @@ def judged_run(journal: Journal | None = None, *, seconds: int = 60, doubled: in
             places = [k * 40 for k in range(read, read + n)]
             ledger.read(range(read, read + n), where="r1", segments=[3 + (2 << 32)] * n, offsets=places)
             read += n
+        ledger.verdict()  # so that each step ends with its counts
     clock.now_ms += 500
     ledger.read(range(read, sent), where="r2")
     ledger.settled()

@@ -73,7 +73,9 @@ def test_what_it_sends_is_what_was_counted() -> None:
     rows = list(COUNT.iter_unpack(payload.tables["counts"]))
     newest = dict(zip(NUMBERS, rows[-1][1:], strict=True))
     assert (newest["written"], newest["doubled"], newest["committed"]) == (6000, 37, NOT_KNOWN)
-    assert payload.grown["faults"] == [[30.5, "reader r1 killed", "done here"]]
+    (fault,) = payload.grown["faults"]
+    assert fault[:3] == [30.5, "reader r1 killed", "done here"]
+    assert dict(zip(NUMBERS, rows[fault[3]][1:], strict=True))["doubled"] == 0  # the counts before it
     assert len(payload.grown["offences"]) == 20
     assert payload.grown["offences"][0][:5] == [30.5, "doubled", "read", "2863", "N0"]
     ledger.journal.live = True
