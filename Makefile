@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' -o -name '*.js' 
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help setup system demo picture test lint types unit spark notebooks browser wheel lab bench clean
+.PHONY: help setup system demo picture test lint types unit spark notebooks browser wheel lab binder pins bench clean
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -33,10 +33,16 @@ demo: setup  ## the main job: 336,776 flights, a stream that splits, Spark kille
 picture: setup  ## the picture in README, from a run of the demo around the storm
 	$(VENV)/bin/pravega-lab demo --events 6099 --picture docs/img/at-work.svg
 
-lab: setup  ## JupyterLab on the tutorials
-	$(VENV)/bin/jupyter lab notebooks
+# The layout is kept apart from the user's own, and set again only when ours changes.
+lab: export JUPYTERLAB_WORKSPACES_DIR := $(abspath $(VENV))/share/pravega-lab/workspaces
+lab: setup $(VENV)/.layout  ## JupyterLab, the first tutorial on the left, its views on the right
+	$(VENV)/bin/jupyter lab --ServerApp.root_dir=$(CURDIR) $(LAB_FLAGS)
 
-test: setup system lint types unit spark notebooks browser wheel  ## every check
+$(VENV)/.layout: binder/workspace.json binder/overrides.json binder/postBuild | $(STAMP)
+	@PATH="$(abspath $(VENV))/bin:$$PATH" NB_PYTHON_PREFIX=$(abspath $(VENV)) binder/postBuild
+	@touch $@
+
+test: setup system lint types unit spark notebooks browser wheel binder  ## every check
 	@echo "make test: all checks passed"
 
 lint: setup
@@ -61,6 +67,13 @@ browser: setup system  ## the views in JupyterLab under headless Chromium
 
 wheel: setup  ## the built wheel in an empty environment runs a short demo
 	$(PY) tests/wheel_demo.py
+
+binder: setup system  ## what a Binder does: install the pins, start, run every tutorial in 2 GiB without network
+	$(PY) tests/binder_prefix.py $(BINDER_FLAGS)
+
+pins: setup  ## write binder/requirements.txt and the layout anew
+	$(PY) binder/pins.py
+	$(PY) binder/workspace.py
 
 bench: setup  ## the commands behind docs/performance.md
 	@grep -l "^if __name__" benchmarks/*.py

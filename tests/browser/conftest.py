@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.lab import chromium, jupyter_lab
+from tests.browser.lab import ROOT, chromium, jupyter_lab
 
 HERE = Path(__file__).parent
 
@@ -43,6 +46,26 @@ def lab_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def lab(browser: Any, lab_folder: Path) -> Iterator[str]:
     with jupyter_lab(lab_folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def prepared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A JupyterLab that was prepared by binder/postBuild, as `make lab` and Binder do it."""
+    folder = tmp_path_factory.mktemp("layout")
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    workspaces = {"JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [ROOT / "binder/postBuild"],
+        env={**os.environ, **workspaces, "PATH": path, "NB_PYTHON_PREFIX": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    settings = f"--LabApp.app_settings_dir={folder / 'share/jupyter/lab/settings'}"
+    with jupyter_lab(folder, options=[settings], environ=workspaces) as address:
         yield address
 
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 ROOT = Path(__file__).resolve().parents[2]
+ARTIFACTS = ROOT / "tests/artifacts"  # screenshots to look at; CI keeps them
 TOKEN = "browser-test"
 START_S = 60
 RUN_S = 60
@@ -53,8 +54,15 @@ def write_notebook(path: Path, *cells: str) -> Path:
 
 
 @contextmanager
-def jupyter_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
-    """JupyterLab on ``folder``; gives its address. Ends with the block, kernels included."""
+def jupyter_lab(
+    folder: Path, *, dark: bool = False, options: Sequence[str] = (), environ: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """JupyterLab on ``folder``; gives its address. Ends with the block, kernels included.
+
+    Args:
+        options: More of its command line.
+        environ: Variables that win over the scratch ones.
+    """
     scratch = folder / ".jupyter"
     names = (
         "JUPYTER_CONFIG_DIR",
@@ -74,27 +82,29 @@ def jupyter_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
         target = scratch / "settings" / plugin / f"{what}.jupyterlab-settings"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(values))
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *options]
+    with serving(command, folder, {**env, **(environ or {})}) as (address, _):
+        yield address
+
+
+@contextmanager
+def serving(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """A JupyterLab by this command; gives its address and its process id. Ends with the block."""
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--no-browser",
-        "--allow-root",
-        "--ip=127.0.0.1",
-        f"--port={port}",
-        f"--IdentityProvider.token={TOKEN}",
-        "--expose-app-in-browser",
-        f"--ServerApp.root_dir={folder}",
-    ]
+    more = ["--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}", "--expose-app-in-browser"]
     with (folder / "jupyter.log").open("w") as log:
         process = subprocess.Popen(
-            command, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True
+            [*command, *more, f"--IdentityProvider.token={TOKEN}"],
+            cwd=folder,
+            env=env,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     try:
         address = f"http://127.0.0.1:{port}"
         _wait_for(f"{address}/api?token={TOKEN}", process)
-        yield address
+        yield address, process.pid
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         try:
@@ -123,15 +133,36 @@ def open_notebook(page: Any, address: str, name: str) -> None:
     page.wait_for_function(KERNEL_IDLE, timeout=RUN_S * 1000)
 
 
-def run_all(page: Any) -> None:
-    """Run every cell; returns when the kernel is idle again and each has its number."""
-    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    page.wait_for_function(ALL_RUN, timeout=RUN_S * 1000)
+def run_all(page: Any, within_s: float = RUN_S) -> None:
+    """Run every cell; returns when the kernel is idle again and each has its number.
+
+    Raises AssertionError, with what it said, as soon as a cell fails.
+    """
+    # Without the numbers of earlier runs, or it would look done before it began.
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+    page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_function(f"() => ({FAILED})().length || ({ALL_RUN})()", timeout=within_s * 1000)
+    if failed := page.evaluate(FAILED):
+        screenshot(page, "failed")
+        raise AssertionError("\n".join(failed))
+
+
+def screenshot(page: Any, name: str) -> Path:
+    """Keep what the page looks like among the artefacts."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    path = ARTIFACTS / f"{name}.png"
+    page.screenshot(path=path)
+    return path
 
 
 KERNEL_IDLE = """() => {
   const panel = window.jupyterapp?.shell.currentWidget;
   return panel?.sessionContext?.session?.kernel?.status === 'idle';
+}"""
+FAILED = """() => {
+  const cells = window.jupyterapp.shell.currentWidget.content.widgets.filter((c) => c.model.type === 'code');
+  return cells.flatMap((cell) => cell.model.outputs.toJSON())
+    .filter((output) => output.output_type === 'error').map((o) => `${o.ename}: ${o.evalue}`);
 }"""
 ALL_RUN = """() => {
   const panel = window.jupyterapp.shell.currentWidget;

@@ -58,3 +58,24 @@ def point(page: Any, n: int, x: float, y: float) -> None:
 def settle(page: Any) -> None:
     """Two frames later."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def run_cell(page: Any, code: str) -> None:
+    """Put a cell at the end and start it, without waiting for it."""
+    page.evaluate(
+        """async (code) => {
+          const { commands, shell } = window.jupyterapp;
+          const { content } = shell.currentWidget;
+          content.activeCellIndex = content.widgets.length - 1;
+          await commands.execute('notebook:insert-cell-below');
+          content.activeCell.model.sharedModel.setSource(code);
+          commands.execute('notebook:run-cell');
+        }""",
+        code,
+    )
+
+
+def last_output(page: Any) -> str:
+    output = page.locator(".jp-Cell").last.locator(".jp-OutputArea-output")
+    output.wait_for(timeout=WAIT_MS)
+    return str(output.inner_text())

@@ -17,7 +17,9 @@ from tests.browser.page import (
     canvas,
     clock,
     draws,
+    last_output,
     point,
+    run_cell,
     settle,
     view,
     wait_drawn,
@@ -78,27 +80,6 @@ def page(browser: Any, lab: str, lab_folder: Path, errors: Errors) -> Iterator[A
     run_all(page)
     yield page
     context.close()
-
-
-def run_cell(page: Any, code: str) -> None:
-    """Put a cell at the end and start it, without waiting for it."""
-    page.evaluate(
-        """async (code) => {
-          const { commands, shell } = window.jupyterapp;
-          const { content } = shell.currentWidget;
-          content.activeCellIndex = content.widgets.length - 1;
-          await commands.execute('notebook:insert-cell-below');
-          content.activeCell.model.sharedModel.setSource(code);
-          commands.execute('notebook:run-cell');
-        }""",
-        code,
-    )
-
-
-def last_output(page: Any) -> str:
-    output = page.locator(".jp-Cell").last.locator(".jp-OutputArea-output")
-    output.wait_for(timeout=WAIT_MS)
-    return str(output.inner_text())
 
 
 def test_recorded_and_live_views_are_drawn(page: Any) -> None:

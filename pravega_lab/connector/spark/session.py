@@ -26,6 +26,8 @@ _STREAMING = "org.apache.spark.sql.execution.streaming"
 _CHECKPOINTS = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
 #: Set in a Python that was started by ``spark-submit``: its JVM is there already.
 SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
+#: For machines that are smaller than they say, such as a Binder.
+MEMORY_VARIABLE, CORES_VARIABLE = "PRAVEGA_LAB_SPARK_MEMORY", "PRAVEGA_LAB_SPARK_CORES"
 WORKER_DAEMON = "pravega_lab.connector.spark.worker_daemon"
 
 #: In every session. Loopback: works offline and in containers. The checkpoint manager and the state store are
@@ -62,7 +64,7 @@ def local_conf(*, cores: int, memory: str, warehouse: str, fast_workers: bool) -
 def create_session(
     app_name: str = "pravega_lab",
     *,
-    memory: str = "512m",
+    memory: str | None = None,
     fast_workers: bool = True,
     conf: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
@@ -74,7 +76,9 @@ def create_session(
 
     Args:
         app_name: What Spark calls it.
-        memory: Heap of the JVM. 512 MiB carry the lab's work, and a session fits into a machine of 2 GiB.
+        memory: Heap of the JVM; without it what ``PRAVEGA_LAB_SPARK_MEMORY`` says, else 512 MiB, which carry
+            the lab's work, and with which a session fits into a machine of 2 GiB. Where a machine shares its
+            cores, ``PRAVEGA_LAB_SPARK_CORES`` says how many tasks run at a time.
         fast_workers: Worker processes with their modules loaded before they fork; halves the time of a
             micro-batch. Uses a hook of pyspark that is not public, so it can be switched off.
         conf: More configuration; wins over what is set here. Seen in Spark's logs and pages.
@@ -117,11 +121,12 @@ def _environment(more: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _local_settings(memory: str, fast_workers: bool) -> dict[str, str]:
+def _local_settings(memory: str | None, fast_workers: bool) -> dict[str, str]:
     prepare_environment(os.environ)
     warehouse = tempfile.mkdtemp(prefix="pravega-lab-warehouse-")
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
-    cores = os.cpu_count() or 2
+    cores = int(os.environ.get(CORES_VARIABLE) or os.cpu_count() or 2)
+    memory = memory or os.environ.get(MEMORY_VARIABLE) or "512m"
     return local_conf(cores=cores, memory=memory, warehouse=warehouse, fast_workers=fast_workers)
 
 

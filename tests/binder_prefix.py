@@ -1,0 +1,237 @@
+"""What a Binder does with this repository, here: install, postBuild, start, every tutorial in JupyterLab.
+
+Run by ``make binder``. The checkout is copied, ``binder/requirements.txt`` installed into an empty
+environment, ``binder/postBuild`` run, and JupyterLab started through ``binder/start``, without a network
+where the machine can take it away (``unshare``). Then a browser opens every tutorial and runs all its cells.
+The memory of the server with all that it starts is measured all the while; more than 2 GiB fail.
+
+``--only 01`` runs the tutorials whose names begin so; ``--keep FOLDER`` keeps the environment for later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.lab import (  # noqa: E402 - a script finds the package by the line above
+    KERNEL_IDLE,
+    RUN_S,
+    TOKEN,
+    chromium,
+    run_all,
+    screenshot,
+    serving,
+)
+
+GIB = 1024**3
+MEMORY_BYTES_MAX = 2 * GIB
+TUTORIAL_S = 600
+LAYOUT = ".jp-LinkedOutputView"
+OPEN = "(path) => window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' })"
+SHUT = """async () => {
+  const { serviceManager, commands } = window.jupyterapp;
+  await serviceManager.sessions.shutdownAll();
+  await commands.execute('application:close-all');
+}"""
+
+
+def say(*words: object) -> None:
+    print("binder:", *words, flush=True)
+
+
+def copy_checkout(home: Path) -> None:
+    """The files that git knows, as they are now."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        source, target = ROOT / name, home / name
+        if not source.exists():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def environ(home: Path, prefix: Path) -> dict[str, str]:
+    """What a Binder's processes see: a home that is the checkout, the environment first, nothing of ours."""
+    ours = ("PYTHON", "PYSPARK", "PYTEST", "SPARK_", "VIRTUAL_", "JUPYTER", "PRAVEGA_", "LAB_")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    path = os.pathsep.join([str(prefix / "bin"), os.environ["PATH"]])
+    return {**clean, "HOME": str(home), "PATH": path, "NB_PYTHON_PREFIX": str(prefix)}
+
+
+def build(home: Path, prefix: Path) -> None:
+    """The steps of repo2docker's build."""
+    copy_checkout(home)
+    if not prefix.exists():
+        venv.create(prefix, with_pip=True)
+    env = environ(home, prefix)
+    # pip keeps its downloads where it always does, not in the new home.
+    own = {**env, "HOME": os.environ.get("HOME", str(home))}
+    pip = [str(prefix / "bin/python"), "-m", "pip", "install", "-q"]
+    began = time.monotonic()
+    subprocess.run([*pip, "-r", "binder/requirements.txt"], cwd=home, env=own, check=True)
+    say(f"installed in {time.monotonic() - began:.0f} s")
+    subprocess.run([str(home / "binder/postBuild")], cwd=home, env=env, check=True)
+
+
+class Memory:
+    """Proportional memory of a process and all its descendants, looked at twice a second."""
+
+    def __init__(self, pid: int) -> None:
+        self.peak_bytes = 0
+        self._pid = pid
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def take_peak(self) -> int:
+        """The most since it was last asked."""
+        peak, self.peak_bytes = self.peak_bytes, 0
+        return peak
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            self.peak_bytes = max(self.peak_bytes, sum(map(_pss_bytes, descendants(self._pid))))
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and whatever it has started, by their parents in /proc."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except (OSError, IndexError):
+                continue  # it has just ended
+            children.setdefault(parent, []).append(int(entry.name))
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found
+
+
+def _pss_bytes(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+@contextmanager
+def started(home: Path, prefix: Path) -> Iterator[tuple[str, int]]:
+    command = [str(home / "binder/start"), "jupyter", "lab"]
+    with serving(command, home, environ(home, prefix)) as server:
+        yield server
+
+
+def check_layout(page: Any, address: str) -> None:
+    page.goto(f"{address}/lab?token={TOKEN}")
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=RUN_S * 1000)
+    page.wait_for_selector(f"{LAYOUT} .jp-OutputArea", state="attached", timeout=RUN_S * 1000)
+    screenshot(page, "binder")
+
+
+def run_tutorial(page: Any, notebook: str) -> None:
+    page.evaluate(OPEN, notebook)
+    page.wait_for_function(
+        f"(path) => window.jupyterapp.shell.currentWidget?.context?.path === path && ({KERNEL_IDLE})()",
+        arg=notebook,
+        timeout=RUN_S * 1000,
+    )
+    run_all(page, within_s=TUTORIAL_S)
+    screenshot(page, f"binder-{Path(notebook).stem}")
+    page.evaluate(SHUT)
+
+
+def tutorials(home: Path, only: str) -> list[str]:
+    return sorted(p.relative_to(home).as_posix() for p in (home / "notebooks").glob(f"{only}*.ipynb"))
+
+
+def open_all(home: Path, prefix: Path, only: str) -> int:
+    """Run the tutorials in JupyterLab; how many failed."""
+    from playwright.sync_api import sync_playwright
+
+    failed, found = 0, tutorials(home, only)
+    with started(home, prefix) as (address, pid), sync_playwright() as playwright:
+        memory = Memory(pid)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        page = browser.new_context(viewport={"width": 1600, "height": 1000}).new_page()
+        check_layout(page, address)
+        page.evaluate(SHUT)
+        for notebook in found:
+            memory.take_peak()
+            began = time.monotonic()
+            try:
+                run_tutorial(page, notebook)
+                verdict = ""
+            except Exception as error:  # the next tutorial is to be tried all the same
+                verdict = f"FAILED {error}"
+                page = browser.new_context(viewport={"width": 1600, "height": 1000}).new_page()
+                page.goto(f"{address}/lab?token={TOKEN}&reset")
+                page.wait_for_function("() => window.jupyterapp", timeout=RUN_S * 1000)
+                page.evaluate(SHUT)
+            peak = memory.take_peak()
+            if not verdict and peak > MEMORY_BYTES_MAX:
+                verdict = f"FAILED: more than {MEMORY_BYTES_MAX / GIB:.0f} GiB"
+            failed += bool(verdict)
+            say(f"{notebook}: {time.monotonic() - began:.0f} s, {peak / 1024**2:.0f} MiB at most {verdict}")
+        memory.close()
+        browser.close()
+    print(f"{len(found) - failed} passed, {failed} failed", flush=True)
+    return failed if found else 1
+
+
+def offline(command: list[str]) -> list[str]:
+    """The same command without a network but the loopback, if this machine lets us."""
+    alone = ["unshare", "--net", "--map-root-user"]
+    up = "ip link set lo up"
+    if shutil.which("unshare") and shutil.which("ip"):
+        tried = subprocess.run([*alone, "sh", "-c", up], capture_output=True, check=False)
+        if tried.returncode == 0:
+            return [*alone, "sh", "-c", f'{up} && exec "$@"', "sh", *command]
+    say("NOT OFFLINE: this machine does not let us take its network away (unshare, ip)")
+    return command
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--built", type=Path, help=argparse.SUPPRESS)  # the second half, without network
+    args = parser.parse_args()
+    if args.built is not None:
+        return min(1, open_all(args.built / "home", args.built / "env", args.only))
+    if chromium() is None:
+        say(
+            "TUTORIALS NOT OPENED: no Chromium on this machine; `make system` (as root on Debian) installs it"
+        )
+    with tempfile.TemporaryDirectory() as name:
+        folder = args.keep.resolve() if args.keep else Path(name)
+        shutil.rmtree(folder / "home", ignore_errors=True)
+        build(folder / "home", folder / "env")
+        if chromium() is None:
+            return 0
+        again = [sys.executable, __file__, "--built", str(folder), "--only", args.only]
+        return subprocess.run(offline(again), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
