@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.observe.batch_fold import PHASES, BatchHistory
-from pravega_lab.observe.folds import SegmentHistory, SegmentRow
+from pravega_lab.observe.folds import SegmentRow
 from pravega_lab.widgets.palette import NONE, SOFT, TEXT, VERMILION, reader_colour
+from pravega_lab.widgets.segment_history import MapHistory
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 SEGMENT_COLOUR = "#0072B2"
 
 
-def segment_figure(history: SegmentHistory, facts: dict[str, Any]) -> Figure:
+def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
     """Segments above (a trace per owner, active and sealed apart), the busiest segment's rate below."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    from pravega_lab.widgets.segment_map import scale_text
     from pravega_lab.widgets.segment_picture import Scene
+    from pravega_lab.widgets.segment_rows import scale_text
 
     scene = Scene(history, facts)
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.78, 0.22], vertical_spacing=0.06)
@@ -72,7 +73,7 @@ def segment_figure(history: SegmentHistory, facts: dict[str, Any]) -> Figure:
     return figure
 
 
-def _by_owner(history: SegmentHistory) -> dict[tuple[str, str, bool], list[SegmentRow]]:
+def _by_owner(history: MapHistory) -> dict[tuple[str, str, bool], list[SegmentRow]]:
     groups: dict[tuple[str, str, bool], list[SegmentRow]] = {}
     for row in history.rows:
         name, colour = "nobody", NONE if history.readers else SEGMENT_COLOUR

@@ -1,6 +1,6 @@
 """The fold of the reader board and the checkpoint timeline: a `GroupHistory`, and what only pictures need.
 
-Lag once a second, so that scrubbing shows it as it was; who came and went, one by one; the keys of segments,
+Lag twice a second, so that scrubbing shows it as it was; who came and went, one by one; the keys of segments,
 which no state log tells and a stream observer in the same journal does.
 """
 
@@ -13,7 +13,7 @@ from pravega_lab.observe.group_observations import GroupObservation, ReaderJoine
 from pravega_lab.observe.group_rows import CheckpointRow, ReaderRow, split_segment
 from pravega_lab.observe.observations import Observation, SegmentOpened
 
-SAMPLE_MS = 1_000
+SAMPLE_MS = 500
 SAMPLES_MAX = 100_000  # kept; older ones are dropped, and counted
 
 Segment = tuple[str, int]  # stream, segment id

@@ -1,16 +1,19 @@
 // Segments as rectangles: time across, key space up. Draws the rows it is given; ranges, predecessors, causes
 // and thresholds come from the kernel. Below it a strip of rates with the causes of the scales.
 import {
-  GUTTER, PALETTE, Store, bytes, count, esc, fit, hatch, ink, mix, seconds, wallTime, widget,
+  GUTTER, PALETTE, Store, VERMILION, bytes, count, esc, fillReader, fit, haloText, hatch, ink, mix, seconds, wallTime, widget,
 } from "./common.js";
 
-// The same formats stand in segment_map.py.
+// The same formats stand in segment_rows.py.
 const FORMATS = {
   segments: { format: "index:u start:f end:f low:f high:f reader:u", keyed: true },
   names: { format: "index:u number:u epoch:u flags:u truncated:f pad:u", keyed: true },
   links: { format: "index:u predecessor:u" },
   rates: { format: "index:u t:f events:f bytes:f unread:f stored:f" },
+  owners: { format: "index:u segment:u reader:u start:f end:f", keyed: true },
+  crowd: { format: "start:f end:f low:f high:f n:u" },
 };
+const WAITS = 0xfffffffe; // in the place of an owner: it waits for its predecessors
 const NOBODY = 0;
 const UNKNOWN = 0xffffffff;
 const INEXACT = 1;
@@ -61,9 +64,18 @@ function keyPosition(key) {
 
 /** What the tables say, indexed for drawing. */
 function segmentStore() {
-  const derived = { rates: [], before: [], after: [] };
+  const fresh = () => ({ rates: [], before: [], after: [], owners: [], named: 0, byNumber: new Map(), waits: new Map(), told: 0 });
+  const derived = fresh();
   const store = new Store(FORMATS, (name, first) => {
-    if (name === "") Object.assign(derived, { rates: [], before: [], after: [] });
+    if (name === "") Object.assign(derived, fresh());
+    if (name === "owners") {
+      const { n, col } = store.tables.owners;
+      for (let i = first; i < n; i++) (derived.owners[col.segment[i]] ??= []).push(i);
+    }
+    if (name === "names") {
+      const { n, col } = store.tables.names;
+      for (; derived.named < n; derived.named++) derived.byNumber.set(col.number[derived.named], derived.named);
+    }
     if (name === "links") {
       const { n, col } = store.tables.links;
       for (let i = first; i < n; i++) {
@@ -120,13 +132,47 @@ function segmentSpec(store) {
 
   function ownerFill(ctx, theme, reader) {
     if (reader === UNKNOWN) return theme.none;
+    if (reader === WAITS) return theme.ground;
     if (reader === NOBODY) return hatch(ctx, theme.soft);
     return PALETTE[(reader - 1) % PALETTE.length];
   }
 
+  // Owners over time: stretches [reader + 1, from, to] of a segment.
+
+  function stretches(i, t) {
+    const { reader, start, end } = store.tables.owners.col;
+    return (store.derived.owners[i] ?? []).filter((k) => start[k] <= t).map((k) => [reader[k], start[k], Math.min(end[k], t), k]);
+  }
+
+  /** Reader + 1, nobody, WAITS, or UNKNOWN where nobody told; a successor waits until its group may read it. */
+  function ownerAt(i, t) {
+    const { reader, start, end } = store.tables.owners.col;
+    const mine = store.derived.owners[i];
+    if (!mine) return facts().has_group && before(i).length ? WAITS : seg().reader[i];
+    for (let k = mine.length - 1; k >= 0; k--) if (start[mine[k]] <= t) return end[mine[k]] > t ? reader[mine[k]] : UNKNOWN;
+    return before(i).length ? WAITS : UNKNOWN;
+  }
+
+  function waitWords(i, t) {
+    const d = store.derived;
+    const list = store.lists.waits ?? [];
+    for (; d.told < list.length; d.told++) d.waits.set(list[d.told][0], list[d.told][1]);
+    const { reader, start } = store.tables.owners.col;
+    const k = (d.owners[i] ?? []).findLast((one) => start[one] <= t && reader[one] === WAITS);
+    return (k !== undefined && d.waits.get(k)) || `waits for ${before(i).map(short).join(" ")}`;
+  }
+
+  /** "r2", "nobody", "waits for #2", or "" where nobody told. */
+  function ownerWords(i, t) {
+    const owner = ownerAt(i, t);
+    if (owner === UNKNOWN) return "";
+    if (owner === WAITS) return waitWords(i, t);
+    return owner === NOBODY ? "nobody" : facts().readers?.[owner - 1] ?? "";
+  }
+
   function fillOf(ctx, b, i, t) {
     const { theme } = b;
-    if (colour() === "owner") return ownerFill(ctx, theme, seg().reader[i]);
+    if (colour() === "owner") return ownerFill(ctx, theme, ownerAt(i, Math.min(t, seg().end[i] - 1e-4)));
     const rows = sampleAt(i, Math.min(t, seg().end[i] - 1e-4));
     const { unread } = store.tables.rates.col;
     if (colour() === "unread") {
@@ -219,6 +265,98 @@ function segmentSpec(store) {
     ctx.globalAlpha = 1;
   }
 
+  /** Within each rectangle who owned it when: nobody hatched, waiting for predecessors dotted. */
+  function paintOwners(ctx, b, m, list, t) {
+    for (const i of list) {
+      const [x, y, w, h] = rectangle(b, m, i, t);
+      ctx.fillStyle = b.theme.ground;
+      ctx.fillRect(x, y, w, h);
+      const mine = stretches(i, t);
+      ctx.globalAlpha = isOpen(i, t) ? 1 : 0.62;
+      for (const [reader, start, end] of mine) {
+        const [x0, x1] = [Math.max(x, b.x(ms(start))), Math.min(x + w, b.x(ms(end)))];
+        if (x1 <= x0 || reader === WAITS) continue;
+        if (reader > NOBODY) fillReader(ctx, b.theme, reader - 1, x0, y, x1 - x0, h);
+        else [(ctx.fillStyle = hatch(ctx, b.theme.soft)), ctx.fillRect(x0, y, x1 - x0, h)];
+      }
+      ctx.globalAlpha = 1;
+      const from = mine[0]?.[1] ?? Infinity;
+      if (facts().has_group && before(i).length) paintWait(ctx, b, [x, y, w, h], x, Math.min(x + w, b.x(ms(Math.min(from, t)))), i, t);
+      for (const [reader, start, end] of mine) if (reader === WAITS) paintWait(ctx, b, [x, y, w, h], b.x(ms(start)), b.x(ms(end)), i, start);
+    }
+  }
+
+  function paintWait(ctx, b, [x, y, w, h], from, to, i, t) {
+    const [x0, x1] = [Math.max(x, from), Math.min(x + w, to)];
+    if (x1 - x0 < 1) return;
+    ctx.strokeStyle = b.theme.text;
+    ctx.setLineDash([2, 3]);
+    ctx.strokeRect(x0 + 1.5, y + 1.5, Math.max(0.5, x1 - x0 - 3), Math.max(0.5, h - 3));
+    ctx.setLineDash([]);
+    ctx.font = b.font(9.5);
+    const words = waitWords(i, t);
+    if (h < 30 * b.scale || ctx.measureText(words).width > x1 - x0 - 8) return;
+    ctx.fillStyle = b.theme.text;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    ctx.fillText(words, x0 + 5, y + h / 2 + 13 * b.scale);
+  }
+
+  /** Segments that are too old to be drawn one by one: counted in cells. */
+  function paintCrowd(ctx, b, m, t) {
+    const { n, col } = store.tables.crowd;
+    const most = col.n.subarray(0, n).reduce((p, v) => Math.max(p, v), 1);
+    for (let i = 0; i < n; i++) {
+      if (col.start[i] > t) continue;
+      const [x0, x1] = [Math.max(b.left, b.x(ms(col.start[i]))), Math.min(b.right, b.x(ms(Math.min(t, col.end[i]))))];
+      if (x1 <= x0) continue;
+      const y = yOf(m, col.high[i]);
+      ctx.fillStyle = mix(b.theme.ground, b.theme.soft, 0.15 + 0.5 * Math.sqrt(col.n[i] / most));
+      ctx.fillRect(x0, y, x1 - x0 + 0.5, yOf(m, col.low[i]) - y + 0.5);
+    }
+  }
+
+  /** A checkpoint's cut: left of the line is before it. Where no position covers the keys, it is vermilion. */
+  function paintCut(ctx, b, m) {
+    const mark = [b.clock.hover, b.clock.pin].find((one) => one?.kind === "cut" && one.pieces.some((p) => p.stream === facts().stream));
+    if (!mark) return;
+    const mine = mark.pieces.filter((p) => p.stream === facts().stream && !Number.isNaN(p.low)).sort((p, q) => p.low - q.low);
+    const whereIs = (p) => {
+      const i = store.derived.byNumber.get(p.number);
+      const sealed = i === undefined ? Infinity : seg().end[i];
+      return b.x(p.done && sealed < Infinity ? ms(sealed) : (p.at ?? mark.time));
+    };
+    const lines = mine.map((p) => [whereIs(p), yOf(m, p.low), yOf(m, p.high)]);
+    for (const [width, colour_] of [[6, b.theme.ground], [2.5, b.theme.text]]) {
+      ctx.strokeStyle = colour_;
+      ctx.lineWidth = width;
+      ctx.beginPath();
+      lines.forEach(([x, low, high], k) => {
+        const joined = k && Math.abs(lines[k - 1][2] - low) < 0.5;
+        ctx[joined ? "lineTo" : "moveTo"](x, low);
+        ctx.lineTo(x, high);
+      });
+      ctx.stroke();
+    }
+    ctx.strokeStyle = VERMILION;
+    ctx.lineWidth = 5;
+    ctx.font = b.font(10.5, "600");
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    const x = b.x(mark.time);
+    for (const { low, high } of mark.gaps.filter((g) => !g.stream || g.stream === facts().stream)) {
+      ctx.beginPath();
+      ctx.moveTo(x, yOf(m, low));
+      ctx.lineTo(x, yOf(m, high));
+      ctx.stroke();
+      haloText(ctx, b.theme, "gap: in no position", x + 7, (yOf(m, low) + yOf(m, high)) / 2, VERMILION);
+      ctx.lineWidth = 5;
+    }
+    ctx.lineWidth = 1;
+    const top = lines.at(-1);
+    if (top) haloText(ctx, b.theme, `cut of checkpoint ${mark.number}`, Math.min(top[0] + 6, b.right - 120 * b.scale), top[2] + 9 * b.scale);
+  }
+
   function paintEdges(ctx, b, m, list, t) {
     ctx.strokeStyle = b.theme.dark ? "#ffffff55" : "#00000055";
     ctx.lineWidth = 1;
@@ -263,6 +401,10 @@ function segmentSpec(store) {
       const first = sampleAt(i, Math.max(seg().start[i] + 0.1, (b.time(x + 20) - origin()) / 1000));
       const plain = colour() === "rate" && first >= 0 ? hue(b.theme, rateColumn()[first]) : fillOf(ctx, b, i, t);
       const solid = typeof plain === "string" ? mix(b.theme.ground, plain, isOpen(i, t) ? 1 : 0.65) : b.theme.ground;
+      if (colour() === "owner") {
+        haloText(ctx, b.theme, text, x + 5, y + h / 2);
+        continue;
+      }
       ctx.fillStyle = ink(solid);
       ctx.fillText(text, x + 4, y + h / 2);
     }
@@ -279,12 +421,17 @@ function segmentSpec(store) {
     ctx.setLineDash([]);
   }
 
-  const indexOf = (mark) => (mark?.kind === "segment" && mark.stream === facts().stream ? mark.index : -1);
+  const indexOf = (mark) => (mark?.kind === "segment" && mark.stream === facts().stream ? store.derived.byNumber.get(mark.number) ?? -1 : -1);
   const before = (i) => store.derived.before[i] ?? [];
   const after = (i) => (store.derived.after[i] ?? []).filter((k) => seg().start[k] <= (state.t ?? Infinity));
 
-  function paintSelection(ctx, b, m, t) {
+  function paintSelection(ctx, b, m, t, list) {
     for (const mark of [b.clock.pin, b.clock.hover]) {
+      if (mark?.kind === "reader") {
+        const place = (facts().readers ?? []).indexOf(mark.name) + 1;
+        if (place) for (const k of list) if (isOpen(k, t) && ownerAt(k, t) === place) outline(ctx, b, m, k, t, 2, []);
+        continue;
+      }
       const i = indexOf(mark);
       if (i < 0 || i >= store.tables.segments.n || seg().start[i] > t) continue;
       for (const k of [...before(i), ...after(i)]) outline(ctx, b, m, k, t, 1.5, [4, 3]);
@@ -320,8 +467,9 @@ function segmentSpec(store) {
     const { unread, stored } = store.tables.rates.col;
     const row = 13 * b.scale;
     const x = b.right + 8 * b.scale;
-    const rateRight = Math.min(x + 158 * b.scale, b.width - 4); // a narrow view has less room
-    const columns = [x, rateRight - 46 * b.scale, rateRight + 6 * b.scale];
+    const owned = (facts().knows ?? []).includes("owner");
+    const rateRight = Math.min(x + (owned ? 126 : 158) * b.scale, b.width - 4); // a narrow view has less room
+    const columns = [x, rateRight - 46 * b.scale, rateRight + 6 * b.scale, rateRight + 52 * b.scale];
     ctx.font = b.font(10);
     ctx.textBaseline = "middle";
     ctx.fillStyle = b.theme.soft;
@@ -333,6 +481,8 @@ function segmentSpec(store) {
     const third = b.width - columns[2] > 48 * b.scale; // a narrow view does without the last column
     const reads = (facts().knows ?? []).includes("unread");
     if (third) ctx.fillText(reads ? "unread" : "stored", columns[2], m.top - 9 * b.scale);
+    const fourth = owned && third && b.width - columns[3] > 30 * b.scale;
+    if (fourth) ctx.fillText("owner", columns[3], m.top - 9 * b.scale);
     let last = m.top - row / 2;
     let shown = 0;
     const room = open.length > (m.bottom - m.top) / row ? m.bottom - row : m.bottom;
@@ -342,7 +492,7 @@ function segmentSpec(store) {
       last = y;
       shown += 1;
       const r = sampleAt(i, t);
-      const owner = facts().readers?.[seg().reader[i] - 1];
+      const owner = owned ? ownerWords(i, t) : "";
       ctx.strokeStyle = b.theme.line;
       ctx.beginPath();
       ctx.moveTo(b.right + 1, Math.round(y) + 0.5);
@@ -357,7 +507,11 @@ function segmentSpec(store) {
       ctx.fillStyle = b.theme.soft;
       if (!third) continue;
       const size = r < 0 ? "" : bytes(reads ? unread[r] : stored[r]);
-      ctx.fillText(fit(ctx, [size, owner].filter(Boolean).join(" "), b.width - columns[2]), columns[2], y);
+      ctx.fillText(fit(ctx, fourth ? size : [size, owner].filter(Boolean).join(" "), (fourth ? columns[3] - 3 : b.width) - columns[2]), columns[2], y);
+      if (!fourth) continue;
+      const words = ctx.measureText(owner).width > b.width - columns[3] ? owner.replace("waits for", "waits") : owner;
+      ctx.fillStyle = b.theme.text;
+      ctx.fillText(fit(ctx, words, b.width - columns[3]), columns[3], y);
     }
     if (shown < open.length) {
       ctx.fillStyle = b.theme.soft;
@@ -552,12 +706,15 @@ function segmentSpec(store) {
     ctx.beginPath();
     ctx.rect(b.left, l.map.top - 1, b.right - b.left + 1, l.map.bottom - l.map.top + 2);
     ctx.clip();
+    paintCrowd(ctx, b, l.map, t);
     paintSegments(ctx, b, l.map, list, t);
     if (colour() === "rate" && list.length <= HEAT_MAX) paintHeat(ctx, b, l.map, list, t);
+    if (colour() === "owner" && store.tables.owners.n && list.length <= HEAT_MAX) paintOwners(ctx, b, l.map, list, t);
     paintTruncated(ctx, b, l.map, list, t);
     if (list.length <= 4000) paintEdges(ctx, b, l.map, list, t);
     if (list.length <= 1500) paintLabels(ctx, b, l.map, list, t);
-    paintSelection(ctx, b, l.map, t);
+    paintSelection(ctx, b, l.map, t, list);
+    paintCut(ctx, b, l.map);
     paintKey(ctx, b, l.map, t);
     ctx.restore();
     paintGutter(ctx, b, l.map, list, t);
@@ -566,7 +723,7 @@ function segmentSpec(store) {
   }
 
   const markOf = (i) => ({
-    kind: "segment", key: keyOf(i), index: i, stream: facts().stream, time: Math.max(ms(seg().start[i]), origin()),
+    kind: "segment", key: keyOf(i), number: store.tables.names.col.number[i], stream: facts().stream, time: Math.max(ms(seg().start[i]), origin()),
   });
 
   function pick(x, y, b) {
@@ -603,7 +760,7 @@ function segmentSpec(store) {
     }
     const i = indexOf(mark);
     if (i < 0 || i >= store.tables.segments.n) return null;
-    const { start, end, low, high, reader } = seg();
+    const { start, end, low, high } = seg();
     const { flags } = store.tables.names.col;
     const open = isOpen(i, state.t);
     const r = sampleAt(i, state.t);
@@ -620,7 +777,8 @@ function segmentSpec(store) {
     if (r >= 0 && open) rows.push(["rate", `${rateText(rateColumn()[r])}${facts().events_how ? "*" : ""}`]);
     if (r >= 0) rows.push(["stored", bytes(stored[r])]);
     if (r >= 0 && !Number.isNaN(unread[r])) rows.push(["unread", bytes(unread[r])]);
-    if (reader[i] !== UNKNOWN) rows.push(["owner", esc(facts().readers?.[reader[i] - 1] ?? "nobody")]);
+    const owner = open ? ownerWords(i, state.t) : "";
+    if (owner) rows.push(["owner", esc(owner)]);
     const cause = causeOf(i);
     if (cause) rows.push(["cause", cause]);
     const table = rows.map(([k, v]) => `<tr><td class="soft">${k}</td><td>${v}</td></tr>`).join("");
@@ -634,12 +792,14 @@ function segmentSpec(store) {
     if (i < 0) return "";
     const r = sampleAt(i, state.t);
     const rate = r >= 0 && isOpen(i, state.t) ? `, ${rateText(rateColumn()[r])}` : "";
-    return `segment ${label(i)}, keys ${seg().low[i].toPrecision(4)} to ${seg().high[i].toPrecision(4)}, ${isOpen(i, state.t) ? "active" : "sealed"}${rate}`;
+    const owner = isOpen(i, state.t) ? ownerWords(i, state.t) : "";
+    return `segment ${label(i)}, keys ${seg().low[i].toPrecision(4)} to ${seg().high[i].toPrecision(4)}, ${isOpen(i, state.t) ? "active" : "sealed"}${rate}${owner ? `, ${owner}` : ""}`;
   }
 
   function ownerLegend(theme) {
     const readers = (facts().readers ?? []).map((name, k) => [PALETTE[k % PALETTE.length], name, k >= PALETTE.length ? "stripe" : ""]);
-    return [...readers, [theme.soft, "nobody", "hatch"]];
+    const waiting = facts().has_group ? [[theme.text, "waits for predecessors", "dots"]] : [];
+    return [[theme.soft, "nobody", "hatch"], ...waiting, [theme.none, "sealed: paler, closed", "pale"], ...readers];
   }
 
   function legend(theme) {
@@ -647,7 +807,7 @@ function segmentSpec(store) {
     const ramp = `linear-gradient(90deg, ${theme.cold}, ${theme.hot})`;
     const most = target ? `2 × target (${rateText(2 * target)})` : rateText(rateMax());
     const states = [[theme.none, "active: open at the right", ""], [theme.none, "sealed: paler, closed", "pale"]];
-    if (colour() === "owner") return [...ownerLegend(theme), ...states];
+    if (colour() === "owner") return ownerLegend(theme);
     if (colour() === "unread") return [[ramp, `0 to ${bytes(state.unreadPeak ?? 0)} unread`, "ramp"], ...states];
     return [[ramp, `0 to ${most}`, "ramp"], ...states];
   }

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from struct import Struct
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pravega_lab.observe.folds import SegmentHistory, SegmentRow, thresholds
+from pravega_lab.observe.folds import SegmentRow, thresholds
+from pravega_lab.observe.group_observations import GroupObservation
 from pravega_lab.observe.observations import Observation, SegmentAcquired, SegmentRead, SegmentReleased
 from pravega_lab.widgets.module import module, style
-from pravega_lab.widgets.payload import NAN, NOBODY, UNKNOWN_READER, or_nan, pack
+from pravega_lab.widgets.payload import Payload
+from pravega_lab.widgets.segment_history import MapHistory
+from pravega_lab.widgets.segment_rows import SegmentPacker
 from pravega_lab.widgets.view import View, journal_of, refuse_value
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-# The same formats stand in segment_map.js.
-SEGMENT = Struct("<IffffI")  # index, start_s, end_s (inf while active), low, high, reader
-NAME = Struct("<IIIIfI")  # index, number, epoch, flags, truncated_s, 0
-LINK = Struct("<II")  # index, index of a predecessor
-RATE = Struct("<Ifffff")  # index, t_s, events/s, bytes/s, unread bytes, stored bytes
-INEXACT = 1  # flag: the time of opening was inferred
-OF_READERS = (SegmentRead, SegmentAcquired, SegmentReleased)
+OF_READERS = (SegmentRead, SegmentAcquired, SegmentReleased, GroupObservation)
 COLOURS = ("rate", "owner", "unread")
 COLUMNS = (
     "segment_id", "label", "epoch", "low", "high", "start_s", "end_s", "reader", "events_per_s",
@@ -49,7 +45,7 @@ class SegmentMap(View):
 
     _esm = module("common.js", "segment_map.js")
     _css = style()
-    history: ClassVar[Any] = SegmentHistory
+    history: ClassVar[Any] = MapHistory
 
     def __init__(
         self,
@@ -63,7 +59,7 @@ class SegmentMap(View):
     ) -> None:
         refuse_value("SegmentMap", "colour", colour, COLOURS)
         self.stream, self.colour, self.key = stream, colour, key
-        self._sent_samples = self._sent_scales = self._sent_rows = 0
+        self._packer = SegmentPacker()
         self.readers = {journal_of(reader): 0 for reader in readers}
         super().__init__(journal, **more)
 
@@ -86,52 +82,19 @@ class SegmentMap(View):
     # Rows for the page.
 
     def _pack(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:
-        history: SegmentHistory = self._history
-        if everything:
-            self._sent_samples = self._sent_scales = self._sent_rows = 0
-        start_ms = history.start_ms or 0
-        rows = history.rows if everything else [history.rows[i] for i in history.changed]
-        history.changed.clear()
-        tables = {
-            "segments": pack(SEGMENT, (_segment_row(r, start_ms, history.readers) for r in rows)),
-            "names": pack(NAME, (_name_row(r, start_ms) for r in rows)),
-            "links": pack(LINK, self._new_links(history)),
-            "rates": pack(RATE, self._new_rates(history, start_ms)),
-        }
-        scales = [_scale(s, history) for s in history.scales[self._sent_scales :]]
-        self._sent_scales = len(history.scales)
-        return tables, {"scales": scales}
+        return self._packer.pack(self._history, everything=everything)
 
-    def _new_links(self, history: SegmentHistory) -> list[tuple[int, int]]:
-        links = []
-        for row in history.rows[self._sent_rows :]:
-            before = (history.find(row.stream, p) for p in row.predecessors)
-            links += [(row.index, p.index) for p in before if p is not None]
-        self._sent_rows = len(history.rows)
-        return links
-
-    def _new_rates(self, history: SegmentHistory, start_ms: int) -> list[tuple[float, ...]]:
-        first = max(0, self._sent_samples - history.samples_dropped)
-        self._sent_samples = history.samples_dropped + len(history.samples)
-        return [
-            (
-                s.index,
-                (s.time_ms - start_ms) / 1000,
-                or_nan(s.events_per_s),
-                or_nan(s.bytes_per_s),
-                or_nan(s.unread_bytes),
-                s.stored_bytes,
-            )
-            for s in history.samples[first:]
-        ]
+    def _produce(self, everything: bool) -> Payload | None:
+        with self._lock:
+            is_full = self._packer.is_full(self._catch_up())
+        return super()._produce(everything or is_full)
 
     def _facts(self) -> dict[str, Any]:
-        history: SegmentHistory = self._history
+        history: MapHistory = self._history
         seen = history.streams.get(self.stream or "")
-        knows = ["owner"] if history.readers else []
+        knows = ["owner"] if history.knows_owners else []
         if any(r.read_offset is not None for r in history.rows[-64:]):
             knows.append("unread")
-        dropped = history.samples_dropped
         return {
             "stream": self.stream or "",
             "title": self.title or self.stream or self.journal.source or "no stream yet",
@@ -139,16 +102,25 @@ class SegmentMap(View):
             "thresholds": [[t.rate, t.label] for t in thresholds(seen)],
             "rate_unit": self._rate_unit(),
             "events_how": next((r.events_how for r in history.rows[-16:] if r.events_how), ""),
-            "colour": self.colour or ("owner" if history.readers else "rate"),
+            "colour": self.colour or ("owner" if history.knows_owners else "rate"),
+            "has_group": bool(history.groups),
             "key": self.key,
             "knows": knows,
-            "left_out": f"the oldest {dropped:,} rates are left out" if dropped else "",
+            "left_out": self._left_out(),
             "empty": ["No segments yet: run this, and watch them open.", _EMPTY_CODE],
         }
 
+    def _left_out(self) -> str:
+        dropped, together = self._history.samples_dropped, self._packer.left_out
+        texts = [f"the oldest {dropped:,} rates are left out" if dropped else ""]
+        if together:
+            n = len(self._history.rows)
+            texts.append(f"{n - together:,} of {n:,} segments drawn, the oldest {together:,} only together")
+        return "; ".join(text for text in texts if text)
+
     def _rate_unit(self) -> str:
         """Events a second, unless the policy counts bytes or nothing tells of events."""
-        history: SegmentHistory = self._history
+        history: MapHistory = self._history
         seen = history.streams.get(self.stream or "")
         if seen is not None and seen.policy == "kbytes":
             return "bytes/s"
@@ -159,7 +131,7 @@ class SegmentMap(View):
 
     # Table, words and pictures.
 
-    def _frame_of(self, history: SegmentHistory) -> pd.DataFrame:
+    def _frame_of(self, history: MapHistory) -> pd.DataFrame:
         import pandas as pd
 
         start_ms = history.start_ms or 0
@@ -170,7 +142,7 @@ class SegmentMap(View):
         return frame.astype({**nullable, "events_per_s": "Float64", "bytes_per_s": "Float64"})
 
     def _summary(self) -> str:
-        history: SegmentHistory = self._history
+        history: MapHistory = self._history
         return f"{self.stream!r}, {len(history.rows):,} segments, {len(history.active):,} active, recording"
 
     def _rectangles(self) -> int:
@@ -196,33 +168,6 @@ class SegmentMap(View):
 
 _EMPTY_CODE = """stream = lab.create_stream("demo/flights")
 stream.write(["a", "b", "c"], keys=["N1", "N2", "N3"])"""
-
-
-def _segment_row(row: SegmentRow, start_ms: int, readers: list[str]) -> tuple[float, ...]:
-    end_s = float("inf") if row.end_ms is None else (row.end_ms - start_ms) / 1000
-    nobody = NOBODY if readers else UNKNOWN_READER
-    reader = nobody if row.reader is None else readers.index(row.reader) + 1
-    return row.index, (row.start_ms - start_ms) / 1000, end_s, row.low, row.high, reader
-
-
-def _name_row(row: SegmentRow, start_ms: int) -> tuple[float, ...]:
-    truncated = NAN if row.truncated_ms is None else (row.truncated_ms - start_ms) / 1000
-    return row.index, row.number, row.epoch, 0 if row.exact else INEXACT, truncated, 0
-
-
-def _scale(scale: Any, history: SegmentHistory) -> list[Any]:
-    def indexes(ids: tuple[int, ...]) -> list[int]:
-        return [r.index for r in (history.find(scale.stream, i) for i in ids) if r is not None]
-
-    t_s = (scale.time_ms - (history.start_ms or 0)) / 1000
-    text = scale_text(scale)
-    return [t_s, text, scale.cause_kind, scale.rule, indexes(scale.sealed), indexes(scale.created)]
-
-
-def scale_text(scale: Any) -> str:
-    """``#2 → #4 #5: 210/s > 2 × 100/s``."""
-    sealed, created = (" ".join(f"#{i & 0xFFFFFFFF}" for i in ids) for ids in (scale.sealed, scale.created))
-    return f"{sealed} → {created}: {scale.cause}"
 
 
 def _frame_row(row: SegmentRow, start_ms: int, scale: Any) -> tuple[Any, ...]:

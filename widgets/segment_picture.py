@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pravega_lab.observe.folds import SegmentHistory, SegmentRow
+from pravega_lab.observe.folds import SegmentRow
 from pravega_lab.widgets.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, ink, mix, reader_colour
 from pravega_lab.widgets.picture import Across, Picture, amount, data_size, number, steps
 from pravega_lab.widgets.raster import Raster, text_width
+from pravega_lab.widgets.segment_history import MapHistory, Stretch, owner_words
 
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 WIDTH, HEIGHT = 900, 446
@@ -19,7 +20,7 @@ STRIP_TOP, STRIP_BOTTOM = 364, 412
 class Scene:
     """The history with what both pictures ask of it."""
 
-    def __init__(self, history: SegmentHistory, facts: dict[str, Any], span_ms: Span = None) -> None:
+    def __init__(self, history: MapHistory, facts: dict[str, Any], span_ms: Span = None) -> None:
         self.history, self.facts = history, facts
         self.start_ms, end_ms = span_ms or (history.start_ms or 0, history.now_ms or 0)
         self.now_ms = history.now_ms or 0
@@ -28,6 +29,9 @@ class Scene:
         self.by_bytes = facts["rate_unit"] == "bytes/s"
         self.thresholds = facts["thresholds"]
         self.curves = self._curves()
+        self.stretches: dict[int, list[Stretch]] = {}
+        for stretch in history.owners:
+            self.stretches.setdefault(stretch.segment, []).append(stretch)
         peak = max((rate for curve in self.curves.values() for _, rate in curve), default=0.0)
         self.target = next((rate for rate, name in self.thresholds if name == "target"), None)
         self.rate_top = 2 * self.target if self.target else max(peak, 1.0)
@@ -42,6 +46,39 @@ class Scene:
                 curves.setdefault(s.index, []).append(((s.time_ms - self.start_ms) / 1000, rate))
         return curves
 
+    def owned(self, row: SegmentRow) -> list[tuple[float, float, str]]:
+        """Stretches (from_s, to_s, fill) of ownership over the segment's life; white where it waited."""
+        if self.facts["colour"] != "owner" or not self.stretches:
+            return []
+        end_s, found = (
+            self.seconds(row.end_ms),
+            [(self.seconds(row.start_ms), self.seconds(row.start_ms), "#ffffff")],
+        )
+        for s in self.stretches.get(row.index, []):
+            start, until = self.seconds(s.start_ms), min(self.seconds(s.end_ms), end_s)
+            if until > start and s.state != "waits":
+                fill = (
+                    "url(#plab-hatch)" if s.reader is None else reader_colour(self.history.place_of(s.reader))
+                )
+                found += [(start, until, "#ffffff"), (start, until, fill)]
+        return found
+
+    def waiting(self, row: SegmentRow) -> list[tuple[float, float, str]]:
+        """(from_s, to_s, words): as the log says, or until its group first told of it."""
+        mine = self.stretches.get(row.index, [])
+        end_s = self.seconds(row.end_ms)
+        logged = [
+            (self.seconds(s.start_ms), min(self.seconds(s.end_ms), end_s), s.words)
+            for s in mine
+            if s.state == "waits"
+        ]
+        if self.history.groups and row.predecessors:
+            first = min(end_s, self.seconds(mine[0].start_ms)) if mine else end_s
+            logged.insert(
+                0, (self.seconds(row.start_ms), first, owner_words("waits", None, row.predecessors))
+            )
+        return [(a, z, words) for a, z, words in logged if z > a]
+
     def seconds(self, time_ms: int | None) -> float:
         return ((self.now_ms if time_ms is None else time_ms) - self.start_ms) / 1000
 
@@ -54,7 +91,7 @@ class Scene:
     def colour(self, row: SegmentRow) -> str:
         """One colour for the whole rectangle: the owner's, or the last rate's."""
         if self.facts["colour"] == "owner":
-            return NONE if row.reader is None else reader_colour(self.history.readers.index(row.reader))
+            return NONE if row.reader is None else reader_colour(self.history.place_of(row.reader))
         curve = self.curves.get(row.index)
         return self.hue(curve[-1][1]) if curve else NONE
 
@@ -94,7 +131,7 @@ def _y(key: float) -> float:
     return BOTTOM - key * (BOTTOM - TOP)
 
 
-def segment_svg(history: SegmentHistory, facts: dict[str, Any], gap: str, span_ms: Span = None) -> str:
+def segment_svg(history: MapHistory, facts: dict[str, Any], gap: str, span_ms: Span = None) -> str:
     """The picture as SVG text."""
     scene = Scene(history, facts, span_ms)
     active = len(history.active)
@@ -119,10 +156,11 @@ def segment_svg(history: SegmentHistory, facts: dict[str, Any], gap: str, span_m
 
 def _draw_legend(picture: Picture, scene: Scene) -> None:
     if scene.facts["colour"] == "owner":
-        names = scene.history.readers[:6]
-        entries = [(reader_colour(i), name) for i, name in enumerate(names)] + [(NONE, "nobody")]
-        if len(scene.history.readers) > 6:
-            entries.append(("#ffffff", f"+{len(scene.history.readers) - 6}"))
+        names = scene.history.readers[:5]
+        entries = [("url(#plab-hatch)", "nobody")]
+        entries += [(reader_colour(i), name) for i, name in enumerate(names)]
+        if len(scene.history.readers) > 5:
+            entries.append(("#ffffff", f"+{len(scene.history.readers) - 5}"))
     else:
         entries = [
             (COLD, "0/s"),
@@ -149,7 +187,7 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     across, sealed = scene.across, row.end_ms is not None
     x0, x1 = across.x(scene.seconds(row.start_ms)), across.x(scene.seconds(row.end_ms))
     y0, y1 = _y(row.high) + 0.5, _y(row.low) - 0.5
-    heat = scene.heat(row)
+    heat = scene.owned(row) or scene.heat(row)
     colour = scene.colour(row)
     opacity = 'opacity=".6"' if sealed else ""
     title = f"{row.label} ({number(row.low)}, {number(row.high)}] {'sealed' if sealed else 'active'}"
@@ -157,6 +195,7 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     for t0, t1, shade in heat[1:]:
         left = across.x(t0)
         picture.rect(left, y0, across.x(t1) - left, y1 - y0, shade, opacity)
+    _draw_waiting(picture, scene, row, (y0, y1))
     if row.truncated_ms is not None:
         picture.rect(x0, y0, across.x(scene.seconds(row.truncated_ms)) - x0, y1 - y0, "url(#plab-hatch)")
     # Closed at the right when sealed, open while active.
@@ -164,17 +203,36 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     edge = f"M{number(x1)} {number(y0)}H{number(x0)}V{number(y1)}H{number(x1)}{close}"
     picture.path(edge, 'fill="none" stroke="#000000" stroke-opacity=".4"')
     if x1 - x0 > 6.5 * len(row.label) + 6 and y1 - y0 >= 12:
-        shade = mix("#ffffff", heat[0][2] if heat else colour, 0.6 if sealed else 1.0)
-        picture.text(
-            x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=ink(shade), extra='font-weight="600"'
-        )
+        first = heat[0][2] if heat else colour
+        solid = first if first.startswith("#") else "#ffffff"
+        shade = mix("#ffffff", solid, 0.6 if sealed else 1.0)
+        halo = 'font-weight="600"'
+        if scene.facts["colour"] == "owner":
+            shade, halo = "#ffffff", f'{halo} stroke="#ffffff" stroke-width="3" paint-order="stroke"'
+        picture.text(x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=ink(shade), extra=halo)
+
+
+def _draw_waiting(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[float, float]) -> None:
+    """Dotted while a group may not read it, with the predecessors that it waits for."""
+    if scene.facts["colour"] != "owner":
+        return
+    for start_s, end_s, words in scene.waiting(row):
+        x0, x1 = scene.across.x(start_s), scene.across.x(end_s)
+        box = (x0 + 1.5, ys[0] + 1.5, max(0.5, x1 - x0 - 3), max(0.5, ys[1] - ys[0] - 3))
+        picture.rect(*box, "none", f'stroke="{TEXT}" stroke-dasharray="2 3"', words)
+        if 5.5 * len(words) < x1 - x0 - 8 and ys[1] - ys[0] > 30:
+            picture.text(x0 + 5, (ys[0] + ys[1]) / 2 + 17, words, size=9.5, fill=TEXT)
 
 
 def _draw_gutter(picture: Picture, scene: Scene) -> None:
     picture.line(RIGHT, TOP - 3, RIGHT, STRIP_BOTTOM, TEXT)
     picture.text(RIGHT + 8, TOP - 5, "active, keys")
-    picture.text(RIGHT + 140, TOP - 5, scene.facts["rate_unit"], anchor="end")
-    picture.text(RIGHT + 146, TOP - 5, "unread" if "unread" in scene.facts["knows"] else "stored")
+    owned = "owner" in scene.facts["knows"]
+    rate_x = RIGHT + (112 if owned else 140)
+    picture.text(rate_x, TOP - 5, scene.facts["rate_unit"], anchor="end")
+    picture.text(rate_x + 6, TOP - 5, "unread" if "unread" in scene.facts["knows"] else "stored")
+    if owned:
+        picture.text(rate_x + 56, TOP - 5, "owner")
     last, shown = TOP - 12.0, 0
     active = sorted(scene.history.active, key=lambda r: -r.low)
     for row in active:
@@ -187,10 +245,15 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
         size = data_size(row.unread_bytes) if unread else _stored(row)
         text = f"#{row.number} {number3(row.low)}–{number3(row.high)}"
         picture.text(RIGHT + 8, y + 3.5, text, fill=TEXT)
+        picture.text(rate_x, y + 3.5, "–" if rate is None else scene.rate_text(rate), fill=TEXT, anchor="end")
+        if not owned:
+            picture.text(rate_x + 6, y + 3.5, size)
+            continue
+        picture.text(rate_x + 6, y + 3.5, size)
+        words = scene.history.owner_of(row)
         picture.text(
-            RIGHT + 140, y + 3.5, "–" if rate is None else scene.rate_text(rate), fill=TEXT, anchor="end"
+            rate_x + 56, y + 3.5, words if len(words) < 10 else words.replace("waits for", "waits"), fill=TEXT
         )
-        picture.text(RIGHT + 146, y + 3.5, f"{size} {row.reader or ''}".strip())
     if shown < len(active):
         picture.text(RIGHT + 8, BOTTOM + 12, f"{shown} of {len(active)} active")
 
@@ -204,7 +267,7 @@ def number3(value: float) -> str:
 
 
 def _draw_causes(picture: Picture, scene: Scene) -> None:
-    from pravega_lab.widgets.segment_map import scale_text
+    from pravega_lab.widgets.segment_rows import scale_text
 
     limits = [WIDTH - 4.0] * 3
     for scale in reversed(scene.history.scales):
@@ -226,7 +289,7 @@ def _draw_strip(picture: Picture, scene: Scene) -> None:
 
     n = (RIGHT - LEFT) // 2
     parts = scene.busiest(n)
-    points = "".join(f"L{LEFT + 2 * i} {number(y(rate))}H{LEFT + 2 * i + 2}" for i, rate in _changes(parts))
+    points = "".join(f"H{LEFT + 2 * i}V{number(y(rate))}" for i, rate in _changes(parts))
     picture.path(
         f"M{LEFT} {STRIP_BOTTOM}{points}H{RIGHT}V{STRIP_BOTTOM}Z", 'fill="#0072B2" fill-opacity=".35"'
     )
@@ -250,7 +313,7 @@ def _changes(parts: list[float]) -> list[tuple[int, float]]:
     return [(i, v) for i, v in enumerate(parts) if i == 0 or v != parts[i - 1]]
 
 
-def segment_png(history: SegmentHistory, facts: dict[str, Any], span_ms: Span = None) -> bytes:
+def segment_png(history: MapHistory, facts: dict[str, Any], span_ms: Span = None) -> bytes:
     """The picture of thousands of rectangles: no words but the axes' and what there is."""
     scene = Scene(history, facts, span_ms)
     raster = Raster(WIDTH, HEIGHT)
