@@ -11,7 +11,7 @@ from pravega_lab.client.connection import Reply
 from pravega_lab.client.controller import Controller
 from pravega_lab.client.stores import SegmentStores
 from pravega_lab.client.values import SegmentInfo
-from pravega_lab.errors import AccessDeniedError, RefusedError, SegmentNotFoundError
+from pravega_lab.errors import RefusedError, SegmentNotFoundError
 from pravega_lab.protocol.commands import GetStreamSegmentInfo, StreamSegmentInfo
 from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
 
@@ -55,24 +55,12 @@ class StreamContext:
         """The key ranges of segments, in the order asked."""
         unknown = dict.fromkeys(epoch_of(segment) for segment in segment_ids if segment not in self._ranges)
         calls = [self.controller.epoch_segments(self.name, epoch) for epoch in unknown]
-        try:
-            for segments in await asyncio.gather(*calls):
-                self.learn(segments)
-        except AccessDeniedError:
-            await self._learn_active(segment_ids)
+        for segments in await asyncio.gather(*calls):
+            self.learn(segments)
         missing = [segment for segment in segment_ids if segment not in self._ranges]
         if missing:
             raise SegmentNotFoundError(f"{self.name} never had segments {missing}")
         return [self._ranges[segment] for segment in segment_ids]
-
-    async def _learn_active(self, segment_ids: Sequence[int]) -> None:
-        """Who may only read is told the ranges of active segments, and of no others (0.13.0)."""
-        self.learn(await self.controller.current_segments(self.name))
-        if any(segment not in self._ranges for segment in segment_ids):
-            raise AccessDeniedError(
-                f"{self.name} was scaled, and the released controller tells key ranges of sealed segments "
-                "only to who may write: ask for permission READ_UPDATE on this stream"
-            )
 
     async def info(self, segment_id: int) -> SegmentInfo:
         """Where a segment begins and ends now."""

@@ -25,6 +25,7 @@ from pravega_lab.client.values import (
     Successor,
     TransactionState,
 )
+from pravega_lab.client.visible_epochs import VisibleEpochs
 from pravega_lab.errors import (
     AccessDeniedError,
     AlreadyExistsError,
@@ -67,6 +68,7 @@ class Controller:
         self._chance = chance
         self._answered = False
         self._is_closed = False
+        self._visible: dict[str, VisibleEpochs] = {}
 
     async def close(self) -> None:
         """Nothing is asked any more, by what was left open either."""
@@ -272,9 +274,11 @@ class Controller:
 
     async def epoch_segments(self, stream: str, epoch: int) -> list[SegmentRange]:
         request = pb.GetEpochSegmentsRequest(streamInfo=_info(stream), epoch=epoch)
-        return _ranges(
-            (await self._find(stream, "getEpochSegments", request, f"an epoch {epoch}")).segmentRanges
-        )
+        try:
+            answer = await self._find(stream, "getEpochSegments", request, f"an epoch {epoch}")
+        except AccessDeniedError:
+            return await self._visible.setdefault(stream, VisibleEpochs(self, stream)).segments(epoch)
+        return _ranges(answer.segmentRanges)
 
     async def head(self, stream: str) -> dict[int, int]:
         request = pb.GetSegmentsRequest(streamInfo=_info_only(stream), timestamp=0)

@@ -123,7 +123,19 @@ class RealPravega:
         if not self._ready.wait(START_TIMEOUT_S) or self._process.poll() is not None:
             self.stop()
             raise NoRealPravegaError("the real Pravega did not start:\n" + "".join(self._lines[-20:]))
+        self._wait_until_it_listens()
         return self.uri
+
+    def _wait_until_it_listens(self) -> None:
+        """On a busy machine it says that it runs some seconds before its controller does."""
+        end = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < end:
+            try:
+                socket.create_connection(("127.0.0.1", self.controller_port), 1).close()
+            except OSError:
+                time.sleep(0.1)
+            else:
+                return
 
     def _follow(self) -> None:
         assert self._process.stdout is not None

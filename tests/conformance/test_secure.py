@@ -21,6 +21,7 @@ from pravega_lab.client.grpc_link import GrpcLink
 from pravega_lab.client.reader_group.opening import async_reader_group
 from pravega_lab.errors import AccessDeniedError, StoreUnavailableError, TlsError
 from pravega_lab.observe import observe
+from pravega_lab.observe.observations import SegmentOpened
 from pravega_lab.protocol import controller_pb2 as pb
 from tests.certificates import make_certificates
 from tests.conformance.groups import Readers, config, new_group
@@ -170,13 +171,14 @@ def test_who_may_read_only(secure: SecurePravega, stream: Stream) -> None:
         with pytest.raises(AccessDeniedError, match="do not allow this"):
             theirs.seal()
     stream.split(0)
-    found = connect(secure.uri, **secure.access(READER))
-    with found, pytest.raises(AccessDeniedError, match=r"was scaled.*READ_UPDATE"):
-        events_of(found.stream(stream.scoped_name))
+    stream.write([b"2"])
+    stream.merge([segment.segment_id for segment in stream.segments()])
+    with connect(secure.uri, **secure.access(READER)) as found:
+        assert events_of(found.stream(stream.scoped_name)) == [b"1", b"2"]
     found = connect(secure.uri, **secure.access(STRANGER))
     with found, pytest.raises(AccessDeniedError, match="do not allow this"):
         events_of(found.stream(stream.scoped_name))
-    assert events_of(stream) == [b"1"]
+    assert events_of(stream) == [b"1", b"2"]
 
 
 # delegation tokens
@@ -310,20 +312,23 @@ def test_tls_where_none_is_spoken(store: str, real_pravega: str, secure: SecureP
 # observers
 
 
-def test_an_observer_keeps_no_secret(secure: SecurePravega, stream: Stream, tmp_path: Path) -> None:
-    group = new_group(stream.client, stream)
-    readers = Readers(group).add("r1")
+def test_an_observer_may_only_look_and_keeps_no_secret(
+    secure: SecurePravega, stream: Stream, tmp_path: Path
+) -> None:
+    stream.write(numbered(20), ["key"] * 20)
+    readers = Readers(new_group(stream.client, stream)).add("r1")
+    readers.read(20)
+    stream.split(0)
     with observe(
-        secure.uri, stream=stream.scoped_name, group=f"{stream.scope}/g", **secure.access()
+        secure.uri, stream=stream.scoped_name, group=f"{stream.scope}/g", **secure.access(READER)
     ) as watch:
-        stream.write(numbered(20), ["key"] * 20)
-        readers.read(20)
         assert watch.look(60)
         assert watch.trouble == []
-        assert len(watch.journal) > 2
+        opened = [o for o in watch.since() if isinstance(o, SegmentOpened)]
+        assert sorted(o.segment_id for o in opened) == sorted([0, *(s.segment_id for s in stream.segments())])
         text = watch.save(tmp_path / "journal").read_bytes().decode(errors="replace") + repr(watch)
     readers.close()
-    assert [word for word in (ADMIN[1], "Basic", "eyJ") if word in text] == []  # "eyJ" begins a JWT
+    assert [word for word in (READER[1], "Basic", "eyJ") if word in text] == []  # "eyJ" begins a JWT
 
 
 # names
