@@ -17,6 +17,8 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "tests/artifacts"  # screenshots to look at; CI keeps them
 TOKEN = "browser-test"
@@ -141,7 +143,11 @@ def run_all(page: Any, within_s: float = RUN_S) -> None:
     # Without the numbers of earlier runs, or it would look done before it began.
     page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    page.wait_for_function(f"() => ({FAILED})().length || ({ALL_RUN})()", timeout=within_s * 1000)
+    try:
+        page.wait_for_function(f"() => ({FAILED})().length || ({ALL_RUN})()", timeout=within_s * 1000)
+    except PlaywrightTimeout as error:
+        screenshot(page, "failed")
+        raise AssertionError(f"not done after {within_s:g} s, runs: {page.evaluate(RUNNING)}") from error
     if failed := page.evaluate(FAILED):
         screenshot(page, "failed")
         raise AssertionError("\n".join(failed))
@@ -164,6 +170,9 @@ FAILED = """() => {
   return cells.flatMap((cell) => cell.model.outputs.toJSON())
     .filter((output) => output.output_type === 'error').map((o) => `${o.ename}: ${o.evalue}`);
 }"""
+RUNNING = """() => window.jupyterapp.shell.currentWidget.content.widgets
+  .filter((c) => c.model.type === 'code' && !c.model.executionCount)
+  .map((c) => c.model.sharedModel.getSource()).slice(0, 2)"""
 ALL_RUN = """() => {
   const panel = window.jupyterapp.shell.currentWidget;
   const cells = panel.content.widgets.filter((c) => c.model.type === 'code');
