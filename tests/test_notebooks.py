@@ -84,6 +84,11 @@ def test_every_cell_was_run_in_order_and_none_failed(tutorial: Notebook) -> None
     assert "stderr" not in names
 
 
+def test_no_segment_is_taken_for_a_heading(tutorial: Notebook) -> None:
+    texts = [source(cell) for cell in tutorial["cells"] if cell["cell_type"] == "markdown"]
+    assert not [line for text in texts for line in text.splitlines() if re.match(r"#+\w", line)]
+
+
 def test_facts_are_not_hidden_from_the_comparison(tutorial: Notebook) -> None:
     """Set-up, pictures and what depends on time may differ from run to run; no verdict."""
     for cell in filter(is_volatile, code(tutorial)):
