@@ -57,9 +57,9 @@ class _Row:
     def __init__(self, act: Act) -> None:
         self.act = act
         self.busy = False
-        self.choice = ipywidgets.Dropdown(options=[], layout={"width": "15em"})
+        self.choice = ipywidgets.Dropdown(options=[], layout={"width": "19em"})
         self.number = ipywidgets.FloatText(value=act.value or 0.0, layout={"width": "6em"})
-        self.button = ipywidgets.Button(description=act.name, layout={"width": "13em"})
+        self.button = ipywidgets.Button(description=act.name, layout={"width": "15em"})
         self.words = ipywidgets.HTML(layout={"flex": "1 1 20em"})
         self._said = ""
         self._pin: dict[str, Any] | None = None
