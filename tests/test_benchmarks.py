@@ -23,6 +23,7 @@ TINY = [
     ("wheel", "--stores memory,durable --events 300 --waiting-events 20", 7),
     ("segments", "--stores memory --events 4000 --few 2 --many 8", 12),
     ("start_up", "", 8),
+    ("group_observer", "--rate 200 --seconds 1", 5),
 ]
 TINY_SPARK = [
     ("spark_read", "--events 5000 --segments 2", 10),

@@ -9,8 +9,8 @@ Source: pravega.md B2 to B6, C2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import singledispatchmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from pravega_lab.client.reader_group.checkpoints import is_silent
 from pravega_lab.client.reader_group.state import GroupState
@@ -158,11 +158,13 @@ class GroupTracker:
         assert self.state is not None
         return self.state
 
-    @singledispatchmethod
     def _apply(self, update: Update) -> None:
-        self._now.apply(update)
+        handler = _HANDLERS.get(type(update))
+        if handler is None:
+            self._now.apply(update)
+        else:
+            handler(self, update)
 
-    @_apply.register
     def _init(self, update: rg.ReaderGroupStateInit) -> None:
         after = GroupState(update)
         if self.state is not None:
@@ -170,7 +172,6 @@ class GroupTracker:
             self._end_life(WAS_RESET, LOGGED)
         self._begin(after, is_reset=self.state is not None)
 
-    @_apply.register
     def _compact(self, update: rg.CompactReaderGroupState) -> None:
         before, after = self.state, GroupState(update)
         if before is None:
@@ -220,12 +221,10 @@ class GroupTracker:
         if state.updating_config:
             self._voice.say(GroupReset, is_begun=False)
 
-    @_apply.register
     def _add_reader(self, update: rg.AddReader) -> None:
         self._now.apply(update)
         self._voice.say(ReaderJoined, reader=update.reader)
 
-    @_apply.register
     def _remove_reader(self, update: rg.RemoveReader) -> None:
         state, reader = self._now, update.reader
         was_online = state.is_online(reader)
@@ -254,7 +253,6 @@ class GroupTracker:
             return NO_POSITIONS, INFERRED, None
         return NOT_SAID, LOGGED, None
 
-    @_apply.register
     def _release(self, update: rg.ReleaseSegment) -> None:
         state = self._now
         loads = [len(held) for held in state.assigned.values()]
@@ -264,7 +262,6 @@ class GroupTracker:
         self._voice.released(update.segment, update.reader, update.offset, cause, INFERRED)
         self._free(update.segment, update.offset, "released", update.reader)
 
-    @_apply.register
     def _acquire(self, update: rg.AcquireSegment) -> None:
         state = self._now
         offset = state.unassigned.get(update.segment, 0)
@@ -279,7 +276,6 @@ class GroupTracker:
         self._freed[segment] = (why, reader)
         self._voice.offered(segment, offset, why, reader)
 
-    @_apply.register
     def _distance(self, update: rg.UpdateDistanceToTail) -> None:
         self._now.apply(update)
         last = {key.segment: at for key, at in update.last_read_positions.items()}
@@ -288,7 +284,6 @@ class GroupTracker:
             last_read=pairs(last),
         )  # fmt: skip
 
-    @_apply.register
     def _complete(self, update: rg.SegmentCompleted) -> None:
         state = self._now
         done = split_segment(update.segment)[1]
@@ -303,7 +298,6 @@ class GroupTracker:
             elif name in state.unassigned:
                 self._free(name, state.unassigned[name], "predecessors read", update.reader)
 
-    @_apply.register
     def _updating(self, update: rg.UpdatingConfig) -> None:
         was = self._now.updating_config
         self._now.apply(update)
@@ -312,7 +306,6 @@ class GroupTracker:
 
     # checkpoints
 
-    @_apply.register
     def _begin_checkpoint(self, update: rg.CreateCheckpoint) -> None:
         checkpoints, name = self._now.checkpoints, update.checkpoint_id
         is_known = name in checkpoints.positions
@@ -324,7 +317,6 @@ class GroupTracker:
             )  # fmt: skip
             self._say_if_done(name)
 
-    @_apply.register
     def _report(self, update: rg.CheckpointReader) -> None:
         checkpoints, name = self._now.checkpoints, update.checkpoint_id
         was_waited_for = update.reader in checkpoints.waiting_for(name)
@@ -346,11 +338,9 @@ class GroupTracker:
             gap_streams=tuple(stream for stream, _, _ in gaps),
         )  # fmt: skip
 
-    @_apply.register
     def _clear(self, update: rg.ClearCheckpointsBefore) -> None:
         self._drop(update, "cleared")
 
-    @_apply.register
     def _cancel(self, update: rg.RemoveOutstandingCheckpoints) -> None:
         self._drop(update, "cancelled")
 
@@ -374,3 +364,20 @@ def _named(update: rg.ReaderGroupStateInit | rg.CompactReaderGroupState) -> Iter
     held = (name for segments in update.assigned_segments.values() for name in segments)
     cuts = (name for at in update.checkpoint_state.checkpoint_positions.values() for name in at)
     return [*held, *update.unassigned_segments, *update.future_segments, *cuts]
+
+
+_HANDLERS: dict[type[Update], Callable[[Any, Any], None]] = {
+    rg.ReaderGroupStateInit: GroupTracker._init,
+    rg.CompactReaderGroupState: GroupTracker._compact,
+    rg.AddReader: GroupTracker._add_reader,
+    rg.RemoveReader: GroupTracker._remove_reader,
+    rg.ReleaseSegment: GroupTracker._release,
+    rg.AcquireSegment: GroupTracker._acquire,
+    rg.UpdateDistanceToTail: GroupTracker._distance,
+    rg.SegmentCompleted: GroupTracker._complete,
+    rg.UpdatingConfig: GroupTracker._updating,
+    rg.CreateCheckpoint: GroupTracker._begin_checkpoint,
+    rg.CheckpointReader: GroupTracker._report,
+    rg.ClearCheckpointsBefore: GroupTracker._clear,
+    rg.RemoveOutstandingCheckpoints: GroupTracker._cancel,
+}

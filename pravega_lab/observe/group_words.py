@@ -11,6 +11,7 @@ from pravega_lab.observe.group_rows import LAG_MS_PLAUSIBLE, label_of, split_seg
 from pravega_lab.protocol import reader_group as rg
 from pravega_lab.protocol.reader_group import Update
 
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 NAMES_MAX = 6  # listed in a sentence; more are counted
 
 
@@ -49,7 +50,7 @@ def details(update: Update) -> str:
     unread = [data for _, data in left.unknown] + [tail for tail in left.tails if tail]
     if unread:
         values["leftover"] = [data.hex() for data in unread]
-    return json.dumps(values, separators=(",", ":"))
+    return _ENCODE(values)
 
 
 _WHOLE = (rg.ReaderGroupStateInit, rg.CompactReaderGroupState)

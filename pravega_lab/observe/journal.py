@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.observations import Observation, kinds, to_record
+from pravega_lab.observe.observations import Observation, kinds, numbered, to_record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +114,7 @@ class Journal:
     def append(self, observation: _O) -> _O:
         """Take the observation; returns it with its ``seq``."""
         with self._lock:
-            taken = replace(observation, seq=self._next)
+            taken = numbered(observation, self._next)
             self._next += 1
             self.start_ms = min(taken.time_ms, taken.time_ms if self.start_ms is None else self.start_ms)
             ring = self._samples if taken.sample else self._facts

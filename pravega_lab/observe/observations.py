@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+_O = TypeVar("_O", bound="Observation")
 DONE_HERE = "done here"
 LOGGED = "logged"
 INFERRED = "inferred"
@@ -261,6 +262,21 @@ def kinds() -> dict[str, type[Observation]]:
     from pravega_lab.observe import group_observations, ledger_observations  # noqa: F401  (define kinds)
 
     return _kinds(Observation)
+
+
+@cache
+def _names(kind: type[Observation]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name != "seq")
+
+
+def numbered(observation: _O, seq: int) -> _O:
+    """The observation with this ``seq``, as ``dataclasses.replace`` makes it, only several times as fast."""
+    kind: Any = type(observation)
+    made: _O = object.__new__(kind)
+    for name in _names(kind):
+        object.__setattr__(made, name, getattr(observation, name))
+    object.__setattr__(made, "seq", seq)
+    return made
 
 
 def to_record(observation: Observation) -> dict[str, Any]:
