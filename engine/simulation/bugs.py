@@ -221,10 +221,10 @@ def _newest_first() -> list[Replacement]:
     """Of several transactions that wait to be committed the newest goes first, one per pass."""
     right = commits.next_batch
 
-    def newest_first(stream: Any, now_ms: int) -> Any:
+    def newest_first(stream: Any, length: Any, now_ms: int) -> Any:
         kept, stream.committing = stream.committing, dict(list(stream.committing.items())[-1:])
         try:
-            return right(stream, now_ms)
+            return right(stream, length, now_ms)
         finally:
             stream.committing = kept
 

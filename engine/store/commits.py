@@ -8,7 +8,7 @@ active and what takes over from it. A batch is one change: all of its transactio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -22,6 +22,8 @@ from pravega_lab.protocol.names import SegmentRange, number_of, segment_id, tran
 
 BATCH_MAX = 100
 """Transactions per pass (A10)."""
+
+Length = Callable[[str], int]
 
 MERGES_MAX = 10_000
 """Merges per pass: with many segments a pass takes fewer transactions, so that others get their turn."""
@@ -45,24 +47,31 @@ def segment_names(stream: StreamEntry, txn_id: int, named: Sequence[SegmentRange
     return [transaction_segment_name(stream.segment_name(p.segment_id), txn) for p in named]
 
 
-def next_batch(stream: StreamEntry, now_ms: int) -> Change:
-    """The change that commits the next transactions in order, all of the lowest epoch."""
+def next_batch(stream: StreamEntry, length: Length, now_ms: int) -> Change:
+    """The change that commits the next transactions in order, all of the lowest epoch.
+
+    With them go the times that their writers noted (A12). ``length``: of a segment when all is applied that
+    was submitted; 0 for one that is not there yet.
+    """
     waiting = [stream.transactions[txn] for txn in stream.committing]
     txn_epoch = stream.epochs.epoch(min(t.epoch for t in waiting))
     most = max(1, min(BATCH_MAX, MERGES_MAX // len(txn_epoch.segments)))
     chosen = [t for t in waiting if t.epoch == txn_epoch.epoch][:most]
     change = Change()
     if stream.epochs.active.reference_epoch == txn_epoch.reference_epoch:
-        _merge(change, stream, chosen, stream.epochs.active.segments)
+        into = stream.epochs.active.segments
+        _merge(change, stream, chosen, into)
     else:
-        _roll(change, stream, chosen, txn_epoch, now_ms)
+        into = _roll(change, stream, chosen, txn_epoch, now_ms)
+    change.write(*_noted_times(stream, chosen, into, length, now_ms))
     change.write(*(replace(t, state=_merged(t), now_ms=now_ms) for t in chosen))
     return change
 
 
 def _roll(
     change: Change, stream: StreamEntry, chosen: list[rec.TransactionRecord], txn_epoch: Epoch, now_ms: int
-) -> None:
+) -> Ranges:
+    """The segments into which the transactions are merged."""
     active = stream.epochs.active
     again, after = rolling_epochs(active, txn_epoch, now_ms=now_ms)
     change.do(stream.creations(again.created, fixed=True))
@@ -71,6 +80,7 @@ def _roll(
     change.do(stream.creations(after.created))
     change.do(_seals(stream, active.segments))
     change.write(_record(stream, again, now_ms), _record(stream, after, now_ms))
+    return again.created
 
 
 def _merge(change: Change, stream: StreamEntry, chosen: list[rec.TransactionRecord], into: Ranges) -> None:
@@ -79,6 +89,24 @@ def _merge(change: Change, stream: StreamEntry, chosen: list[rec.TransactionReco
         named = parents_of(stream, record.txn_id)
         sources = segment_names(stream, record.txn_id, named)
         change.do(Merge(targets[number_of(p.segment_id)], s) for p, s in zip(named, sources, strict=True))
+
+
+def _noted_times(
+    stream: StreamEntry, chosen: list[rec.TransactionRecord], into: Ranges, length: Length, now_ms: int
+) -> list[rec.WriterRecord]:
+    """For each writer the newest time it noted with a commit, and how far the segments go with that one."""
+    ends = {s.segment_id: length(stream.segment_name(s.segment_id)) for s in into}
+    by_number = {number_of(segment): segment for segment in ends}
+    found = dict(stream.writers)
+    for record in chosen:
+        named = parents_of(stream, record.txn_id)
+        for parent, source in zip(named, segment_names(stream, record.txn_id, named), strict=True):
+            ends[by_number[number_of(parent.segment_id)]] += length(source)
+        before = found.get(record.writer)
+        if record.writer and record.timestamp >= max(0, before.timestamp if before else 0):
+            times = (record.writer, record.timestamp, dict(ends))
+            found[record.writer] = rec.WriterRecord(now_ms, stream.scope, stream.name, *times)
+    return [writer for name, writer in found.items() if writer is not stream.writers.get(name)]
 
 
 def _seals(stream: StreamEntry, segments: Ranges) -> list[Seal]:

@@ -95,7 +95,10 @@ class NumberRecord(OfStream):
 
 @dataclass(frozen=True, slots=True)
 class TransactionRecord(OfStream):
-    """``order`` is the commit order position (0: none); ``lease_ms`` the granted lease; A10."""
+    """``order`` is the commit order position (0: none); ``lease_ms`` the granted lease; A10.
+
+    ``writer`` noted ``timestamp`` with the commit; below 0: it noted none (A12).
+    """
 
     kind: ClassVar[str] = "transaction"
     txn_id: int
@@ -104,6 +107,8 @@ class TransactionRecord(OfStream):
     created_ms: int
     execution_ends_ms: int
     order: int = 0
+    writer: str = ""
+    timestamp: int = -1
 
     def parts(self) -> tuple[str, ...]:
         return (self.scope, self.stream, f"{self.txn_id:032x}")

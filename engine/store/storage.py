@@ -211,6 +211,11 @@ class Storage:
         """Lengths, seal, times, policy. Raises NoSuchSegment."""
         return self._synced.get(segment).info()
 
+    def length_ahead(self, segment: str) -> int:
+        """The segment's length once everything submitted is synced; 0 if it is not there."""
+        found = self._validated.names.get(segment)
+        return found.next_length if found is not None else 0
+
     def attribute(self, segment: str, attribute_id: UUID) -> int:
         """The value of an attribute, ``NO_VALUE`` if unset; a writer's id gives its last event number."""
         return self._synced.get(segment).attributes.get(attribute_id, ops.NO_VALUE)

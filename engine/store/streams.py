@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pravega_lab.engine.store import cuts
 from pravega_lab.engine.store import records as rec
 from pravega_lab.engine.store.catalog import Catalog, StreamEntry
-from pravega_lab.engine.store.epochs import first_epoch
+from pravega_lab.engine.store.epochs import first_epoch, scaled_epoch
 from pravega_lab.engine.store.errors import NoSuchSegment, SegmentTruncated
 from pravega_lab.engine.store.metadata import Change, Metadata
 from pravega_lab.engine.store.operations import Delete, Operation, Seal, SetPolicy, Truncate
@@ -71,10 +71,25 @@ class StreamCalls:
             return status(status=status.FAILURE)
         _check_tags(request.tags)
         change = Change()
+        record = _stream_record(request, stream.record.state, now_ms)
         change.do(_new_policies(stream, request.scalingPolicy))
-        change.write(_stream_record(request, stream.record.state, now_ms))
-        self._metadata.commit(change, now_ms=now_ms)
+        change.write(record)
+        n_segments = _wanted_segments(request.scalingPolicy, len(stream.epochs.active.segments))
+        if n_segments is not None:
+            self._add_resize(change, stream, record, n_segments, now_ms)
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
         return status(status=status.SUCCESS)
+
+    def _add_resize(
+        self, change: Change, stream: StreamEntry, record: rec.StreamRecord, n_segments: int, now_ms: int
+    ) -> None:
+        """Put into ``change`` what replaces all active segments by so many of equal width."""
+        active = stream.epochs.active
+        seal = [s.segment_id for s in active.segments]
+        epoch = scaled_epoch(active, seal, initial_ranges(n_segments), now_ms=now_ms)
+        change.do(StreamEntry(record).creations(epoch.created))
+        change.do(Seal(name) for name in stream.segment_names(seal))
+        change.write(rec.StreamEpochRecord(now_ms, stream.scope, stream.name, epoch))
 
     def truncate(self, request: pb.StreamCut, now_ms: int) -> pb.UpdateStreamStatus:
         status = pb.UpdateStreamStatus
@@ -209,6 +224,16 @@ def _is_sound(policy: pb.ScalingPolicy) -> bool:
     if not 0 < policy.minNumSegments <= SEGMENTS_MAX:
         return False
     return policy.scaleType == pb.ScalingPolicy.FIXED_NUM_SEGMENTS or policy.targetRate > 0
+
+
+def _wanted_segments(policy: pb.ScalingPolicy, active: int) -> int | None:
+    """How many segments an update of the policy asks for; None: it is content with the ``active`` ones.
+
+    A fixed number is meant exactly, the minimum of the others is one; as a real 0.13.0 does.
+    """
+    wanted: int = policy.minNumSegments
+    is_fixed = policy.scaleType == pb.ScalingPolicy.FIXED_NUM_SEGMENTS
+    return wanted if active < wanted or (is_fixed and active != wanted) else None
 
 
 def _check_tags(tags: pb.Tags) -> None:

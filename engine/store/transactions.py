@@ -110,7 +110,8 @@ class Transactions:
             return status(status=status.FAILURE)
         if record.state is not state:
             change = Change()
-            change.write(replace(record, state=state, order=stream.last_order + 1, now_ms=now_ms))
+            record = replace(record, state=state, order=stream.last_order + 1, now_ms=now_ms)
+            change.write(replace(record, writer=request.writerId, timestamp=request.timestamp))
             self._metadata.commit(change, now_ms=now_ms)
         return status(status=status.SUCCESS)
 
@@ -255,7 +256,8 @@ class Transactions:
             log.warning("%s: aborting is tried again in %d ms: %s", _name(stream, record), RETRY_MS, refusal)
 
     def _commit_batch(self, stream: StreamEntry, now_ms: int) -> None:
-        self._metadata.commit_what_is_left(commits.next_batch(stream, now_ms), now_ms=now_ms)
+        change = commits.next_batch(stream, self._metadata.storage.length_ahead, now_ms)
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
 
     def _abort_now(self, stream: StreamEntry, record: rec.TransactionRecord, now_ms: int) -> None:
         change = Change()

@@ -25,6 +25,7 @@ class WriterTimes:
         self._catalog: Catalog = metadata.catalog
         self._streams: dict[tuple[str, str], None] = {}  # those whose writers note times
         self._next_ms: int | None = None
+        metadata.watchers.append(self._follow)
 
     def start(self, now_ms: int) -> None:
         """Begin after a restart: streams with writers get their next watermark a period from now."""
@@ -48,7 +49,6 @@ class WriterTimes:
             rec.WriterRecord(now_ms, stream.scope, stream.name, request.writer, request.timestamp, position)
         )
         self._metadata.commit(change, now_ms=now_ms)
-        self._expect(stream, now_ms)
         return response(result=response.SUCCESS)
 
     def remove(self, request: pb.RemoveWriterRequest, now_ms: int) -> pb.RemoveWriterResponse:
@@ -84,6 +84,12 @@ class WriterTimes:
 
     def next_deadline_ms(self) -> int | None:
         return self._next_ms
+
+    def _follow(self, change: Change, now_ms: int) -> None:
+        """Times noted by a call, or with the commit of a transaction."""
+        for record in change.written:
+            if isinstance(record, rec.WriterRecord):
+                self._expect(self._catalog.stream(record.scope, record.stream), now_ms)
 
     def _expect(self, stream: StreamEntry, now_ms: int) -> None:
         self._streams[stream.scope, stream.name] = None
