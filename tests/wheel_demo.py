@@ -1,4 +1,4 @@
-"""The built wheel, installed into an empty environment without the checkout, runs a short demo.
+"""The built wheel, in an empty environment without the checkout: a plain Spark session, and a short demo.
 
 Run by ``make wheel``. Prints a closing line that counts, and exits non-zero if anything is missing.
 """
@@ -6,6 +6,7 @@ Run by ``make wheel``. Prints a closing line that counts, and exits non-zero if 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def main() -> int:
         run([python, "-m", "pip", "install", "-q", f"pravega-lab[lab] @ {wheel.as_uri()}"], folder)
         program = str(folder / "env/bin/pravega-lab")
         run([program, "doctor"], folder)
+        run([python, shutil.copy(ROOT / "tests/plain_session.py", folder)], folder)
         run([program, "demo", "--events", EVENTS, "--speed", "2", "--no-kill"], folder)
         page = folder / "demo.html"
         passed = page.exists() and page.stat().st_size > 1000
