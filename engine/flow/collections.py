@@ -81,10 +81,15 @@ class RowsReader(SourceReader[RowsSplit]):
     """Reads its splits one after the other and asks for the next; ``pause_ms`` between two batches."""
 
     def __init__(
-        self, context: ReaderContext, rows: Sequence[Row], batch_rows: int, pause_ms: Callable[[], int]
+        self,
+        context: ReaderContext,
+        rows: Sequence[Row],
+        batch_rows: int,
+        pause_ms: Callable[[], int],
+        boundedness: Boundedness,
     ) -> None:
         self._context, self._rows, self._batch_rows = context, rows, batch_rows
-        self._pause_ms = pause_ms
+        self._pause_ms, self._ends = pause_ms, boundedness is Boundedness.BOUNDED
         self._splits: deque[RowsSplit] = deque()
         self._no_more = False
         self._has_asked = False
@@ -94,7 +99,7 @@ class RowsReader(SourceReader[RowsSplit]):
     def poll_next(self, output: ReaderOutput) -> InputStatus:
         if not self._splits:
             if self._no_more:
-                return InputStatus.END_OF_INPUT
+                return InputStatus.END_OF_INPUT if self._ends else InputStatus.NOTHING_AVAILABLE
             if not self._has_asked:
                 self._has_asked = True
                 self._context.send_split_request()
@@ -121,11 +126,14 @@ class RowsReader(SourceReader[RowsSplit]):
         wait_ms = self._not_before_ms - self._context.now_ms()
         if self._splits and wait_ms > 0:
             await asyncio.sleep(wait_ms / 1000)
-        while not self._splits and not self._no_more:
+        while not self._splits and (not self._ends if self._no_more else self._has_asked):
             self._news.clear()
-            if not self._has_asked:
-                return
             await self._news.wait()
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Was everything emitted that it will ever get?"""
+        return self._no_more and not self._splits
 
     def snapshot_state(self, checkpoint_id: int) -> list[RowsSplit]:
         return list(self._splits)
@@ -145,7 +153,8 @@ def no_pause() -> int:
 
 
 class RowsSource(Source[RowsSplit, list[RowsSplit]]):
-    """Rows in contiguous splits. ``pause_ms`` gives the time between two batches of a reader."""
+    """Rows in contiguous splits. ``pause_ms`` gives the time between two batches of a reader. An unbounded one stays
+    when it has read everything."""
 
     def __init__(
         self,
@@ -177,7 +186,7 @@ class RowsSource(Source[RowsSplit, list[RowsSplit]]):
         return RowsEnumerator(context, checkpoint)
 
     def create_reader(self, context: ReaderContext) -> RowsReader:
-        return RowsReader(context, self._rows, self._batch_rows, self._pause_ms)
+        return RowsReader(context, self._rows, self._batch_rows, self._pause_ms, self.boundedness)
 
     def split_serializer(self) -> Any:
         return _SplitSerializer()

@@ -61,7 +61,8 @@ def plan_restore(
     ours = {operator.operator_id: vertex for vertex, operator in graph.operators()}
     for operator_id, state in checkpoint.operators.items():
         if operator_id not in ours:
-            if state.subtasks and not allow_non_restored_state:
+            has_state = any(part.keyed or part.lists for part in state.subtasks.values())
+            if has_state and not allow_non_restored_state:
                 raise RestoreError(
                     f"checkpoint {checkpoint.checkpoint_id} has state of operator {operator_id!r} ({state.name}), "
                     f"which job {graph.name!r} does not have: give the operator its old uid, or drop the state "

@@ -571,6 +571,8 @@ class JobMaster:
     def _fail(self, vertices: set[str], error: BaseException) -> None:
         if self.state not in ("running", "restarting"):
             return
+        if vertices and vertices <= set(self._to_recover):
+            return  # its region waits for its restart already
         stop = self.stop
         if stop is not None:
             stop.task_failed(error)

@@ -1,0 +1,208 @@
+"""What must be true of a simulated job, from what its observer was told and from what its sinks hold.
+
+`Watcher` looks while the job runs, where only the moment shows it (cuts); `check_lifecycles` folds the rest.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pravega_lab.engine.flow import observer as seen
+from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.handles import CompletedCheckpoint
+from pravega_lab.engine.flow.task_input import GateInput
+from pravega_lab.engine.simulation.flow_world import FlowFiles, FlowWire
+from pravega_lab.engine.simulation.journal import Journal
+
+if TYPE_CHECKING:
+    from pravega_lab.engine.flow.job import Job
+
+Attempt = tuple[int, SubtaskId, int]  # life of the job, subtask, attempt
+
+
+class Watcher:
+    """An `observer.Observer`: writes everything down and checks what only shows now."""
+
+    def __init__(self, journal: Journal, wire: FlowWire, files: FlowFiles) -> None:
+        self.problems: list[str] = []
+        self.life = -1
+        self.job: Job | None = None
+        self.is_exactly_once = True
+        self.completed: dict[tuple[int, int], None] = {}
+        self.calls: dict[tuple[Attempt, str], list[tuple[str, int | None]]] = {}
+        self.ended: dict[Attempt, None] = {}
+        self.notified: list[tuple[Attempt, int]] = []
+        self.checkpoint_steps: dict[tuple[int, int], list[str]] = {}
+        self.failed_checkpoints: Counter[str] = Counter()
+        self._pending: dict[tuple[int, int], seen.CheckpointPending] = {}
+        self._acknowledged: dict[tuple[int, int], list[SubtaskId]] = {}
+        self._cuts: dict[tuple[int, int], list[str]] = {}
+        self._journal, self._wire, self._files = journal, wire, files
+
+    def begin(self, job: Job, *, is_exactly_once: bool) -> None:
+        """Another life of the job."""
+        self.life += 1
+        self.job, self.is_exactly_once = job, is_exactly_once
+
+    def observe(self, observation: seen.Observation) -> None:
+        about = {
+            name: _plain(getattr(observation, name)) for name in observation.__slots__ if name != "at_ms"
+        }
+        self._journal.add(f"life {self.life}", type(observation).__name__, about=about)
+        match observation:
+            case seen.LifecycleCall():
+                attempt = (self.life, observation.subtask, observation.attempt)
+                calls = self.calls.setdefault((attempt, observation.operator), [])
+                calls.append((observation.what, observation.checkpoint_id))
+                if observation.what == "notify-complete":
+                    assert observation.checkpoint_id is not None
+                    self._check_notice(observation.subtask, observation.checkpoint_id)
+            case seen.SubtaskStateChanged(state="finished"):
+                self.ended[self.life, observation.subtask, observation.attempt] = None
+            case seen.CheckpointPending():
+                self._pending[self.life, observation.checkpoint_id] = observation
+            case seen.CheckpointStep():
+                steps = self.checkpoint_steps.setdefault((self.life, observation.checkpoint_id), [])
+                steps.append(observation.step)
+            case seen.Aligned():
+                self._check_cut(observation)
+            case seen.Acknowledged(outcome="success"):
+                acks = self._acknowledged.setdefault((self.life, observation.checkpoint_id), [])
+                acks.append(observation.subtask)
+            case seen.CheckpointFailed():
+                self.failed_checkpoints[observation.reason] += 1
+            case seen.CheckpointCompleted():
+                self._complete(observation.checkpoint_id)
+
+    def _check_notice(self, subtask: SubtaskId, checkpoint_id: int) -> None:
+        if (self.life, checkpoint_id) not in self.completed:
+            self.problems.append(
+                f"commit after completion: {subtask} was told that {checkpoint_id} is complete, and it is not"
+            )
+
+    def _check_cut(self, aligned: seen.Aligned) -> None:
+        """What the subtask has processed of a channel is what was sent on it before the barrier."""
+        assert self.job is not None
+        subtask = self.job.master.executions[aligned.subtask].subtask
+        if subtask is None or not isinstance(subtask.input, GateInput):
+            return
+        wrong = self._cuts.setdefault((self.life, aligned.checkpoint_id), [])
+        for channel in subtask.input._channels:
+            sent = self._wire.sent.get(channel, 0)
+            before = self._wire.before_barrier.get(channel, {}).get(aligned.checkpoint_id, sent)
+            taken = sent - channel._held
+            is_right = taken == before if self.is_exactly_once else taken >= before
+            if not is_right:
+                wrong.append(
+                    f"consistent cut: {aligned.subtask} took checkpoint {aligned.checkpoint_id} after {taken} records "
+                    f"of {channel.producer}, which had sent {before} before the barrier"
+                )
+
+    def _complete(self, checkpoint_id: int) -> None:
+        key = (self.life, checkpoint_id)
+        self.completed[key] = None
+        self.problems += self._cuts.get(key, [])
+        pending, acks = self._pending[key], self._acknowledged.get(key, [])
+        missing = [str(s) for s in pending.to_wait_for if s not in acks]
+        steps = self.checkpoint_steps.get(key, [])
+        for kind, wanted in (("coordinator", pending.coordinators), ("hook", pending.hooks)):
+            if steps.count(f"{kind}-acknowledged") < len(wanted):
+                missing.append(f"{kind}s")
+        if missing:
+            self.problems.append(f"complete: checkpoint {checkpoint_id} is, without {', '.join(missing)}")
+
+    # -- at the end ----------------------------------------------------------------------------------------
+
+    def check_files(self, checkpoint: CompletedCheckpoint) -> Iterator[str]:
+        """A retained checkpoint has all its files, as they were written."""
+        for blob in checkpoint.blobs():
+            data = self._files.data.get(blob.path)
+            if data is None:
+                yield f"restorable: checkpoint {checkpoint.checkpoint_id} wants {blob.path}, which is gone"
+            elif zlib.crc32(data[blob.offset : blob.offset + blob.length]) != blob.crc:
+                yield f"restorable: {blob.path} is not what checkpoint {checkpoint.checkpoint_id} wants"
+
+    def check_all(self) -> Iterator[str]:
+        yield from _check_steps(self.checkpoint_steps)
+        for (attempt, operator), calls in self.calls.items():
+            where = f"{attempt[1]}#{attempt[2]} {operator}"
+            yield from (f"lifecycle: {where}: {p}" for p in _lifecycle_problems(calls))
+            if attempt in self.ended:
+                yield from (f"final checkpoint: {where}: {p}" for p in _final_problems(calls))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (int, str, type(None))):
+        return value
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return str(value)
+
+
+def _check_steps(steps: dict[tuple[int, int], list[str]]) -> Iterator[str]:
+    """Coordinators, then hooks, then tasks."""
+    order = [
+        "coordinator-asked",
+        "coordinator-acknowledged",
+        "hook-asked",
+        "hook-acknowledged",
+        "task-triggered",
+    ]
+    for (_, checkpoint_id), taken in steps.items():
+        last_coordinator = max((i for i, s in enumerate(taken) if s == order[1]), default=-1)
+        first_hook = min((i for i, s in enumerate(taken) if s == order[2]), default=len(taken))
+        last_hook = max((i for i, s in enumerate(taken) if s == order[3]), default=-1)
+        first_task = min((i for i, s in enumerate(taken) if s == order[4]), default=len(taken))
+        if last_coordinator > first_hook or last_hook > first_task or last_coordinator > first_task:
+            yield f"order of a trigger: checkpoint {checkpoint_id}: {taken}"
+
+
+def _lifecycle_problems(calls: list[tuple[str, int | None]]) -> Iterator[str]:
+    names = [what for what, _ in calls]
+    if names[0] != "open":
+        yield f"begins with {names[0]}"
+    for once in ("open", "finish", "close"):
+        if names.count(once) > 1:
+            yield f"{once} was called {names.count(once)} times"
+    if "close" in names and names[-1] != "close":
+        yield f"{names[-1]} after close"
+    if "finish" in names:
+        at = names.index("finish")
+        if "end-input" in names[at:]:
+            yield "end-input after finish"
+        if "watermark-max" in names[at:]:
+            yield "the last watermark after finish"
+    snapshots = [n for what, n in calls if what == "snapshot"]
+    if snapshots != sorted(set(snapshots)):
+        yield f"snapshots {snapshots}"
+    told = [n for what, n in calls if what == "notify-complete"]
+    if told != sorted(set(told)):
+        yield f"told of completion {told}"
+
+
+def _final_problems(calls: list[tuple[str, int | None]]) -> Iterator[str]:
+    """An operator that finished has had a checkpoint after that, and knows that it is complete."""
+    names = [what for what, _ in calls]
+    if "finish" not in names:
+        return  # stopped without drain: the savepoint is checked by what is restored from it
+    after = calls[names.index("finish") + 1 :]
+    first = next((n for what, n in after if what == "snapshot"), None)
+    told = [
+        n
+        for what, n in after
+        if what == "notify-complete" and first is not None and n is not None and n >= first
+    ]
+    if not told:
+        yield f"finished without one: {after}"
+
+
+def compare(sink: str, expected: Counter[tuple[int, int]], found: Counter[tuple[int, int]]) -> Iterator[str]:
+    """Exactly once, no more, no less."""
+    lost, doubled = expected - found, found - expected
+    if lost:
+        yield f"exactly once: {sink} lost {lost.total()} rows, {list(lost)[:3]} among them"
+    if doubled:
+        yield f"exactly once: {sink} has {doubled.total()} rows too many, {list(doubled)[:3]} among them"

@@ -1,0 +1,324 @@
+"""Random programs, and what they must give whatever happens to them: an independent model on plain lists.
+
+Every operator is chosen so that the multiset of its results does not depend on the order of its input; so the
+result of a run with failures can be compared with the model's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.collections import RowsSource
+from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
+from pravega_lab.engine.flow.files import Files
+from pravega_lab.engine.flow.functions import (
+    BroadcastProcessFunction,
+    CoProcessFunction,
+    FunctionContext,
+    KeyedContext,
+    KeyedProcessFunction,
+    ProcessFunction,
+    count,
+)
+from pravega_lab.engine.flow.graph import JobGraph
+from pravega_lab.engine.flow.sources import Boundedness
+from pravega_lab.engine.flow.stream import DataStream, StreamEnvironment
+from pravega_lab.engine.flow.watermarks import WatermarkStrategy
+from pravega_lab.engine.flow.windows import TumblingWindows
+from pravega_lab.engine.simulation.flow_external import ExternalLog, HookSource, InducedSource
+from pravega_lab.engine.simulation.flow_sink import CommittedTable, TableSink
+
+OUT = "out"
+MAX_PARALLELISM = 16
+
+
+class KeepAll(KeyedProcessFunction):
+    """Emits each row with how many its key has had, from value, list and map state."""
+
+    def open(self, context: KeyedContext) -> None:
+        self._seen = context.keyed_list_state("seen")
+        self._sums = context.map_state("sums")
+
+    def process(self, row: Row, context: KeyedContext) -> None:
+        self._sums.put("n", self._sums.get("n", 0) + 1)
+        if len(self._seen.get()) < 3:
+            self._seen.add(row["k"])
+        context.emit({"k": row["k"], "v": self._sums.get("n")})
+
+
+class Paired(CoProcessFunction):
+    """Counts both inputs of a key together."""
+
+    def open(self, context: KeyedContext) -> None:
+        self._n = context.value_state("n", 0)
+
+    def process_1(self, row: Row, context: KeyedContext) -> None:
+        self._n.update(self._n.get() + 1)
+        context.emit({"k": row["k"], "v": self._n.get()})
+
+    process_2 = process_1
+
+
+class WithRules(BroadcastProcessFunction):
+    """Passes the first input on; what is broadcast only goes into state, and is counted at the end by no one."""
+
+    def open(self, context: KeyedContext) -> None:
+        self._rules = context.broadcast_state("rules")
+
+    def process(self, row: Row, context: KeyedContext) -> None:
+        context.emit(row)
+
+    def process_broadcast(self, row: Row, context: KeyedContext) -> None:
+        self._rules.put(row["v"], row["k"])
+
+
+class Buffered(ProcessFunction):
+    """Holds rows back in operator state and lets them go four at a time, the rest at the end of the input."""
+
+    def __init__(self, union: bool = False) -> None:
+        self._union = union
+
+    def open(self, context: FunctionContext) -> None:
+        self._held = context.list_state("held")
+        if self._union:
+            marks = context.union_list_state("marks")
+            marks[:] = [max([1, *marks])]
+
+    def process(self, row: Row, context: FunctionContext) -> None:
+        self._held.append((row["k"], row["v"]))
+        if len(self._held) >= 4:
+            self._let_go(context)
+
+    def end_input(self, context: FunctionContext) -> None:
+        self._let_go(context)
+
+    def _let_go(self, context: FunctionContext) -> None:
+        for k, v in self._held:
+            context.emit({"k": k, "v": v})
+        self._held.clear()
+
+
+@dataclass(eq=False)
+class Node:
+    """One operator of the program. ``kind`` with its inputs; ``parallelism`` changes when the job is scaled."""
+
+    kind: str
+    number: int
+    inputs: list[Node] = field(default_factory=list)
+    parallelism: int = 1
+    params: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def uid(self) -> str:
+        return f"{self.kind}-{self.number}"
+
+
+class Program:
+    """Drawn from ``chance``. ``is_endless``: some source never ends, so the job is stopped with a savepoint."""
+
+    def __init__(self, chance: Random, files: Files, table: CommittedTable) -> None:
+        self._chance, self._files, self._table = chance, files, table
+        self.nodes: list[Node] = []
+        self.is_endless = False
+        self.has_legacy_induced = False
+        self._draw()
+
+    def _add(self, kind: str, *inputs: Node, **params: Any) -> Node:
+        node = Node(kind, len(self.nodes), list(inputs), self._chance.randint(1, 5), params)
+        self.nodes.append(node)
+        return node
+
+    def _draw(self) -> None:
+        chance = self._chance
+        open_ends = [self._draw_source(n) for n in range(chance.choice((1, 1, 2, 2, 3)))]
+        for _ in range(chance.randint(1, 6)):
+            kind = chance.choice(
+                (
+                    "map",
+                    "filter",
+                    "flat",
+                    "count",
+                    "keep",
+                    "buffer",
+                    "window",
+                    "union",
+                    "pair",
+                    "rules",
+                    "rescale",
+                )
+            )
+            taken = open_ends.pop(chance.randrange(len(open_ends)))
+            if (kind == "window" and taken.inputs) or (kind == "buffer" and chance.random() < 0.2):
+                kind = "count"  # only a source's times do not depend on the order
+            if kind in ("union", "pair", "rules"):
+                other = open_ends.pop(0) if open_ends else self._draw_source(len(self.nodes))
+                open_ends.append(self._add(kind, taken, other))
+            else:
+                open_ends.append(self._add(kind, taken, union=chance.random() < 0.3))
+                if chance.random() < 0.15:
+                    open_ends.append(taken)  # a second consumer
+        if self.has_legacy_induced:  # it cannot be drained: nothing may wait for the end of the input
+            for node in self.nodes:
+                node.kind = {"window": "count", "buffer": "keep"}.get(node.kind, node.kind)
+        for end in open_ends:
+            self._add(chance.choice(("files", "files", "table")), end)
+        self.chaining = chance.random() < 0.7
+
+    def _draw_source(self, n: int) -> Node:
+        chance = self._chance
+        rows = [
+            {"k": chance.randrange(12), "v": n * 100_000 + i, "t": i * 10}
+            for i in range(chance.choice((60, 90, 130)))
+        ]
+        kind = chance.choice(("rows", "rows", "rows", "endless", "hook", "induced"))
+        if kind == "hook" and self.has_legacy_induced:
+            kind = "rows"
+        self.is_endless |= kind in ("endless", "induced")
+        self.has_legacy_induced |= kind == "hook"
+        params: dict[str, Any] = {
+            "rows": rows,
+            "batch": chance.choice((1, 2, 3)),
+            "splits": chance.randint(1, 5),
+        }
+        if kind in ("hook", "induced"):
+            params["log"] = ExternalLog(rows, 4)
+        return self._add(kind, **params)
+
+    def rescale(self) -> None:
+        """Other parallelisms for the next life of the job."""
+        for node in self.nodes:
+            node.parallelism = self._chance.randint(1, 5)
+
+    # -- as a job ------------------------------------------------------------------------------------------
+
+    def graph(self, pause_ms: Callable[[], int]) -> JobGraph:
+        env = StreamEnvironment("simulated", max_parallelism=MAX_PARALLELISM, chaining=self.chaining)
+        streams: dict[Node, DataStream] = {}
+        for node in self.nodes:
+            streams[node] = self._stream(env, node, [streams[n] for n in node.inputs], pause_ms)
+        return env.job_graph()
+
+    def _stream(
+        self, env: StreamEnvironment, node: Node, inputs: list[DataStream], pause_ms: Callable[[], int]
+    ) -> DataStream:
+        made = self._source(env, node, pause_ms) if not inputs else self._operator(node, inputs)
+        for n, each in enumerate(made.nodes if isinstance(made, _Several) else [made.node]):
+            each.parallelism = node.parallelism
+            each.uid = node.uid if n == 0 else f"{node.uid}-{n}"
+            each.name = node.uid if n == 0 else f"{node.uid}-{n}"
+        return made
+
+    def _source(self, env: StreamEnvironment, node: Node, pause_ms: Callable[[], int]) -> DataStream:
+        params = node.params
+        # So generous that nothing is ever late: the results must not depend on the order of arrival.
+        strategy = WatermarkStrategy("t", out_of_orderness_ms=1_000_000)
+        if node.kind == "hook":
+            source = HookSource(params["log"], node.parallelism, params["batch"], 0.01)
+            return env.add_source(source, strategy)
+        if node.kind == "induced":
+            return env.from_source(InducedSource(params["log"], params["batch"], 0.01), strategy)
+        kind = Boundedness.CONTINUOUS_UNBOUNDED if node.kind == "endless" else Boundedness.BOUNDED
+        rows = RowsSource(
+            params["rows"],
+            splits=params["splits"],
+            batch_rows=params["batch"],
+            pause_ms=pause_ms,
+            boundedness=kind,
+        )
+        return env.from_source(rows, strategy)
+
+    def _operator(self, node: Node, inputs: list[DataStream]) -> DataStream:
+        first = inputs[0]
+        match node.kind:
+            case "map":
+                return first.map(lambda row: {**row, "v": row["v"] + 1})
+            case "filter":
+                return first.filter(lambda row: row["v"] % 3 != 0)
+            case "flat":
+                return first.flat_map(lambda row: [row] * (row["k"] % 3))
+            case "rescale":
+                return first.rescale().map(lambda row: row)
+            case "count":
+                return first.key_by("k").aggregate(count(), column="v")
+            case "keep":
+                return first.key_by("k").process(KeepAll())
+            case "buffer":
+                return first.process(Buffered(node.params["union"]))
+            case "window":
+                return first.key_by("k").window(TumblingWindows(1000)).aggregate(count(), column="v")
+            case "union":
+                return first.union(inputs[1]).map(lambda row: {"k": row["k"], "v": row["v"]})
+            case "pair":
+                return first.key_by("k").connect(inputs[1].key_by("k")).process(Paired())
+            case "rules":
+                return first.connect(inputs[1].broadcast()).process(WithRules())
+            case "files":
+                return first.map(_plain).sink_to(TwoPhaseFileSink(f"{OUT}-{node.number}", self._files))
+        return _Several(first._env, first.map(_plain).sink_to(TableSink(self._table, node.uid)))
+
+    # -- as a model ----------------------------------------------------------------------------------------
+
+    def expected(self) -> dict[str, Counter[tuple[int, int]]]:
+        """For each sink the multiset of (k, v) that it must hold."""
+        rows: dict[Node, list[Row]] = {}
+        for node in self.nodes:
+            rows[node] = self._model(node, [rows[n] for n in node.inputs])
+        return {
+            node.uid: Counter((row["k"], row["v"]) for row in rows[node])
+            for node in self.nodes
+            if node.kind in ("files", "table")
+        }
+
+    def _model(self, node: Node, inputs: list[list[Row]]) -> list[Row]:
+        match node.kind:
+            case "rows" | "endless" | "hook" | "induced":
+                given: list[Row] = node.params["rows"]
+                return given
+            case "map":
+                return [{**row, "v": row["v"] + 1} for row in inputs[0]]
+            case "filter":
+                return [row for row in inputs[0] if row["v"] % 3 != 0]
+            case "flat":
+                return [row for row in inputs[0] for _ in range(row["k"] % 3)]
+            case "count" | "keep":
+                return _counted(inputs[0])
+            case "window":
+                return _windowed(inputs[0])
+            case "union":
+                return inputs[0] + inputs[1]
+            case "pair":
+                return _counted(inputs[0] + inputs[1])
+        return inputs[0]
+
+
+class _Several(DataStream):
+    """A sink of several operators, all of which are scaled and named."""
+
+    def __init__(self, env: StreamEnvironment, sink: DataStream) -> None:
+        super().__init__(env, sink._edges)
+        writer = sink.node
+        self.nodes = [writer, *[n for n in env.nodes if n.inputs and n.inputs[0].source is writer]]
+
+
+def _plain(row: Row) -> Row:
+    return {"k": row["k"], "v": row["v"]}
+
+
+def _counted(rows: list[Row]) -> list[Row]:
+    seen: Counter[int] = Counter()
+    counted = []
+    for row in rows:
+        seen[row["k"]] += 1
+        counted.append({"k": row["k"], "v": seen[row["k"]]})
+    return counted
+
+
+def _windowed(rows: list[Row]) -> list[Row]:
+    """Counts per key and second of the event time that the rows had at their source."""
+    seen = Counter((row["k"], row["t"] // 1000) for row in rows)
+    return [{"k": k, "v": n} for (k, _), n in seen.items()]

@@ -1,0 +1,311 @@
+"""Runs of random jobs: subtasks die, files fail, messages are late or lost, the job is scaled and stopped.
+
+Everything is drawn from the seed. After a while all heals, the job comes to its end, and what its sinks hold is
+compared with a model that knows nothing of streams. For the command line: ``pravega-lab simulate --scenario flow``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.errors import JobError, RestoreError
+from pravega_lab.engine.flow.failures import CheckpointFailedError
+from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.life import SubtaskState
+from pravega_lab.engine.flow.restart import FixedDelay
+from pravega_lab.engine.flow.source_input import SourceInput
+from pravega_lab.engine.simulation.flow_checkers import Watcher, compare
+from pravega_lab.engine.simulation.flow_program import OUT, Program
+from pravega_lab.engine.simulation.flow_sink import CommittedTable
+from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, FlowHost, FlowWire
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.scenarios import Result, _LoggedErrors
+from pravega_lab.errors import PravegaError
+
+END_WITHIN_S = 300.0
+
+
+class FlowFailure(PravegaError):
+    """What a fault injects."""
+
+
+class FlowWorld:
+    """One seed's job, through all its lives."""
+
+    def __init__(self, loop: SimulationLoop, journal: Journal) -> None:
+        self.loop, self.journal = loop, journal
+        self.chance = chance = Random(f"{loop.seed}/flow")
+        self.conditions = FlowConditions()
+        self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
+        self.host = FlowHost(loop)
+        self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions)
+        self.table = CommittedTable(Random(f"{loop.seed}/table"))
+        self.program = Program(chance, self.files, self.table)
+        self.watcher = Watcher(journal, self.wire, self.files)
+        self.faults: Counter[str] = Counter()
+        self._names = Random(f"{loop.seed}/names")
+        self._calm = False
+        self._savepoints = 0
+        self.job: Job
+        self.config = JobConfig(
+            checkpoints=CheckpointConfig(
+                interval_ms=chance.choice((50, 150, 400)),
+                timeout_ms=chance.choice((500, 2_000, 8_000)),
+                min_pause_ms=chance.choice((0, 0, 30)),
+                max_concurrent=chance.choice((1, 1, 2, 3)),
+                tolerable_failures=chance.choice((0, 3, 1000)),
+                retain=chance.choice((1, 2)),
+            ),
+            restart=FixedDelay(wait_ms=chance.choice((10, 100))),
+            channel_capacity=chance.choice((1, 2, 8, 64)),
+        )
+
+    def _unique(self) -> str:
+        return f"{self._names.getrandbits(128):032x}"
+
+    def _pause_ms(self) -> int:
+        return 0 if self._calm else self.chance.choice((0, 1, 1, 5, 20))
+
+    # -- the story -----------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        lives = self.chance.choice((1, 2, 3)) if not self.program.is_endless else 3
+        restore: str | None = None
+        for _ in range(lives - 1):
+            await self._start(restore)
+            await self._trouble(self.chance.choice((1.0, 2.0, 4.0)))
+            if self.job.state in ("finished", "failed"):
+                break
+            restore = await self._interrupt()
+            self.faults["scaled"] += 1
+        else:
+            await self._start(restore)
+            await self._trouble(self.chance.choice((1.0, 3.0)))
+        self._heal()
+        await self._come_to_an_end()
+        await self._check()
+
+    async def _start(self, restore: str | None) -> None:
+        for is_last in (False, True):
+            before = [node.parallelism for node in self.program.nodes]
+            if restore is not None and not is_last:
+                self.program.rescale()
+            self.job = Job(
+                self.program.graph(self._pause_ms),
+                replace(self.config, folder=f"checkpoints-{self._unique()[:6]}"),
+                restore_from=restore,
+                files=self.files,
+                observer=self.watcher,
+                wire=self.wire,
+                host=self.host,
+                now_ms=lambda: self.loop.now_us // 1000,
+                unique_id=self._unique,
+            )
+            self.watcher.begin(self.job, is_exactly_once=True)
+            try:
+                await self._until_started()
+                break
+            except RestoreError:
+                # What has finished in part cannot be rewired: the old parallelism always fits.
+                assert not is_last, "a job is not restored from its own savepoint"
+                for node, parallelism in zip(self.program.nodes, before, strict=True):
+                    node.parallelism = parallelism
+                self.faults["not rescalable"] += 1
+
+    async def _until_started(self) -> None:
+        while True:
+            try:
+                await self.job.start()
+                return
+            except OSError:
+                await asyncio.sleep(0.1)  # the read failed: again
+
+    async def _trouble(self, for_s: float) -> None:
+        chance, conditions = self.chance, self.conditions
+        conditions.slow_chance = chance.choice((0.0, 0.005, 0.02))
+        conditions.loss_chance = chance.choice((0.0, 0.0, 0.01, 0.05))
+        conditions.file_fail_chance = chance.choice((0.0, 0.0, 0.01))
+        self.table.retry_chance = chance.choice((0.0, 0.2))
+        end_us = self.loop.now_us + int(for_s * 1e6)
+        while self.loop.now_us < end_us and self.job.state not in ("finished", "failed"):
+            await asyncio.sleep(chance.randint(50_000, 900_000) / 1e6)
+            if self.job.state in ("finished", "failed"):
+                return
+            await chance.choice((self._kill, self._kill, self._fail_one, self._fail_all, self._savepoint))()
+
+    async def _kill(self) -> None:
+        """A subtask's process dies; somebody notices later."""
+        alive = [
+            (id, e)
+            for id, e in self.job.master.executions.items()
+            if e.running is not None and not e.state.is_terminal
+        ]
+        if not alive:
+            return
+        id, execution = self.chance.choice(alive)
+        attempt = execution.attempt
+        assert execution.running is not None
+        execution.running.process.kill()  # type: ignore[attr-defined]
+        self.faults["killed subtask"] += 1
+        await asyncio.sleep(self.chance.randint(0, 100_000) / 1e6)
+        self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
+
+    async def _fail_one(self) -> None:
+        id: SubtaskId = self.chance.choice(list(self.job.master.executions))
+        self.faults["failed subtask"] += 1
+        self.job.fail_subtask(id, FlowFailure("a user's function raised"))
+
+    async def _fail_all(self) -> None:
+        self.faults["global failure"] += 1
+        self.job.master.fail_globally(FlowFailure("an enumerator raised"))
+        self.job.master.act()
+
+    async def _savepoint(self) -> None:
+        self.faults["savepoint"] += 1
+        self._savepoints += 1
+        asked = asyncio.ensure_future(self.job.trigger_savepoint(f"savepoints/{self._savepoints}"))
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def _interrupt(self) -> str | None:
+        """End this life of the job; what the next begins with."""
+        for _ in range(self.chance.choice((0, 3)) if not self.program.has_legacy_induced else 0):
+            try:
+                self._savepoints += 1
+                return await self.job.stop_with_savepoint(f"savepoints/{self._savepoints}", drain=False)
+            except (CheckpointFailedError, JobError, OSError):
+                if self.job.state == "failed":  # it stopped half-way: the savepoint is good
+                    stop = self.job.master.stop
+                    assert stop is not None
+                    assert stop.path is not None
+                    return stop.path
+                await asyncio.sleep(0.5)
+        await self.job.cancel()
+        latest = self.job.latest_checkpoint
+        if latest is not None:
+            return latest.path
+        return self.job._restore_from
+
+    def _heal(self) -> None:
+        self._calm = True
+        self.conditions.heal()
+        self.table.retry_chance = 0.0
+        self.journal.add("world", "healed")
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    async def _come_to_an_end(self) -> None:
+        try:
+            await asyncio.wait_for(self._end(), END_WITHIN_S)
+        except TimeoutError:
+            words = " ".join(self.job.explain())
+            raise AssertionError(
+                f"nothing waits for ever: not done {END_WITHIN_S:g} s after all was well. {words}\n"
+                f"{self.loop.waiting()}"
+            ) from None
+
+    async def _end(self) -> None:
+        if self.program.has_legacy_induced:
+            while await self._problems_of_sinks():
+                await asyncio.sleep(0.5)
+            await asyncio.sleep(2)
+            await self.job.cancel()
+        elif self.program.is_endless:
+            await self._drain()
+        else:
+            while True:
+                try:
+                    await self.job.wait()
+                    return
+                except JobError as error:
+                    raise AssertionError(f"the job failed: {error}") from error
+
+    async def _drain(self) -> None:
+        while True:
+            await asyncio.sleep(0.1)
+            if not self._is_exhausted():
+                continue
+            try:
+                self._savepoints += 1
+                await self.job.stop_with_savepoint(f"savepoints/{self._savepoints}", drain=True)
+                return
+            except CheckpointFailedError:
+                continue
+
+    def _is_exhausted(self) -> bool:
+        """Have all sources emitted everything, with all subtasks up?"""
+        master = self.job.master
+        logs = [node.params["log"] for node in self.program.nodes if "log" in node.params]
+        if master.state != "running" or not all(log.is_exhausted for log in logs):
+            return False
+        for execution in master.executions.values():
+            if execution.state not in (SubtaskState.RUNNING, SubtaskState.FINISHED):
+                return False
+            subtask = execution.subtask
+            if subtask is not None and isinstance(subtask.input, SourceInput):
+                reader = subtask.input._operator.reader
+                if not getattr(reader, "is_exhausted", True) and not subtask.has_data_ended:
+                    return False
+        return True
+
+    def _committed(self, sink: str) -> Counter[tuple[int, int]]:
+        number = sink.rpartition("-")[2]
+        if sink.startswith("table"):
+            return self.table.rows(sink)
+        found: Counter[tuple[int, int]] = Counter()
+        for path, data in self.files.data.items():
+            if path.startswith(f"{OUT}-{number}/part-"):
+                found.update((row["k"], row["v"]) for row in map(json.loads, data.decode().splitlines()))
+        return found
+
+    async def _problems_of_sinks(self) -> list[str]:
+        expected = self.program.expected()
+        return [p for sink, rows in expected.items() for p in compare(sink, rows, self._committed(sink))]
+
+    async def _check(self) -> None:
+        problems = self.watcher.problems
+        problems += await self._problems_of_sinks()
+        problems += self.watcher.check_all()
+        for checkpoint in self.job.master.coordinator.store.checkpoints:
+            problems += self.watcher.check_files(checkpoint)
+
+
+def run_flow(seed: int, bug: str | None = None) -> Result:
+    """One run from its seed; what went wrong is in ``problems``. ``bug``: one of `flow_bugs.FLOW_BUGS`."""
+    if bug is not None:
+        from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
+
+        with FLOW_BUGS[bug].planted():
+            return replace(run_flow(seed), bug=bug)
+    result = Result(seed, "flow")
+    loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
+    journal = result.journal = Journal(lambda: loop.now_us)
+    errors = _LoggedErrors()
+    gc.disable()
+    logging.getLogger("pravega_lab").addHandler(errors)
+    world: FlowWorld | None = None
+    try:
+        world = FlowWorld(loop, journal)
+        loop.run_until_complete(world.run())
+    except Exception as error:
+        result.problems.append(f"{type(error).__name__}: {error}")
+    finally:
+        if world is not None:
+            result.problems = [*world.watcher.problems, *result.problems]
+            result.faults = world.faults + world.wire.faults + world.files.faults
+            result.faults["messages"] = world.wire.delivered
+        result.problems += loop.errors + errors.messages
+        result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
+        loop.dispose()
+        logging.getLogger("pravega_lab").removeHandler(errors)
+        gc.enable()
+    return result
