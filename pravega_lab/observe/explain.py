@@ -61,7 +61,8 @@ def explain_group(history: GroupHistory, group: str, now_ms: int) -> list[str]:
     seen = history.groups[group]
     streams = listed(seen.streams)
     if online:
-        share = f"a fair share is {online[0].fair_share:.3g} segments"
+        fair = online[0].fair_share
+        share = f"a fair share is {fair:.3g} segment{'' if fair == 1 else 's'}"
         head = f"{group} reads {streams} with {_count(online)} online; {share}."
     else:
         head = f"{group} reads {streams}, and no reader is online{_since_last(history, group, now_ms)}."

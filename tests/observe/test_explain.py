@@ -1,0 +1,165 @@
+"""Journals in sentences: what is behind and since when, whom a checkpoint waits for, what has no owner."""
+
+from __future__ import annotations
+
+import pytest
+
+from pravega_lab.client.reader_group.explain import Explanation, explain_state, listed
+from pravega_lab.client.reader_group.state import GroupState, fold
+from pravega_lab.observe.explain import spell
+from pravega_lab.observe.journal import Gap, Journal
+from pravega_lab.observe.observations import BatchDone, Observation, QueryStarted, SegmentMeasured, Trouble
+from pravega_lab.protocol import reader_group as rg
+from tests.client.reader_group.logs import session_of_seed
+from tests.observe.examples import killed_query, splitting_story
+from tests.observe.group_logs import init, log_of, segment, told
+
+A_HAS_BOTH: list[list[rg.Update]] = [
+    [init()],
+    [rg.AddReader("a"), rg.AcquireSegment("a", segment(0)), rg.AcquireSegment("a", segment(1))],
+]
+
+
+def journal_of(*entries: list[rg.Update], more: list[Observation] | None = None, wait_ms: int = 0) -> Journal:
+    """Of a group; the last entry was ``wait_ms`` ago."""
+    journal = Journal("s/g")
+    log = log_of([*A_HAS_BOTH, *entries])
+    journal.extend([*told(log), *(more or [])])
+    journal.tick(log[-1].end + wait_ms)
+    return journal
+
+
+def said(journal: Journal) -> list[str]:
+    return list(journal.explain())
+
+
+def test_who_reads() -> None:
+    assert said(journal_of([rg.AddReader("b")])) == [
+        "s/g reads s/x with 2 readers (a and b) online; a fair share is 1 segment."
+    ]
+
+
+def test_whom_a_checkpoint_waits_for_and_since_when() -> None:
+    journal = journal_of(
+        [rg.AddReader("b"), rg.CreateCheckpoint("cp")],
+        [rg.CheckpointReader("cp", "b", {})],
+        wait_ms=2_400,
+    )
+    entry_ms = journal.since()[-1].time_ms - next(
+        o.time_ms for o in journal.since() if o.kind == "group_checkpoint_asked"
+    )
+    assert said(journal)[1].startswith(
+        f"Checkpoint cp has waited {spell(2_400 + entry_ms)} for a (has #0 e0 and #1 e0); 1 of 2 passed."
+    )
+
+
+def test_what_has_no_owner_and_since_when() -> None:
+    journal = journal_of([rg.RemoveReader("a", {})], wait_ms=65_000)
+    assert said(journal) == [
+        "s/g reads s/x, and no reader is online for 1 min 5 s.",
+        "Nobody has #0 e0 of s/x, for 1 min 5 s, since a went.",
+        "Nobody has #1 e0 of s/x, for 1 min 5 s, since a went.",
+    ]
+
+
+def test_what_waits_for_what() -> None:
+    journal = journal_of([rg.SegmentCompleted("a", segment(0), {segment(2, 1): (0, 1)})], wait_ms=500)
+    assert "#2 e1 of s/x has waited 0.5 s for #1." in said(journal)
+
+
+def test_what_is_behind_and_since_when() -> None:
+    begin_ms = log_of(A_HAS_BOTH)[-1].end
+    lengths: list[Observation] = [
+        SegmentMeasured(
+            time_ms=begin_ms + ms, stream="s/x", segment_id=1, start_offset=0, write_offset=length
+        )
+        for ms, length in ((1_000, 700), (2_000, 1_900))
+    ]
+    journal = journal_of(more=lengths, wait_ms=4_000)
+    assert said(journal)[-1] == "#1 e0 of s/x (a) is at most 1,900 bytes behind, for 3.0 s."
+
+
+def test_a_reset_under_way_and_the_end_of_one() -> None:
+    assert "A reset of s/g has been under way for 1.0 s." in said(
+        journal_of([rg.UpdatingConfig(True)], wait_ms=1_000)
+    )
+    over = said(journal_of([rg.UpdatingConfig(True)], [init(segment(0), generation=1)]))
+    assert not any("reset" in sentence for sentence in over)
+    assert "since the group began" in over[1]
+
+
+def test_trouble_comes_first_and_gaps_last() -> None:
+    journal = journal_of(more=[Trouble(time_ms=2_000, source="s/g", message="no answer.")])
+    journal.adopt(Gap(3, 0, ""))
+    sentences = said(journal)
+    assert sentences[0].endswith("ago: no answer.")
+    assert sentences[-1] == "Not all was seen: 3 facts dropped (the oldest; the journal is full)."
+
+
+def test_a_query_says_how_far_it_is() -> None:
+    journal = splitting_story().journal
+    killed_query(journal)
+    sentences = said(journal)
+    assert any(s.startswith("delays has run for") and "(run 2)" in s for s in sentences)
+    assert any("bytes behind; there has been something left for" in s for s in sentences)
+    assert any(s.startswith("Done again after a restart: batch 14") for s in sentences)
+
+
+def test_a_query_says_where_most_of_its_lag_is() -> None:
+    journal = Journal()
+    journal.append(QueryStarted(time_ms=0, query="q", run=1))
+    journal.append(
+        BatchDone(
+            time_ms=1_000, query="q", batch_id=3, run=1, duration_ms=500, lag_bytes=900,
+            end_offset='{"s/x":{"0":100,"4294967297":50}}',
+            latest_offset='{"s/x":{"0":200,"4294967297":850}}',
+        )
+    )  # fmt: skip
+    journal.tick(5_000)
+    assert said(journal)[1:] == [
+        "After batch 3 it was 900 bytes behind; there has been something left for 4.0 s.",
+        "Most of it is in #1 e1 of s/x: 800 bytes.",
+    ]
+
+
+def test_a_stream_alone_and_nothing_at_all() -> None:
+    assert said(splitting_story().journal) == ["demo/flights has 2 active segments; nobody reads here."]
+    assert said(Journal()) == ["Nothing was observed yet."]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_a_log_says_it_can_be_explained(seed: int) -> None:
+    session = session_of_seed(seed, steps=80)
+    journal = Journal()
+    journal.extend(told(log_of([u] for u in session.log)))
+    text = str(journal.explain())
+    now = str(explain_state("s/g", session.state, dict.fromkeys(session.state.positions(), 5_000)))
+    for name in session.state.checkpoints.outstanding():
+        assert f"Checkpoint {name}" in text
+        assert f"Checkpoint {name}" in now
+    assert ("Nobody has" in text) == bool(session.state.unassigned) == ("Nobody reads" in now)
+
+
+def test_a_state_is_explained_without_times() -> None:
+    state = fold([update for entry in A_HAS_BOTH for update in entry])
+    assert explain_state("s/g", state, {segment(0): 70}) == (
+        "s/g reads s/x: 1 reader online (a), 2 segments, so a fair share is 2.",
+        "At most unread behind what the group has stored: #0 e0 of s/x 70 bytes (a). Readers may be further: "
+        "they store where they are at checkpoints.",
+    )
+    assert "no reader is online" in explain_state("s/g", GroupState(init()), {})[0]
+
+
+def test_sentences_have_a_line_each() -> None:
+    assert repr(Explanation(["One.", "Two."])) == "One.\nTwo."
+
+
+def test_many_are_counted() -> None:
+    assert listed("abcdefgh") == "a, b, c, d, e and 3 more"
+    assert [listed(""), listed("a"), listed("ab"), listed("abc")] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_durations_are_spelled() -> None:
+    assert [spell(ms) for ms in (-5, 40, 3_240, 65_000, 7_500_000)] == [
+        "0.0 s", "0.0 s", "3.2 s", "1 min 5 s", "2 h 5 min"
+    ]  # fmt: skip
