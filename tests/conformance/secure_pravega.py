@@ -93,11 +93,11 @@ def make_key_stores(folder: Path) -> None:
     run_tool(folder, "keytool", "-importcert", *trusted, "-storepass", _STORE_PASSWORD)
 
 
-def expired_token(stream: str) -> str:
-    """A delegation token for a stream as the released standalone signs them (HS512), of long ago."""
-    claims = {"sub": "subject", "aud": "segmentstore", "iat": 1_000_000, "exp": 1_000_600}
+def signed_token(stream: str, issued_s: int, expires_s: int) -> str:
+    """A delegation token for a stream, as the released standalone signs them (HS512)."""
+    claims: dict[str, object] = {"sub": "subject", "aud": "segmentstore", "iat": issued_s, "exp": expires_s}
     scope, name = stream.split("/")
-    claims |= {f"prn::/scope:{scope}/stream:{name}": "READ_UPDATE"}
+    claims[f"prn::/scope:{scope}/stream:{name}"] = "READ_UPDATE"
     text = f"{_part({'alg': 'HS512'})}.{_part(claims)}"
     signature = hmac.digest(_SIGNING_KEY, text.encode(), "sha512")
     return f"{text}.{urlsafe_b64encode(signature).decode().rstrip('=')}"

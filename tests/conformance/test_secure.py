@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,9 +34,10 @@ from tests.conformance.secure_pravega import (
     READER,
     STRANGER,
     SecurePravega,
-    expired_token,
+    signed_token,
 )
 
+SHORT_S = 3
 pytestmark = [pytest.mark.real_pravega, pytest.mark.timeout(300, method="thread")]
 
 
@@ -184,14 +186,15 @@ def test_who_may_read_only(secure: SecurePravega, stream: Stream) -> None:
 # delegation tokens
 
 
-class OldTokens(GrpcLink):
-    """A controller whose first ``n`` delegation tokens expired long ago."""
+class OwnTokens(GrpcLink):
+    """A controller whose next ``left`` delegation tokens are those of ``token``, which gets the stream."""
 
-    def __init__(self, secure: SecurePravega, n: int) -> None:
+    def __init__(self, secure: SecurePravega, left: int, token: Callable[[str], str]) -> None:
         dialer = Dialer(Access.of(secure.access()), is_secure=True)
         super().__init__(Endpoint("127.0.0.1", secure.controller_port), dialer)
-        self.left = n
+        self.left = left
         self.asked: list[str] = []
+        self._token = token
 
     async def call(self, method: str, request: bytes) -> bytes:
         answer = await super().call(method, request)
@@ -202,9 +205,17 @@ class OldTokens(GrpcLink):
         self.left -= 1
         if self.left < 0:
             return answer
-        return pb.DelegationToken(
-            delegationToken=expired_token(f"{asked.scope}/{asked.stream}")
-        ).SerializeToString()
+        token = self._token(f"{asked.scope}/{asked.stream}")
+        return pb.DelegationToken(delegationToken=token).SerializeToString()
+
+
+def expired(stream: str) -> str:
+    return signed_token(stream, 1_000_000, 1_000_600)
+
+
+def short(stream: str) -> str:
+    now_s = int(time.time())
+    return signed_token(stream, now_s, now_s + SHORT_S)
 
 
 async def writes(stream: Any) -> None:
@@ -241,7 +252,7 @@ def test_expired_tokens_are_fetched_again(secure: SecurePravega, stream: Stream,
         stream.write([b"1", b"2"], ["key"] * 2)
 
     async def run() -> list[str]:
-        link = OldTokens(secure, 3)
+        link = OwnTokens(secure, 3, expired)
         async with AsyncClient(secure.uri, link=link, chance=Random(1), **secure.access()) as client:
             theirs: Any = client.stream(stream.scoped_name)
             theirs.client = client
@@ -254,9 +265,33 @@ def test_expired_tokens_are_fetched_again(secure: SecurePravega, stream: Stream,
     assert events_of(stream) == [b"1", b"2"]
 
 
+def test_tokens_that_expire_while_they_are_used(secure: SecurePravega, stream: Stream) -> None:
+    """A writer and a reader that stay open: the server cuts the one off and refuses the other, unseen."""
+
+    async def run() -> list[bytes]:
+        link = OwnTokens(secure, 10_000, short)
+        async with AsyncClient(secure.uri, link=link, chance=Random(1), **secure.access()) as client:
+            theirs = client.stream(stream.scoped_name)
+            found: list[bytes] = []
+            async with theirs.writer() as writer, theirs.follow() as batches:
+                for round_ in range(3):
+                    await writer.write([b"%d" % i for i in range(100 * round_, 100 * round_ + 100)], "key")
+                    await writer.flush()
+                    while len(found) < 100 * (round_ + 1):
+                        batch = await batches.next_batch(60)
+                        assert batch is not None, f"{len(found)} events, then nothing"
+                        found += batch.column("event").to_pylist()
+                    await asyncio.sleep(SHORT_S + 1)
+            assert len(link.asked) > 4, link.asked
+            return found
+
+    assert asyncio.run(run()) == numbered(300)
+    assert events_of(stream) == numbered(300)
+
+
 def test_a_token_that_stays_expired_ends_in_words(secure: SecurePravega, stream: Stream) -> None:
     async def run() -> None:
-        link = OldTokens(secure, 10_000)
+        link = OwnTokens(secure, 10_000, expired)
         client = AsyncClient(secure.uri, link=link, retry_for_s=2.0, **secure.access())
         async with client:
             with pytest.raises(StoreUnavailableError, match="delegation token expired"):
