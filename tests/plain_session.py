@@ -1,6 +1,7 @@
 """A Spark session that knows nothing of this project finds ``format("pravega")`` of the installed wheel.
 
-Run by `wheel_demo` in the wheel's environment, away from the checkout.
+Run by `wheel_demo` in the wheel's environment (activated: Spark starts its workers with the `python3` of the
+path), away from the checkout.
 """
 
 from __future__ import annotations

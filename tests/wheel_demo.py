@@ -22,6 +22,7 @@ def run(command: list[str], cwd: Path) -> None:
     clean = {
         k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK", "SPARK_", "VIRTUAL_"))
     }
+    clean["PATH"] = f"{cwd / 'env/bin'}{os.pathsep}{clean['PATH']}"  # as in an activated environment
     subprocess.run(command, cwd=cwd, env=clean, check=True)
 
 
