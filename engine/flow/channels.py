@@ -85,21 +85,16 @@ class Channel:
         element = self._queue.popleft()
         if isinstance(element, Batch):
             self._held -= element.num_rows
-            self._wire.call(self.lane + "<", self._give_room)
+            self._wire.call(self.lane + "<", self.on_room)
         return element
-
-    def _give_room(self) -> None:
-        if not self.is_closed:
-            self.on_room()
 
     def acknowledge_data(self) -> None:
         """The consumer has processed every record and the end of the data."""
         self._wire.call(self.lane + "<", self._acknowledged)
 
     def _acknowledged(self) -> None:
-        if not self.is_closed:
-            self.is_acknowledged = True
-            self.on_acknowledged()
+        self.is_acknowledged = True  # also when the consumer has closed meanwhile
+        self.on_acknowledged()
 
     def close(self) -> None:
         """Nothing is delivered any more."""

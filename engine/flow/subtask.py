@@ -393,13 +393,14 @@ class Subtask:
     async def _write_one(
         self, checkpoint_id: int, options: CheckpointOptions, operator_id: str, snapshot: OperatorSnapshot
     ) -> SubtaskState:
-        assert options.target is not None
+        # A checkpoint induced by a legacy source knows neither its kind nor its folder.
+        folder = options.target or join(self.settings.shared_folder, "..", f"chk-{checkpoint_id}")
         name = file_name(operator_id, self.id.index, f"c{checkpoint_id}", f"a{self.attempt}")
         is_incremental = options.kind is CheckpointKind.CHECKPOINT
         state, shared = await write_snapshot(
             self.settings.files,
             snapshot,
-            join(options.target, name),
+            join(folder, name),
             join(self.settings.shared_folder, name) if is_incremental else None,
         )
         if is_incremental:

@@ -32,7 +32,7 @@ from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.scenarios import Result, _LoggedErrors
 from pravega_lab.errors import PravegaError
 
-END_WITHIN_S = 300.0
+END_WITHIN_S = 60.0
 
 
 class FlowFailure(PravegaError):
