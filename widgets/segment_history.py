@@ -48,6 +48,8 @@ class MapHistory(SegmentHistory):
         super().apply(observation)
         if isinstance(observation, GroupSeen):
             self._begin_anew(observation)
+        if not self.knows_owners:
+            return
         if isinstance(observation, GroupObservation | SegmentAcquired | SegmentReleased | SegmentOpened):
             stream = getattr(observation, "stream", "")
             row = self.find(stream, getattr(observation, "segment_id", -1)) if stream else None

@@ -1,7 +1,7 @@
 // Segments as rectangles: time across, key space up. Draws the rows it is given; ranges, predecessors, causes
 // and thresholds come from the kernel. Below it a strip of rates with the causes of the scales.
 import {
-  GUTTER, PALETTE, Store, VERMILION, bytes, count, esc, fillReader, fit, haloText, hatch, ink, mix, seconds, wallTime, widget,
+  GUTTER, PALETTE, Store, VERMILION, bytes, count, esc, fillReader, fit, haloText, hatch, ink, mix, rgb, seconds, wallTime, widget,
 } from "./common.js";
 
 // The same formats stand in segment_rows.py.
@@ -17,6 +17,8 @@ const WAITS = 0xfffffffe; // in the place of an owner: it waits for its predeces
 const NOBODY = 0;
 const UNKNOWN = 0xffffffff;
 const INEXACT = 1;
+const HUES = 96;
+const ONE_BY_ONE = 4000; // segments on screen above which pixels are set instead of rectangles filled
 const HEAT_MAX = 400; // segments on screen up to which the rate is drawn over time within each
 const LANE = 40; // three lines of causes
 const STRIP = 48;
@@ -127,8 +129,14 @@ function segmentSpec(store) {
     const target = facts().thresholds?.find((t) => t[1] === "target")?.[0];
     return target ? 2 * target : Math.max(1, state.peak ?? 1);
   };
-  const hue = (theme, rate) =>
-    Number.isNaN(rate) ? theme.none : mix(theme.cold, theme.hot, Math.min(1, rate / rateMax()));
+  const hues = new Map(); // mixing is slow, and there are a hundred thousand segments
+  function hue(theme, rate) {
+    if (Number.isNaN(rate)) return theme.none;
+    const step = Math.round(HUES * Math.min(1, rate / rateMax()));
+    const key = theme.dark ? step : -1 - step;
+    if (!hues.has(key)) hues.set(key, mix(theme.cold, theme.hot, step / HUES));
+    return hues.get(key);
+  }
 
   function ownerFill(ctx, theme, reader) {
     if (reader === UNKNOWN) return theme.none;
@@ -233,6 +241,48 @@ function segmentSpec(store) {
       });
     }
     ctx.globalAlpha = 1;
+  }
+
+  /**
+   * Very many segments, most of them smaller than a pixel: sets pixels, which costs what they cover and nothing
+   * per rectangle. What is drawn last covers what was before, as with rectangles.
+   */
+  function paintMany(ctx, b, m, list, t) {
+    const ratio = ctx.getTransform().a;
+    const width = Math.max(1, Math.ceil((b.right - b.left) * ratio));
+    const height = Math.max(1, Math.ceil((m.bottom - m.top) * ratio));
+    if (state.many?.width !== width || state.many?.height !== height) {
+      state.many = Object.assign(document.createElement("canvas"), { width, height });
+      state.image = state.many.getContext("2d").createImageData(width, height);
+      state.pixels = new Uint32Array(state.image.data.buffer);
+    }
+    const { pixels } = state;
+    pixels.fill(0);
+    const { start, end, low, high } = seg();
+    const scale = width / ((b.to - b.from) / 1000);
+    const from = (b.from - origin()) / 1000;
+    const pixelBy = [new Map(), new Map()]; // pixels of sealed ones and of open ones, by fill
+    for (const i of list) {
+      const open = end[i] > t;
+      const fill = fillOf(ctx, b, i, t);
+      const known = pixelBy[open ? 1 : 0];
+      let colour_ = known.get(fill);
+      if (colour_ === undefined) known.set(fill, (colour_ = pixelOf(b.theme, fill, open)));
+      const x0 = Math.max(0, Math.floor((start[i] - from) * scale));
+      const x1 = Math.min(width, Math.max(x0 + 1, Math.floor(((open ? t : end[i]) - from) * scale)));
+      const y0 = Math.max(0, Math.floor((1 - high[i]) * height));
+      const y1 = Math.min(height, Math.max(y0 + 1, Math.floor((1 - low[i]) * height)));
+      for (let y = y0; y < y1; y++) pixels.fill(colour_, y * width + x0, y * width + x1);
+    }
+    state.many.getContext("2d").putImageData(state.image, 0, 0);
+    ctx.drawImage(state.many, b.left, m.top, width / ratio, height / ratio);
+  }
+
+  /** A fill as a pixel; a pattern is the colour that it has from afar. */
+  function pixelOf(theme, fill, open) {
+    const solid = typeof fill === "string" ? fill : mix(theme.ground, theme.soft, 0.35);
+    const [r, g, blue] = rgb(open ? solid : mix(theme.ground, solid, 0.6));
+    return ((255 << 24) | (blue << 16) | (g << 8) | r) >>> 0;
   }
 
   /** Within each rectangle its rate over time, so that one sees it grow hot and split. */
@@ -463,9 +513,10 @@ function segmentSpec(store) {
 
   /** Right of the now line: range, rate, size or unread and owner of each active segment that has room. */
   function paintGutter(ctx, b, m, list, t) {
-    const open = list.filter((i) => isOpen(i, t)).sort((p, q) => seg().low[q] - seg().low[p]);
-    const { unread, stored } = store.tables.rates.col;
     const row = 13 * b.scale;
+    const active = list.filter((i) => isOpen(i, t));
+    const open = thinned(active, m, row).sort((p, q) => seg().low[q] - seg().low[p]);
+    const { unread, stored } = store.tables.rates.col;
     const x = b.right + 8 * b.scale;
     const owned = (facts().knows ?? []).includes("owner");
     const rateRight = Math.min(x + (owned ? 126 : 158) * b.scale, b.width - 4); // a narrow view has less room
@@ -485,7 +536,7 @@ function segmentSpec(store) {
     if (fourth) ctx.fillText("owner", columns[3], m.top - 9 * b.scale);
     let last = m.top - row / 2;
     let shown = 0;
-    const room = open.length > (m.bottom - m.top) / row ? m.bottom - row : m.bottom;
+    const room = active.length > (m.bottom - m.top) / row ? m.bottom - row : m.bottom;
     for (const i of open) {
       const y = (yOf(m, seg().low[i]) + yOf(m, seg().high[i])) / 2;
       if (y - last < row - 0.5 || y > room) continue;
@@ -513,12 +564,19 @@ function segmentSpec(store) {
       ctx.fillStyle = b.theme.text;
       ctx.fillText(fit(ctx, words, b.width - columns[3]), columns[3], y);
     }
-    if (shown < open.length) {
+    if (shown < active.length) {
       ctx.fillStyle = b.theme.soft;
       ctx.textAlign = "left";
-      ctx.fillText(`${shown} of ${open.length} active`, x, m.bottom - 5 * b.scale);
+      ctx.fillText(`${shown} of ${count(active.length)} active`, x, m.bottom - 5 * b.scale);
     }
-    state.active = open.length;
+  }
+
+  /** Of very many, one for each line that there is room for. */
+  function thinned(open, m, row) {
+    if (open.length < 500) return open;
+    const lines = [];
+    for (const i of open) lines[Math.floor((yOf(m, (seg().low[i] + seg().high[i]) / 2) - m.top) / row)] ??= i;
+    return lines.filter((i) => i !== undefined);
   }
 
   const range = (i) => {
@@ -610,9 +668,11 @@ function segmentSpec(store) {
     for (const [x, text] of shown) {
       const rooms = limits.map((limit) => limit - x - 2);
       if (Math.max(...rooms) <= 30) continue;
+      const most = Math.max(...rooms);
+      if (most < 90 && most < 3.5 * b.scale * text.length) continue; // surely too long; measuring is slow
       const width = ctx.measureText(text).width;
       const whole = rooms.findIndex((room) => room >= width);
-      const row = whole >= 0 ? whole : rooms.indexOf(Math.max(...rooms));
+      const row = whole >= 0 ? whole : rooms.indexOf(most);
       if (whole < 0 && rooms[row] < 90) continue;
       const words = fit(ctx, text, rooms[row]);
       ctx.fillText(words, x + 1, l.lane.bottom - 7 - line * (row + 0.5));
@@ -707,7 +767,7 @@ function segmentSpec(store) {
     ctx.rect(b.left, l.map.top - 1, b.right - b.left + 1, l.map.bottom - l.map.top + 2);
     ctx.clip();
     paintCrowd(ctx, b, l.map, t);
-    paintSegments(ctx, b, l.map, list, t);
+    (list.length > ONE_BY_ONE ? paintMany : paintSegments)(ctx, b, l.map, list, t);
     if (colour() === "rate" && list.length <= HEAT_MAX) paintHeat(ctx, b, l.map, list, t);
     if (colour() === "owner" && store.tables.owners.n && list.length <= HEAT_MAX) paintOwners(ctx, b, l.map, list, t);
     paintTruncated(ctx, b, l.map, list, t);

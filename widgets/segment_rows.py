@@ -1,6 +1,6 @@
 """What a segment map sends to a page: which rows, and as which bytes.
 
-A page draws a hundred thousand segments at most. When there are more, it gets the newest and all that are
+A page draws a hundred thousand segments and some. When there are more, it gets the newest and all that are
 still open; the older ones are counted in a grid of cells (`Crowd`), and the view says so.
 """
 
@@ -23,8 +23,8 @@ OWNER = Struct("<IIIff")  # index, segment's index, reader + 1 (0: nobody, or WA
 CROWD = Struct("<ffffI")  # start_s, end_s, low, high, how many segments
 INEXACT = 1  # flag: the time of opening was inferred
 WAITS = 0xFFFFFFFE  # in the place of an owner: the segment waits for its predecessors
-SEGMENTS_MAX = 100_000  # rows that a page gets
-KEPT = 90_000  # of them, when there are more: the rest is room to grow
+SEGMENTS_MAX = 120_000  # rows that a page gets
+KEPT = 100_000  # of them, when there are more: the rest is room to grow
 SCALES_MAX = 5_000
 INFINITY = float("inf")
 

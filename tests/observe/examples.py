@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.journal import CAPACITY, Journal
 from pravega_lab.observe.observations import (
     BatchDone,
     BatchPhase,
@@ -33,13 +33,16 @@ def segment(epoch: int, number: int) -> int:
 class Story:
     """Writes a journal in which one stream lives."""
 
-    def __init__(self, *, target: int = 100, live: bool = False, stream: str = STREAM) -> None:
-        self.journal = Journal(f"{stream} at tcp://127.0.0.1:9090", live=live)
+    def __init__(
+        self, *, target: int = 100, live: bool = False, stream: str = STREAM, capacity: int = CAPACITY
+    ) -> None:
+        self.journal = Journal(f"{stream} at tcp://127.0.0.1:9090", live=live, capacity=capacity)
         self.stream, self.target = stream, target
         self.now_ms = START_MS
         self.open: dict[int, tuple[float, float]] = {}
         self.written: dict[int, float] = {}
         self.epoch = 0
+        self.next_number = 0
         self.journal.append(
             StreamSeen(
                 time_ms=self.now_ms, stream=stream, policy="events", target_rate=target, scale_factor=2
@@ -52,6 +55,7 @@ class Story:
 
     def _open(self, segment_id: int, low: float, high: float, before: tuple[int, ...]) -> None:
         self.open[segment_id] = (low, high)
+        self.next_number = max(self.next_number, (segment_id & 0xFFFFFFFF) + 1)
         self.written[segment_id] = 0.0
         self.journal.append(
             SegmentOpened(
@@ -69,7 +73,7 @@ class Story:
     ) -> list[int]:
         """Seal these and open segments for these ranges; their ids."""
         self.epoch += 1
-        number = max(i & 0xFFFFFFFF for i in self.open) + 1
+        number = self.next_number
         created = [segment(self.epoch, number + k) for k in range(len(ranges))]
         for old in sealed:
             del self.open[old]
@@ -261,8 +265,9 @@ class ManySegments(Story):
     """A live journal of very many segments: with every tick one splits, and every other tick two merge."""
 
     def __init__(self, n: int) -> None:
-        super().__init__(target=1000, live=True)
+        super().__init__(target=1000, live=True, capacity=max(CAPACITY, 10 * n))
         self.begin(max(1, n // 20))
+        self.places = list(self.open)  # by their place in the key space
         self.ticks = 0
         self.made = len(self.open)
         while self.made < n:
@@ -271,16 +276,19 @@ class ManySegments(Story):
     def tick(self) -> None:
         self.ticks += 1
         self.now_ms += 100
-        place = self.ticks * 7919 % len(self.open)
-        old = list(self.open)[place]
-        low, high = self.open[old]
-        self.made += len(self.scale([old], [(low, (low + high) / 2), ((low + high) / 2, high)], "split"))
+        place = self.ticks * 7919 % len(self.places)
+        low, high = self.open[self.places[place]]
+        self._replace(place, 1, [(low, (low + high) / 2), ((low + high) / 2, high)], "split")
         if self.ticks % 2:
-            by_place = sorted(self.open, key=lambda s: self.open[s])
-            a, b = by_place[place], by_place[place - 1] if place else by_place[1]
-            low, high = min(self.open[a], self.open[b])[0], max(self.open[a], self.open[b])[1]
-            self.made += len(self.scale([a, b], [(low, high)], "merge"))
+            place = self.ticks * 104_729 % (len(self.places) - 1)
+            (low, _), (_, high) = (self.open[s] for s in self.places[place : place + 2])
+            self._replace(place, 2, [(low, high)], "merge")
         self.journal.tick(self.now_ms)
+
+    def _replace(self, place: int, n: int, ranges: list[tuple[float, float]], cause: str) -> None:
+        created = self.scale(self.places[place : place + n], ranges, cause)
+        self.places[place : place + n] = created
+        self.made += len(created)
 
 
 def many_segments_story(n: int) -> ManySegments:
