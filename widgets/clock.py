@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pravega_lab.observe.journal import Journal
     from pravega_lab.widgets.view import View
 
+SAME_MS = 2_000  # the same words of two journals within this time are about the same; as in common.js
 SPEEDS = (0.25, 1, 4, 16, 64)
 _clocks: weakref.WeakValueDictionary[str, Clock] = weakref.WeakValueDictionary()
 
@@ -208,7 +209,13 @@ class Clock:
 
     def _moments(self) -> list[Moment]:
         found = [m for journal in self.journals for m in moments(journal.since())]
-        return sorted(found, key=lambda m: (m.time_ms, m.seq))
+        told: dict[tuple[str, str], int] = {}
+        kept = []
+        for m in sorted(found, key=lambda m: (m.time_ms, m.seq)):  # two journals may tell of the same
+            if m.time_ms - told.get((m.kind, m.text), -SAME_MS) >= SAME_MS:
+                kept.append(m)
+            told[m.kind, m.text] = m.time_ms
+        return kept
 
     def __repr__(self) -> str:
         at_s = self.at_s

@@ -102,6 +102,7 @@ const JUMPS = {
   checkpoint: (m) => m.kind === "checkpoint",
   failure: (m) => m.kind === "failure",
 };
+const SAME_MS = 2000; // the same words of two journals within this time are about the same; as in clock.py
 const NEAR_MS = 0.5; // rows have seconds as f32: closer than this is the same moment
 
 /**
@@ -168,7 +169,13 @@ export class Clock {
     const parts = this.views.map((v) => v.moments?.() ?? []);
     if (parts.length !== this.parts?.length || parts.some((part, i) => part !== this.parts[i])) {
       this.parts = parts;
-      this.sorted = parts.flat().sort((p, q) => p.time - q.time);
+      const told = new Map(); // two journals may tell of the same
+      this.sorted = parts.flat().sort((p, q) => p.time - q.time).filter((m) => {
+        const words = `${m.kind} ${m.text}`;
+        const fresh = !(m.time - told.get(words) < SAME_MS);
+        told.set(words, m.time);
+        return fresh;
+      });
     }
     return this.sorted;
   }
@@ -268,19 +275,18 @@ export function clockNamed(name) {
  * A way to the kernel that works also while a cell blocks it (control.py says why): messages go over a comm that
  * carries no data and is greeted now and then. Until it is there, and where there is none, over the view's own.
  */
-function voiceOf(model, view) {
+function voiceOf(model, view, isShown) {
   const { control } = model.get("_settings") ?? {};
   if (!model.widget_manager || !control) return { say: (content) => model.send(content), close() {} };
   let [way, open] = [null, true];
   const voice = (page.voices ??= new Map()).get(control) ?? { users: 0, model: model.widget_manager.get_model(control) };
-  page.voices.set(control, voice);
-  voice.users += 1;
+  if (isShown) [voice.users += 1, page.voices.set(control, voice)]; // a model that nobody shows greets nobody
   Promise.resolve(voice.model).then(
     (found) => {
       if (!open || !found) return;
       way = found;
       const greet = () => way.send({ kind: "greeting" });
-      if (!voice.timer) [voice.timer] = [setInterval(greet, 1500), greet()];
+      if (isShown && !voice.timer) [voice.timer] = [setInterval(greet, 1500), greet()];
     },
     () => {},
   );
@@ -288,8 +294,7 @@ function voiceOf(model, view) {
     say: (content) => (way ? way.send({ ...content, view }) : model.send(content)),
     close() {
       open = false;
-      voice.users -= 1;
-      if (voice.users) return;
+      if (!isShown || (voice.users -= 1)) return;
       clearInterval(voice.timer);
       page.voices.delete(control);
     },
@@ -698,6 +703,7 @@ export function mount({ model, el, store, spec }) {
     c.stroke();
     c.setLineDash([]);
     c.lineWidth = 1;
+    if (clock.views[0] !== me) return; // one label is enough
     c.fillStyle = theme.text;
     c.fillRect(left, 1, width, 15 * scale);
     c.fillStyle = theme.ground;
@@ -964,7 +970,7 @@ export function mount({ model, el, store, spec }) {
   page.views += 1;
 
   // A reload and a second view ask for a snapshot; while we live we say so, or the kernel sends less.
-  const voice = voiceOf(model, settings.me);
+  const voice = voiceOf(model, settings.me, true);
   const hello = (kind) => voice.say({ kind, page: id });
   hello("hello");
   on(globalThis, "pagehide", () => hello("bye"));
@@ -998,7 +1004,7 @@ export function widget({ makeStore, makeSpec }) {
   const store = makeStore();
   return {
     initialize({ model }) {
-      const voice = voiceOf(model, model.get("_settings")?.me);
+      const voice = voiceOf(model, model.get("_settings")?.me, false);
       const take = (content, buffers) => {
         if (content.kind === "clock") return page.clocks.get(model.get("_settings").clock)?.obey(content);
         if (content.kind !== "snapshot" && content.kind !== "delta") return;

@@ -13,7 +13,7 @@ from typing import Any
 
 from pravega_lab.observe.group_observations import ReaderLeft
 from pravega_lab.observe.ledger_observations import Acted, LedgerCounted, LedgerOffended
-from pravega_lab.observe.observations import DONE_HERE, Observation, QueryEnded
+from pravega_lab.observe.observations import Observation, QueryEnded
 
 COUNTS_MAX = 20_000
 WRONGS = (
@@ -106,9 +106,9 @@ class LedgerHistory:
             self._broke(o, f"query {o.query} {o.outcome}", o.cause_kind)
 
     def _reader_left(self, o: ReaderLeft) -> None:
-        told = self.faults and o.cause_kind == DONE_HERE and o.reader in self.faults[-1].text
-        if o.was_killed and not told:
-            self._broke(o, f"reader {o.reader} killed", o.cause_kind)
+        text = f"reader {o.reader} killed"
+        if o.was_killed and not any(fault.text == text for fault in self.faults):
+            self._broke(o, text, o.cause_kind)
 
 
 _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {

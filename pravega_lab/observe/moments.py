@@ -12,6 +12,7 @@ from pravega_lab.observe.observations import Observation, QueryEnded, StreamScal
 
 SPLIT, MERGE, CHECKPOINT, FAILURE, DONE = "split", "merge", "checkpoint", "failure", "done here"
 SCALES = (SPLIT, MERGE)
+NAME_MAX = 24  # of a checkpoint; those that groups take by themselves have UUIDs
 KINDS = (SPLIT, MERGE, CHECKPOINT, FAILURE, DONE)
 """``split`` in a jump means any scale: merges are splits that are over."""
 
@@ -35,11 +36,12 @@ def moment_of(o: Observation) -> Moment | None:
             sealed, created = (" ".join(f"#{i & 0xFFFFFFFF}" for i in ids) for ids in (o.sealed, o.created))
             return Moment(o.time_ms, kind, f"{sealed} → {created}: {o.cause}", o.seq)
         case GroupCheckpointDone():
-            return Moment(o.time_ms, CHECKPOINT, f"checkpoint {o.checkpoint} done", o.seq, has_cut=True)
+            name = o.checkpoint if len(o.checkpoint) <= NAME_MAX else f"{o.checkpoint[:8]}…"
+            return Moment(o.time_ms, CHECKPOINT, f"checkpoint {name} done", o.seq, has_cut=True)
         case QueryEnded(outcome="killed" | "failed" | "gone"):
             return Moment(o.time_ms, FAILURE, f"query {o.query} {o.outcome}", o.seq)
         case ReaderLeft(was_killed=True):
-            return Moment(o.time_ms, FAILURE, f"reader {o.reader} died", o.seq)
+            return Moment(o.time_ms, FAILURE, f"reader {o.reader}, killed, is offline", o.seq)
         case Acted():
             return Moment(o.time_ms, FAILURE if o.is_fault else DONE, o.text, o.seq)
     return None
