@@ -103,6 +103,8 @@ const JUMPS = {
   failure: (m) => m.kind === "failure",
 };
 const SAME_MS = 2000; // the same words of two journals within this time are about the same; as in clock.py
+const NONE = [];
+const MANY = 2000; // moments; more are not sorted again for every new one
 const NEAR_MS = 0.5; // rows have seconds as f32: closer than this is the same moment
 
 /**
@@ -122,6 +124,7 @@ export class Clock {
     this.views = [];
     this.listeners = new Set();
     this.frame = 0;
+    [this.sorted, this.size, this.momentsOf, this.sortedAt] = [[], 0, [], 0];
   }
 
   get start() {
@@ -167,16 +170,19 @@ export class Clock {
   /** Moments of all views, in order of time: {time, kind, text, hasCut}. */
   get moments() {
     const parts = this.views.map((v) => v.moments?.() ?? []);
-    if (parts.length !== this.parts?.length || parts.some((part, i) => part !== this.parts[i])) {
-      this.parts = parts;
-      const told = new Map(); // two journals may tell of the same
-      this.sorted = parts.flat().sort((p, q) => p.time - q.time).filter((m) => {
-        const words = `${m.kind} ${m.text}`;
-        const fresh = !(m.time - told.get(words) < SAME_MS);
-        told.set(words, m.time);
-        return fresh;
-      });
-    }
+    const size = parts.reduce((n, part) => n + part.length, 0);
+    const of = parts.map((part) => part.of);
+    const same = of.length === this.momentsOf.length && of.every((list, i) => list === this.momentsOf[i]);
+    const now = performance.now();
+    if (same && (size === this.size || (size > MANY && now - this.sortedAt < 500))) return this.sorted;
+    const told = new Map(); // two journals may tell of the same
+    this.sorted = parts.flat().sort((p, q) => p.time - q.time).filter((m) => {
+      const words = `${m.kind} ${m.text}`;
+      const fresh = !(m.time - told.get(words) < SAME_MS);
+      told.set(words, m.time);
+      return fresh;
+    });
+    [this.size, this.momentsOf, this.sortedAt] = [size, of, now];
     return this.sorted;
   }
 
@@ -542,15 +548,16 @@ export function mount({ model, el, store, spec }) {
   let cursor = -1;
   let toSay = null; // said once the drawing is up to date
 
-  let momentsOf = null;
   const me = {
     ticking: false, origin: 0, now: 0, live: false,
     onClock: () => (redraw(), tellClock()),
     moments: () => {
-      const told = store.lists.moments ?? [];
-      if (momentsOf !== told || me.known.length !== told.length)
-        me.known = told.map(([t, kind, text, hasCut]) => ({ time: me.origin + 1000 * t, kind, text, hasCut: Boolean(hasCut) }));
-      momentsOf = told;
+      const told = store.lists.moments ?? NONE;
+      if (me.known.of !== told || me.known.origin !== me.origin) me.known = Object.assign([], { of: told, origin: me.origin });
+      for (let i = me.known.length; i < told.length; i++) {
+        const [t, kind, text, hasCut] = told[i];
+        me.known.push({ time: me.origin + 1000 * t, kind, text, hasCut: Boolean(hasCut) });
+      }
       return me.known;
     },
     known: [],
@@ -989,9 +996,9 @@ export function mount({ model, el, store, spec }) {
     unbody?.();
     clock.leave(me);
     page.views -= 1;
-    hello("bye");
     voice.close();
     root.remove();
+    hello("bye"); // last, for it fails where the kernel is gone
   };
 }
 
