@@ -4,8 +4,8 @@
 
 A live journal splits one segment per tick, and at every other tick two merge. Measured: the kernel's work per
 update, and bytes per tick (with as many updates as ticks: per update); in the page the time from a message's
-arrival to its picture, the drawing alone, the page's CPU time per drawing (what else the machine does does not
-count there), and frames a second. Prints a table; exit code 1 when a target is missed.
+arrival to its picture, the drawing alone, the page's CPU time per drawing (where what else the machine does
+does not count), and frames a second. Prints a table; exit code 1 when a target is missed.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from pravega_lab.observe.folds import SegmentRow
 from pravega_lab.widgets.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, ink, mix, reader_colour
 from pravega_lab.widgets.picture import Across, Picture, amount, data_size, number, steps
 from pravega_lab.widgets.raster import Raster, text_width
+from pravega_lab.widgets.reader_picture import common_start, squeezed
 from pravega_lab.widgets.segment_history import MapHistory, Stretch, owner_words
 
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
@@ -156,18 +157,19 @@ def segment_svg(history: MapHistory, facts: dict[str, Any], gap: str, span_ms: S
 
 def _draw_legend(picture: Picture, scene: Scene) -> None:
     if scene.facts["colour"] == "owner":
-        names = scene.history.readers[:5]
-        entries = [("url(#plab-hatch)", "nobody")]
-        entries += [(reader_colour(i), name) for i, name in enumerate(names)]
-        if len(scene.history.readers) > 5:
-            entries.append(("#ffffff", f"+{len(scene.history.readers) - 5}"))
+        names = scene.history.readers
+        entries = [("url(#plab-hatch)", "nobody"), (NONE, "sealed: paler, closed")]
+        entries += [(reader_colour(i), squeezed(name, 10, 0)) for i, name in enumerate(names[:4])]
+        if len(names) > 4:
+            entries.append(("#ffffff", f"+{len(names) - 4}"))
     else:
         entries = [
             (COLD, "0/s"),
             (HOT, f"{scene.rate_text(scene.rate_top)}{' = 2 × target' if scene.target else ''}"),
+            (NONE, "sealed segments are paler and closed"),
         ]
     x = float(LEFT)
-    for colour, text in [*entries, (NONE, "sealed segments are paler and closed")]:
+    for colour, text in entries:
         picture.rect(x, 23, 11, 9, colour, 'stroke="#888888"' + (' opacity=".6"' if "sealed" in text else ""))
         picture.text(x + 15, 31, text)
         x += 30 + 6.1 * len(text)
@@ -231,6 +233,7 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
     rate_x = RIGHT + (112 if owned else 140)
     picture.text(rate_x, TOP - 5, scene.facts["rate_unit"], anchor="end")
     picture.text(rate_x + 6, TOP - 5, "unread" if "unread" in scene.facts["knows"] else "stored")
+    common = common_start(scene.history.readers)
     if owned:
         picture.text(rate_x + 56, TOP - 5, "owner")
     last, shown = TOP - 12.0, 0
@@ -250,10 +253,8 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
             picture.text(rate_x + 6, y + 3.5, size)
             continue
         picture.text(rate_x + 6, y + 3.5, size)
-        words = scene.history.owner_of(row)
-        picture.text(
-            rate_x + 56, y + 3.5, words if len(words) < 10 else words.replace("waits for", "waits"), fill=TEXT
-        )
+        words = squeezed(scene.history.owner_of(row).replace("waits for", "waits"), 9, common)
+        picture.text(rate_x + 56, y + 3.5, words, fill=TEXT)
     if shown < len(active):
         picture.text(RIGHT + 8, BOTTOM + 12, f"{shown} of {len(active)} active")
 
