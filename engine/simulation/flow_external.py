@@ -164,11 +164,15 @@ class InducedEnumerator(SplitEnumerator[ReaderSlot, Positions]):
         self, log: ExternalLog, context: SplitEnumeratorContext[ReaderSlot], restored: Positions | None
     ) -> None:
         self._log, self._context, self._restored = log, context, restored
+        self._known: dict[int, None] = {}
 
     def start(self) -> None:
         self._log.reset(self._restored, self._context.current_parallelism)
 
     def add_reader(self, subtask: int) -> None:
+        if subtask in self._known:  # a tracker forgets what completed checkpoints have: nobody gives it back
+            raise PravegaError("one reader cannot be rewound alone: triggering a global failure")
+        self._known[subtask] = None
         self._context.assign_splits({subtask: [ReaderSlot(f"reader-{subtask}")]})
 
     def add_splits_back(self, splits: Sequence[ReaderSlot], subtask: int) -> None:

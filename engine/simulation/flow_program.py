@@ -173,7 +173,7 @@ class Program:
         chance = self._chance
         rows = [
             {"k": chance.randrange(12), "v": n * 100_000 + i, "t": i * 10}
-            for i in range(chance.choice((60, 90, 130)))
+            for i in range(chance.choice((50, 70, 100)))
         ]
         kind = chance.choice(("rows", "rows", "rows", "endless", "hook", "induced"))
         if kind == "hook" and self.has_legacy_induced:

@@ -32,7 +32,7 @@ from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.scenarios import Result, _LoggedErrors
 from pravega_lab.errors import PravegaError
 
-END_WITHIN_S = 60.0
+END_WITHIN_S = 30.0
 
 
 class FlowFailure(PravegaError):
@@ -83,14 +83,14 @@ class FlowWorld:
         restore: str | None = None
         for _ in range(lives - 1):
             await self._start(restore)
-            await self._trouble(self.chance.choice((1.0, 2.0, 4.0)))
+            await self._trouble(self.chance.choice((0.5, 1.0, 2.0)))
             if self.job.state in ("finished", "failed"):
                 break
             restore = await self._interrupt()
             self.faults["scaled"] += 1
         else:
             await self._start(restore)
-            await self._trouble(self.chance.choice((1.0, 3.0)))
+            await self._trouble(self.chance.choice((0.5, 1.5)))
         self._heal()
         await self._come_to_an_end()
         await self._check()
@@ -138,7 +138,7 @@ class FlowWorld:
         self.table.retry_chance = chance.choice((0.0, 0.2))
         end_us = self.loop.now_us + int(for_s * 1e6)
         while self.loop.now_us < end_us and self.job.state not in ("finished", "failed"):
-            await asyncio.sleep(chance.randint(50_000, 900_000) / 1e6)
+            await asyncio.sleep(chance.randint(50_000, 500_000) / 1e6)
             if self.job.state in ("finished", "failed"):
                 return
             await chance.choice((self._kill, self._kill, self._fail_one, self._fail_all, self._savepoint))()

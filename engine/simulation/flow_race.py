@@ -1,0 +1,192 @@
+"""FLINK-18641 as a race that the simulation finds by itself, with the three ways in which the coordinator has worked.
+
+Two sources whose checkpoints are placed by the system they read, one master hook. With acknowledgements on their way
+and the hook's answer on its way, the order in which they arrive is drawn. `find` runs seeds until one fails;
+`Race.lines` prints who did what, in lanes. For the command line:
+``python -m pravega_lab.engine.simulation.flow_race [lock | mailbox | mended]``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from pravega_lab.engine.flow import observer as seen
+from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
+from pravega_lab.engine.flow.history import History, Triggering
+from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.restart import NoRestart
+from pravega_lab.engine.flow.stream import StreamEnvironment
+from pravega_lab.engine.simulation.flow_external import ExternalLog, HookSource, LogHook, Positions
+from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, FlowWire
+from pravega_lab.engine.simulation.loop import SimulationLoop
+
+LANES = ("timer", "task a", "task b", "ack thread", "hook")
+WORDS = {"lock": Triggering.LOCK, "mailbox": Triggering.MAILBOX_1_11_0, "mended": Triggering.MENDED}
+ANSWER_US_MAX = 6_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened, in its lane."""
+
+    time_us: int
+    lane: str
+    what: str
+
+
+@dataclass
+class Race:
+    """One seed. ``failure``: the words of the failed checkpoint, if one failed; ``steps``: of that checkpoint,
+    else of the last one."""
+
+    seed: int
+    triggering: Triggering
+    completed: list[int] = field(default_factory=list)
+    failure: str | None = None
+    steps: list[Step] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """A picture in text: a column per lane."""
+        width = max([len(step.what) for step in self.steps] + [12]) + 2
+        head = "     us  " + "".join(lane.ljust(width) for lane in LANES)
+        begin = self.steps[0].time_us if self.steps else 0
+        rows = [
+            f"{step.time_us - begin:7d}  " + " " * (width * LANES.index(step.lane)) + step.what
+            for step in self.steps
+        ]
+        end = self.failure or f"checkpoints {self.completed} completed"
+        return [f"seed {self.seed}, {self.triggering.value}: {end}", head, *rows]
+
+
+class _SlowHook(LogHook):
+    """Its answer takes a while to come back."""
+
+    def __init__(self, log: ExternalLog, chance: Random) -> None:
+        super().__init__(log, 2)
+        self._chance = chance
+
+    def trigger_checkpoint(self, checkpoint_id: int, timestamp_ms: int) -> Awaitable[Positions]:  # type: ignore[override]
+        asked = self._log.checkpoint(checkpoint_id)
+
+        async def answer() -> Positions:
+            positions = await asked
+            await asyncio.sleep(self._chance.randint(0, ANSWER_US_MAX) / 1e6)
+            return positions
+
+        return answer()
+
+
+class _Source(HookSource):
+    def __init__(self, log: ExternalLog, chance: Random) -> None:
+        super().__init__(log, 2, 1, 0.003)
+        self._chance = chance
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Source:
+        return _Source(self._log, self._chance)
+
+    def create_master_hook(self) -> LogHook:
+        return _SlowHook(self._log, self._chance)
+
+
+class _Lanes:
+    """An observer that keeps the steps of each checkpoint."""
+
+    def __init__(self, loop: SimulationLoop) -> None:
+        self._loop = loop
+        self.steps: dict[int, list[Step]] = {}
+        self.completed: list[int] = []
+        self.failed: tuple[int, str] | None = None
+
+    def observe(self, observation: seen.Observation) -> None:
+        match observation:
+            case seen.CheckpointPending(checkpoint_id=n):
+                self._add(n, "timer", f"pending {n}")
+            case seen.CheckpointStep(checkpoint_id=n, step="hook-asked"):
+                self._add(n, "timer", "asks the hook")
+            case seen.CheckpointStep(checkpoint_id=n, step="task-triggered", who=who):
+                if who.endswith("[0]"):
+                    self._add(n, "timer", "triggers tasks")
+            case seen.CheckpointStep(checkpoint_id=n, step="hook-acknowledged"):
+                self._add(n, "hook", "its state is in")
+            case seen.Aligned(subtask=subtask, checkpoint_id=n):
+                self._add(n, "task a" if subtask.index == 0 else "task b", f"reads event {n}")
+            case seen.Acknowledged(subtask=subtask, checkpoint_id=n):
+                self._add(n, "ack thread", f"ack {n} of {'ab'[subtask.index]}")
+            case seen.CheckpointCompleted(checkpoint_id=n):
+                self.completed.append(n)
+                self._add(n, "timer", f"{n} is complete")
+            case seen.CheckpointFailed(checkpoint_id=n, reason=reason, message=message) if n is not None:
+                if self.failed is None:
+                    self.failed = (n, message)
+                    self._add(n, "ack thread", f"fails: {reason}")
+
+    def _add(self, checkpoint_id: int, lane: str, what: str) -> None:
+        self.steps.setdefault(checkpoint_id, []).append(Step(self._loop.now_us, lane, what))
+
+
+def run_race(seed: int, triggering: Triggering) -> Race:
+    """Three checkpoints of a job of two subtasks and a hook, as the coordinator was."""
+    loop = SimulationLoop(f"{seed}/race")  # type: ignore[abstract]
+    chance, conditions = Random(f"{seed}/race/chance"), FlowConditions(delay_us_max=8_000)
+    lanes, files = _Lanes(loop), FlowFiles(Random(f"{seed}/race/files"), FlowConditions())
+    wire = FlowWire(loop, Random(f"{seed}/race/wire"), conditions)
+
+    async def story() -> None:
+        log = ExternalLog([{"k": n} for n in range(200)], 2)
+        env = StreamEnvironment("FLINK-18641", parallelism=2)
+        env.add_source(_Source(log, chance)).sink_to(TwoPhaseFileSink("out", files))
+        config = JobConfig(
+            checkpoints=CheckpointConfig(interval_ms=60),
+            restart=NoRestart(),
+            history=History(triggering=triggering),
+        )
+        names = iter(range(1_000_000))
+        job = Job(
+            env.job_graph(),
+            config,
+            files=files,
+            observer=lanes,
+            wire=wire,
+            now_ms=lambda: loop.now_us // 1000,
+            unique_id=lambda: f"{next(names):032d}",
+        )
+        await job.start()
+        while len(lanes.completed) < 3 and lanes.failed is None:
+            await asyncio.sleep(0.01)
+        await job.cancel()
+
+    try:
+        loop.run_until_complete(story())
+    finally:
+        loop.dispose()
+    number = lanes.failed[0] if lanes.failed else lanes.completed[-1]
+    failure = None if lanes.failed is None else lanes.failed[1]
+    return Race(seed, triggering, lanes.completed, failure, lanes.steps[number])
+
+
+def find(triggering: Triggering, seeds: Iterable[int] = range(200)) -> Race | None:
+    """The first seed whose order of things fails a checkpoint; None if all go well."""
+    for seed in seeds:
+        race = run_race(seed, triggering)
+        if race.failure is not None:
+            return race
+    return None
+
+
+def main(words: list[str]) -> int:
+    """Look for the race in each way of working, and print what was found."""
+    for word in words or list(WORDS):
+        race = find(WORDS[word], range(50))
+        print("\n".join(race.lines() if race else [f"{WORDS[word].value}: 50 seeds, none fails"]), "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
