@@ -36,7 +36,13 @@ function render({ model, el }) {
     page.dataset.seq = content.seq;
   };
   model.on("msg:custom", draw);
-  const here = () => model.send({ kind: "here" });
+  const here = () => {
+    try {
+      model.send({ kind: "here" });
+    } catch {
+      // the kernel was restarted
+    }
+  };
   const heart = setInterval(here, 5000);
   here();
   return () => {

@@ -277,27 +277,46 @@ export function clockNamed(name) {
 
 // ---------------------------------------------------------------- what we say to the kernel
 
+/** A widget's model by its id. After a reload the page brings models back in any order, so it is looked for again. */
+async function found(manager, id) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await manager.get_model(id);
+    } catch (error) {
+      if (tries === 40) throw error;
+      await new Promise((later) => setTimeout(later, 250));
+    }
+  }
+}
+
 /**
  * A way to the kernel that works also while a cell blocks it (control.py says why): messages go over a comm that
  * carries no data and is greeted now and then. Until it is there, and where there is none, over the view's own.
  */
 function voiceOf(model, view, isShown) {
   const { control } = model.get("_settings") ?? {};
-  if (!model.widget_manager || !control) return { say: (content) => model.send(content), close() {} };
+  const send = (to, content) => {
+    try {
+      to.send(content);
+    } catch {
+      // The kernel was restarted and its comms are closed: nobody is there to be told.
+    }
+  };
+  if (!model.widget_manager || !control) return { say: (content) => send(model, content), close() {} };
   let [way, open] = [null, true];
-  const voice = (page.voices ??= new Map()).get(control) ?? { users: 0, model: model.widget_manager.get_model(control) };
+  const voice = (page.voices ??= new Map()).get(control) ?? { users: 0, model: found(model.widget_manager, control) };
   if (isShown) [voice.users += 1, page.voices.set(control, voice)]; // a model that nobody shows greets nobody
-  Promise.resolve(voice.model).then(
-    (found) => {
-      if (!open || !found) return;
-      way = found;
-      const greet = () => way.send({ kind: "greeting" });
+  voice.model.then(
+    (it) => {
+      if (!open || !it) return;
+      way = it;
+      const greet = () => send(way, { kind: "greeting" });
       if (isShown && !voice.timer) [voice.timer] = [setInterval(greet, 1500), greet()];
     },
     () => {},
   );
   return {
-    say: (content) => (way ? way.send({ ...content, view }) : model.send(content)),
+    say: (content) => (way ? send(way, { ...content, view }) : send(model, content)),
     close() {
       open = false;
       if (!isShown || (voice.users -= 1)) return;
@@ -996,9 +1015,9 @@ export function mount({ model, el, store, spec }) {
     unbody?.();
     clock.leave(me);
     page.views -= 1;
+    hello("bye");
     voice.close();
     root.remove();
-    hello("bye"); // last, for it fails where the kernel is gone
   };
 }
 

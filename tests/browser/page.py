@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 WAIT_MS = 15_000
@@ -79,3 +81,38 @@ def last_output(page: Any) -> str:
     output = page.locator(".jp-Cell").last.locator(".jp-OutputArea-output")
     output.wait_for(timeout=WAIT_MS)
     return str(output.inner_text())
+
+
+# What each view says that it shows, and the number of the last observation that it shows.
+SHOWN = """() => [...document.querySelectorAll('.plab')]
+  .map((v) => JSON.stringify([v.querySelector('.plab-title').textContent, Number(v.dataset.seq)]))"""
+NEWEST = """
+import json
+from pravega_lab.widgets.control import control
+views = control().views.values()
+last = lambda journal: max(journal.since(), key=lambda o: (o.time_ms, o.seq)).seq
+print(json.dumps(sorted({(v._sent_facts["title"], last(v.journal)) for v in views})))
+"""
+
+
+def newest(page: Any) -> list[list[Any]]:
+    """Title and the number of the last observation, in time, of the journal of every view in the kernel."""
+    run_cell(page, NEWEST)
+    return list(json.loads(last_output(page)))
+
+
+def wait_caught_up(page: Any, views: int, wanted: list[list[Any]]) -> None:
+    """Until so many views are there, and what they show is exactly that; else says what they show."""
+    until = time.monotonic() + 6 * WAIT_MS / 1000
+    while True:
+        shown = [json.loads(pair) for pair in page.evaluate(SHOWN)]
+        if len(shown) == views and _set(shown) == _set(wanted):
+            return
+        assert time.monotonic() < until, (
+            f"{len(shown)} views show {_set(shown)}, wanted {views}: {_set(wanted)}"
+        )
+        page.wait_for_timeout(200)
+
+
+def _set(pairs: list[list[Any]]) -> list[tuple[Any, ...]]:
+    return sorted({tuple(pair) for pair in pairs})
