@@ -27,6 +27,7 @@ COMMANDS = {
         "run seeded simulations with faults and check them",
     ),
     "watch": ("pravega_lab.terminal.command", "look at a cluster, or follow a reader group, in the terminal"),
+    "savepoint": ("pravega_lab.engine.flow.command", "say what a job's checkpoint or savepoint holds"),
     "doctor": ("pravega_lab.doctor", "say what this machine has and what to do where something is missing"),
 }
 

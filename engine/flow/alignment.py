@@ -1,4 +1,5 @@
-"""Barriers of a subtask with inputs: which channels wait, when a checkpoint is performed, when it is given up.
+"""Barriers of a subtask with inputs: which channels wait, when a checkpoint is performed, when it is given
+up.
 
 Decides; the subtask acts. Two kinds: `AlignedBarriers` blocks a channel that is ahead (exactly once),
 `BarrierTracker` only counts (at least once). Source: Flink's `SingleCheckpointBarrierHandler`,

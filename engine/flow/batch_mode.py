@@ -1,8 +1,8 @@
 """Batch execution of the same program: stage by stage, inputs whole and sorted, one key in memory at a time.
 
-No checkpoints, no notifications, no watermarks but the last one at the end of each key; keyed inputs are sorted by
-key (and by event time within a key), timers fire at the end of their key, rolling aggregates tell the last value
-only. A stage that fails is run again from what the stages before it left.
+No checkpoints, no notifications, no watermarks but the last one at the end of each key; keyed inputs are
+sorted by key (and by event time within a key), timers fire at the end of their key, rolling aggregates
+tell the last value only. A stage that fails is run again from what the stages before it left.
 
 Source: Flink's `RuntimeExecutionMode.BATCH`; FLIP-134, FLIP-140.
 """
@@ -57,7 +57,8 @@ def resolve_mode(graph: JobGraph, mode: RuntimeMode) -> RuntimeMode:
         return RuntimeMode.BATCH if graph.is_bounded else RuntimeMode.STREAMING
     if mode is RuntimeMode.BATCH and not graph.is_bounded:
         raise BadInputError(
-            f"source {graph.unbounded_sources()[0]!r} never ends, and batch execution needs all of its input: "
+            f"source {graph.unbounded_sources()[0]!r} never ends, and batch execution needs all of "
+            f"its input: "
             "bound the source, or run in streaming mode"
         )
     return mode
@@ -93,7 +94,8 @@ class BatchRunner:
                 )
             if isinstance(made, LegacySourceOperator):
                 raise BadInputError(
-                    f"{operator.name} is a source of the legacy form: batch execution reads sources.Source only"
+                    f"{operator.name} is a source of the legacy form: batch execution reads "
+                    f"sources.Source only"
                 )
 
     async def run(self) -> None:
@@ -237,7 +239,7 @@ class BatchRunner:
             assert isinstance(head, SourceOperator)
             self._connect(coordinator, head, id)
             readers.append(asyncio.ensure_future(self._read(chain, head, id, attempt)))
-        everything = asyncio.gather(*readers)
+        everything: asyncio.Future[Any] = asyncio.gather(*readers)
         try:
             await asyncio.wait([everything, failed], return_when=asyncio.FIRST_COMPLETED)
             if failed.done():
@@ -309,12 +311,14 @@ def _runs_of_keys(batch: Batch, key: KeySelector) -> list[Batch]:
     """One batch per key, keys in order, each key's records in order of event time (then of arrival).
 
     Raises:
-        BadInputError: a record that takes something back: batch execution tells last values only, and the order
+        BadInputError: a record that takes something back: batch execution tells last values only, and the
+        order
             that a retraction rests on is gone.
     """
     if batch.kinds is not None and any(not RowKind(int(kind)).adds for kind in batch.kinds):
         raise BadInputError(
-            "a record that retracts another came into a sorted input: batch execution has lost the order it rests "
+            "a record that retracts another came into a sorted input: batch execution has lost the "
+            "order it rests "
             "on; run the program in streaming mode"
         )
     by_key: dict[Any, list[int]] = {}
@@ -331,5 +335,6 @@ def _runs_of_keys(batch: Batch, key: KeySelector) -> list[Batch]:
 
 
 def run_batch(graph: JobGraph, config: JobConfig | None = None, **options: Any) -> None:
-    """Run a bounded program in batch execution, from code without an event loop. Options as of `BatchRunner`."""
+    """Run a bounded program in batch execution, from code without an event loop. Options as of
+    `BatchRunner`."""
     asyncio.run(BatchRunner(graph, config, **options).run())

@@ -1,7 +1,8 @@
 """Channels between subtasks: bounded, in order, with an acknowledgement at the end of the data.
 
 A producer waits while a channel holds as many records as it may (records on their way count); events are let
-through always, so that a barrier never waits for room. Consumers take whole batches, which never exceed the bound.
+through always, so that a barrier never waits for room. Consumers take whole batches, which never exceed
+the bound.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _nothing(*_: object) -> None:
 
 
 class Channel:
-    """From one subtask to another. ``index``: among all channels of the consumer; ``input``: which of its inputs."""
+    """From one subtask to another. ``index``: among all channels of the consumer; ``input``: which of its
+    inputs."""
 
     def __init__(
         self, producer: SubtaskId, consumer: SubtaskId, input: int, index: int, capacity: int, wire: Wire

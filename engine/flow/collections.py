@@ -153,8 +153,8 @@ def no_pause() -> int:
 
 
 class RowsSource(Source[RowsSplit, list[RowsSplit]]):
-    """Rows in contiguous splits. ``pause_ms`` gives the time between two batches of a reader. An unbounded one stays
-    when it has read everything."""
+    """Rows in contiguous splits. ``pause_ms`` gives the time between two batches of a reader. An unbounded
+    one stays when it has read everything."""
 
     def __init__(
         self,

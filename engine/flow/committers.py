@@ -244,8 +244,8 @@ def _is_left(request: CommitRequest) -> bool:
 
 
 class GlobalCommitterOperator(Operator):
-    """One for all writers: combines what a checkpoint has and commits it at once. It runs beside the committers,
-    not after them."""
+    """One for all writers: combines what a checkpoint has and commits it at once. It runs beside the
+    committers, not after them."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

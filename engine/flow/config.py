@@ -16,9 +16,9 @@ class JobConfig:
     """``checkpoints`` None: there are none, and nothing survives a failure.
 
     ``folder``: where checkpoints go (a path or URL for fsspec; in memory a name). ``savepoint_folder``: the
-    default of savepoints. ``channel_capacity``: records that a channel holds. ``sample_interval_ms``: how often
-    `observer.Throughput` and `observer.ChannelContents` are told; None: never. ``restart`` None: as Flink, without
-    end if there are checkpoints, else not at all.
+    default of savepoints. ``channel_capacity``: records that a channel holds. ``sample_interval_ms``: how
+    often `observer.Throughput` and `observer.ChannelContents` are told; None: never. ``restart`` None: as
+    Flink, without end if there are checkpoints, else not at all.
     """
 
     checkpoints: CheckpointConfig | None = field(default_factory=CheckpointConfig)

@@ -1,11 +1,12 @@
-"""The checkpoint coordinator: decides when a checkpoint begins, whom it asks in which order, and when it is done.
+"""The checkpoint coordinator: decides when a checkpoint begins, whom it asks in which order, and when it
+is done.
 
 It never waits and has no clock: each method says what happened, at which ms, and leaves `Effect`s to be taken
 by `take_effects`, in order. `next_deadline_ms` says when to call `on_time`.
 
-The order of a trigger is fixed: plan, id, pending checkpoint, location, operator coordinators, master hooks, tasks;
-then a second look, for tasks whose checkpoint is induced from outside may have acknowledged before.
-A checkpoint is complete when tasks and coordinators and hooks have acknowledged.
+The order of a trigger is fixed: plan, id, pending checkpoint, location, operator coordinators, master
+hooks, tasks; then a second look, for tasks whose checkpoint is induced from outside may have acknowledged
+before. A checkpoint is complete when tasks and coordinators and hooks have acknowledged.
 
 Source: Flink's `CheckpointCoordinator` (1.17); FLINK-18641, FLINK-26394, FLINK-27148.
 """
@@ -47,7 +48,8 @@ RECENT_MAX = 16
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """Times in ms. ``interval_ms`` None: no periodic checkpoints (a bounded job then waits for one for ever)."""
+    """Times in ms. ``interval_ms`` None: no periodic checkpoints (a bounded job then waits for one for
+    ever)."""
 
     interval_ms: int | None = None
     timeout_ms: int = 600_000
@@ -197,7 +199,7 @@ class CheckpointCoordinator:
             self._now_ms,
             deadline_ms,
             kind,
-            self._live_coordinators(plan),
+            self._coordinators,
             self._hooks,
         )
         self.pending[checkpoint_id] = self._current = pending
@@ -214,9 +216,6 @@ class CheckpointCoordinator:
             )
         )
         self._effects.append(do.PrepareLocation(checkpoint_id, request.target))
-
-    def _live_coordinators(self, plan: CheckpointPlan) -> tuple[str, ...]:
-        return self._coordinators
 
     def location_ready(self, checkpoint_id: int, path: str) -> None:
         pending = self._at(checkpoint_id, Stage.LOCATION)
@@ -270,10 +269,13 @@ class CheckpointCoordinator:
             if pending.hooks_acknowledged and not pending.coordinators_acknowledged:
                 pending.stage = Stage.COORDINATORS
                 self._ask_coordinators(pending)
-        elif pending.stage is Stage.COORDINATORS and pending.coordinators_acknowledged:
-            if not pending.hooks_acknowledged:
-                pending.stage = Stage.HOOKS
-                self._ask_hooks(pending)
+        elif (
+            pending.stage is Stage.COORDINATORS
+            and pending.coordinators_acknowledged
+            and not pending.hooks_acknowledged
+        ):
+            pending.stage = Stage.HOOKS
+            self._ask_hooks(pending)
         asking = (Stage.COORDINATORS, Stage.HOOKS, Stage.BOTH)
         is_answered = pending.coordinators_acknowledged and pending.hooks_acknowledged
         if pending.stage in asking and is_answered:
@@ -293,7 +295,8 @@ class CheckpointCoordinator:
         self._next()
 
     def triggering_failed(self, checkpoint_id: int | None, error: BaseException) -> None:
-        """A step of the trigger failed, or the call to a task did. ``checkpoint_id`` None: there is none yet."""
+        """A step of the trigger failed, or the call to a task did. ``checkpoint_id`` None: there is none
+        yet."""
         if checkpoint_id is None:
             if self._triggering is not None and self._current is None:
                 request = self._triggering[0]
@@ -361,7 +364,8 @@ class CheckpointCoordinator:
         try:
             if not pending.is_fully_acknowledged:
                 raise IllegalStateError(
-                    f"Pending checkpoint {pending.checkpoint_id} has not been fully acknowledged yet: it waits for "
+                    f"Pending checkpoint {pending.checkpoint_id} has not been fully acknowledged "
+                    f"yet: it waits for "
                     f"{', '.join(pending.waits_for())}"
                 )
             operators = assemble(self.graph, pending.plan, pending.acks, pending.coordinator_states)
@@ -437,7 +441,8 @@ class CheckpointCoordinator:
         self.abort_all(Reason.CHECKPOINT_COORDINATOR_SHUTDOWN, "")
 
     def restored(self, next_full: bool) -> None:
-        """After a restore: what failed before is forgotten. ``next_full``: the files restored from are not ours."""
+        """After a restore: what failed before is forgotten. ``next_full``: the files restored from are not
+        ours."""
         self.failures.reset()
         self.needs_full = self.needs_full or next_full
 

@@ -52,7 +52,8 @@ def plan_restore(
 ) -> RestorePlan:
     """
     Raises:
-        RestoreError: the checkpoint has state of an operator that the job does not have; another number of key
+        RestoreError: the checkpoint has state of an operator that the job does not have; another number of
+        key
             groups.
     """
     if checkpoint is None:
@@ -64,8 +65,10 @@ def plan_restore(
             has_state = any(part.keyed or part.lists for part in state.subtasks.values())
             if has_state and not allow_non_restored_state:
                 raise RestoreError(
-                    f"checkpoint {checkpoint.checkpoint_id} has state of operator {operator_id!r} ({state.name}), "
-                    f"which job {graph.name!r} does not have: give the operator its old uid, or drop the state "
+                    f"checkpoint {checkpoint.checkpoint_id} has state of operator {operator_id!r} "
+                    f"({state.name}), "
+                    f"which job {graph.name!r} does not have: give the operator its old uid, or "
+                    f"drop the state "
                     "with allow_non_restored_state=True"
                 )
             continue
@@ -96,7 +99,8 @@ class Deployer:
     def make(
         self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
     ) -> dict[SubtaskId, tuple[Subtask, list[Operator]]]:
-        """Subtasks of vertices that are connected to no others, with their channels; operators have no state yet."""
+        """Subtasks of vertices that are connected to no others, with their channels; operators have no
+        state yet."""
         incoming: dict[SubtaskId, list[Channel]] = {}
         outgoing: dict[SubtaskId, list[EdgeWriter]] = {}
         for vertex in vertices:

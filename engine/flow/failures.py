@@ -59,7 +59,8 @@ class PartialFinishingNotSupportedByStateError(PravegaError):
 
 
 def reason_of(error: BaseException) -> Reason:
-    """The reason that a failure while triggering stands for: I/O anywhere in its causes, its own, or the general."""
+    """The reason that a failure while triggering stands for: I/O anywhere in its causes, its own, or the
+    general."""
     seen: BaseException | None = error
     own: Reason | None = None
     while seen is not None:

@@ -64,7 +64,8 @@ class TwoPhaseFileSink(TwoPhaseCommitSink):
         except FileNotFoundError:
             if f"part-{transaction['name']}.jsonl" not in await self._files.names(self._folder):
                 raise LostTransactionError(
-                    f"{self._pending(transaction)} was pre-committed with {transaction['rows']} rows and is gone"
+                    f"{self._pending(transaction)} was pre-committed with {transaction['rows']} "
+                    f"rows and is gone"
                 ) from None
 
     async def abort(self, transaction: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What users write: functions of one record, with keyed state, timers and side outputs.
 
-Plain callables do for map, filter and flat_map. Everything here is synchronous and is called for one record at
-a time; exceptions become a `UserFunctionError` that names the subtask and the record.
+Plain callables do for map, filter and flat_map. Everything here is synchronous and is called for one
+record at a time; exceptions become a `UserFunctionError` that names the subtask and the record.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class ProcessFunction:
 
 
 class KeyedProcessFunction:
-    """As `ProcessFunction`, with keyed state and timers. Take states in `open`, use them where there is a key."""
+    """As `ProcessFunction`, with keyed state and timers. Take states in `open`, use them where there is a
+    key."""
 
     def open(self, context: KeyedContext) -> None:
         return

@@ -1,7 +1,8 @@
 """Between an operator coordinator and its subtasks: events in order, and gates that keep cuts consistent.
 
-From the moment in which the coordinator's part of checkpoint n is taken until a subtask has taken its own, events
-to that subtask wait. So an assignment is in the coordinator's state or in the subtask's, never in both or in none.
+From the moment in which the coordinator's part of checkpoint n is taken until a subtask has taken its own,
+events to that subtask wait. So an assignment is in the coordinator's state or in the subtask's, never in
+both or in none.
 Source: Flink's `OperatorCoordinatorHolder`, `SubtaskGatewayImpl`.
 """
 
@@ -59,7 +60,8 @@ class EventGate:
 
 
 class _Gateway:
-    """To one attempt. What the coordinator sends takes effect in turn, behind a snapshot that was done before."""
+    """To one attempt. What the coordinator sends takes effect in turn, behind a snapshot that was done
+    before."""
 
     def __init__(self, holder: CoordinatorHolder, subtask: int, attempt: int) -> None:
         self._holder, self._subtask, self._attempt = holder, subtask, attempt
@@ -116,7 +118,8 @@ class CoordinatorHolder:
     def checkpoint(
         self, checkpoint_id: int, done: Callable[[bytes | None, BaseException | None], None]
     ) -> None:
-        """Ask the coordinator; ``done`` when its part is taken, gates are closed, and all it sent before has arrived."""
+        """Ask the coordinator; ``done`` when its part is taken, gates are closed, and all it sent before
+        has arrived."""
         epoch = self._epoch
         future = asyncio.ensure_future(self.coordinator.checkpoint_coordinator(checkpoint_id))
 

@@ -146,7 +146,8 @@ class JobGraph:
     """What `job.Job` runs: vertices in topological order.
 
     Raises:
-        InvalidJobGraphError: a cycle, no source, a uid or a hook twice, a parallelism below 1 or above the key
+        InvalidJobGraphError: a cycle, no source, a uid or a hook twice, a parallelism below 1 or above the
+        key
             groups, a forward edge between different parallelisms.
     """
 
@@ -216,7 +217,8 @@ class JobGraph:
             raise InvalidJobGraphError(f"{node.name}: parallelism {parallelism}; at least 1")
         if parallelism > most:
             raise InvalidJobGraphError(
-                f"{node.name}: parallelism {parallelism} is above its max parallelism {most}: there are {most} key "
+                f"{node.name}: parallelism {parallelism} is above its max parallelism {most}: there "
+                f"are {most} key "
                 "groups and each has one owner; raise max_parallelism (which ends restoring older state) or "
                 "lower the parallelism"
             )
@@ -308,7 +310,8 @@ def _topological(nodes: Sequence[OperatorNode]) -> list[OperatorNode]:
 
 
 def _operator_ids(ordered: list[OperatorNode]) -> dict[OperatorNode, str]:
-    """The uid where there is one; else made from the place in the graph, so that an equal program has it too."""
+    """The uid where there is one; else made from the place in the graph, so that an equal program has it
+    too."""
     ids: dict[OperatorNode, str] = {}
     owners: dict[str, OperatorNode] = {}
     for position, node in enumerate(ordered):

@@ -19,7 +19,8 @@ class ListMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes in a file of the checkpoint storage. ``path`` is relative to the root of the storage (or absolute)."""
+    """Bytes in a file of the checkpoint storage. ``path`` is relative to the root of the storage (or
+    absolute)."""
 
     path: str
     offset: int

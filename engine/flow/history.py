@@ -40,7 +40,8 @@ class Triggering(Enum):
 class History:
     """``drain_before_flip_147``: stop-with-savepoint --drain takes the savepoint first and finishes then.
     ``rendezvous``: an externally induced reader waits for kind and target of its checkpoint (FLINK-25256).
-    ``reset_hooks_in_regions``: hooks are reset in regional recovery too (FLINK-20222 lost it, FLINK-21178 mended).
+    ``reset_hooks_in_regions``: hooks are reset in regional recovery too (FLINK-20222 lost it, FLINK-21178
+    mended).
     """
 
     finishing: Finishing = Finishing.FLIP_147

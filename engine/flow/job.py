@@ -145,8 +145,8 @@ class Job:
         return (await self.master.ask(request)).path
 
     async def stop_with_savepoint(self, folder: str | None = None, *, drain: bool = False) -> str:
-        """Stop reading, take a savepoint, commit, end. ``drain``: event time goes to its end first, and operators
-        finish, for a job that will not go on. Returns the folder.
+        """Stop reading, take a savepoint, commit, end. ``drain``: event time goes to its end first, and
+        operators finish, for a job that will not go on. Returns the folder.
 
         Raises:
             IllegalStateError: no folder is given and there is no default; the job has no checkpoints.
@@ -197,7 +197,8 @@ class Job:
         found = await self.files.names(folder)
         if found:
             raise SavepointError(
-                f"{folder} is not empty (it has {', '.join(found[:3])}): a savepoint wants a folder of its own"
+                f"{folder} is not empty (it has {', '.join(found[:3])}): a savepoint wants a folder "
+                f"of its own"
             )
         try:
             await self.files.write(join(folder, "_in_progress"), b"")

@@ -39,7 +39,8 @@ def _canonical(key: Key) -> bytes:
             parts = [_canonical(part) for part in key]
             return b"t" + b"".join(b"%d:" % len(part) + part for part in parts)
     raise BadInputError(
-        f"a key is None, a bool, a number, a text, bytes or a tuple of these, not {type(key).__name__} ({key!r})"
+        f"a key is None, a bool, a number, a text, bytes or a tuple of these, not "
+        f"{type(key).__name__} ({key!r})"
     )
 
 

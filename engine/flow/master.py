@@ -1,7 +1,8 @@
 """The job master: deploys subtasks, does what the checkpoint coordinator decides, and recovers from failures.
 
-All of it runs on one event loop, a turn at a time; what takes time (files, hooks, coordinators) runs beside and
-reports back. `job.Job` is its face. Source: Flink's `DefaultScheduler`, `RestartPipelinedRegionFailoverStrategy`.
+All of it runs on one event loop, a turn at a time; what takes time (files, hooks, coordinators) runs
+beside and reports back. `job.Job` is its face. Source: Flink's `DefaultScheduler`,
+`RestartPipelinedRegionFailoverStrategy`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import Any
@@ -200,10 +202,8 @@ class JobMaster:
             self._timer.cancel()
         await asyncio.gather(*(holder.close() for holder in self.holders.values()), return_exceptions=True)
         for hook in self.hooks.values():
-            try:
+            with suppress(Exception):  # the job is over, whatever the hook says
                 await _finished(hook.close())
-            except Exception:
-                pass
         while pending := [t for t in self._beside if not t.done() and t is not asyncio.current_task()]:
             await asyncio.wait(pending)
         for answer in self._answers.values():
@@ -380,7 +380,8 @@ class JobMaster:
         self._beside.append(task)
 
     def act(self) -> None:
-        """Do what the coordinator has decided, until it wants nothing more; then wait for its next deadline."""
+        """Do what the coordinator has decided, until it wants nothing more; then wait for its next
+        deadline."""
         while effects := self.coordinator.take_effects():
             for effect in effects:
                 self._act(effect)
@@ -514,8 +515,9 @@ class JobMaster:
         self.act()
 
     def _notify_complete(self, checkpoint_id: int, subtasks: Sequence[SubtaskId]) -> None:
+        is_last = self.stop is not None  # after a stop-with-savepoint nobody would say it again
         for id in subtasks:
-            self._call_attempt(id, lambda task: task.notify_complete(checkpoint_id), may_be_lost=True)
+            self._call_attempt(id, lambda task: task.notify_complete(checkpoint_id), may_be_lost=not is_last)
         for holder in self.holders.values():
             holder.notify_complete(checkpoint_id)
 
@@ -538,10 +540,8 @@ class JobMaster:
         self.wire.call(f"master>{id}", deliver, may_be_lost=may_be_lost)
 
     async def _discard(self, paths: list[str]) -> None:
-        try:
+        with suppress(OSError):  # what is left is unreferred; a person may delete it
             await discard(self.files, paths)
-        except OSError:
-            pass  # what is left is unreferred; a person may delete it
         self.coordinator.cleaned()
         self.act()
 
@@ -744,7 +744,8 @@ def _master_state(hook: MasterHook, value: Any) -> MasterState:
     serializer = hook.serializer()
     if serializer is None:
         raise IllegalStateError(
-            f"master hook {hook.identifier!r} gave state ({plain.to_bytes(str(value))[:40]!r}) and has no serializer"
+            f"master hook {hook.identifier!r} gave state ({plain.to_bytes(str(value))[:40]!r}) and "
+            f"has no serializer"
         )
     return MasterState(hook.identifier, serializer.version, serializer.to_bytes(value))
 

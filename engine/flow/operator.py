@@ -1,8 +1,8 @@
 """What an operator is to its subtask, and what the subtask is to an operator.
 
-An operator is called for one element at a time and emits into its `Collector`; what it emitted goes to the next
-operator of the chain when the call is over. Methods that may wait return an awaitable: the subtask does nothing
-else meanwhile.
+An operator is called for one element at a time and emits into its `Collector`; what it emitted goes to the
+next operator of the chain when the call is over. Methods that may wait return an awaitable: the subtask
+does nothing else meanwhile.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class OperatorContext:
         """What a user's exception becomes: operator, subtask, record; the cause has the traceback."""
         at = "" if row is None else f" at record {repr(row)[:RECORD_SHOWN]}"
         return UserFunctionError(
-            f"{self.name}, subtask {self.subtask.index + 1}/{self.parallelism}: {type(error).__name__}: {error}{at}"
+            f"{self.name}, subtask {self.subtask.index + 1}/{self.parallelism}: "
+            f"{type(error).__name__}: {error}{at}"
         )
 
 

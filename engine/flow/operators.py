@@ -183,7 +183,8 @@ class AggregateOperator(Operator):
     """A rolling aggregate of each key: its new value for every record.
 
     ``is_changelog``: the output tells what changed: +I first, then -U and +U, and -D when nothing is left of
-    the key. Rows that retract are understood in either case. Batch execution tells each key's last value only.
+    the key. Rows that retract are understood in either case. Batch execution tells each key's last value
+    only.
     ``initial``: accumulators of keys that have no state yet.
     """
 

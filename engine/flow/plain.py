@@ -19,7 +19,8 @@ VERSION = 1
 class _Writer(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         raise BadInputError(
-            f"a {type(value).__name__} ({value!r:.80}) cannot go into a checkpoint: keep None, bool, int, float, str, "
+            f"a {type(value).__name__} ({value!r:.80}) cannot go into a checkpoint: keep None, "
+            f"bool, int, float, str, "
             "bytes, tuples, lists, dicts or sets of them"
         )
 

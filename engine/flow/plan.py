@@ -44,7 +44,8 @@ def compute_plan(graph: JobGraph, states: Mapping[SubtaskId, Life], *, after_fin
     """From one picture of all subtasks.
 
     Raises:
-        CheckpointFailedError: some neither run nor have finished; or some have finished and ``after_finish`` is off.
+        CheckpointFailedError: some neither run nor have finished; or some have finished and
+        ``after_finish`` is off.
     """
     finished = tuple(s for s in graph.subtasks() if states.get(s) is Life.FINISHED)
     running = tuple(s for s in graph.subtasks() if states.get(s) is Life.RUNNING)
@@ -125,13 +126,15 @@ def _check_union(vertex: JobVertex, finished: set[int], acks: Mapping[int, TaskA
         return
     if finished:
         raise PartialFinishingNotSupportedByStateError(
-            f"The vertex {vertex.name} (operator {users[0]}) has used UnionListState, but part of its tasks are "
+            f"The vertex {vertex.name} (operator {users[0]}) has used UnionListState, but part of "
+            f"its tasks are "
             "FINISHED."
         )
     done = sum(ack.operators_finished for ack in acks.values())
     if 0 < done < vertex.parallelism:
         raise PartialFinishingNotSupportedByStateError(
-            f"The vertex {vertex.name} (operator {users[0]}) has used UnionListState, but part of its tasks has "
+            f"The vertex {vertex.name} (operator {users[0]}) has used UnionListState, but part of "
+            f"its tasks has "
             "called operators' finish method."
         )
 
@@ -140,7 +143,8 @@ def check_finished_graph(graph: JobGraph, checkpoint: CompletedCheckpoint) -> No
     """May a new job begin from this checkpoint, with what had finished in it?
 
     Raises:
-        RestoreError: an operator that runs would be in front of one that had finished; or only a part of a chain
+        RestoreError: an operator that runs would be in front of one that had finished; or only a part of a
+        chain
             had finished.
     """
     states = {vertex.name: _finish_state(vertex, checkpoint) for vertex in graph.vertices}
@@ -157,7 +161,8 @@ def check_finished_graph(graph: JobGraph, checkpoint: CompletedCheckpoint) -> No
             needs_fully = state == "fully finished" or is_all_to_all
             if before != "fully finished" and (needs_fully or before == "running"):
                 raise RestoreError(
-                    f"{vertex.name} is {state} in checkpoint {checkpoint.checkpoint_id}, and {name} in front of it is "
+                    f"{vertex.name} is {state} in checkpoint {checkpoint.checkpoint_id}, and {name} "
+                    f"in front of it is "
                     f"{before}: an operator cannot be added before one that has finished; add it behind, or "
                     "restore an earlier checkpoint"
                 )
@@ -172,7 +177,8 @@ def _finish_state(vertex: JobVertex, checkpoint: CompletedCheckpoint) -> str:
     if len(kinds) > 1:
         each = ", ".join(f"{name}: {kind}" for name, kind in found.items())
         raise RestoreError(
-            f"{vertex.name} has operators with mixed operator finished state ({each}): an operator cannot be chained "
+            f"{vertex.name} has operators with mixed operator finished state ({each}): an operator "
+            f"cannot be chained "
             "to one that has finished; disable chaining between them"
         )
     return kinds[0]

@@ -1,7 +1,7 @@
 """State of a checkpoint to the subtasks of a job, also of another parallelism.
 
-Keyed state goes by key group, split lists in contiguous pieces, union lists to everyone, broadcast state as one
-copy to everyone. Source: Flink's `StateAssignmentOperation`, `RoundRobinOperatorStateRepartitioner`.
+Keyed state goes by key group, split lists in contiguous pieces, union lists to everyone, broadcast state
+as one copy to everyone. Source: Flink's `StateAssignmentOperation`, `RoundRobinOperatorStateRepartitioner`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ def redistribute(state: OperatorState, parallelism: int, max_parallelism: int) -
     has_keyed = any(subtask.keyed for subtask in state.subtasks.values())
     if has_keyed and state.max_parallelism != max_parallelism:
         raise RestoreError(
-            f"{state.name}: the checkpoint has {state.max_parallelism} key groups, the job {max_parallelism}: "
+            f"{state.name}: the checkpoint has {state.max_parallelism} key groups, the job "
+            f"{max_parallelism}: "
             f"set max_parallelism={state.max_parallelism}; it cannot be changed where there is keyed state"
         )
     keyed: dict[int, Blob] = {}

@@ -1,5 +1,5 @@
-"""Runs a source's enumerator beside the checkpoint coordinator, one call after the other, and keeps track of what
-was assigned since when.
+"""Runs a source's enumerator beside the checkpoint coordinator, one call after the other, and keeps track
+of what was assigned since when.
 
 Source: Flink's `SourceCoordinator`, `SourceCoordinatorContext`, `SplitAssignmentTracker`.
 """

@@ -445,7 +445,8 @@ class LegacyInput:
         return True
 
     async def _induced(self, checkpoint_id: int) -> None:
-        """What the function calls where it has read the event of a checkpoint: default options, new timestamp."""
+        """What the function calls where it has read the event of a checkpoint: default options, new
+        timestamp."""
         async with self.lock:
             await self._subtask.perform(
                 Barrier(checkpoint_id, self._subtask.now_ms(), CheckpointOptions(CheckpointKind.CHECKPOINT))
@@ -458,8 +459,10 @@ class LegacyInput:
         elif isinstance(self._operator.function, ExternallyInducedSource):
             if kind is CheckpointKind.FULL_CHECKPOINT:
                 raise IllegalStateError(
-                    f"{self._operator.context.name} cannot take a full checkpoint: an externally induced source of "
-                    "the legacy form never learns the kind (FLINK-25256); claim the restored checkpoint instead"
+                    f"{self._operator.context.name} cannot take a full checkpoint: an externally "
+                    f"induced source of "
+                    "the legacy form never learns the kind (FLINK-25256); claim the restored "
+                    "checkpoint instead"
                 )
         elif kind.is_synchronous:
             self._stop = barrier

@@ -1,7 +1,7 @@
 """State of one operator in one subtask: keyed by key group, and lists of three kinds.
 
-Values live in dicts. A snapshot freezes them to bytes at once; what was not changed since a file that is known
-to be in a completed checkpoint is only referred to (incremental, keyed state only).
+Values live in dicts. A snapshot freezes them to bytes at once; what was not changed since a file that is
+known to be in a completed checkpoint is only referred to (incremental, keyed state only).
 """
 
 from __future__ import annotations

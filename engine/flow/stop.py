@@ -49,7 +49,8 @@ class StopWithSavepoint:
         if self.state is StopState.SAVEPOINT_CREATED:
             assert self.path is not None
             self.fatal = StopWithSavepointStoppingError(
-                f"A savepoint has been created at: {self.path}, but job {self._job} did not stop in order: {cause}. "
+                f"A savepoint has been created at: {self.path}, but job {self._job} did not stop in "
+                f"order: {cause}. "
                 "What the savepoint covers may not be committed yet; a job started from it will commit it",
                 self.path,
             )

@@ -53,7 +53,8 @@ from pravega_lab.errors import BadInputError
 
 
 class StreamEnvironment:
-    """Where a program is built. ``observer`` is told of split assignments; `job.Job` takes one for the rest."""
+    """Where a program is built. ``observer`` is told of split assignments; `job.Job` takes one for the
+    rest."""
 
     def __init__(
         self,
@@ -335,7 +336,8 @@ class WindowedStream:
     def aggregate(
         self, function: AggregateFunction, *, column: str = "value", name: str = "window"
     ) -> DataStream:
-        """Rows with the key's columns, ``window_start`` and ``window_end`` (ms), and the result in ``column``."""
+        """Rows with the key's columns, ``window_start`` and ``window_end`` (ms), and the result in
+        ``column``."""
         stream = self._stream
 
         def make_row(key: Key, window: Window, value: Any) -> Row:

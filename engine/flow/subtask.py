@@ -1,7 +1,7 @@
 """A subtask: its mailbox, its input, its checkpoints, and its way to the end.
 
-Everything happens in one coroutine, one thing after the other: a record, a barrier, a timer, or a mail (trigger,
-notification, event of a coordinator). Snapshots are frozen there and written beside it.
+Everything happens in one coroutine, one thing after the other: a record, a barrier, a timer, or a mail
+(trigger, notification, event of a coordinator). Snapshots are frozen there and written beside it.
 Source: Flink's `StreamTask`, `SubtaskCheckpointCoordinatorImpl`; FLIP-147.
 """
 

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pravega_lab.engine.simulation.bugs import BUGS
+from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
+from pravega_lab.engine.simulation.flow_scenario import run_flow
 from pravega_lab.engine.simulation.group_bugs import GROUP_BUGS
 from pravega_lab.engine.simulation.group_scenario import run_groups
 from pravega_lab.engine.simulation.scenarios import NAMES, Result, run_seed
@@ -24,6 +26,7 @@ from pravega_lab.errors import BadInputError
 
 PROBLEMS_SHOWN = 10
 GROUPS = "groups"  # reader groups have a world of their own
+FLOW = "flow"  # and so have jobs
 _SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
@@ -34,12 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scenario",
-        choices=(*NAMES, GROUPS),
-        help="one scenario for all seeds; else each draws its own, groups left out",
+        choices=(*NAMES, GROUPS, FLOW),
+        help="one scenario for all seeds; else each draws its own, groups and flow left out",
     )
     parser.add_argument(
         "--bug",
-        choices=(*BUGS, *GROUP_BUGS),
+        choices=(*BUGS, *GROUP_BUGS, *FLOW_BUGS),
         metavar="NAME",
         help="plant a deliberate bug and see it found: %(choices)s",
     )
@@ -61,8 +64,9 @@ def run(args: argparse.Namespace) -> int:
     seeds = parse_seeds(args.seeds)
     if args.journal and len(seeds) > 1:
         raise BadInputError(f"--journal is for one seed; --seeds {args.seeds} are {len(seeds)}")
-    if args.bug and (args.bug in GROUP_BUGS) != (args.scenario == GROUPS):
-        where = f"--scenario {GROUPS}" if args.bug in GROUP_BUGS else "another scenario"
+    own = GROUPS if args.bug in GROUP_BUGS else FLOW if args.bug in FLOW_BUGS else None
+    if args.bug and own != (args.scenario if args.scenario in (GROUPS, FLOW) else None):
+        where = f"--scenario {own}" if own else "another scenario"
         raise BadInputError(f"--bug {args.bug} is planted in {where}")
     jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
     if jobs < 1:
@@ -121,6 +125,8 @@ def _run_one(task: tuple[int, str | None, str | None]) -> Result:
 
 
 def _run_seed(seed: int, scenario: str | None, bug: str | None) -> Result:
+    if scenario == FLOW:
+        return run_flow(seed, bug)
     return run_groups(seed, bug) if scenario == GROUPS else run_seed(seed, scenario, bug)
 
 

@@ -1,4 +1,5 @@
-"""Deliberate bugs of the engine, for the checkers of simulated jobs to find. Production code reaches none of this.
+"""Deliberate bugs of the engine, for the checkers of simulated jobs to find. Production code reaches none
+of this.
 
 Each replaces one piece of `engine.flow` for as long as its `planted` block lasts.
 """
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pravega_lab.engine.flow import deployment, master
+from pravega_lab.engine.flow import deployment, master, plan, rescale
 from pravega_lab.engine.flow import effects as do
 from pravega_lab.engine.flow.alignment import AlignedBarriers
 from pravega_lab.engine.flow.channels import Channel
@@ -111,7 +112,7 @@ def _timers_forgotten() -> list[Replacement]:
 @_bug("list-state-cut")
 def _list_state_cut() -> list[Replacement]:
     """Rescaling gives list state to the first subtask only as long as it is one element."""
-    right = deployment.redistribute
+    right = rescale.redistribute
 
     def wrong(state: Any, parallelism: int, max_parallelism: int) -> Any:
         cut = {
@@ -200,11 +201,11 @@ def _aborted_left_pending() -> list[Replacement]:
 @_bug("finished-not-counted")
 def _finished_not_counted() -> list[Replacement]:
     """A checkpoint waits for subtasks that had finished before it."""
-    right = master.compute_plan
+    right = plan.compute_plan
 
     def wrong(*args: Any, **options: Any) -> Any:
-        plan = right(*args, **options)
-        return replace(plan, to_wait_for=(*plan.to_wait_for, *plan.finished))
+        made = right(*args, **options)
+        return replace(made, to_wait_for=(*made.to_wait_for, *made.finished))
 
     return [(master, "compute_plan", wrong)]
 
@@ -212,11 +213,11 @@ def _finished_not_counted() -> list[Replacement]:
 @_bug("only-sources-triggered")
 def _only_sources() -> list[Replacement]:
     """Only sources are triggered, also when some of them have finished."""
-    right = master.compute_plan
+    right = plan.compute_plan
 
     def wrong(graph: Any, states: Any, *, after_finish: bool) -> Any:
-        plan = right(graph, states, after_finish=after_finish)
-        return replace(plan, to_trigger=tuple(s for s in plan.to_trigger if graph.vertex(s.vertex).is_source))
+        made = right(graph, states, after_finish=after_finish)
+        return replace(made, to_trigger=tuple(s for s in made.to_trigger if graph.vertex(s.vertex).is_source))
 
     return [(master, "compute_plan", wrong)]
 
@@ -256,7 +257,8 @@ def _coordinators_not_restored() -> list[Replacement]:
 
 @_bug("split-assigned-twice")
 def _split_assigned_twice() -> list[Replacement]:
-    """The tracker does not forget what a completed checkpoint has: a reset subtask's splits are given out again."""
+    """The tracker does not forget what a completed checkpoint has: a reset subtask's splits are given out
+    again."""
 
     def everything(self: AssignmentTracker, subtask: int, restored_id: int) -> list[Any]:
         back = [s for by in self._by_checkpoint.values() for s in by.pop(subtask, [])]
@@ -298,7 +300,8 @@ def _reader_state() -> list[Replacement]:
 
 @_bug("reader-does-not-wait")
 def _reader_does_not_wait() -> list[Replacement]:
-    """A reader that came to the place of a checkpoint first reads on until the trigger comes (FLINK-25256)."""
+    """A reader that came to the place of a checkpoint first reads on until the trigger comes
+    (FLINK-25256)."""
     right = Rendezvous.reader_reports
 
     def wrong(self: Rendezvous, checkpoint_id: int) -> Any:
@@ -365,8 +368,8 @@ def _earlier_is_final() -> list[Replacement]:
 
 @_bug("consumers-not-awaited")
 def _consumers_not_awaited() -> list[Replacement]:
-    """A producer ends with its final checkpoint although consumers have not processed all its records: the channel
-    says at once that they have."""
+    """A producer ends with its final checkpoint although consumers have not processed all its records: the
+    channel says at once that they have."""
     right = Channel.put
 
     def wrong(self: Channel, element: Any) -> None:
@@ -413,12 +416,12 @@ def _barrier_before_end() -> list[Replacement]:
 @_bug("finished-runs-again")
 def _finished_runs_again() -> list[Replacement]:
     """What had finished in the restored checkpoint is run again."""
-    right = master.plan_restore
+    right = deployment.plan_restore
 
     def wrong(*args: Any, **options: Any) -> Any:
-        plan = right(*args, **options)
-        plan.finished.clear()
-        return plan
+        made = right(*args, **options)
+        made.finished.clear()
+        return made
 
     return [(master, "plan_restore", wrong)]
 

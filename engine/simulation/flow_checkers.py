@@ -97,7 +97,8 @@ class Watcher:
             is_right = taken == before if self.is_exactly_once else taken >= before
             if not is_right:
                 wrong.append(
-                    f"consistent cut: {aligned.subtask} took checkpoint {aligned.checkpoint_id} after {taken} records "
+                    f"consistent cut: {aligned.subtask} took checkpoint {aligned.checkpoint_id} "
+                    f"after {taken} records "
                     f"of {channel.producer}, which had sent {before} before the barrier"
                 )
 
@@ -175,10 +176,10 @@ def _lifecycle_problems(calls: list[tuple[str, int | None]]) -> Iterator[str]:
             yield "end-input after finish"
         if "watermark-max" in names[at:]:
             yield "the last watermark after finish"
-    snapshots = [n for what, n in calls if what == "snapshot"]
+    snapshots = [n for what, n in calls if what == "snapshot" and n is not None]
     if snapshots != sorted(set(snapshots)):
         yield f"snapshots {snapshots}"
-    told = [n for what, n in calls if what == "notify-complete"]
+    told = [n for what, n in calls if what == "notify-complete" and n is not None]
     if told != sorted(set(told)):
         yield f"told of completion {told}"
 

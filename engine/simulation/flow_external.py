@@ -1,8 +1,9 @@
 """A system with checkpoints of its own, as a reader group has them, and three ways to read it.
 
-Partitions of rows; readers share them. A checkpoint of it is placed by each reader on its own, at its next read.
-`HookSource` is the legacy form with a master hook, `InducedSource` the FLIP-27 form whose enumerator asks for the
-checkpoint. Positions live in the external system and in its checkpoints only, never in the state of readers.
+Partitions of rows; readers share them. A checkpoint of it is placed by each reader on its own, at its next
+read. `HookSource` is the legacy form with a master hook, `InducedSource` the FLIP-27 form whose enumerator
+asks for the checkpoint. Positions live in the external system and in its checkpoints only, never in the
+state of readers.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Paired(CoProcessFunction):
 
 
 class WithRules(BroadcastProcessFunction):
-    """Passes the first input on; what is broadcast only goes into state, and is counted at the end by no one."""
+    """Passes the first input on; what is broadcast only goes into state, and is counted at the end by no
+    one."""
 
     def open(self, context: KeyedContext) -> None:
         self._rules = context.broadcast_state("rules")
@@ -105,7 +106,8 @@ class Buffered(ProcessFunction):
 
 @dataclass(eq=False)
 class Node:
-    """One operator of the program. ``kind`` with its inputs; ``parallelism`` changes when the job is scaled."""
+    """One operator of the program. ``kind`` with its inputs; ``parallelism`` changes when the job is
+    scaled."""
 
     kind: str
     number: int
@@ -119,7 +121,8 @@ class Node:
 
 
 class Program:
-    """Drawn from ``chance``. ``is_endless``: some source never ends, so the job is stopped with a savepoint."""
+    """Drawn from ``chance``. ``is_endless``: some source never ends, so the job is stopped with a
+    savepoint."""
 
     def __init__(self, chance: Random, files: Files, table: CommittedTable) -> None:
         self._chance, self._files, self._table = chance, files, table

@@ -1,8 +1,9 @@
-"""FLINK-18641 as a race that the simulation finds by itself, with the three ways in which the coordinator has worked.
+"""FLINK-18641 as a race that the simulation finds by itself, with the three ways in which the coordinator
+has worked.
 
-Two sources whose checkpoints are placed by the system they read, one master hook. With acknowledgements on their way
-and the hook's answer on its way, the order in which they arrive is drawn. `find` runs seeds until one fails;
-`Race.lines` prints who did what, in lanes. For the command line:
+Two sources whose checkpoints are placed by the system they read, one master hook. With acknowledgements on
+their way and the hook's answer on its way, the order in which they arrive is drawn. `find` runs seeds
+until one fails; `Race.lines` prints who did what, in lanes. For the command line:
 ``python -m pravega_lab.engine.simulation.flow_race [lock | mailbox | mended]``.
 """
 
@@ -43,8 +44,8 @@ class Step:
 
 @dataclass
 class Race:
-    """One seed. ``failure``: the words of the failed checkpoint, if one failed; ``steps``: of that checkpoint,
-    else of the last one."""
+    """One seed. ``failure``: the words of the failed checkpoint, if one failed; ``steps``: of that
+    checkpoint, else of the last one."""
 
     seed: int
     triggering: Triggering

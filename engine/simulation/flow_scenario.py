@@ -1,7 +1,8 @@
 """Runs of random jobs: subtasks die, files fail, messages are late or lost, the job is scaled and stopped.
 
-Everything is drawn from the seed. After a while all heals, the job comes to its end, and what its sinks hold is
-compared with a model that knows nothing of streams. For the command line: ``pravega-lab simulate --scenario flow``.
+Everything is drawn from the seed. After a while all heals, the job comes to its end, and what its sinks
+hold is compared with a model that knows nothing of streams. For the command line: ``pravega-lab simulate
+--scenario flow``.
 """
 
 from __future__ import annotations
@@ -302,7 +303,7 @@ def run_flow(seed: int, bug: str | None = None) -> Result:
         if world is not None:
             result.problems = [*world.watcher.problems, *result.problems]
             result.faults = world.faults + world.wire.faults + world.files.faults
-            result.faults["messages"] = world.wire.delivered
+            journal.add("world", "messages", delivered=world.wire.delivered)
         result.problems += loop.errors + errors.messages
         result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
         loop.dispose()
