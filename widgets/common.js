@@ -752,11 +752,12 @@ export function mount({ model, el, store, spec }) {
     const thumb = 8; // the slider's own ends
     const colours = { failure: VERMILION, checkpoint: theme.dark ? "#56B4E9" : "#0072B2" };
     c.scale(marks.width / width, marks.width / width);
-    let last = "";
+    const start = clock.start; // asked for once: there may be very many moments
+    const last = {}; // by kind: one tick a pixel
     for (const m of clock.moments) {
-      const x = Math.round(thumb + ((m.time - clock.start) / span) * (width - 2 * thumb));
-      if (last === `${x} ${m.kind}`) continue;
-      last = `${x} ${m.kind}`;
+      const x = Math.round(thumb + ((m.time - start) / span) * (width - 2 * thumb));
+      if (last[m.kind] === x) continue;
+      last[m.kind] = x;
       c.fillStyle = colours[m.kind] ?? theme.soft;
       c.fillRect(x - 1, 0, m.kind === "failure" ? 3 : 2, 7);
     }

@@ -13,6 +13,7 @@ from pravega_lab.observe.moments import Moment, moment_of
 
 STEP = Struct("<fI")  # t_s, seq of the last observation of that millisecond; the same format in common.js
 STEPS_MAX = 50_000
+MOMENTS_MAX = 10_000  # told to a page that comes; it sorts and paints them
 
 
 class Teller:
@@ -40,7 +41,7 @@ class Teller:
         """Rows of `STEP`, and moments as [t_s, kind, text, 1 if one can fork from it]."""
         self._catch_up()
         steps = self._steps if everything else self._new_steps
-        first = 0 if everything else self._sent_moments
+        first = max(0 if everything else self._sent_moments, len(self._moments) - MOMENTS_MAX)
         rows = b"".join(STEP.pack((t - start_ms) / 1000, seq) for t, seq in steps.items())
         told = [
             [(m.time_ms - start_ms) / 1000, m.kind, m.text, int(m.has_cut)] for m in self._moments[first:]
