@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -144,3 +146,22 @@ def test_long_work_shows_a_bar_and_takes_it_away_and_short_work_shows_none(cells
     assert bar.output_type == "display_data"
     assert bar.data["text/plain"] == ""
     assert cells[5] == []
+
+
+def test_neighbours_do_not_collide(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        labs = list(pool.map(lambda n: Lab(tmp_path / f"{n}"), range(4)))
+    try:
+        assert len({lab.uri for lab in labs}) == 4
+        assert all(lab.uri.startswith("tcp://127.0.0.1:") for lab in labs)
+        for n, lab in enumerate(labs):
+            lab.create_stream(f"demo/mine-{n}").write(f"of {n}")
+        # One that is killed comes back at its place, whatever the others do.
+        assert labs[0].store is not None
+        labs[0].store.kill()
+        labs[0].store.start()
+        for n, lab in enumerate(labs):
+            assert lab.client.list_streams("demo") == [f"mine-{n}"]
+    finally:
+        for lab in labs:
+            lab.close()
