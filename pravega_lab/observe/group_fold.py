@@ -176,8 +176,8 @@ class GroupHistory:
         lane.left_ms, lane.cause, lane.cause_kind = o.time_ms, o.cause, o.cause_kind
         lane.state = "killed" if o.was_killed else "left"
         lane.sessions[-1] = (lane.sessions[-1][0], o.time_ms)
-        lane.held, lane.owes, lane.owes_since_ms, lane.fair_share = [], [], None, 0.0
-        lane.unread_bytes = lane.behind_since_ms = lane.distance_to_tail_ms = None
+        lane.held, lane.places, lane.owes, lane.owes_since_ms = [], [], [], None
+        lane.fair_share, lane.distance_to_tail_ms = 0.0, None
         self.changed.readers[lane.index] = None
         for name, _ in o.held:
             bar = self._past.get((o.group, *split_segment(name)))
@@ -196,13 +196,6 @@ class GroupHistory:
 
     def _look_again(self, lane: ReaderRow) -> None:
         """What follows from the segments that a reader holds and the checkpoints that it owes."""
-        places = [self.places[(lane.group, *segment)] for segment in lane.held]
-        unread = [place.unread_bytes for place in places]
-        known = [n for n in unread if n is not None]
-        lane.unread_bytes = sum(known) if len(known) == len(unread) else None
-        lane.behind_since_ms = min(
-            (since for place in places if (since := place.behind_since_ms) is not None), default=None
-        )
         if lane.is_online:
             lane.state = "checkpoint" if lane.owes else "reading" if lane.held else "idle"
         self.changed.readers[lane.index] = None
@@ -210,11 +203,8 @@ class GroupHistory:
     def _share(self, group: str) -> None:
         """Fair shares change for all when somebody comes or goes."""
         online = self.online(group)
-        n_segments = sum(
-            1 for p in self.places.values() if p.group == group and p.state in ("held", "nobody")
-        )
         for lane in online:
-            share = n_segments / len(online)
+            share = self._n_readable.get(group, 0) / len(online)
             if lane.fair_share != share:
                 lane.fair_share = share
                 self.changed.readers[lane.index] = None
@@ -259,7 +249,9 @@ class GroupHistory:
         lane = self._lanes.get((o.group, o.reader))
         if lane is not None:
             lane.held.append(key[1:])
+            lane.places.append(place)
             self._look_again(lane)
+        self._share(o.group)
         self._move(key, free, o)
 
     def _move(self, key: _Key, free: Holding | None, o: GroupSegmentAcquired) -> None:
@@ -290,7 +282,8 @@ class GroupHistory:
         place.reader, place.read_offset = NOBODY, offset
         lane = self._lanes.get((o.group, o.reader))
         if lane is not None and key[1:] in lane.held:
-            lane.held.remove(key[1:])
+            index = lane.held.index(key[1:])
+            del lane.held[index], lane.places[index]
             self._look_again(lane)
 
     def _waits(self, o: SegmentWaits) -> None:

@@ -78,12 +78,24 @@ class ReaderRow:
     fair_share: float = 0.0  # segments that may be read ÷ readers online
     owes: list[str] = field(default_factory=list)  # checkpoints that wait for it, the oldest first
     owes_since_ms: int | None = None
-    unread_bytes: int | None = None  # of the segments it holds; None while one is not known
-    behind_since_ms: int | None = None
     distance_to_tail_ms: int | None = None  # as it says; most clients write their clock there
     cause: str = ""  # why it is gone
     cause_kind: str = ""
     sessions: list[tuple[int, int | None]] = field(default_factory=list)  # (joined_ms, left_ms)
+    places: list[SegmentPlace] = field(default_factory=list, repr=False)  # of ``held``, in its order
+
+    @property
+    def unread_bytes(self) -> int | None:
+        """Of the segments that it holds; None while one of them is not known, and once it is gone."""
+        unread = [place.unread_bytes for place in self.places]
+        known = [n for n in unread if n is not None]
+        return sum(known) if self.is_online and len(known) == len(unread) else None
+
+    @property
+    def behind_since_ms(self) -> int | None:
+        """About when the oldest byte that it has not read was written; None: it is not behind."""
+        since = [place.behind_since_ms for place in self.places]
+        return min((ms for ms in since if ms is not None), default=None)
 
     @property
     def is_online(self) -> bool:

@@ -73,6 +73,7 @@ def check(history: GroupHistory, state: GroupState, group: str = GROUP) -> None:
     assert sorted(online) == sorted(state.assigned)
     for reader, held in state.assigned.items():
         assert sorted(_name(place) for place in online[reader].held) == sorted(held)
+        assert online[reader].fair_share == state.n_segments / len(state.assigned)
     now = history.current(group)
     places = {_name((p.stream, p.segment_id)): p for p in now}
     assert {n: p.read_offset for n, p in places.items() if p.state == "nobody"} == state.unassigned

@@ -16,7 +16,9 @@ from pravega_lab.observe.observations import (
     kinds,
     to_record,
 )
+from tests.client.reader_group.logs import session_of_seed
 from tests.observe.examples import STREAM, killed_query, splitting_story
+from tests.observe.group_logs import log_of, told
 
 
 def note(time_ms: int) -> Note:
@@ -129,3 +131,22 @@ def test_a_recording_loads_kinds_with_their_values(tmp_path: Path) -> None:
     opened = [o for o in loaded.since() if isinstance(o, SegmentOpened)]
     assert opened[0].stream == STREAM
     assert opened[1].predecessors == (opened[0].segment_id,)
+
+
+def test_there_is_a_frame_of_every_kind() -> None:
+    journal = splitting_story().journal
+    killed_query(journal)
+    journal.extend(told(log_of([u] for u in session_of_seed(1).log)))
+    for kind in kinds():
+        found = [o for o in journal.since() if o.kind == kind]
+        frame = journal.to_pandas(kind)
+        assert list(frame["seq"]) == [o.seq for o in found]
+        assert set(to_record(found[0]) if found else frame.columns) - {"kind"} == set(frame.columns)
+
+
+def test_updates_are_the_entries_of_a_state_log() -> None:
+    journal = Journal()
+    journal.extend(told(log_of([u] for u in session_of_seed(1).log)))
+    frame = journal.to_pandas("updates")
+    assert list(frame["update"]) == [type(u).__name__ for u in session_of_seed(1).log]
+    assert all(frame["explained"])
