@@ -82,6 +82,12 @@ def test_a_folder_of_certificates(behind: Behind, tmp_path: Path) -> None:
     assert f"is not signed by {other}" in told(behind.uri, behind.access() | {"ca_file": other})
 
 
+def test_a_servers_own_certificate_is_trusted_too(behind: Behind, stream: Stream) -> None:
+    own = behind.ca_file.with_name("server.crt")
+    with connect(behind.uri, **behind.access() | {"ca_file": own}) as client:
+        assert client.stream(stream.scoped_name).tail() == stream.tail()
+
+
 def test_names_that_the_certificate_has(behind: Behind) -> None:
     port = behind.controller.port
     for name in ("controller.lab.test", "localhost"):

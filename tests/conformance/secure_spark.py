@@ -16,7 +16,8 @@ from pravega_lab import Lab
 
 
 def run(uri: str, access: dict[str, Any], name: str) -> dict[str, Any]:
-    access["credentials"] = tuple(access["credentials"])
+    if "credentials" in access:
+        access["credentials"] = tuple(access["credentials"])
     with Lab(uri=uri, **access) as lab, tempfile.TemporaryDirectory() as checkpoint:
         stream = lab.stream(name)
         rows = lab.spark.read.format("pravega").options(**stream.options()).load()

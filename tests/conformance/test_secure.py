@@ -403,17 +403,25 @@ def test_nothing_of_all_this_changes_a_client_without(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_spark_reads_and_writes_and_shows_no_secret(secure: SecurePravega, stream: Stream) -> None:
-    """The credentials are an argument of the lab: workers have them from their environment alone."""
+@pytest.mark.timeout(600, method="thread")
+@pytest.mark.parametrize("given_by", ["argument", "file"])
+def test_spark_reads_and_writes_and_shows_no_secret(
+    secure: SecurePravega, stream: Stream, tmp_path: Path, given_by: str
+) -> None:
+    """An argument of the lab reaches the workers by their environment alone, a file by its name."""
     stream.write(numbered(100), ["key"] * 100)
-    access = {**secure.access(), "ca_file": str(secure.ca_file)}
+    access: dict[str, Any] = {**secure.access(), "ca_file": str(secure.ca_file)}
+    if given_by == "file":
+        user, word = access.pop("credentials")
+        (tmp_path / "credentials").write_text(f"username={user}\npassword={word}\n")
+        access["credentials_file"] = str(tmp_path / "credentials")
     given = {"uri": secure.uri, "access": access, "name": stream.scoped_name}
     done = subprocess.run(
         [sys.executable, "-m", "tests.conformance.secure_spark"],
         input=json.dumps(given),
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
