@@ -13,6 +13,7 @@ const COLUMNS = ["written", "acknowledged", "read", "committed"];
 const WRONGS = [["lost", "lost"], ["doubled", "doubled"], ["out_of_order", "out of order"], ["strange", "never written"]];
 const APART = [["late", "late"], ["in_flight", "in flight"], ["unknown", "not yet known"]];
 const STRIP = 96;
+const EMPTY = 190; // room for the code that fills it
 
 function ledgerSpec(store) {
   const facts = () => store.facts;
@@ -38,6 +39,8 @@ function ledgerSpec(store) {
     const v = row < 0 ? NOT_KNOWN : store.tables.counts.col[name][row];
     return v === NOT_KNOWN ? null : v;
   };
+
+  const nothing = () => !COLUMNS.some((name) => value(name, store.tables.counts.n - 1));
 
   /** As ledger_fold.sentence: exact only when everything is known and nothing is wrong. */
   function verdict(row) {
@@ -174,7 +177,7 @@ function ledgerSpec(store) {
   const isOurs = (mark) => mark.kind === "fault" && mark.ledger === facts().ledger && faults()[mark.fault];
 
   return {
-    height: (s) => STRIP * s + 22 * s,
+    height: (s) => (nothing() ? EMPTY : STRIP + 22) * s,
     paint(ctx, b) {
       state.t = b.clock.ticking ? (b.now - origin()) / 1000 : 0;
       state.row = rowAt(state.t);
@@ -191,7 +194,7 @@ function ledgerSpec(store) {
       const lines = LINES.filter(([name]) => value(name, state.row) !== null).map(([name, colour]) => [colour, name, "line"]);
       return faults().length ? [...lines, [VERMILION, "fault", "rule"]] : lines.length ? lines : [[theme.soft, "nothing counted", "line"]];
     },
-    isEmpty: () => !COLUMNS.some((name) => value(name, store.tables.counts.n - 1)),
+    isEmpty: nothing,
     get empty() {
       return facts().empty ?? ["Nothing counted yet.", "ledger = lab.ledger(stream)"];
     },
@@ -209,7 +212,7 @@ function ledgerSpec(store) {
         says.dataset.verdict = kind;
         if (says.textContent !== `${words[kind]} ${text}`) says.textContent = `${words[kind]} ${text}`;
         if (html !== shown) tables.innerHTML = shown = html;
-        parent.style.display = COLUMNS.some((name) => value(name, store.tables.counts.n - 1)) ? "" : "none";
+        parent.style.display = nothing() ? "none" : "";
       };
       on(tables, "click", (e) => {
         const t = e.target.dataset?.go;

@@ -120,7 +120,7 @@ def _strip(picture: Picture, history: LedgerHistory, top: float, span_ms: Span) 
     across = Across(LEFT, RIGHT, max((end_ms - start_ms) / 1000, 1.0))
     bottom = top + STRIP_HEIGHT
     now = history.now
-    most = max((getattr(now, name) or 0 for name in COLUMNS), default=0) or 1
+    most = max(getattr(now, name, None) or 0 for name in COLUMNS) or 1
     legend = LEFT
     for name, colour in LINES.items():
         if now is None or getattr(now, name) is None:

@@ -55,6 +55,16 @@ def test_the_picture_is_well_formed_and_the_same_each_time(doubled: int) -> None
     assert LedgerView(judged_run()).figure().layout.title.text.endswith("37 doubled")
 
 
+def test_a_ledger_of_nothing_has_a_picture_too() -> None:
+    view = LedgerView(Journal("a run to be"))
+    picture = view.picture()[1]
+    assert isinstance(picture, str)
+    assert "? nothing counted yet" in picture
+    assert view.frame["now"].isna().all()
+    assert view.snapshot().facts["empty"][0].startswith("Nothing counted yet")
+    assert view.figure().layout.title.text.endswith("nothing counted yet")
+
+
 def test_it_is_never_green_while_anything_is_unknown() -> None:
     ledger = Ledger(Journal("x", live=False))
     ledger.written([1, 2])
