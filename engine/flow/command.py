@@ -14,8 +14,12 @@ from pravega_lab.engine.flow.storage import BlobReader
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The words of the command."""
-    parser.add_argument("action", choices=("inspect",), help="inspect: say what it holds and check every byte")
-    parser.add_argument("folder", metavar="DIR", help="the folder with _metadata; a path, or a URL for fsspec")
+    parser.add_argument(
+        "action", choices=("inspect",), help="inspect: say what it holds and check every byte"
+    )
+    parser.add_argument(
+        "folder", metavar="DIR", help="the folder with _metadata; a path, or a URL for fsspec"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

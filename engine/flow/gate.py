@@ -25,38 +25,39 @@ Transport = Callable[[int, int, Any, Callable[[bool], None]], None]
 
 
 class EventGate:
-    """To one subtask: open, or closed for a checkpoint."""
+    """To one subtask: open, or closed for checkpoints.
+
+    An event waits for the newest of those for which the gate is closed when the event is sent: so, with two
+    under way, what was sent between their snapshots gets between their barriers.
+    """
 
     def __init__(self, send: Callable[[Any], None]) -> None:
         self._send = send
-        self._closed_for: int | None = None
-        self._waiting: list[Any] = []
+        self._closed_for: dict[int, list[Any]] = {}  # checkpoint to what waits for its barrier
 
     @property
     def is_closed(self) -> bool:
-        return self._closed_for is not None
+        return bool(self._closed_for)
 
     def send(self, event: Any) -> None:
-        if self.is_closed:
-            self._waiting.append(event)
+        if self._closed_for:
+            self._closed_for[max(self._closed_for)].append(event)
         else:
             self._send(event)
 
     def close(self, checkpoint_id: int) -> None:
-        self._closed_for = checkpoint_id
+        self._closed_for[checkpoint_id] = []
 
     def open(self, checkpoint_id: int | None = None) -> None:
-        """For this checkpoint, or for whichever (None)."""
-        if checkpoint_id is None or self._closed_for == checkpoint_id:
-            self._closed_for = None
-            waiting, self._waiting = self._waiting, []
-            for event in waiting:
-                self._send(event)
+        """For this checkpoint and those before it, or for all (None)."""
+        for number in sorted(self._closed_for):
+            if checkpoint_id is None or number <= checkpoint_id:
+                for event in self._closed_for.pop(number):
+                    self._send(event)
 
     def reset(self) -> None:
         """The subtask is another one now: what waited is not for it."""
-        self._closed_for = None
-        self._waiting.clear()
+        self._closed_for.clear()
 
 
 class _Gateway:
@@ -88,20 +89,24 @@ class CoordinatorHolder:
         self._epoch = 0
 
     def _gate(self, subtask: int) -> EventGate:
-        return EventGate(lambda event: self._send_now(subtask, event))
+        return EventGate(lambda numbered: self._send_now(subtask, numbered))
 
     def send(self, subtask: int, attempt: int, event: Any) -> None:
         """Through the gate, if the attempt is still the one."""
         if self._attempts.get(subtask) == attempt:
-            self._gates[subtask].send(event)
+            # It is on its way from here on, also while it waits at the gate: the next checkpoint waits for
+            # it.
+            self._sent += 1
+            confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._flying[self._sent] = (subtask, confirmed)
+            self._gates[subtask].send((self._sent, event))
 
-    def _send_now(self, subtask: int, event: Any) -> None:
-        attempt = self._attempts.get(subtask)
-        if attempt is None:
+    def _send_now(self, subtask: int, numbered: tuple[int, Any]) -> None:
+        number, event = numbered
+        attempt, flying = self._attempts.get(subtask), self._flying.get(number)
+        if attempt is None or flying is None:
             return
-        self._sent += 1
-        number, confirmed = self._sent, asyncio.get_running_loop().create_future()
-        self._flying[number] = (subtask, confirmed)
+        confirmed = flying[1]
 
         def confirm(was_delivered: bool) -> None:
             self._flying.pop(number, None)
@@ -129,28 +134,12 @@ class CoordinatorHolder:
             elif taken.cancelled() or taken.exception() is not None:
                 done(None, asyncio.CancelledError() if taken.cancelled() else taken.exception())
             else:
+                flying = [future for _, future in self._flying.values()]
                 for gate in self._gates.values():
                     gate.close(checkpoint_id)
-                self._after_flying(lambda error: done(None if error else taken.result(), error))
+                _after(flying, lambda error: done(None if error else taken.result(), error))
 
         future.add_done_callback(taken)
-
-    def _after_flying(self, done: Callable[[BaseException | None], None]) -> None:
-        flying = [future for _, future in self._flying.values()]
-        if not flying:
-            done(None)
-            return
-        together = asyncio.gather(*flying)
-
-        def arrived(future: asyncio.Future[Any]) -> None:
-            is_lost = future.cancelled() or future.exception() is not None
-            done(
-                CheckpointFailedError(Reason.TRIGGER_CHECKPOINT_FAILURE, "An event was lost.")
-                if is_lost
-                else None
-            )
-
-        together.add_done_callback(arrived)
 
     def barrier_taken(self, subtask: int, checkpoint_id: int) -> None:
         self._gates[subtask].open(checkpoint_id)
@@ -212,3 +201,18 @@ class CoordinatorHolder:
     async def close(self) -> None:
         self._epoch += 1
         await self.coordinator.close()
+
+
+def _after(flying: list[asyncio.Future[None]], done: Callable[[BaseException | None], None]) -> None:
+    """When all of these have arrived; with an error if one was lost."""
+    if not flying:
+        done(None)
+        return
+    together = asyncio.gather(*flying)
+
+    def arrived(future: asyncio.Future[Any]) -> None:
+        is_lost = future.cancelled() or future.exception() is not None
+        lost = CheckpointFailedError(Reason.TRIGGER_CHECKPOINT_FAILURE, "An event was lost.")
+        done(lost if is_lost else None)
+
+    together.add_done_callback(arrived)

@@ -160,10 +160,17 @@ class Rendezvous:
     def __init__(self) -> None:
         self._untriggered: dict[int, Barrier] = {}
         self._triggered: dict[int, None] = {}
+        self._aborted: dict[int, None] = {}
         self.blocked_on: int | None = None
 
     def reader_reports(self, checkpoint_id: int) -> Barrier | None:
-        """Its place is here. A barrier: perform it now; None: read nothing until the trigger comes."""
+        """Its place is here. A barrier: perform it now; None: read nothing until the trigger comes.
+
+        If it was given up before the reader came to its place, nothing will come: the reader goes on. (Flink
+        keeps it waiting.)
+        """
+        if checkpoint_id in self._aborted:
+            return None
         barrier = self._untriggered.get(checkpoint_id)
         if barrier is None:
             self._triggered[checkpoint_id] = None
@@ -184,6 +191,7 @@ class Rendezvous:
     def _performed(self, checkpoint_id: int) -> None:
         self._untriggered = {n: b for n, b in self._untriggered.items() if n > checkpoint_id}
         self._triggered = {n: None for n in self._triggered if n > checkpoint_id}
+        self._aborted = {n: None for n in self._aborted if n > checkpoint_id}
         if self.blocked_on is not None and self.blocked_on <= checkpoint_id:
             self.blocked_on = None
 
@@ -191,6 +199,7 @@ class Rendezvous:
         """It is given up: nobody waits for it any more."""
         self._untriggered.pop(checkpoint_id, None)
         self._triggered.pop(checkpoint_id, None)
+        self._aborted[checkpoint_id] = None
         if self.blocked_on == checkpoint_id:
             self.blocked_on = None
 

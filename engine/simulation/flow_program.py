@@ -132,9 +132,12 @@ class Program:
         self._draw()
 
     def _add(self, kind: str, *inputs: Node, **params: Any) -> Node:
-        node = Node(kind, len(self.nodes), list(inputs), self._chance.randint(1, 5), params)
+        node = Node(kind, len(self.nodes), list(inputs), self._parallelism(), params)
         self.nodes.append(node)
         return node
+
+    def _parallelism(self) -> int:
+        return self._chance.choice((1, 1, 2, 2, 3, 4, 5))
 
     def _draw(self) -> None:
         chance = self._chance
@@ -195,7 +198,7 @@ class Program:
     def rescale(self) -> None:
         """Other parallelisms for the next life of the job."""
         for node in self.nodes:
-            node.parallelism = self._chance.randint(1, 5)
+            node.parallelism = self._parallelism()
 
     # -- as a job ------------------------------------------------------------------------------------------
 

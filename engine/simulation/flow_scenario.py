@@ -60,7 +60,7 @@ class FlowWorld:
         self.job: Job
         self.config = JobConfig(
             checkpoints=CheckpointConfig(
-                interval_ms=chance.choice((50, 150, 400)),
+                interval_ms=chance.choice((100, 200, 400)),
                 timeout_ms=chance.choice((500, 2_000, 8_000)),
                 min_pause_ms=chance.choice((0, 0, 30)),
                 max_concurrent=chance.choice((1, 1, 2, 3)),
