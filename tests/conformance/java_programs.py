@@ -97,7 +97,7 @@ def _classes() -> tuple[str, str]:
         raise NoRealPravegaError("it needs a Java 17 compiler (javac) on the PATH")
     library = f"{jars()}/*"
     classes = tempfile.mkdtemp(prefix="pravega-lab-java-")
-    sources = sorted(str(path) for path in SOURCES.glob("*.java"))
+    sources = sorted(str(path) for path in SOURCES.rglob("*.java"))
     command = ["javac", "-nowarn", "-cp", library, "-d", classes, *sources]
     done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX)
     assert done.returncode == 0, done.stderr[-4000:]

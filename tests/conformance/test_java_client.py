@@ -1,0 +1,28 @@
+"""The official Java client 0.13.0 by itself: every case is a program of ours under `java/cases`.
+
+Streams, writers, transactions, reader groups, times, batches, bytes and states. A case says the same on the
+embedded store as on a real Pravega.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.conformance.java_cases import JavaCases, answers, case_names
+
+
+@pytest.fixture(scope="module")
+def java(uri: str) -> Iterator[JavaCases]:
+    with JavaCases(uri) as program:
+        yield program
+
+
+@pytest.mark.parametrize("case", case_names())
+def test_case(case: str, java: JavaCases, scope_name: Callable[[], str]) -> None:
+    assert java.run(case, scope_name()) == answers()[case]
+
+
+def test_every_case_was_recorded() -> None:
+    assert list(answers()) == case_names()
