@@ -566,6 +566,7 @@ export function mount({ model, el, store, spec }) {
   let drag = null;
   let cursor = -1;
   let toSay = null; // said once the drawing is up to date
+  let said = null; // the canvas's label
 
   const me = {
     ticking: false, origin: 0, now: 0, live: false,
@@ -790,7 +791,8 @@ export function mount({ model, el, store, spec }) {
     if (document.activeElement !== slider || clock.playing || clock.at === null)
       slider.value = me.ticking ? Math.round((1000 * (b.now - clock.start)) / span) : 0;
     showLegend();
-    canvas.setAttribute("aria-label", spec.summary());
+    const summary = spec.summary();
+    if (summary !== said) canvas.setAttribute("aria-label", (said = summary)); // writing it is slow
     showTip(b);
   }
 
