@@ -70,14 +70,14 @@ def test_start_makes_it_fit_and_runs_what_it_is_given() -> None:
     done = subprocess.run(
         [BINDER / "start", "sh", "-c", told], env=clean, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "384m 2\n"
+    assert done.stdout == "480m 2\n"
 
 
 def test_the_limits_reach_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PRAVEGA_LAB_SPARK_MEMORY", "384m")
+    monkeypatch.setenv("PRAVEGA_LAB_SPARK_MEMORY", "480m")
     monkeypatch.setenv("PRAVEGA_LAB_SPARK_CORES", "3")
     settings = _local_settings(None, True)
-    assert (settings["spark.driver.memory"], settings["spark.master"]) == ("384m", "local[3]")
+    assert (settings["spark.driver.memory"], settings["spark.master"]) == ("480m", "local[3]")
     assert _local_settings("1g", True)["spark.driver.memory"] == "1g"
 
 
