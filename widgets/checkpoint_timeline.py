@@ -26,6 +26,7 @@ PIECE = Struct(
     "<IIIIIIffff"
 )  # checkpoint, stream, number, epoch, row + 1, 1 when read to its end, low, high, t_s, offset
 PHASES_MAX = 8  # of a system
+CHECKPOINTS_MAX = 1_000  # that a page gets when it comes
 PIECES_MAX = 1_000  # of a cut that are sent to a page
 COLUMNS = (
     "number", "name", "source", "system", "state", "word", "start_s", "end_s", "duration_ms", "done", "of",
@@ -70,6 +71,9 @@ class CheckpointTimeline(View):
 
     def _forget(self) -> None:
         self._n_rows = self._n_parts = 0
+        self._older = self._first = (
+            0  # checkpoints that pages do not get; the index of the first that they do
+        )
         self._numbers: dict[int, tuple[int, int]] = {}  # index -> number, first of its parts
         self._told_cuts: dict[int, None] = {}
         self._told: dict[tuple[str, int], None] = {}
@@ -87,7 +91,7 @@ class CheckpointTimeline(View):
         some = range(len(history.checkpoints)) if everything else sorted(history.changed.checkpoints)
         rows = [history.checkpoints[i] for i in some]
         history.changed.clear()
-        seen = [self._numbered(source, row) for row in rows if row.group == source.name and not row.is_silent]
+        seen = self._seen(source, rows)
         ended = [c for c in seen if c.state == "completed" and c.index not in self._told_cuts]
         self._told_cuts |= dict.fromkeys(c.index for c in ended)
         tables = {
@@ -98,9 +102,17 @@ class CheckpointTimeline(View):
         }
         return tables, self._grown(history, seen, ended)
 
+    def _seen(self, source: GroupCheckpoints, rows: list[CheckpointRow]) -> list[Checkpoint]:
+        """Those of the group that readers saw; a page that comes gets the newest."""
+        mine = [row for row in rows if row.group == source.name and not row.is_silent]
+        if not self._numbers and len(mine) > CHECKPOINTS_MAX:
+            self._older = len(mine) - CHECKPOINTS_MAX
+            self._first = mine[self._older].index
+        return [self._numbered(source, row) for row in mine if row.index >= self._first]
+
     def _numbered(self, source: GroupCheckpoints, row: CheckpointRow) -> Checkpoint:
         if row.index not in self._numbers:
-            self._numbers[row.index] = (len(self._numbers) + 1, self._n_parts)
+            self._numbers[row.index] = (self._older + len(self._numbers) + 1, self._n_parts)
             self._n_parts += len(row.readers)
         return source.one(row, self._numbers[row.index][0])
 
@@ -189,7 +201,8 @@ class CheckpointTimeline(View):
         running = [source.one(row, 0) for row in history.running(source.name) if not row.is_silent]
         silent = sum(row.is_silent for row in history.checkpoints_of(source.name, silent=True))
         cuts = max((len(row.cut) for row in history.checkpoints_of(source.name)[-60:]), default=0)
-        left = [f"{silent:,} silent ones left out" if silent else ""]
+        left = [f"{silent:,} silent left out" if silent else ""]
+        left += [f"the oldest {self._older:,} left out" if self._older else ""]
         left += [f"{PIECES_MAX:,} of {cuts:,} segments of a cut drawn" if cuts > PIECES_MAX else ""]
         return {
             "source": source.name,

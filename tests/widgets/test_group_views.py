@@ -186,7 +186,18 @@ def test_silent_checkpoints_are_left_out_and_counted() -> None:
     story.ask("positions_SILENT_", is_silent=True)
     view = CheckpointTimeline(story.journal)
     assert len(view.frame) == 11
-    assert view.snapshot().facts["left_out"] == "1 silent ones left out"
+    assert view.snapshot().facts["left_out"] == "1 silent left out"
+
+
+def test_of_very_many_checkpoints_a_page_gets_the_newest(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_timeline, "CHECKPOINTS_MAX", 4)
+    view, page = CheckpointTimeline(journal), Page(checkpoint_timeline.CHECKPOINT)
+    page.take(view.snapshot())
+    assert [row[1] for row in page.rows("checkpoints")] == [8, 9, 10, 11]
+    assert page.facts["left_out"] == "the oldest 7 left out"
+    assert len(view.frame) == 11
 
 
 # SegmentMap with owners
