@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pravega_lab.client import RetentionPolicy, ScalingPolicy, connect
+    from pravega_lab.client import Credentials, RetentionPolicy, ScalingPolicy, connect
     from pravega_lab.lab import Lab
     from pravega_lab.observe import observe
     from pravega_lab.protocol.stream_cut import StreamCut
 
 __version__ = "0.1.0"
 __all__ = [
+    "Credentials",
     "Lab",
     "RetentionPolicy",
     "ScalingPolicy",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Credentials": "pravega_lab.client",
     "Lab": "pravega_lab.lab",
     "RetentionPolicy": "pravega_lab.client",
     "ScalingPolicy": "pravega_lab.client",
