@@ -140,11 +140,14 @@ def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> lis
     ledgers = list(kept) if "all ledgers" in wanted else []
     maps: list[str | None] = list(streams) or ([None] if "streams" in wanted else [])
     timelines: list[str | None] = list(queries) or ([None] if "queries" in wanted else [])
+    groups = _groups(thing, seen)
+    if groups and not getattr(thing, "shows", None):  # what tells of a group need not tell of a query
+        timelines = list(queries)
     if (seen and not journal.live) or ledgers:  # a recording will tell of nothing else
         maps, timelines = list(streams), list(queries)
     others = [other for other in told if other is not journal]  # a query beside a stream tells what is unread
     made: list[View] = [SegmentMap(journal, stream=s, readers=others, clock=clock, scale=scale) for s in maps]
-    for group in _groups(thing, seen):
+    for group in groups:
         made.append(ReaderBoard(journal, group=group, clock=clock, scale=scale))
         made.append(CheckpointTimeline(journal, group=group, clock=clock, scale=scale))
     made += [QueryTimeline(journal, query=q, clock=clock, scale=scale) for q in timelines]
