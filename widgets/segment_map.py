@@ -98,7 +98,7 @@ class SegmentMap(View):
         return {
             "stream": self.stream or "",
             "title": self.title or self.stream or self.journal.source or "no stream yet",
-            "readers": history.readers,
+            "readers": list(history.readers),
             "thresholds": [[t.rate, t.label] for t in thresholds(seen)],
             "rate_unit": self._rate_unit(),
             "events_how": next((r.events_how for r in history.rows[-16:] if r.events_how), ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from collections.abc import Iterator
@@ -280,7 +281,7 @@ class Page:
     def take(self, payload: Payload) -> None:
         if payload.kind == "snapshot":
             self.tables, self.facts, self.lists = {}, {}, {}
-        self.facts |= payload.facts
+        self.facts |= json.loads(json.dumps(payload.facts))  # a page shares nothing with the kernel
         for name, items in payload.grown.items():
             self.lists.setdefault(name, []).extend(items)
         for name, table in payload.tables.items():
@@ -320,6 +321,7 @@ def test_deltas_add_up_to_the_snapshot(journal: Journal, make: Any) -> None:
     in_time = {name: sorted(items, key=str) for name, items in page.lists.items() if items}
     assert in_time == {name: sorted(items, key=str) for name, items in whole.lists.items() if items}
     assert page.facts == whole.facts
+    assert whole.facts.get("readers", ["r1"])[0] == "r1"
 
 
 def test_formats_agree_with_the_javascript() -> None:
