@@ -189,6 +189,14 @@ def _copied(plans: list[Plan], known: KnownCut, begins_s: float, data: str | Pat
     return made
 
 
+def _by_hand(n: int) -> ScalingPolicy:
+    """A policy under which any number of segments from ``n`` is well, and none comes by itself.
+
+    An update to a fixed number would scale to that number at once.
+    """
+    return ScalingPolicy.by_event_rate(1_000_000_000, factor=2, min_segments=n)
+
+
 class _Copy:
     """Copies one stream, epoch by epoch."""
 
@@ -197,8 +205,8 @@ class _Copy:
         self.events = 0
         n = len(made.epochs[0].segments)
         name = made.stream.scoped_name
-        self._target = lab.create_stream(name, scaling=ScalingPolicy.fixed(n))
-        self._target.update(scaling=ScalingPolicy.fixed(1))  # any number by hand, none by itself
+        self._target = lab.create_stream(name, scaling=_by_hand(n))
+        self._target.update(scaling=_by_hand(1))
         self._of: dict[int, int] = {}  # source segment -> target segment
 
     def run(self) -> Stream:
@@ -209,6 +217,7 @@ class _Copy:
                 self._copy(piece)
             if following is not None:
                 self._scale(epoch, following)
+        self._target.update(scaling=ScalingPolicy.fixed(len(self._target.segments())))
         return self._target
 
     def _begin(self, epoch: Epoch) -> None:

@@ -23,8 +23,8 @@ STREAM, GROUP = "acts/s", "acts/g"
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     with Lab() as made:
-        stream = made.create_stream(STREAM, scaling=ScalingPolicy.fixed(2))
-        stream.update(scaling=ScalingPolicy.fixed(1))
+        stream = made.create_stream(STREAM, scaling=ScalingPolicy.by_event_rate(1_000_000_000, 2, 2))
+        stream.update(scaling=ScalingPolicy.by_event_rate(1_000_000_000, 2, 1))  # any number, by hand
         made.client.create_reader_group(GROUP, reading([STREAM], group_refresh_time_ms=200))
         yield made
 

@@ -35,8 +35,9 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture
 def stream(lab: Lab) -> Stream:
-    made = lab.create_stream(f"fork/s{next(numbers)}", scaling=ScalingPolicy.fixed(2))
-    made.update(scaling=ScalingPolicy.fixed(1))
+    policy = [ScalingPolicy.by_event_rate(1_000_000_000, 2, n) for n in (2, 1)]  # none by itself
+    made = lab.create_stream(f"fork/s{next(numbers)}", scaling=policy[0])
+    made.update(scaling=policy[1])
     return made
 
 
@@ -108,6 +109,7 @@ def test_it_is_exact_through_splits_and_merges(lab: Lab, stream: Stream) -> None
         )  # fmt: skip
         assert by_key(copied, writer.key_of) == by_key(expected, writer.key_of)
         assert ranges_of(made.stream) == ranges_of(stream)
+        assert made.stream.configuration().scaling == ScalingPolicy.fixed(len(ranges_of(stream)))
         first = made.stream.epoch_segments(0)
         assert [(s.low, s.high) for s in first] == at_cut
         ledger = Ledger()

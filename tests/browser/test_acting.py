@@ -17,7 +17,6 @@ SETUP = """
 from pravega_lab import Lab, ScalingPolicy
 lab = Lab()
 stream = lab.create_stream("demo/acts", scaling=ScalingPolicy.fixed(2))
-stream.update(scaling=ScalingPolicy.fixed(1))
 ledger = lab.ledger(stream)
 writer = lab.writer(stream, rate=200, keys=20, ledger=ledger)
 board = lab.show(stream, ledger)
