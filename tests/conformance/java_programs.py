@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 import pytest
 
@@ -83,7 +83,7 @@ class JavaProgram:
             pipe.close()
         self._errors.close()
 
-    def __enter__(self) -> JavaProgram:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

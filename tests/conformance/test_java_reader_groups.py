@@ -13,10 +13,13 @@ import pytest
 from pravega_lab.client import Client, Stream, connect
 from pravega_lab.client.reader_group import (
     EventRead,
+    Position,
+    Reader,
     ReaderGroup,
     ReinitializationRequiredError,
     reader_group,
 )
+from pravega_lab.client.reader_group.values import full_names
 from pravega_lab.protocol.stream_cut import StreamCut
 from tests.conformance.groups import Readers, config, each_once, new_group, new_stream, write
 from tests.conformance.java_programs import JavaProgram
@@ -215,6 +218,58 @@ def test_java_reads_on_from_our_cut_in_the_middle_of_a_merge(
         left = [event.decode() for batch in batches for event in batch.column(0).to_pylist()]
     each_once(readers.read(len(left) + 20), left + rest)
     readers.close()
+
+
+def test_both_see_the_same_time_window(client: Client, stream: Stream, java: JavaMember) -> None:
+    """The slowest reader of the group counts, whichever client it uses."""
+    readers = both(made("java", client, stream, java), java)
+    ours, theirs = readers.readers
+    assert isinstance(ours, Reader)
+
+    def windows_are(*wanted: int | None) -> bool:
+        found = [None if word == "null" else int(word) for word in java.say("window j1").split()]
+        return tuple(found) == ours.time_window(stream.scoped_name) == wanted
+
+    with stream.writer() as writer:
+        writer.write([f"key-{n}:{n}" for n in range(40)], [f"key-{n}" for n in range(40)])
+        writer.note_time(1000)
+        readers.read(40)
+        readers.until(lambda: windows_are(1000, None), "the first window")
+        writer.write([f"key-{n}:{n}" for n in range(40, 80)], [f"key-{n}" for n in range(40, 80)])
+        writer.note_time(2000)
+    readers.readers = [ours]
+    readers.until(lambda: ours.time_window(stream.scoped_name) == (1000, 2000), "the second mark, not passed")
+    readers.readers = [ours, theirs]
+    readers.read(80)
+    readers.until(lambda: windows_are(2000, None), "the second window")
+    readers.close()
+
+
+def test_positions_and_checkpoints_in_the_bytes_of_the_other(
+    client: Client, stream: Stream, java: JavaMember
+) -> None:
+    group = made("python", client, stream, java)
+    readers = both(group, java)
+    written = write(stream, 0, 60)
+    readers.read(60)
+    checkpoint = readers.checkpoint("one")
+    ours = readers.readers[0]
+    assert isinstance(ours, Reader)
+    theirs_at = Position.from_bytes(bytes.fromhex(java.say("position j1")))
+    ours_at = ours.position()
+    assert {**ours_at.segments, **theirs_at.segments} == full_names(
+        stream.scoped_name, checkpoint.stream_cuts[stream.scoped_name].positions
+    )
+    written += write(stream, 60, 100)
+    readers.read(100)
+    assert group.reader_offline("j1", theirs_at)
+    java.say(f"offline-at p1 {ours_at.to_bytes().hex()}")
+    last = Readers(group).add("p2")
+    each_once(last.read(40), written[60:])
+    java.say(f"reset-to {checkpoint.to_bytes().hex()} {REFRESH_MS}")
+    again = Readers(group).add("p3")
+    each_once(again.read(40), written[60:])
+    again.close()
 
 
 def test_java_reads_a_compacted_log(client: Client, stream: Stream, java: JavaMember) -> None:

@@ -218,6 +218,20 @@ def test_a_reader_declared_offline_is_told() -> None:
         reader.read()
 
 
+def test_places_go_back_to_where_others_go_on() -> None:
+    """A time window is of what the group will still deliver; what the dead reader noted last is not that."""
+    box = Box(2, config())
+    dead, alive = Member(box, "dead"), Member(box, "alive")
+    read_all(dead, alive, rounds=50)
+    [segment] = dead.core.held
+    assert alive.core.places()[segment] > 0
+    box.write(go_offline("dead", {segment: EVENT_BYTES}))
+    box.now_ms += 1_000
+    alive.decide()
+    assert alive.core.places()[segment] == EVENT_BYTES
+    assert sorted(alive.core.places()) == [A, B]
+
+
 def test_a_reader_that_was_replaced_by_one_of_its_name_is_told() -> None:
     box = Box(2, config())
     first = Member(box, "r1")

@@ -5,18 +5,22 @@ import io.pravega.client.admin.StreamManager;
 import io.pravega.client.stream.Checkpoint;
 import io.pravega.client.stream.EventRead;
 import io.pravega.client.stream.EventStreamReader;
+import io.pravega.client.stream.Position;
 import io.pravega.client.stream.ReaderConfig;
 import io.pravega.client.stream.ReaderGroup;
 import io.pravega.client.stream.ReaderGroupConfig;
 import io.pravega.client.stream.ReinitializationRequiredException;
 import io.pravega.client.stream.Stream;
 import io.pravega.client.stream.StreamCut;
+import io.pravega.client.stream.TimeWindow;
 import io.pravega.client.stream.TruncatedDataException;
 import io.pravega.client.stream.impl.UTF8StringSerializer;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
@@ -31,21 +35,27 @@ import java.util.concurrent.ScheduledExecutorService;
  *   read NAME TIMEOUT_MS                -> event TEXT | checkpoint NAME | none | completed | reinit | truncated
  *   close NAME                          -> ok
  *   offline NAME                        -> ok
+ *   offline-at NAME POSITION            -> ok             (a position's bytes in hex)
+ *   position NAME                       -> ok POSITION    (of its last read)
+ *   window NAME                         -> ok LOWER UPPER (null: unknown)
  *   online                              -> ok NAME,NAME,...
  *   begin CHECKPOINT                    -> ok             (initiates; "done" asks for its result)
  *   done CHECKPOINT                     -> waiting | failed TEXT | cut TEXT
  *   silent                              -> ok             (asked for by "done silent")
  *   reset CUT REFRESH_MS CHECKPOINT_MS  -> ok
+ *   reset-to CHECKPOINT REFRESH_MS      -> ok             (a checkpoint's bytes in hex)
  *   unread                              -> ok BYTES
  *   cuts                                -> cut TEXT
  */
 public class GroupMember {
+    private static final HexFormat HEX = HexFormat.of();
     private final String scope;
     private final Stream stream;
     private final String groupName;
     private final ReaderGroupManager manager;
     private final EventStreamClientFactory factory;
     private final Map<String, EventStreamReader<String>> readers = new HashMap<>();
+    private final Map<String, ByteBuffer> positions = new HashMap<>();
     private final Map<String, CompletableFuture<StreamCut>> pending = new HashMap<>();
     private final ScheduledExecutorService executor = Executors.newScheduledThreadPool(2, work -> {
         Thread thread = new Thread(work);
@@ -97,13 +107,23 @@ public class GroupMember {
                     ReaderConfig.builder().build()));
                 return "ok";
             case "read":
-                return read(readers.get(words[1]), Long.parseLong(words[2]));
+                return read(words[1], Long.parseLong(words[2]));
             case "close":
                 readers.remove(words[1]).close();
                 return "ok";
             case "offline":
                 group().readerOffline(words[1], null);
                 return "ok";
+            case "offline-at":
+                group().readerOffline(words[1], Position.fromBytes(ByteBuffer.wrap(HEX.parseHex(words[2]))));
+                return "ok";
+            case "position":
+                byte[] data = new byte[positions.get(words[1]).remaining()];
+                positions.get(words[1]).duplicate().get(data);
+                return "ok " + HEX.formatHex(data);
+            case "window":
+                TimeWindow window = readers.get(words[1]).getCurrentTimeWindow(stream);
+                return "ok " + window.getLowerTimeBound() + " " + window.getUpperTimeBound();
             case "online":
                 return "ok " + String.join(",", group().getOnlineReaders());
             case "begin":
@@ -117,6 +137,10 @@ public class GroupMember {
             case "reset":
                 group().resetReaderGroup(
                     config(ReaderGroupConfig.builder().stream(stream, StreamCut.from(words[1])), words[2], words[3]));
+                return "ok";
+            case "reset-to":
+                var from = Checkpoint.fromBytes(ByteBuffer.wrap(HEX.parseHex(words[1])));
+                group().resetReaderGroup(config(ReaderGroupConfig.builder().startFromCheckpoint(from), words[2], "-1"));
                 return "ok";
             case "unread":
                 return "ok " + group().getMetrics().unreadBytes();
@@ -151,9 +175,10 @@ public class GroupMember {
         }
     }
 
-    private String read(EventStreamReader<String> reader, long timeoutMs) {
+    private String read(String name, long timeoutMs) {
         try {
-            EventRead<String> found = reader.readNextEvent(timeoutMs);
+            EventRead<String> found = readers.get(name).readNextEvent(timeoutMs);
+            positions.put(name, found.getPosition().toBytes());
             if (found.getEvent() != null) {
                 return "event " + found.getEvent();
             }

@@ -1,0 +1,80 @@
+"""Times that writers note, as readers of a group see them: on the embedded store and on a real Pravega."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pravega_lab.client import Client, Stream, connect
+from pravega_lab.client.reader_group import ReinitializationRequiredError, TimeWindow, reader_group
+from pravega_lab.errors import BadInputError
+from tests.conformance.groups import Readers, config, new_group, new_stream
+
+
+@pytest.fixture
+def client(uri: str) -> Iterator[Client]:
+    with connect(uri) as opened:
+        yield opened
+
+
+@pytest.fixture
+def stream(client: Client, scope_name: Callable[[], str]) -> Stream:
+    return new_stream(client, f"{scope_name()}/x")
+
+
+def events(begin: int, end: int) -> tuple[list[str], list[str]]:
+    return [f"key-{n}:{n}" for n in range(begin, end)], [f"key-{n}" for n in range(begin, end)]
+
+
+def until_known(readers: Readers, stream: Stream, wanted: TimeWindow) -> None:
+    [reader] = readers.readers
+    readers.until(lambda: reader.time_window(stream.scoped_name) == wanted, f"a window of {wanted}")
+
+
+def test_a_window_moves_with_what_was_read(client: Client, stream: Stream) -> None:
+    """Through a split: the marks before it, across it and behind it."""
+    often = {"automatic_checkpoint_interval_ms": 1000}  # successors are read after a checkpoint
+    watching = Readers(new_group(client, stream, **often)).add("w")
+    assert watching.readers[0].time_window(stream.scoped_name) == (None, None)
+    with stream.writer() as writer:
+        for n, time in enumerate((1000, 2000, 3000)):
+            if n == 2:
+                stream.split(stream.segments()[0].segment_id)
+            writer.write(*events(20 * n, 20 * (n + 1)))
+            writer.note_time(time)
+            watching.read(20 * min(n + 1, 2))
+            if n < 2:
+                until_known(watching, stream, TimeWindow(time, None))
+        watching.read(60)
+        until_known(watching, stream, TimeWindow(3000, None))
+    watching.close()
+    group = reader_group(client, f"{stream.scope}/late")
+    assert group.create(config(stream, **often))
+    late = Readers(group).add("r")
+    found = []
+    for n in (0, 19, 20, 39, 40):
+        late.read(n)
+        found.append(late.readers[0].time_window(stream.scoped_name))
+    assert found == [(None, 1000), (None, 1000), (1000, 2000), (1000, 2000), (2000, 3000)]
+    late.read(60)
+    assert late.readers[0].time_window(stream.scoped_name) == (3000, None)
+    late.close()
+
+
+def test_what_cannot_be_noted_or_asked(client: Client, stream: Stream) -> None:
+    with stream.writer() as writer:
+        writer.note_time(5)  # nothing was written yet
+        writer.note_time(5)
+        with pytest.raises(BadInputError, match="noted a later time"):
+            writer.note_time(4)
+        with pytest.raises(BadInputError, match="64 bits"):
+            writer.note_time(2**63)
+        writer.write("a", "k")
+        writer.note_time(6)
+        reader = new_group(client, stream).create_reader("r")
+        with pytest.raises(BadInputError, match="reads"):
+            reader.time_window(f"{stream.scope}/other")
+        reader.close()
+        with pytest.raises(ReinitializationRequiredError):
+            reader.time_window(stream.scoped_name)
