@@ -120,7 +120,7 @@ def test_the_ledger_becomes_exact_when_all_is_read(page: Any) -> None:
 
 
 def test_the_number_shown_is_the_journals(page: Any) -> None:
-    run_cell(page, "board.views[0].journal.live = False; print(board.views[0].journal.next_seq - 1)")
+    run_cell(page, "lab.observe(stream).close(); print(board.views[0].journal.next_seq - 1)")
     newest = last_output(page).strip()
     page.wait_for_function(
         "([n, newest]) => document.querySelectorAll('.plab')[n].dataset.seq === newest",
