@@ -334,7 +334,8 @@ export const esc = (text) =>
 /** 1234 -> "1,234"; small numbers keep a digit. */
 export function count(n) {
   if (n === null || Number.isNaN(n)) return "–";
-  return n >= 10 || Number.isInteger(n) ? Math.round(n).toLocaleString("en-US") : n.toFixed(1);
+  if (n < 10 && !Number.isInteger(n)) return n.toFixed(1);
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString is slow
 }
 
 export function bytes(n) {
@@ -464,6 +465,27 @@ export function failure(ctx, x, y, r) {
   ctx.lineTo(x + r, y - r);
   ctx.stroke();
   ctx.lineWidth = 1;
+}
+
+/** How much of the names is the same in all, up to a word's end. */
+export function commonStart(names) {
+  if (names.length < 2) return 0;
+  let n = 0;
+  while (n < names[0].length && names.every((name) => name[n] === names[0][n])) n += 1;
+  while (n && /[A-Za-z0-9]/.test(names[0][n - 1])) n -= 1;
+  return n;
+}
+
+/** A name without what all begin with, where it does not fit; then without its middle. */
+export function squeezed(ctx, name, width, common) {
+  if (ctx.measureText(name).width <= width) return name;
+  const text = name.slice(common);
+  if (ctx.measureText(text).width <= width) return text;
+  for (let keep = text.length - 1; keep > 1; keep--) {
+    const short = `${text.slice(0, Math.ceil(keep / 2))}…${text.slice(text.length - Math.floor(keep / 2))}`;
+    if (ctx.measureText(short).width <= width) return short;
+  }
+  return "";
 }
 
 /** Text that ends in "…" where it does not fit. */

@@ -2,7 +2,7 @@
 // Draws the rows it is given; who took what and why comes from the kernel. What was so at a moment of the past is
 // what the bars and marks before that moment say.
 import {
-  Store, VERMILION, bytes, count, esc, failure, fillReader, fit, haloText, hatch, ink, readerColour, seconds, wallTime, widget,
+  Store, VERMILION, bytes, commonStart, count, esc, failure, fillReader, fit, haloText, hatch, ink, readerColour, seconds, squeezed, wallTime, widget,
 } from "./common.js";
 
 // The same formats stand in reader_board.py. A reader is its index, and +1 where 0 is nobody.
@@ -65,15 +65,6 @@ function indexed(store) {
   const checkpoints = store.tables.checkpoints;
   for (let i = 0; i < checkpoints.n; i++) if (checkpoints.col.state[i]) d.numbers.set(i, d.numbers.size + 1);
   return d;
-}
-
-/** How much of the names is the same in all, up to a word's end. */
-function commonStart(names) {
-  if (names.length < 2) return 0;
-  let n = 0;
-  while (n < names[0].length && names.every((name) => name[n] === names[0][n])) n += 1;
-  while (n && /[A-Za-z0-9]/.test(names[0][n - 1])) n -= 1;
-  return n;
 }
 
 /** Rows within a lane, so that what is held at the same time stands one under another: item -> row. */
@@ -248,21 +239,9 @@ function boardSpec(store) {
       const name = reader ? reader.name : "nobody";
       if (!reader) ctx.font = b.font(10);
       const room = b.left - (reader ? 11 : 3) * s;
-      ctx.fillText(reader ? squeezed(ctx, name, room) : name, (reader ? 11 : 3) * s, y + h / 2);
+      ctx.fillText(reader ? squeezed(ctx, name, room, indexed(store).common) : name, (reader ? 11 : 3) * s, y + h / 2);
       ctx.globalAlpha = 1;
     }
-  }
-
-  /** What all names begin with says nothing where there is no room, nor does the middle of one. */
-  function squeezed(ctx, name, width) {
-    if (ctx.measureText(name).width <= width) return name;
-    const text = name.slice(indexed(store).common);
-    if (ctx.measureText(text).width <= width) return text;
-    for (let keep = text.length - 1; keep > 1; keep--) {
-      const short_ = `${text.slice(0, Math.ceil(keep / 2))}…${text.slice(text.length - Math.floor(keep / 2))}`;
-      if (ctx.measureText(short_).width <= width) return short_;
-    }
-    return "";
   }
 
   function paintBars(ctx, b, t) {
@@ -556,7 +535,7 @@ function boardSpec(store) {
     const put = (k, text, y, right) => {
       ctx.textAlign = right ? "right" : "left";
       const width = right ? room * 0.3 : (k === 2 ? room * 0.22 : columns[k + 1] - columns[k] - 4);
-      ctx.fillText(k ? fit(ctx, text, width) : squeezed(ctx, text, width), columns[k], y);
+      ctx.fillText(k ? fit(ctx, text, width) : squeezed(ctx, text, width, indexed(store).common), columns[k], y);
     };
     put(0, "reader", y0);
     put(1, "state", y0);

@@ -1,7 +1,7 @@
 // Segments as rectangles: time across, key space up. Draws the rows it is given; ranges, predecessors, causes
 // and thresholds come from the kernel. Below it a strip of rates with the causes of the scales.
 import {
-  GUTTER, PALETTE, Store, VERMILION, bytes, count, esc, fillReader, fit, haloText, hatch, ink, mix, rgb, seconds, wallTime, widget,
+  GUTTER, PALETTE, Store, VERMILION, bytes, commonStart, count, esc, fillReader, fit, haloText, hatch, ink, mix, rgb, seconds, squeezed, wallTime, widget,
 } from "./common.js";
 
 // The same formats stand in segment_rows.py.
@@ -532,6 +532,7 @@ function segmentSpec(store) {
     const third = b.width - columns[2] > 48 * b.scale; // a narrow view does without the last column
     const reads = (facts().knows ?? []).includes("unread");
     if (third) ctx.fillText(reads ? "unread" : "stored", columns[2], m.top - 9 * b.scale);
+    const common = owned ? commonStart(facts().readers ?? []) : 0;
     const fourth = owned && third && b.width - columns[3] > 30 * b.scale;
     if (fourth) ctx.fillText("owner", columns[3], m.top - 9 * b.scale);
     let last = m.top - row / 2;
@@ -562,7 +563,7 @@ function segmentSpec(store) {
       if (!fourth) continue;
       const words = ctx.measureText(owner).width > b.width - columns[3] ? owner.replace("waits for", "waits") : owner;
       ctx.fillStyle = b.theme.text;
-      ctx.fillText(fit(ctx, words, b.width - columns[3]), columns[3], y);
+      ctx.fillText(squeezed(ctx, words, b.width - columns[3], common), columns[3], y);
     }
     if (shown < active.length) {
       ctx.fillStyle = b.theme.soft;
