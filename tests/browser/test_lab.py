@@ -163,7 +163,7 @@ def test_a_reload_brings_the_views_back(page: Any, lab: str) -> None:
     )
     page.evaluate("() => { window.onbeforeunload = null; }")
     page.reload()
-    page.wait_for_selector(".plab", timeout=WAIT_MS)
+    page.wait_for_selector(".plab", timeout=4 * WAIT_MS)
     for n in (MAP, TIMELINE, LIVE_MAP):
         wait_drawn(page, n)
     wait_more_draws(page, LIVE_MAP, draws(page, LIVE_MAP) + 3)
