@@ -31,7 +31,7 @@ from pravega_lab.engine.flow.elements import (
 from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.graph import Exchange, JobEdge, JobGraph, JobVertex
 from pravega_lab.engine.flow.hosting import LocalWire
-from pravega_lab.engine.flow.keys import KeySelector, key_group_range
+from pravega_lab.engine.flow.keys import Key, KeySelector, key_group_range
 from pravega_lab.engine.flow.observer import NoObserver, Observer, SubtaskStateChanged
 from pravega_lab.engine.flow.operator import Collector, Operator, OperatorContext, RuntimeMode
 from pravega_lab.engine.flow.operator_coordinator import NO_CHECKPOINT
@@ -181,21 +181,22 @@ class BatchRunner:
         self._tell(id, attempt, "running")
         try:
             await chain.open()
+            keyed: dict[int, tuple[Batch, KeySelector]] = {}
             for input, edges in self._ordered_inputs(vertex):
                 batches = self._inputs.get((id, input), [])
-                if batches:
-                    await self._feed(chain, operators[0], concatenated(batches), input, edges[0].key)
+                if batches and edges[0].key is not None:
+                    keyed[input] = (concatenated(batches), edges[0].key)
+                elif batches:
+                    await chain.feed(concatenated(batches), input)
+            await self._feed_by_key(chain, operators[0], keyed)
+            for input in sorted({edge.input for edge in vertex.inputs}):
                 await chain.end_head_input(input + 1)
-            await self._finish(chain, operators)
+            await self._finish(chain)
         finally:
             await chain.close()
         self._tell(id, attempt, "finished")
 
-    async def _finish(self, chain: Chain, operators: Sequence[Operator]) -> None:
-        for position, operator in enumerate(operators):
-            if operator.context.keyed.has_key:
-                operator.key_ends()
-                await chain.drain(position)
+    async def _finish(self, chain: Chain) -> None:
         await chain.feed(MAX_WATERMARK)
         await chain.finish()
 
@@ -210,14 +211,16 @@ class BatchRunner:
 
         return sorted(inputs.items(), key=lambda item: (rank(item[1]), item[0]))
 
-    async def _feed(
-        self, chain: Chain, head: Operator, batch: Batch, input: int, key: KeySelector | None
+    async def _feed_by_key(
+        self, chain: Chain, head: Operator, keyed: dict[int, tuple[Batch, KeySelector]]
     ) -> None:
-        if key is None:
-            await chain.feed(batch, input)
-            return
-        for run in _runs_of_keys(batch, key):
-            await chain.feed(run, input)
+        """Key by key, of all keyed inputs together: then the key is over and forgotten."""
+        runs = {input: _runs_of_keys(batch, key) for input, (batch, key) in keyed.items()}
+        keys = sorted({key for of_input in runs.values() for key in of_input}, key=_rank_of_key)
+        for key in keys:
+            for input, of_input in runs.items():
+                if key in of_input:
+                    await chain.feed(of_input[key], input)
             head.key_ends()
             await chain.drain(0)
             head.context.timers.watermark_ms = -MAX_TIMESTAMP_MS  # time begins anew with the next key
@@ -289,7 +292,7 @@ class BatchRunner:
                 if status is InputStatus.NOTHING_AVAILABLE:
                     await head.reader.available()
                 await asyncio.sleep(0)
-            await self._finish(chain, chain.operators)
+            await self._finish(chain)
         finally:
             await chain.close()
         self._tell(id, attempt, "finished")
@@ -307,31 +310,30 @@ class _Context:
         self.now_ms, self.fail_job = now_ms, fail_job
 
 
-def _runs_of_keys(batch: Batch, key: KeySelector) -> list[Batch]:
-    """One batch per key, keys in order, each key's records in order of event time (then of arrival).
+def _rank_of_key(key: Key) -> tuple[str, Key]:
+    """Keys of different types have an order too."""
+    return ("", "") if key is None else (type(key).__name__, key)
+
+
+def _runs_of_keys(batch: Batch, key: KeySelector) -> dict[Key, Batch]:
+    """Of each key its records, in order of event time (then of arrival).
 
     Raises:
-        BadInputError: a record that takes something back: batch execution tells last values only, and the
-        order
+        BadInputError: a record takes something back: batch execution tells last values only, and the order
             that a retraction rests on is gone.
     """
     if batch.kinds is not None and any(not RowKind(int(kind)).adds for kind in batch.kinds):
         raise BadInputError(
-            "a record that retracts another came into a sorted input: batch execution has lost the "
-            "order it rests "
-            "on; run the program in streaming mode"
+            "a record that retracts another came into a sorted input: batch execution has lost the order it "
+            "rests on; run the program in streaming mode"
         )
-    by_key: dict[Any, list[int]] = {}
+    by_key: dict[Key, list[int]] = {}
     for index, row in enumerate(batch.rows):
         by_key.setdefault(key.key(row), []).append(index)
-    runs = []
-    for wanted in sorted(by_key, key=lambda k: (str(type(k)), k) if k is not None else ("", "")):
-        indices = by_key[wanted]
-        if batch.timestamps is not None:
-            times = batch.timestamps
-            indices = sorted(indices, key=lambda index: int(times[index]))
-        runs.append(batch.take(np.array(indices, dtype=np.int64)))
-    return runs
+    times = batch.timestamps
+    if times is not None:
+        by_key = {k: sorted(of_key, key=lambda index: int(times[index])) for k, of_key in by_key.items()}
+    return {k: batch.take(np.array(of_key, dtype=np.int64)) for k, of_key in by_key.items()}
 
 
 def run_batch(graph: JobGraph, config: JobConfig | None = None, **options: Any) -> None:

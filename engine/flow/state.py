@@ -55,10 +55,6 @@ class KeyedState:
         self.current_key, self.current_group = key, group
 
     @property
-    def has_key(self) -> bool:
-        return self.current_key is not _ABSENT
-
-    @property
     def key(self) -> Key:
         if self.current_key is _ABSENT:
             raise IllegalStateError("keyed state is there while a record or a timer of a key is processed")

@@ -64,6 +64,8 @@ class WatermarkGenerator:
         self._splits: dict[str | None, _Split] = {}
         self._told_ms = MIN_TIMESTAMP_MS
         self._told_idle = False
+        self._heard_ms: int | None = None  # since when there is no split
+        self._has_nothing = False
 
     def on_batch(self, batch: Batch, split_id: str | None, now_ms: int) -> Batch:
         """Notes the times of the batch; returns it with them."""
@@ -71,7 +73,7 @@ class WatermarkGenerator:
             return batch
         batch = self._strategy.assign(batch)
         split = self._splits.setdefault(split_id, _Split(now_ms))
-        split.is_idle, split.heard_ms = False, now_ms
+        split.is_idle, split.heard_ms, self._has_nothing = False, now_ms, False
         if batch.timestamps is not None and self._strategy.timestamp is not None:
             known = batch.timestamps[batch.timestamps != NO_TIMESTAMP]
             if len(known):
@@ -92,14 +94,22 @@ class WatermarkGenerator:
         self._splits.pop(split_id, None)
 
     def check_idle(self, now_ms: int) -> None:
-        """Splits that were silent for too long are idle now."""
+        """Splits that were silent for too long are idle now, and so is who has had none for as long."""
         after = self._strategy.idle_after_ms
         if after is not None:
+            if self._splits:
+                self._heard_ms, self._has_nothing = None, False
+            elif self._heard_ms is None:
+                self._heard_ms = now_ms
+            else:
+                self._has_nothing = now_ms - self._heard_ms >= after
             for split in self._splits.values():
                 split.is_idle = split.is_idle or now_ms - split.heard_ms >= after
 
     def next_check_ms(self) -> int | None:
         after = self._strategy.idle_after_ms
+        if after is not None and not self._splits and not self._has_nothing:
+            return 0 if self._heard_ms is None else self._heard_ms + after
         waiting = [split.heard_ms for split in self._splits.values() if not split.is_idle]
         return min(waiting) + after if after is not None and waiting else None
 
@@ -107,7 +117,7 @@ class WatermarkGenerator:
         """What has to be told behind now."""
         told: list[Watermark | WatermarkStatus] = []
         active = [split for split in self._splits.values() if not split.is_idle]
-        is_idle = bool(self._splits) and not active
+        is_idle = (bool(self._splits) or self._has_nothing) and not active
         if self._told_idle and not is_idle:
             told.append(WatermarkStatus(False))
         lowest = min((split.watermark_ms for split in active), default=self._told_ms)

@@ -156,7 +156,7 @@ def run_race(seed: int, triggering: Triggering) -> Race:
             observer=lanes,
             wire=wire,
             now_ms=lambda: loop.now_us // 1000,
-            unique_id=lambda: f"{next(names):032d}",
+            unique_id=lambda: f"{next(names):012d}",
         )
         await job.start()
         while len(lanes.completed) < 3 and lanes.failed is None:
