@@ -268,7 +268,7 @@ def test_the_exported_page_needs_nothing(journal: Journal, tmp_path: Path) -> No
     addresses = set(re.findall(r"https?://[^\s\"'<]+", page))
     assert addresses == {"http://www.w3.org/2000/svg"}
     assert page.count("<noscript><svg") == 2
-    assert len(page) < 250_000
+    assert len(page) < 300_000
 
 
 def test_plotly_figures_are_plain(journal: Journal) -> None:
