@@ -42,6 +42,7 @@ MEMORY_BYTES_MAX = 2 * GIB
 TUTORIAL_S = 600
 LAYOUT = ".jp-LinkedOutputView"
 OPEN = "(path) => window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' })"
+READY = "() => window.jupyterapp?.commands.hasCommand('application:close-all')"
 SHUT = """async () => {
   const { serviceManager, commands } = window.jupyterapp;
   await serviceManager.sessions.shutdownAll();
@@ -186,7 +187,7 @@ def open_all(home: Path, prefix: Path, only: str) -> int:
                 verdict = f"FAILED {error}"
                 page = browser.new_context(viewport={"width": 1600, "height": 1000}).new_page()
                 page.goto(f"{address}/lab?token={TOKEN}&reset")
-                page.wait_for_function("() => window.jupyterapp", timeout=RUN_S * 1000)
+                page.wait_for_function(READY, timeout=RUN_S * 1000)
                 page.evaluate(SHUT)
             peak = memory.take_peak()
             if not verdict and peak > MEMORY_BYTES_MAX:
