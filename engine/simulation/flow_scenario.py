@@ -69,6 +69,7 @@ class FlowWorld:
             ),
             restart=FixedDelay(wait_ms=chance.choice((10, 100))),
             channel_capacity=chance.choice((1, 2, 8, 64)),
+            claim=self.program.has_legacy_induced,  # it cannot take the full checkpoint that comes otherwise
         )
 
     def _unique(self) -> str:
