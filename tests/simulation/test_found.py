@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import segment_input
-from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.access import Access
+from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection import ConnectionLostError, open_connection
 from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.values import TAIL, ScalingPolicy
