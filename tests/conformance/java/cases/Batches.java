@@ -47,7 +47,8 @@ class Batches {
         List<String> events = new ArrayList<>();
         List<String> ranges = new ArrayList<>();
         for (SegmentRange range : c.ranges(batches, stream, from, to)) {
-            ranges.add(Case.shortName(range.getSegmentId()) + "[" + range.getStartOffset() + "," + range.getEndOffset() + ")");
+            String name = Case.shortName(range.getSegmentId());
+            ranges.add(name + "[" + range.getStartOffset() + "," + range.getEndOffset() + ")");
             try (var found = batches.readSegment(range, Case.TEXT)) {
                 found.forEachRemaining(events::add);
                 ranges.add("@" + found.getOffset());

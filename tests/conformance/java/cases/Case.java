@@ -142,7 +142,8 @@ final class Case implements AutoCloseable {
     }
 
     static StreamConfiguration freeToScale(int minimum) {
-        return StreamConfiguration.builder().scalingPolicy(ScalingPolicy.byEventRate(1_000_000_000, 2, minimum)).build();
+        ScalingPolicy policy = ScalingPolicy.byEventRate(1_000_000_000, 2, minimum);
+        return StreamConfiguration.builder().scalingPolicy(policy).build();
     }
 
     /** Seals segments, by their ids, and begins one for each range of keys. */

@@ -94,7 +94,8 @@ class Groups {
         void share(Integer... counts) throws Exception {
             Case.until("shares", () -> {
                 turn();
-                var held = new ArrayList<>(group.getReaderSegmentDistribution().getReaderSegmentDistribution().values());
+                var distribution = group.getReaderSegmentDistribution();
+                var held = new ArrayList<>(distribution.getReaderSegmentDistribution().values());
                 held.sort(null);
                 return held.equals(List.of(counts));
             });
@@ -147,7 +148,8 @@ class Groups {
         c.fails("a deleted group", () -> manager.getReaderGroup("g"));
         c.fails("a reader of it", () -> c.events().createReader("r", "g", Case.TEXT, ReaderConfig.builder().build()));
         c.say("create", manager.createReaderGroup("g", manual().stream(x).maxOutstandingCheckpointRequest(7).build()));
-        c.fails("of no scope", () -> ReaderGroupManager.withScope(c.scope + "-none", c.config).createReaderGroup("g", config));
+        c.fails("of no scope",
+            () -> ReaderGroupManager.withScope(c.scope + "-none", c.config).createReaderGroup("g", config));
     }
 
     static void sharing(Case c) throws Exception {
@@ -180,7 +182,8 @@ class Groups {
         box.write(50, 60);
         box.read(60);
         c.say("silent", Case.places(box.wait(box.group.generateStreamCuts(c.executor)).get(box.stream)));
-        c.say("stored", Case.places(box.group.getStreamCuts().get(box.stream)), "unread", box.group.getMetrics().unreadBytes());
+        c.say("stored", Case.places(box.group.getStreamCuts().get(box.stream)),
+            "unread", box.group.getMetrics().unreadBytes());
         Checkpoint two = box.wait(box.group.initiateCheckpoint("two", c.executor));
         c.say("two", box.places(two), "unread", box.group.getMetrics().unreadBytes());
         c.say("again from bytes", Checkpoint.fromBytes(two.toBytes()).equals(two));
@@ -189,7 +192,8 @@ class Groups {
         box.group.cancelOutstandingCheckpoints();
         c.fails("cancelled", () -> box.wait(cancelled).getName());
         c.say("three", box.checkpoint("three"));
-        c.say(box.checkpoints.stream().filter(name -> !name.startsWith("cancelled")).sorted().collect(Collectors.toList()));
+        c.say(box.checkpoints.stream().filter(name -> !name.startsWith("cancelled")).sorted()
+            .collect(Collectors.toList()));
         box.close();
         c.say("nobody online", box.places(box.group.initiateCheckpoint("four", c.executor).get()));
     }
@@ -352,7 +356,7 @@ class Groups {
         box.reader("r1");
         box.events.clear();
         box.read(10);
-        c.say("told", box.truncated, "then", box.events.get(0), box.events.size());
+        c.say("told", box.truncated > 0, "then", box.events.get(0), box.events.size());
         c.fails("gone", () -> box.readers.get("r1").fetchEvent(EventPointer.fromBytes(first.toBytes())));
         c.say("there", box.readers.get("r1").fetchEvent(EventPointer.fromBytes(box.pointer.toBytes())),
             c.streams.fetchEvent(box.pointer, Case.TEXT).get());
@@ -371,7 +375,8 @@ class Groups {
             box.group.updateRetentionStreamCut(Map.of(box.stream, c.tail("x")));
             return null;
         });
-        var byHand = manual().retentionType(StreamDataRetention.MANUAL_RELEASE_AT_USER_STREAMCUT).stream(box.stream).build();
+        var byHand = manual().retentionType(StreamDataRetention.MANUAL_RELEASE_AT_USER_STREAMCUT)
+            .stream(box.stream).build();
         box.manager.createReaderGroup("by-hand", byHand);
         c.say("subscribers", c.controller.listSubscribers(c.scope, "x").get().stream()
             .map(name -> name.substring(name.indexOf('/'))).sorted().collect(Collectors.toList()));
@@ -405,7 +410,8 @@ class Groups {
         var group = c.closing(c.groups().getReaderGroup("g"));
         var checkpoint = group.initiateCheckpoint("c", c.executor);
         Case.until("the checkpoint", () -> reader.readNextEvent(100).getEvent() == null && checkpoint.isDone());
-        c.say(Case.places(checkpoint.get().asImpl().getPositions().get(x)), Case.places(checkpoint.get().asImpl().getPositions().get(y)));
+        var positions = checkpoint.get().asImpl().getPositions();
+        c.say(Case.places(positions.get(x)), Case.places(positions.get(y)));
         reader.close();
     }
 }

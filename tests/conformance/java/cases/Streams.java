@@ -49,7 +49,8 @@ class Streams {
             StreamConfiguration.builder().scalingPolicy(ScalingPolicy.byEventRate(50, 2, 3))
                 .retentionPolicy(RetentionPolicy.bySizeBytes(1000, 5000)).timestampAggregationTimeout(12_345).build(),
             StreamConfiguration.builder().scalingPolicy(ScalingPolicy.fixed(3))
-                .retentionPolicy(RetentionPolicy.byTime(Duration.ofHours(2))).tag("t").rolloverSizeBytes(1 << 20).build());
+                .retentionPolicy(RetentionPolicy.byTime(Duration.ofHours(2)))
+                .tag("t").rolloverSizeBytes(1 << 20).build());
         c.streams.createStream(c.scope, "x", configurations.get(0));
         about(c, "x");
         for (var configuration : configurations) {
@@ -63,7 +64,8 @@ class Streams {
         c.streams.createScope(c.scope);
         Stream x = c.named("x");
         var policies = List.of(ScalingPolicy.fixed(2), ScalingPolicy.fixed(3), ScalingPolicy.byEventRate(50, 2, 1),
-            ScalingPolicy.byEventRate(50, 2, 3), ScalingPolicy.byEventRate(50, 2, 5), ScalingPolicy.fixed(1), ScalingPolicy.fixed(7));
+            ScalingPolicy.byEventRate(50, 2, 3), ScalingPolicy.byEventRate(50, 2, 5), ScalingPolicy.fixed(1),
+            ScalingPolicy.fixed(7));
         c.streams.createStream(c.scope, "x", StreamConfiguration.builder().scalingPolicy(policies.get(0)).build());
         for (ScalingPolicy policy : policies) {
             var configuration = StreamConfiguration.builder().scalingPolicy(policy).build();
@@ -83,7 +85,8 @@ class Streams {
     /** The active segments with their keys, which only the text of the client's class tells. */
     private static String keys(Case c, Stream stream) throws Exception {
         var found = c.controller.getCurrentSegments(stream.getScope(), stream.getStreamName()).get();
-        var ranges = Pattern.compile("([0-9]+)\\.#epoch\\.([0-9]+).*?low=([^,]*), high=([^)]*)").matcher(found.toString());
+        var ranges = Pattern.compile("([0-9]+)\\.#epoch\\.([0-9]+).*?low=([^,]*), high=([^)]*)")
+            .matcher(found.toString());
         return ranges.results().map(r -> r.group(1) + "." + r.group(2) + ":" + r.group(3) + ".." + r.group(4))
             .sorted().collect(Collectors.joining(" "));
     }

@@ -1,5 +1,6 @@
 package cases;
 
+import io.pravega.client.SynchronizerClientFactory;
 import io.pravega.client.state.InitialUpdate;
 import io.pravega.client.state.Revision;
 import io.pravega.client.state.RevisionedStreamClient;
@@ -30,9 +31,10 @@ class Synced {
         Case.until("two", () -> at(log.fetchLatestRevision()) == 22);
         Revision two = log.fetchLatestRevision();
         Revision three = log.writeConditionally(two, "three");
-        c.say("all", read(log.readFrom(begin)), "behind one", read(log.readFrom(one)), "between", read(log.readRange(one, three)));
-        c.say("mark", log.compareAndSetMark(null, one), log.compareAndSetMark(null, two), log.compareAndSetMark(one, two),
-            at(log.getMark()));
+        c.say("all", read(log.readFrom(begin)), "behind one", read(log.readFrom(one)),
+            "between", read(log.readRange(one, three)));
+        c.say("mark", log.compareAndSetMark(null, one), log.compareAndSetMark(null, two),
+            log.compareAndSetMark(one, two), at(log.getMark()));
         c.say("mark away", log.compareAndSetMark(two, null), log.getMark());
         log.truncateToRevision(one);
         c.say("oldest", at(log.fetchOldestRevision()));
@@ -79,12 +81,17 @@ class Synced {
         }
     }
 
+    private static StateSynchronizer<Texts> synchronizer(Case c, SynchronizerClientFactory factory) {
+        var updates = new JavaSerializer<Add>();
+        return c.closing(factory.createStateSynchronizer("x", updates, new JavaSerializer<Whole>(), CONFIG));
+    }
+
     static void states(Case c) {
         c.stream("x", 1);
         var factory = c.synchronizers();
         List<StateSynchronizer<Texts>> both = new ArrayList<>();
         for (int n = 0; n < 2; n++) {
-            both.add(c.closing(factory.createStateSynchronizer("x", new JavaSerializer<Add>(), new JavaSerializer<Whole>(), CONFIG)));
+            both.add(synchronizer(c, factory));
         }
         var first = both.get(0);
         var second = both.get(1);
@@ -107,7 +114,7 @@ class Synced {
         second.compact(state -> new Whole(new ArrayList<>(List.of("twice", state.texts().get(0)))));
         first.fetchUpdates();
         c.say(first.getState().texts(), first.bytesWrittenSinceCompaction() == second.bytesWrittenSinceCompaction());
-        var late = c.closing(factory.createStateSynchronizer("x", new JavaSerializer<Add>(), new JavaSerializer<Whole>(), CONFIG));
+        var late = synchronizer(c, factory);
         late.fetchUpdates();
         c.say(late.getState().texts());
     }

@@ -109,7 +109,8 @@ class Times {
 
     static void ofTransactions(Case c) throws Exception {
         Stream x = c.stream("x", 2);
-        var writer = c.closing(c.events().createTransactionalEventWriter("w", "x", Case.TEXT, EventWriterConfig.builder().build()));
+        var settings = EventWriterConfig.builder().build();
+        var writer = c.closing(c.events().createTransactionalEventWriter("w", "x", Case.TEXT, settings));
         Transaction<String> txn = writer.beginTxn();
         for (int n = 0; n < 10; n++) {
             txn.writeEvent("key-" + n % 5, "key-" + n % 5 + ":" + n);
@@ -134,6 +135,7 @@ class Times {
     }
 
     private static void note(Case c, Stream stream, long time, Map<Segment, Long> position) {
-        c.fails("note " + time, () -> c.controller.noteTimestampFromWriter("w", stream, time, new WriterPosition(position)).get());
+        var at = new WriterPosition(position);
+        c.fails("note " + time, () -> c.controller.noteTimestampFromWriter("w", stream, time, at).get());
     }
 }

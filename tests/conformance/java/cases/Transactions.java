@@ -136,7 +136,8 @@ class Transactions {
         c.fails("ping too long", () -> c.controller.pingTransaction(x, kept, 600_001).get());
         Case.until("the end of the lease",
             () -> c.controller.checkTransactionStatus(x, alone).get() == Transaction.Status.ABORTED);
-        c.say("ping", c.controller.pingTransaction(x, alone, 10_000).get(), c.controller.checkTransactionStatus(x, kept).get());
+        c.say("ping", c.controller.pingTransaction(x, alone, 10_000).get(),
+            c.controller.checkTransactionStatus(x, kept).get());
         c.controller.commitTransaction(x, "w", null, kept).get();
         Case.until("the commit",
             () -> c.controller.checkTransactionStatus(x, kept).get() == Transaction.Status.COMMITTED);

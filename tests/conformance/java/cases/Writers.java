@@ -48,12 +48,14 @@ class Writers {
         writer.writeEvents("k", IntStream.range(0, 1000).mapToObj(n -> "n" + n).collect(Collectors.toList())).join();
         var found = c.read(x);
         c.say(found.size(), found.subList(0, 5), found.get(1002));
-        c.fails("too large a list", () -> writer.writeEvents("k", List.of("x".repeat(8 * MIB), "y".repeat(8 * MIB), "z")).join());
+        var tooLarge = List.of("x".repeat(8 * MIB), "y".repeat(8 * MIB), "z");
+        c.fails("too large a list", () -> writer.writeEvents("k", tooLarge).join());
     }
 
     static void sizes(Case c) throws Exception {
         Stream x = c.stream("x", 1);
-        var writer = c.closing(c.events().createEventWriter("x", new ByteArraySerializer(), EventWriterConfig.builder().build()));
+        var settings = EventWriterConfig.builder().build();
+        var writer = c.closing(c.events().createEventWriter("x", new ByteArraySerializer(), settings));
         for (int size : new int[] {0, 1, MIB, 8 * MIB}) {
             writer.writeEvent("k", new byte[size]).join();
         }
@@ -127,14 +129,16 @@ class Writers {
                 c.scale(x, List.of(0L), 0.0, 0.3, 1.0);
             }
             if (n == 600) {
-                c.scale(x, c.active(x).stream().map(s -> s.getSegmentId()).collect(Collectors.toList()), 0.0, 0.5, 1.0);
+                var all = c.active(x).stream().map(s -> s.getSegmentId()).collect(Collectors.toList());
+                c.scale(x, all, 0.0, 0.5, 1.0);
             }
             written.add(writer.writeEvent("key-" + n % 10, "key-" + n % 10 + ":" + n));
         }
         writer.flush();
         CompletableFuture.allOf(written.toArray(new CompletableFuture[0])).join();
         var found = c.read(x);
-        c.say(found.size(), "events, each once:", found.stream().distinct().count() == 900, "in order:", areInOrder(found));
+        c.say(found.size(), "events, each once:", found.stream().distinct().count() == 900,
+            "in order:", areInOrder(found));
         c.say("active", Case.shortNames(c.active(x)));
     }
 
