@@ -1,7 +1,7 @@
 """Progress of long work: a bar in a notebook, a line in a terminal, nothing elsewhere.
 
 It shows itself after `DELAY_S`, so short work shows nothing, and takes itself away at the end. Where outputs
-are kept or compared, ``PRAVEGA_LAB_PROGRESS=off`` keeps it quiet; under pytest (so under nbval) it is anyway.
+are kept or compared, ``PRAVEGA_LAB_BARS=off`` keeps it quiet; under pytest (so under nbval) it is anyway.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-VARIABLE = "PRAVEGA_LAB_PROGRESS"
+VARIABLE = "PRAVEGA_LAB_BARS"
 DELAY_S = 0.5
 PERIOD_S = 0.25
 SLICE = 20_000
