@@ -157,7 +157,9 @@ def test_state_of_a_hook_that_is_gone_is_refused() -> None:
         folder = await job.trigger_savepoint("sp/1")
         await job.cancel()
         env = StreamEnvironment("hooked", parallelism=2)
-        env.add_source(Renamed(log, 2, 1, 0.01), uid="log")
+        env.add_source(Renamed(log, 2, 1, 0.01), uid="log").sink_to(
+            TwoPhaseFileSink("out", virtual.files), uid="sink"
+        )
         with pytest.raises(RestoreError, match="master hook 'external-log'"):
             await virtual.job(env, restore_from=folder).start()
 
