@@ -162,8 +162,8 @@ class Job:
         master.on_stop_ended = lambda: None if ended.done() else ended.set_result(None)
         master.coordinator.stop_scheduler()
         kind = CheckpointKind.TERMINATE if drain else CheckpointKind.SUSPEND
-        answer = master.ask(master.coordinator.request(kind, self._now_ms(), target=target))
-        answer.add_done_callback(lambda done: _created(stop, done))
+        request = master.stop_request = master.coordinator.request(kind, self._now_ms(), target=target)
+        answer = master.ask(request)
         try:
             await asyncio.shield(answer)
         except Exception:
@@ -240,14 +240,6 @@ class Job:
             else f"A failure would go back to checkpoint {latest.checkpoint_id} at {latest.path}."
         )
         return words
-
-
-def _created(stop: StopWithSavepoint, done: asyncio.Future[CompletedCheckpoint]) -> None:
-    error = None if done.cancelled() else done.exception()
-    if error is not None:
-        stop.savepoint_failed(error)
-    elif not done.cancelled():
-        stop.savepoint_created(done.result().path)
 
 
 async def execute(graph: JobGraph, config: JobConfig | None = None, **options: object) -> Job:

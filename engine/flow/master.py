@@ -134,6 +134,7 @@ class JobMaster:
         self._recovery: asyncio.Task[None] | None = None
         self._initial: CompletedCheckpoint | None = None
         self.stop: StopWithSavepoint | None = None
+        self.stop_request: Request | None = None
         self.on_stop_ended: Callable[[], None] = lambda: None
 
     def _make_holders(self) -> dict[str, CoordinatorHolder]:
@@ -548,6 +549,12 @@ class JobMaster:
     def _answer(
         self, request: Request, completed: CompletedCheckpoint | None, failed: BaseException | None
     ) -> None:
+        if self.stop is not None and request is self.stop_request:
+            # In the same turn: what fails from now on fails after the savepoint.
+            if completed is not None:
+                self.stop.savepoint_created(completed.path)
+            else:
+                self.stop.savepoint_failed(failed or JobFailedError("the savepoint failed"))
         answer = self._answers.pop(request, None)
         if answer is None or answer.done():
             return
