@@ -42,7 +42,7 @@ $(VENV)/.layout: binder/workspace.json binder/overrides.json binder/postBuild | 
 	@PATH="$(abspath $(VENV))/bin:$$PATH" NB_PYTHON_PREFIX=$(abspath $(VENV)) binder/postBuild
 	@touch $@
 
-test: setup system lint types unit spark notebooks browser wheel binder  ## every check
+test: setup system lint types unit spark notebooks browser wheel  ## every check, but for `make binder`
 	@echo "make test: all checks passed"
 
 lint: setup
