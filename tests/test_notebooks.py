@@ -20,7 +20,12 @@ TUTORIALS = sorted(
     path for number in {n.split(".")[0] for n in exercises()} for path in NOTEBOOKS.glob(f"{number}-*.ipynb")
 )
 # A verdict of each, by a number in it.
-VERDICTS = {"02-segments-and-keys.ipynb": "1652", "03-reader-groups.ipynb": "303"}
+VERDICTS = {
+    "02-segments-and-keys.ipynb": "1652",
+    "03-reader-groups.ipynb": "303",
+    "04-break-it.ipynb": "329",
+    "05-time-travel.ipynb": "2108",
+}
 Notebook = dict[str, Any]
 
 

@@ -16,7 +16,11 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.exercises import check
 from pravega_lab.exercises.answers import numbers_in_any_order, whole_number, word, words_in_any_order
 from pravega_lab.exercises.book import Exercise, exercises, seal, unseal
+from pravega_lab.exercises.recordings import recorded
 from pravega_lab.exercises.session import wrong_answers
+from pravega_lab.observe import Journal
+from pravega_lab.observe.group_observations import GroupSegmentAcquired, GroupSegmentReleased
+from pravega_lab.observe.known_cuts import cut_before
 from pravega_lab.protocol import reader_group as rg
 from tests.client.reader_group.box import Box, Member
 
@@ -63,10 +67,55 @@ def waited_for() -> str:
     return name
 
 
+def run_with_copies() -> str:
+    """In which recording a segment holds more than was written: 360 events of 60 bytes, and their headers."""
+    too_long = []
+    for k in range(1, 6):
+        measured = Journal.load(recorded(f"run-{k}.jsonl.gz")).to_pandas("segment_measured")
+        if measured.groupby("segment_id").write_offset.max().sum() > 360 * 68:
+            too_long.append(f"run {k}")
+    [name] = too_long
+    return name
+
+
+def events_truncated() -> int:
+    """Of segment 0 of run 5."""
+    measured = Journal.load(recorded("run-5.jsonl.gz")).to_pandas("segment_measured")
+    return int(measured.query("segment_id == 0").start_offset.max()) // 68
+
+
+def checkpoint_known_at(at_s: float) -> str:
+    """Where a fork of the case of tutorial 05 begins, as `fork` finds it."""
+    journal = Journal.load(recorded("desk.jsonl.gz"))
+    assert journal.start_ms is not None
+    known = cut_before(journal.since(), journal.start_ms + 1000 * at_s)
+    assert known is not None
+    return known.text.split()[1]
+
+
+def ms_with_nobody() -> int:
+    """From cem's giving segment 4 back until ann took it, in the case of tutorial 05."""
+    journal = Journal.load(recorded("desk.jsonl.gz"))
+    number_4 = (1 << 32) + 4
+    given = [o for o in journal.since() if isinstance(o, GroupSegmentReleased) and o.reader == "cem"]
+    taken = [o for o in journal.since() if isinstance(o, GroupSegmentAcquired) and o.reader == "ann"]
+    [end] = [o.time_ms for o in given if o.segment_id == number_4]
+    return next(o.time_ms - end for o in taken if o.segment_id == number_4 and o.time_ms > end)
+
+
 @cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
-    return {"02.1": aircraft_that_move(4, 8), "02.2": [5, 0, 1], "03.1": shares(10, 4), "03.2": waited_for()}
+    return {
+        "02.1": aircraft_that_move(4, 8),
+        "02.2": [5, 0, 1],
+        "03.1": shares(10, 4),
+        "03.2": waited_for(),
+        "04.1": run_with_copies(),
+        "04.2": events_truncated(),
+        "05.1": checkpoint_known_at(16.2),
+        "05.2": ms_with_nobody(),
+    }
 
 
 def in_one_line(verdict: object) -> str:
