@@ -16,7 +16,7 @@ from pravega_lab.engine.flow.alignment import AlignedBarriers
 from pravega_lab.engine.flow.channels import Channel
 from pravega_lab.engine.flow.coordinator import CheckpointCoordinator
 from pravega_lab.engine.flow.elements import Barrier
-from pravega_lab.engine.flow.gate import CoordinatorHolder, EventGate
+from pravega_lab.engine.flow.gate import CoordinatorHolder
 from pravega_lab.engine.flow.life import FinalCheckpoint
 from pravega_lab.engine.flow.master import JobMaster
 from pravega_lab.engine.flow.pending import Stage
@@ -27,7 +27,6 @@ from pravega_lab.engine.flow.state import KeyedState
 from pravega_lab.engine.flow.storage import CompletedStore
 from pravega_lab.engine.flow.subtask import Subtask
 from pravega_lab.engine.flow.task_input import GateInput
-from pravega_lab.engine.flow.timers import TimerService
 from pravega_lab.engine.flow.two_phase import TwoPhaseCommitOperator
 from pravega_lab.engine.flow.watermarks import WatermarkValve
 from pravega_lab.engine.simulation.bugs import Bug, Replacement
@@ -142,21 +141,6 @@ def _rows_that_do_not_fit() -> list[Replacement]:
 # -- coordinator ---------------------------------------------------------------------------------------------
 
 
-@_bug("tasks-are-enough")
-def _tasks_are_enough() -> list[Replacement]:
-    """A checkpoint is complete when all tasks have acknowledged (FLINK-18641, and nobody asserts)."""
-
-    def maybe(self: CheckpointCoordinator, pending: Any) -> None:
-        if pending.stage not in (Stage.FINALIZING, Stage.OVER) and pending.tasks_acknowledged:
-            for hook in pending.hooks:
-                pending.master_states.setdefault(hook, None)
-            if self._current is pending:
-                self._triggering = self._current = None
-            self._finalize(pending)
-
-    return [(CheckpointCoordinator, "_maybe_complete", maybe)]
-
-
 @_bug("tasks-before-hooks")
 def _tasks_before_hooks() -> list[Replacement]:
     """Tasks are triggered while hooks and coordinators are still at it."""
@@ -206,18 +190,6 @@ def _finished_not_counted() -> list[Replacement]:
     def wrong(*args: Any, **options: Any) -> Any:
         made = right(*args, **options)
         return replace(made, to_wait_for=(*made.to_wait_for, *made.finished))
-
-    return [(master, "compute_plan", wrong)]
-
-
-@_bug("only-sources-triggered")
-def _only_sources() -> list[Replacement]:
-    """Only sources are triggered, also when some of them have finished."""
-    right = plan.compute_plan
-
-    def wrong(graph: Any, states: Any, *, after_finish: bool) -> Any:
-        made = right(graph, states, after_finish=after_finish)
-        return replace(made, to_trigger=tuple(s for s in made.to_trigger if graph.vertex(s.vertex).is_source))
 
     return [(master, "compute_plan", wrong)]
 
@@ -274,18 +246,6 @@ def _split_assigned_twice() -> list[Replacement]:
 def _splits_not_given_back() -> list[Replacement]:
     """What a failed subtask was assigned since its checkpoint is forgotten."""
     return [(AssignmentTracker, "take_back", lambda self, subtask, restored_id: [])]
-
-
-@_bug("gate-left-open")
-def _gate_left_open() -> list[Replacement]:
-    """Assignments go to subtasks between the enumerator's snapshot and theirs."""
-    return [(EventGate, "close", lambda self, checkpoint_id: None)]
-
-
-@_bug("gate-not-opened")
-def _gate_not_opened() -> list[Replacement]:
-    """A gate stays closed when its subtask has taken the barrier."""
-    return [(EventGate, "open", lambda self, checkpoint_id=None: None)]
 
 
 @_bug("reader-state-not-kept")
@@ -364,19 +324,6 @@ def _earlier_is_final() -> list[Replacement]:
         self._has_completed |= self.has_data_ended
 
     return [(FinalCheckpoint, "completed", wrong)]
-
-
-@_bug("consumers-not-awaited")
-def _consumers_not_awaited() -> list[Replacement]:
-    """A producer ends with its final checkpoint although consumers have not processed all its records: the
-    channel says at once that they have."""
-    right = Channel.put
-
-    def wrong(self: Channel, element: Any) -> None:
-        right(self, element)
-        self.is_acknowledged = True
-
-    return [(Channel, "put", wrong)]
 
 
 @_bug("drain-flag-lost")

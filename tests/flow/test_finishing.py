@@ -208,7 +208,7 @@ def stop(
     return found
 
 
-def test_with_drain_operators_finish_before_the_savepoint_and_without_they_do_not() -> None:
+def test_with_drain_operators_finish_before_the_savepoint() -> None:
     virtual = Virtual()
     assert stop(virtual, CHECKPOINTED, drain=False, folder="sp/1") == []
     assert "finish" not in virtual.told.calls("held")

@@ -5,16 +5,55 @@ More of them: ``pravega-lab simulate --scenario flow --seeds A..B``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from pravega_lab.engine.flow.history import Triggering
 from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
 from pravega_lab.engine.simulation.flow_race import find
 from pravega_lab.engine.simulation.flow_scenario import run_flow
+from pravega_lab.errors import PravegaError
+from tests.flow import test_batch_mode, test_finishing, test_sources, test_two_phase
 
 # A seed that shows the bug, the cheapest known. Whoever changes what a run draws looks for new ones with
 # ``pravega-lab simulate --scenario flow --bug NAME``.
-SEEDS: dict[str, int] = {}
+SEEDS = {
+    "barrier-overtakes": 6,
+    "no-alignment": 6,
+    "first-barrier-is-enough": 1,
+    "ack-before-snapshot": 8,
+    "changes-not-noticed": 15,
+    "shared-file-deleted": 6,
+    "list-state-cut": 4,
+    "rows-that-do-not-fit": 6,
+    "tasks-before-hooks": 1,
+    "notify-before-metadata": 1,
+    "aborted-trigger-left-pending": 9,
+    "timers-forgotten": 29,
+    "finished-not-counted": 12,
+    "oldest-restored": 4,
+    "coordinators-not-restored": 7,
+    "split-assigned-twice": 7,
+    "splits-not-given-back": 8,
+    "reader-state-not-kept": 4,
+    "reader-does-not-wait": 0,
+    "commit-on-abort": 8,
+    "pending-not-in-state": 4,
+    "no-final-checkpoint": 1,
+    "earlier-checkpoint-is-final": 6,
+    "drain-flag-lost": 8,
+    "barrier-before-end-of-data": 7,
+    "finished-runs-again": 7,
+}
+
+# Seeds that show these are rare: a job that is made for it does.
+CAUGHT_BY: dict[str, Callable[[], None]] = {
+    "hooks-not-reset": test_sources.test_a_failure_before_the_first_checkpoint_resets_the_hook,
+    "pending-aborted-at-restore": test_two_phase.test_a_restore_commits_what_was_pre_committed,
+    "suspend-drains": test_finishing.test_with_drain_operators_finish_before_the_savepoint,
+    "fastest-watermark": test_batch_mode.test_windows_of_batch_are_those_of_streaming,
+}
 
 
 @pytest.mark.parametrize("seed", [5, 7])
@@ -34,8 +73,15 @@ def test_a_planted_bug_is_found(name: str) -> None:
     assert run_flow(SEEDS[name], bug=name).problems
 
 
+@pytest.mark.parametrize("name", CAUGHT_BY)
+def test_a_rarer_bug_is_caught_by_a_job_made_for_it(name: str) -> None:
+    with FLOW_BUGS[name].planted(), pytest.raises((AssertionError, PravegaError)):
+        CAUGHT_BY[name]()
+
+
 def test_there_are_enough_of_them() -> None:
-    assert len(SEEDS) >= 25
+    assert {*SEEDS, *CAUGHT_BY} == set(FLOW_BUGS)
+    assert len(FLOW_BUGS) >= 30
     assert all(bug.what.endswith(".") for bug in FLOW_BUGS.values())
 
 

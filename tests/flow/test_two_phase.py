@@ -119,7 +119,7 @@ def test_all_are_tried_and_the_first_failure_is_raised_and_nothing_is_kept() -> 
     assert sink.take() == []
 
 
-def test_a_restore_commits_what_was_pre_committed_and_aborts_the_open_one() -> None:
+def test_a_restore_commits_what_was_pre_committed() -> None:
     sink = Recorded()
     operator_of(sink, [(("old-2", 0), [("old-1", 0)], None), (None, [("old-0", 0)], "user")])
     assert sink.take() == ["commit old-1", "abort old-2", "commit old-0"]
