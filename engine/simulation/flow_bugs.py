@@ -27,6 +27,7 @@ from pravega_lab.engine.flow.state import KeyedState
 from pravega_lab.engine.flow.storage import CompletedStore
 from pravega_lab.engine.flow.subtask import Subtask
 from pravega_lab.engine.flow.task_input import GateInput
+from pravega_lab.engine.flow.timers import TimerService
 from pravega_lab.engine.flow.two_phase import TwoPhaseCommitOperator
 from pravega_lab.engine.flow.watermarks import WatermarkValve
 from pravega_lab.engine.simulation.bugs import Bug, Replacement
