@@ -28,7 +28,7 @@ from pravega_lab.engine.flow.storage import CompletedStore
 from pravega_lab.engine.flow.subtask import Subtask
 from pravega_lab.engine.flow.task_input import GateInput
 from pravega_lab.engine.flow.timers import TimerService
-from pravega_lab.engine.flow.two_phase import TwoPhaseCommitOperator
+from pravega_lab.engine.flow.two_phase import TwoPhaseCommitOperator, value_of
 from pravega_lab.engine.flow.watermarks import WatermarkValve
 from pravega_lab.engine.simulation.bugs import Bug, Replacement
 
@@ -303,7 +303,7 @@ def _pending_aborted() -> list[Replacement]:
     """A restored sink aborts what was pre-committed."""
 
     async def wrong(self: TwoPhaseCommitOperator, transaction: Any, begun_ms: int) -> None:
-        await self.sink.recover_and_abort(transaction)  # type: ignore[misc]
+        await value_of(self.sink.recover_and_abort(transaction))
 
     return [(TwoPhaseCommitOperator, "_recover", wrong)]
 

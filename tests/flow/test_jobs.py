@@ -131,6 +131,18 @@ def test_late_records_go_aside_and_allowed_ones_fire_again() -> None:
     assert [r["t"] for r, _ in late] == [30]
 
 
+def test_the_slowest_input_sets_the_watermark() -> None:
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    rows = [{"k": "x", "t": t} for t in range(0, 100, 10)]
+    slow = RowsSource(rows, batch_rows=1, pause_ms=lambda: 10)
+    both = env.from_rows(rows, WatermarkStrategy("t")).union(
+        env.from_source(slow, WatermarkStrategy("t"), name="slow")
+    )
+    collect(both.key_by("k").window(TumblingWindows(50)).aggregate(count(), column="n"), got)
+    virtual.finish(env)
+    assert [(r["window_start"], r["n"]) for r, _ in got] == [(0, 10), (50, 10)]
+
+
 def test_idle_splits_do_not_hold_the_watermark_back() -> None:
     virtual, env, got = Virtual(), StreamEnvironment(), []
     moving = RowsSource([{"k": "x", "t": t} for t in range(0, 200, 10)], batch_rows=1, pause_ms=lambda: 10)

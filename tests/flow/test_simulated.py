@@ -14,7 +14,7 @@ from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
 from pravega_lab.engine.simulation.flow_race import find
 from pravega_lab.engine.simulation.flow_scenario import run_flow
 from pravega_lab.errors import PravegaError
-from tests.flow import test_batch_mode, test_finishing, test_sources, test_two_phase
+from tests.flow import test_finishing, test_jobs, test_sources, test_two_phase
 
 # A seed that shows the bug, the cheapest known. Whoever changes what a run draws looks for new ones with
 # ``pravega-lab simulate --scenario flow --bug NAME``.
@@ -52,7 +52,7 @@ CAUGHT_BY: dict[str, Callable[[], None]] = {
     "hooks-not-reset": test_sources.test_a_failure_before_the_first_checkpoint_resets_the_hook,
     "pending-aborted-at-restore": test_two_phase.test_a_restore_commits_what_was_pre_committed,
     "suspend-drains": test_finishing.test_with_drain_operators_finish_before_the_savepoint,
-    "fastest-watermark": test_batch_mode.test_windows_of_batch_are_those_of_streaming,
+    "fastest-watermark": test_jobs.test_the_slowest_input_sets_the_watermark,
 }
 
 
