@@ -11,7 +11,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
@@ -760,8 +760,3 @@ def _master_state(hook: MasterHook, value: Any) -> MasterState:
 async def _finished(waits: Awaitable[None] | None) -> None:
     if waits is not None and isawaitable(waits):
         await waits
-
-
-def with_history(config: JobConfig, **changes: Any) -> JobConfig:
-    """The same job, as it was before."""
-    return replace(config, history=replace(config.history, **changes))

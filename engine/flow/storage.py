@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pravega_lab.engine.flow.elements import CheckpointKind
 from pravega_lab.engine.flow.errors import DamagedCheckpointError
 from pravega_lab.engine.flow.files import Files, join
 from pravega_lab.engine.flow.handles import Blob, CompletedCheckpoint, ListMode, ListState, SubtaskState
@@ -149,9 +148,3 @@ async def discard(files: Files, paths: list[str]) -> None:
             await files.delete_folder(path.rstrip("/"))
         else:
             await files.delete(path)
-
-
-def owned_files(state: SubtaskState, kind: CheckpointKind, marker: str) -> list[str]:
-    """Files of a subtask's state that were written for this very checkpoint: their path has ``marker``."""
-    paths = dict.fromkeys(blob.path for blob in state.blobs())
-    return [path for path in paths if marker in path]
