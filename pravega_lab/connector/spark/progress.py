@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 #: Set by `submit`; a session of `create_session` then writes its progress there.
-PROGRESS_FILE_VARIABLE = "PRAVEGA_LAB_PROGRESS"
+PROGRESS_FILE_VARIABLE = "PRAVEGA_LAB_PROGRESS_FILE"
 
 
 def read_progress(path: str | Path) -> Iterator[dict[str, Any]]:

@@ -88,7 +88,7 @@ def test_a_missing_script_and_a_second_start_are_refused(tmp_path: Path) -> None
 def test_progress_is_read_from_whole_lines_of_all_runs(tmp_path: Path) -> None:
     writes = """
 import os, json
-with open(os.environ["PRAVEGA_LAB_PROGRESS"], "a") as out:
+with open(os.environ["PRAVEGA_LAB_PROGRESS_FILE"], "a") as out:
     for batch in range(2):
         line = {"kind": "progress", "run": os.getpid(), "at_ms": 1, "progress": {"batchId": batch}}
         print(json.dumps(line), file=out)
