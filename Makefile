@@ -58,9 +58,12 @@ unit: setup  ## fast checks: protocol, store, client, simulation, conformance
 spark: setup  ## the Spark connector, with kills and a real cluster
 	$(PY) -m pytest $(CI_FLAGS) -m spark
 
-notebooks: setup  ## every tutorial, by nbval
-	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=120 \
-	  --nbval-sanitize-with=tests/nbval.ini notebooks --timeout=600
+NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.ini --timeout=600
+WITH_SPARK := notebooks/01-quickstart.ipynb
+notebooks: setup  ## every tutorial, by nbval; those with Spark have the machine for themselves
+	$(PY) -m pytest $(CI_FLAGS) -p no:xdist $(NBVAL) --nbval-cell-timeout=240 $(WITH_SPARK)
+	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist loadfile $(NBVAL) --nbval-cell-timeout=120 \
+	  $(filter-out $(WITH_SPARK),$(wildcard notebooks/*.ipynb))
 
 browser: setup system  ## the views in JupyterLab under headless Chromium
 	$(PY) -m pytest $(CI_FLAGS) -m browser
