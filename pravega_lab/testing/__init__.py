@@ -11,16 +11,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pravega_lab.testing.proxy import StoreProxy
     from pravega_lab.testing.scopes import PravegaScope, PravegaStore
     from pravega_lab.testing.simulated import SimulatedPravega, SimulatedProgram
 
-__all__ = ["PravegaScope", "PravegaStore", "SimulatedPravega", "SimulatedProgram"]
+__all__ = ["PravegaScope", "PravegaStore", "SimulatedPravega", "SimulatedProgram", "StoreProxy"]
 
 _HOMES = {
     "PravegaScope": "scopes",
     "PravegaStore": "scopes",
     "SimulatedPravega": "simulated",
     "SimulatedProgram": "simulated",
+    "StoreProxy": "proxy",
 }
 
 

@@ -18,8 +18,7 @@ from pravega_lab.client import Client, ScalingPolicy, Stream, TransactionState, 
 from pravega_lab.connector.spark import Driver, submit
 from pravega_lab.connector.spark.register import Record
 from pravega_lab.connector.spark.settle import REGISTER_TABLE
-
-from .proxy import StoreProxy
+from pravega_lab.testing import StoreProxy
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -1,5 +1,4 @@
-"""A proxy in front of a store that withholds the n-th message of one kind, so that a test can kill somebody
-there.
+"""A proxy in front of a store that withholds the n-th message of one kind, so that a kill comes right there.
 
 It understands both of Pravega's ports as far as needed: names of controller calls, and frames of wire
 commands (two big-endian int32: type, length). The controller's answers that name a segment store are changed
@@ -8,6 +7,8 @@ to name the proxy.
     proxy.hold("commitTransaction", nth=2, what="request")   # keep the 2nd request from the store
     proxy.hold("TableEntriesUpdated")                        # the store has done it; nobody is told
     proxy.wait_held(); ...kill...; proxy.release()
+
+Plain connections only: what speaks TLS cannot be read on the way.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from typing import Any
 
 import grpc
 
+from pravega_lab.errors import BadInputError
 from pravega_lab.protocol import commands, controller_pb2
 from pravega_lab.protocol.controller_methods import METHODS
 
-WAIT_S_MAX = 120.0
+WAIT_S_MAX = 240.0  # a driver may have to start first
 _NAMES = {
     command.code: command.__name__
     for command in vars(commands).values()
@@ -51,9 +53,20 @@ class DroppedError(ConnectionError):
 
 
 class StoreProxy:
-    """``with StoreProxy(uri) as proxy``: clients connect to ``proxy.uri``."""
+    """Clients connect to ``proxy.uri`` instead of ``uri``. A context manager: leaving it closes it.
+
+    Args:
+        uri: Address of a controller, ``tcp://host:port``.
+
+    ``seen``: how many messages of each name came so far, requests and replies.
+
+    Raises:
+        BadInputError: ``uri`` is not ``tcp://``.
+    """
 
     def __init__(self, uri: str) -> None:
+        if not uri.startswith("tcp://"):
+            raise BadInputError(f"a proxy reads what passes, so it needs tcp://host:port, not {uri!r}")
         self._upstream = uri.removeprefix("tcp://")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -62,17 +75,25 @@ class StoreProxy:
         self._stores: dict[tuple[str, int], int] = {}
         self._tasks: dict[asyncio.Task[None], None] = {}
         self.uri = ""
-
-    def __enter__(self) -> StoreProxy:
         self._thread.start()
         self._run(self._start())
+
+    def __enter__(self) -> StoreProxy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.release()
-        self._run(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self.close()
+
+    def close(self) -> None:
+        """Let what is kept back pass, then stop listening. Calling it twice is harmless."""
+        if self._loop.is_running():
+            self.release()
+            self._run(self._stop())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(10)
+
+    def __repr__(self) -> str:
+        return f"StoreProxy({self.uri!r} for {self._upstream})"
 
     def _run(self, call: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(call, self._loop).result(30)
@@ -91,16 +112,30 @@ class StoreProxy:
             task.cancel()
         await self._channel.close()
 
-    # what tests call
-
     def hold(self, name: str, nth: int = 1, what: str = "reply") -> None:
-        """Keep back the ``nth`` message of this name from now on: a controller call's, or a wire command."""
+        """Keep back the ``nth`` message of this name from now on.
+
+        Args:
+            name: A controller call (``commitTransaction``) or a wire command (``DataAppended``).
+            nth: Which of them; 1 is the next.
+            what: ``request``: the store does not get it. ``reply``: it was done, and nobody is told.
+
+        Raises:
+            BadInputError: No message has this name, or ``what`` is neither.
+        """
+        if name not in METHODS and name not in _NAMES.values():
+            raise BadInputError(f"{name!r} is neither a controller call nor a wire command of Pravega")
+        if what not in ("request", "reply"):
+            raise BadInputError(f"hold(what={what!r}): give 'request' or 'reply'")
         self._holds.append(Hold(name, nth, what))
 
     def wait_held(self) -> Hold:
-        """Wait until the last `hold` has its message."""
+        """Wait until the last `hold` has its message. Raises `TimeoutError` if it does not come."""
         held = self._holds[-1]
-        assert held.held.wait(WAIT_S_MAX), f"no {held.what} {held.name} came; {held.left} more were awaited"
+        if not held.held.wait(WAIT_S_MAX):
+            raise TimeoutError(
+                f"no {held.what} {held.name} came in {WAIT_S_MAX:g} s; {held.left} were awaited"
+            )
         return held
 
     def release(self, *, drop: bool = False) -> None:
@@ -116,10 +151,11 @@ class StoreProxy:
         self._run(open_all())
 
     def wait_seen(self, name: str, n: int) -> None:
-        """Wait until ``n`` messages of this name have come, since the proxy was made."""
+        """Wait until ``n`` messages of this name came in all. Raises `TimeoutError` if they do not."""
         deadline = time.monotonic() + WAIT_S_MAX
         while self.seen.get(name, 0) < n:
-            assert time.monotonic() < deadline, f"{self.seen.get(name, 0)} of {n} {name} came"
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.seen.get(name, 0)} of {n} {name} came in {WAIT_S_MAX:g} s")
             time.sleep(0.01)
 
     # the two ports
