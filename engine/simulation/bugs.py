@@ -206,12 +206,13 @@ def _commit_in_part() -> list[Replacement]:
 def _rolling_ignored() -> list[Replacement]:
     """A transaction of an old epoch is merged into whatever is active now."""
 
-    def merge_anywhere(change: Any, stream: Any, chosen: Any, txn_epoch: Any, now_ms: int) -> None:
+    def merge_anywhere(change: Any, stream: Any, chosen: Any, txn_epoch: Any, now_ms: int) -> Any:
         active = [stream.segment_name(s.segment_id) for s in stream.epochs.active.segments]
         for record in chosen:
             named = commits.parents_of(stream, record.txn_id)
             sources = commits.segment_names(stream, record.txn_id, named)
             change.do(Merge(active[n % len(active)], source) for n, source in enumerate(sources))
+        return txn_epoch.segments
 
     return [(commits, "_roll", merge_anywhere)]
 
