@@ -50,7 +50,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("simulate --seed 3", "no option '--seed'; did you mean --seeds?"),
         ("doctor --verbose", "no option '--verbose'. There are: --help"),
         ("standalne --memory", "no command 'standalne'; did you mean standalone?"),
-        ("dashboard", "no command 'dashboard'. There are: demo, doctor, savepoint, simulate, standalone, watch"),
+        (
+            "dashboard",
+            "no command 'dashboard'. There are: demo, doctor, savepoint, simulate, standalone, watch",
+        ),
         ("standalone data/", "'data/' is one word too many"),
         ("standalone --controller-port 99999", "'99999' is no port: give 1 to 65535, or 0 for a free one"),
         ("standalone --segment-store-port -1", "'-1' is no port"),
