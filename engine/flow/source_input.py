@@ -49,7 +49,26 @@ async def _value(given: Any) -> Any:
     return await given if isawaitable(given) else given
 
 
-class SourceOperator(Operator):
+class _SourceHead(Operator):
+    """What readers and source functions may ask of their subtask."""
+
+    @property
+    def subtask_index(self) -> int:
+        return self.context.subtask.index
+
+    @property
+    def parallelism(self) -> int:
+        return self.context.parallelism
+
+    @property
+    def task_name(self) -> str:
+        return self.context.task_name
+
+    def now_ms(self) -> int:
+        return self.context.now_ms()
+
+
+class SourceOperator(_SourceHead):
     """Head of a source's chain: owns the reader, its state and its watermarks. A `sources.ReaderOutput` and
     `sources.ReaderContext` for the reader."""
 
@@ -131,21 +150,6 @@ class SourceOperator(Operator):
                 self.context.output.status(news)
 
     # -- sources.ReaderContext -----------------------------------------------------------------------------
-
-    @property
-    def subtask_index(self) -> int:
-        return self.context.subtask.index
-
-    @property
-    def parallelism(self) -> int:
-        return self.context.parallelism
-
-    @property
-    def task_name(self) -> str:
-        return self.context.task_name
-
-    def now_ms(self) -> int:
-        return self.context.now_ms()
 
     def send_split_request(self) -> None:
         self.context.send_to_coordinator(RequestSplit(self.context.subtask.index))
@@ -347,7 +351,7 @@ class _CheckpointLock:
             self._lock.release()
 
 
-class LegacySourceOperator(Operator):
+class LegacySourceOperator(_SourceHead):
     """Head of a legacy source's chain. A `sources.SourceContext` for the function."""
 
     def __init__(self, function: SourceFunction, strategy: WatermarkStrategy | None) -> None:
@@ -397,21 +401,6 @@ class LegacySourceOperator(Operator):
             else:
                 self.context.output.watermark(news.timestamp_ms)
         await self.emit_all()
-
-    @property
-    def subtask_index(self) -> int:
-        return self.context.subtask.index
-
-    @property
-    def parallelism(self) -> int:
-        return self.context.parallelism
-
-    @property
-    def task_name(self) -> str:
-        return self.context.task_name
-
-    def now_ms(self) -> int:
-        return self.context.now_ms()
 
 
 class LegacyInput:
