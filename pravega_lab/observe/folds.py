@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pravega_lab.observe.group_observations import GroupObservation, ReaderJoined
+from pravega_lab.observe.group_rows import label_of, waits_words
 from pravega_lab.observe.observations import (
     Observation,
     SegmentAcquired,
@@ -67,13 +68,12 @@ class SegmentRow:
     @property
     def label(self) -> str:
         """What a person calls it: ``#5 e2``."""
-        return f"#{self.number} e{self.epoch}"
+        return label_of(self.segment_id)
 
     @property
     def waits_words(self) -> str:
         """``waits for #2``; "" if it does not."""
-        waiting = ", ".join(f"#{i & 0xFFFFFFFF}" for i in self.waits_for)
-        return f"waits for {waiting}" if waiting else ""
+        return waits_words(self.waits_for)
 
     @property
     def unread_bytes(self) -> int | None:

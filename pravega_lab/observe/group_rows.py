@@ -7,6 +7,7 @@ tells is ``None``, never zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pravega_lab.observe.group_observations import Positions
@@ -157,7 +158,7 @@ class Waiting:
     @property
     def words(self) -> str:
         """``waits for #2``."""
-        return "waits for " + ", ".join(f"#{i & 0xFFFFFFFF}" for i in self.waits_for)
+        return waits_words(self.waits_for)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +247,12 @@ class CheckpointRow:
 def label_of(segment_id: int) -> str:
     """What a person calls a segment: ``#5 e2``."""
     return f"#{segment_id & 0xFFFFFFFF} e{segment_id >> 32}"
+
+
+def waits_words(segment_ids: Sequence[int]) -> str:
+    """``waits for #2``; "" if it waits for none."""
+    waiting = ", ".join(f"#{i & 0xFFFFFFFF}" for i in segment_ids)
+    return f"waits for {waiting}" if waiting else ""
 
 
 def split_segment(name: str) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from pravega_lab.observe.explain import explain_group
 from pravega_lab.observe.folds import SegmentHistory
 from pravega_lab.observe.group_fold import GroupHistory
 from pravega_lab.observe.group_observations import GroupObservation, GroupUpdated
-from pravega_lab.observe.group_rows import CheckpointRow, ReaderRow, SegmentPlace
+from pravega_lab.observe.group_rows import CheckpointRow, ReaderRow, SegmentPlace, waits_words
 from pravega_lab.observe.journal import Journal
 from pravega_lab.terminal.inventory import Inventory
 
@@ -118,7 +118,7 @@ def _segments(folds: GroupFolds, group: str) -> Table:
 
 def _owner(place: SegmentPlace) -> str:
     if place.state == "waits":
-        return "waits for " + ", ".join(f"#{i & 0xFFFFFFFF}" for i in place.waits_for)
+        return waits_words(place.waits_for)
     return place.reader or "nobody"
 
 
