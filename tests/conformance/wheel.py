@@ -1,16 +1,19 @@
-"""What the tests of the official wheel share: reading to an end, and children for the risky calls.
+"""What the tests of the official wheel share: reading to an end, limits, and children for the risky calls.
 
-The wheel works in Rust threads and may wait for ever; a test that expects a failure of it runs the call in
-a child process (`in_child`), which can be killed.
+The wheel works in Rust threads and may wait for ever: each of its tests is `bounded`, and one that expects a
+failure of it runs the call in a child process (`in_child`), which can be killed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import Future
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,37 @@ ROOT = Path(__file__).resolve().parents[2]
 READ_TIMEOUT_S = 80
 """The wheel stalls now and then until its own 30 s timeout of held reads ends: in a few of 100 cycles of
 "new writer, new reader, read", on the released server as on ours. Nothing is unanswered meanwhile."""
+
+TEST_TIMEOUT_S = 140
+
+
+class WheelStalledError(Exception):
+    """A call into the wheel did not come back: now and then one of its own threads panics, "must have
+    connection" in segment/writer.rs, and nobody answers the call that waits for it."""
+
+
+def bounded(test: Callable[..., None]) -> Callable[..., None]:
+    """The test in a thread of its own, which is left behind when it takes longer than ``TEST_TIMEOUT_S``."""
+
+    @functools.wraps(test)
+    def in_thread(**arguments: Any) -> None:
+        done: Future[None] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(test(**arguments))
+            except BaseException as error:  # a Rust panic and pytest's own outcomes are no Exception
+                done.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            done.result(TEST_TIMEOUT_S)
+        except TimeoutError as error:
+            if done.done():
+                raise
+            raise WheelStalledError(f"{test.__name__} still runs after {TEST_TIMEOUT_S} s") from error
+
+    return in_thread
 
 
 def read_events(reader: Any, count: int, timeout_s: float = READ_TIMEOUT_S) -> list[bytes]:
