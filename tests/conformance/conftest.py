@@ -19,7 +19,7 @@ WHEEL_TESTS = "test_wheel_"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The wheel blocks in Rust, where no signal reaches it: its tests run in a thread that can be left.
 
-    Only a test that the wheel left waiting is run once more. What hangs in a fixture ends the whole run, loudly.
+    Only a test that the wheel left waiting is run once more. A fixture that hangs ends the whole run, loudly.
     """
     for item in items:
         if "tests/conformance" not in str(item.path):
