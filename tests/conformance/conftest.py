@@ -8,27 +8,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.controller import ControllerStub
-from tests.conformance.wheel import bounded, manager_of
+from tests.conformance.wheel import manager_of
 
 STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
-
-
-WHEEL_TESTS = "test_wheel_"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The wheel blocks in Rust, where no signal reaches it: its tests run in a thread that can be left.
-
-    Only a test that the wheel left waiting is run once more. A fixture that hangs ends the whole run, loudly.
-    """
-    for item in items:
-        if "tests/conformance" not in str(item.path):
-            continue
-        if item.path.name.startswith(WHEEL_TESTS) and isinstance(item, pytest.Function):
-            item.obj = bounded(item.obj)
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["WheelStalledError"]))
-        if not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(400, method="thread"))
 
 
 @pytest.fixture(params=STORES, scope="session")
