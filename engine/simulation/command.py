@@ -21,7 +21,8 @@ from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
 from pravega_lab.engine.simulation.flow_scenario import run_flow
 from pravega_lab.engine.simulation.group_bugs import GROUP_BUGS
 from pravega_lab.engine.simulation.group_scenario import run_groups
-from pravega_lab.engine.simulation.scenarios import NAMES, Result, run_seed
+from pravega_lab.engine.simulation.run import Result
+from pravega_lab.engine.simulation.scenarios import NAMES, run_seed
 from pravega_lab.errors import BadInputError
 
 PROBLEMS_SHOWN = 10

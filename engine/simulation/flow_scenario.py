@@ -8,9 +8,7 @@ hold is compared with a model that knows nothing of streams. For the command lin
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
-import logging
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -30,7 +28,7 @@ from pravega_lab.engine.simulation.flow_sink import CommittedTable
 from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, FlowHost, FlowWire
 from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
-from pravega_lab.engine.simulation.scenarios import Result, _LoggedErrors
+from pravega_lab.engine.simulation.run import Result, run_story
 from pravega_lab.errors import PravegaError
 
 END_WITHIN_S = 30.0
@@ -288,26 +286,14 @@ def run_flow(seed: int, bug: str | None = None) -> Result:
 
         with FLOW_BUGS[bug].planted():
             return replace(run_flow(seed), bug=bug)
-    result = Result(seed, "flow")
-    loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
-    journal = result.journal = Journal(lambda: loop.now_us)
-    errors = _LoggedErrors()
-    gc.disable()
-    logging.getLogger("pravega_lab").addHandler(errors)
-    world: FlowWorld | None = None
+    return run_story(seed, "flow", _run)
+
+
+def _run(result: Result, loop: SimulationLoop) -> None:
+    world = FlowWorld(loop, result.journal)
     try:
-        world = FlowWorld(loop, journal)
         loop.run_until_complete(world.run())
-    except Exception as error:
-        result.problems.append(f"{type(error).__name__}: {error}")
     finally:
-        if world is not None:
-            result.problems = [*world.watcher.problems, *result.problems]
-            result.faults = world.faults + world.wire.faults + world.files.faults
-            journal.add("world", "messages", delivered=world.wire.delivered)
-        result.problems += loop.errors + errors.messages
-        result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
-        loop.dispose()
-        logging.getLogger("pravega_lab").removeHandler(errors)
-        gc.enable()
-    return result
+        result.problems += world.watcher.problems
+        result.faults = world.faults + world.wire.faults + world.files.faults
+        result.journal.add("world", "messages", delivered=world.wire.delivered)

@@ -8,8 +8,6 @@ log go to `group_checkers`. For the command line: ``python -m pravega_lab.engine
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 import sys
 import time
 from collections.abc import Callable
@@ -19,9 +17,9 @@ from random import Random
 from pravega_lab.client.values import ScalingPolicy
 from pravega_lab.engine.simulation import apps, group_apps, group_checkers
 from pravega_lab.engine.simulation.group_apps import GROUP, group_of
-from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
-from pravega_lab.engine.simulation.scenarios import Result, _LoggedErrors, _trouble
+from pravega_lab.engine.simulation.run import Result, run_story
+from pravega_lab.engine.simulation.scenarios import _trouble
 from pravega_lab.engine.simulation.world import EVENT_HEADER_BYTES, World
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
 from pravega_lab.protocol.reader_group import ReaderGroupConfig
@@ -114,28 +112,12 @@ def run_groups(seed: int, bug: str | None = None) -> Result:
 
         with GROUP_BUGS[bug].planted():
             return replace(run_groups(seed), bug=bug)
-    result = Result(seed, "groups")
-    loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
-    journal = result.journal = Journal(lambda: loop.now_us)
-    errors = _LoggedErrors()
-    gc.disable()
-    logging.getLogger("pravega_lab").addHandler(errors)
-    try:
-        _run(result, loop, journal)
-    except Exception as error:
-        result.problems.append(f"{type(error).__name__}: {error}")
-    finally:
-        result.problems += loop.errors + errors.messages
-        result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
-        loop.dispose()
-        logging.getLogger("pravega_lab").removeHandler(errors)
-        gc.enable()
-    return result
+    return run_story(seed, "groups", _run)
 
 
-def _run(result: Result, loop: SimulationLoop, journal: Journal) -> None:
+def _run(result: Result, loop: SimulationLoop) -> None:
     chance = Random(f"{result.seed}/groups")
-    world = GroupWorld(loop, journal)
+    world = GroupWorld(loop, result.journal)
     world.store.file_bytes = chance.choice((16_384, 65_536))
     world.trouble_s = chance.choice((3.0, 8.0, 15.0))
     _populate(world, chance)
@@ -147,7 +129,7 @@ def _run(result: Result, loop: SimulationLoop, journal: Journal) -> None:
 
     try:
         loop.run_until_complete(world.run(chance.choice((1, 2, 4, 8)), trouble))
-        result.problems += group_checkers.check(journal, world.log, apps.STREAM)
+        result.problems += group_checkers.check(result.journal, world.log, apps.STREAM)
     finally:
         result.faults = world.faults
 

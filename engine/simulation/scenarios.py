@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-import logging
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -14,43 +11,12 @@ from pravega_lab.client.values import ScalingPolicy
 from pravega_lab.engine.simulation import apps, readers
 from pravega_lab.engine.simulation.bugs import BUGS
 from pravega_lab.engine.simulation.checkers import check
-from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.run import Result, run_story
 from pravega_lab.engine.simulation.storage_scenario import StorageScenario
 from pravega_lab.engine.simulation.world import World
 
 Populate = Callable[[World, Random], None]
-
-
-@dataclass
-class Result:
-    """One run. It passed if there are no ``problems``."""
-
-    seed: int
-    scenario: str
-    bug: str | None = None
-    problems: list[str] = field(default_factory=list)
-    faults: Counter[str] = field(default_factory=Counter)
-    journal: Journal = field(default_factory=Journal)
-    steps: int = 0
-    virtual_s: float = 0.0
-
-    @property
-    def command(self) -> str:
-        """What repeats this run."""
-        bug = f" --bug {self.bug}" if self.bug else ""
-        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario}{bug}"
-
-    def without_journal(self) -> Result:
-        """What goes from one process to another: the journal is long, and the seed has it again."""
-        return replace(self, journal=Journal())
-
-    def summary(self) -> str:
-        """One line: seed, scenario, what it drew."""
-        drawn = ", ".join(f"{kind} {n}" for kind, n in sorted(self.faults.items()) if n) or "no faults"
-        return (
-            f"seed {self.seed} ({self.scenario}, {self.virtual_s:.1f} virtual s, {self.steps} steps): {drawn}"
-        )
 
 
 # -- who takes part ------------------------------------------------------------------------------------------
@@ -166,56 +132,32 @@ def run_seed(seed: int, scenario: str | None = None, bug: str | None = None) -> 
     if bug is not None:
         with BUGS[bug].planted():
             return replace(run_seed(seed, scenario or BUGS[bug].scenario), bug=bug)
-    result = Result(seed, scenario or scenario_of(seed))
-    loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
-    journal = result.journal = Journal(lambda: loop.now_us)
-    errors = _LoggedErrors()
-    gc_was_on = gc.isenabled()
-    gc.disable()  # what the collector closes, and when, is no function of the seed
-    logging.getLogger("pravega_lab").addHandler(errors)
+    return run_story(seed, scenario or scenario_of(seed), _tell)
+
+
+def _tell(result: Result, loop: SimulationLoop) -> None:
     try:
-        _run(result, loop, journal)
-    except Exception as error:
-        result.problems.append(f"{type(error).__name__}: {error}")
+        (_run_log if result.scenario == "log" else _run)(result, loop)
     finally:
-        result.problems += loop.errors + errors.messages
-        result.steps, result.virtual_s = loop.steps, (loop.now_us - 1_000_000_000) / 1e6
-        journal.add(
-            "world", "end", steps=loop.steps, draws=loop.draws, faults=dict(sorted(result.faults.items()))
-        )
-        loop.dispose()
-        logging.getLogger("pravega_lab").removeHandler(errors)
-        if gc_was_on:
-            gc.enable()
-    return result
+        faults = dict(sorted(result.faults.items()))
+        result.journal.add("world", "end", steps=loop.steps, draws=loop.draws, faults=faults)
 
 
-def _run(result: Result, loop: SimulationLoop, journal: Journal) -> None:
-    if result.scenario == "log":
-        storage = StorageScenario(loop, journal)
-        result.faults = storage.faults
-        result.problems += loop.run_until_complete(storage.run())
-        return
+def _run_log(result: Result, loop: SimulationLoop) -> None:
+    storage = StorageScenario(loop, result.journal)
+    result.faults = storage.faults
+    result.problems += loop.run_until_complete(storage.run())
+
+
+def _run(result: Result, loop: SimulationLoop) -> None:
     chance = Random(f"{result.seed}/scenario")
-    world = World(loop, journal)
+    world = World(loop, result.journal)
     world.store.file_bytes = chance.choice((4096, 16_384, 65_536))
     world.trouble_s = chance.choice((1.0, 3.0, 5.0))
     POPULATIONS[result.scenario](world, chance)
     trouble = partial(_trouble, world, chance, result.scenario)
     try:
         loop.run_until_complete(world.run(chance.choice((1, 1, 2, 3)), trouble))
-        result.problems += check(journal)
+        result.problems += check(result.journal)
     finally:
         result.faults = world.faults
-
-
-class _LoggedErrors(logging.Handler):
-    """An error that the program logs and survives is still one that it should not have."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        self.messages.append(f"logged: {record.getMessage()}" + (f" ({error!r})" if error else ""))

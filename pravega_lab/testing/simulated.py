@@ -8,8 +8,6 @@ from the seed (docs/simulation.md). The code under test takes an `AsyncClient` a
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 from collections import Counter
 from collections.abc import Coroutine
 from random import Random
@@ -22,7 +20,8 @@ from pravega_lab.engine.simulation.links import ControllerPort
 from pravega_lab.engine.simulation.loop import START_US, SimulationLoop
 from pravega_lab.engine.simulation.network import Conditions
 from pravega_lab.engine.simulation.process import Process
-from pravega_lab.engine.simulation.scenarios import _LoggedErrors, _trouble
+from pravega_lab.engine.simulation.run import contained
+from pravega_lab.engine.simulation.scenarios import _trouble
 from pravega_lab.engine.simulation.store_process import HOST, PORT
 from pravega_lab.engine.simulation.world import World
 from pravega_lab.errors import BadInputError
@@ -94,24 +93,17 @@ class SimulatedPravega:
                 "run(): this world has had its run; make another SimulatedPravega, or the fixture's next seed"
             )
         self._ran = True
-        errors, gc_was_on = _LoggedErrors(), gc.isenabled()
-        gc.disable()  # what the collector closes, and when, is no function of the seed
-        logging.getLogger("pravega_lab").addHandler(errors)
-        try:
-            result: T = self._loop.run_until_complete(self._world.story(main))
-            unseen = self._loop.errors + errors.messages
-            if unseen:
-                raise AssertionError("the run ended, but not well: " + "; ".join(unseen))
-            return result
-        except BaseException as error:
-            if not self._repeat:
-                error.add_note(self.summary())
-            raise
-        finally:
-            self._loop.dispose()
-            logging.getLogger("pravega_lab").removeHandler(errors)
-            if gc_was_on:
-                gc.enable()
+        with contained(self._loop) as errors:
+            try:
+                result: T = self._loop.run_until_complete(self._world.story(main))
+                unseen = self._loop.errors + errors.messages
+                if unseen:
+                    raise AssertionError("the run ended, but not well: " + "; ".join(unseen))
+                return result
+            except BaseException as error:
+                if not self._repeat:
+                    error.add_note(self.summary())
+                raise
 
     def summary(self) -> str:
         """The seed, what went wrong, how long it took, and how to repeat it."""

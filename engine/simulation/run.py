@@ -1,0 +1,96 @@
+"""One run from its seed: the loop, the journal and what surrounds them, for every kind of world."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import START_US, SimulationLoop
+
+LOGGER = "pravega_lab"
+
+
+@dataclass
+class Result:
+    """One run. It passed if there are no ``problems``."""
+
+    seed: int
+    scenario: str
+    bug: str | None = None
+    problems: list[str] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    journal: Journal = field(default_factory=Journal)
+    steps: int = 0
+    virtual_s: float = 0.0
+
+    @property
+    def command(self) -> str:
+        """What repeats this run."""
+        bug = f" --bug {self.bug}" if self.bug else ""
+        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario}{bug}"
+
+    def without_journal(self) -> Result:
+        """What goes from one process to another: the journal is long, and the seed has it again."""
+        return replace(self, journal=Journal())
+
+    def summary(self) -> str:
+        """One line: seed, scenario, what it drew."""
+        drawn = ", ".join(f"{kind} {n}" for kind, n in sorted(self.faults.items()) if n) or "no faults"
+        return (
+            f"seed {self.seed} ({self.scenario}, {self.virtual_s:.1f} virtual s, {self.steps} steps): {drawn}"
+        )
+
+
+Story = Callable[[Result, SimulationLoop], None]
+
+
+def run_story(seed: int, scenario: str, story: Story) -> Result:
+    """Run ``story`` in a loop of ``seed``. Whatever goes wrong is in ``problems``; raises nothing of its own.
+
+    Args:
+        scenario: its name, for the result.
+        story: builds a world in the loop, runs and checks it. It fills in ``problems``, ``faults`` and the
+            journal of the result (which is there); faults and last lines also if it raises.
+    """
+    loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
+    result = Result(seed, scenario, journal=Journal(lambda: loop.now_us))
+    with contained(loop) as errors:
+        try:
+            story(result, loop)
+        except Exception as error:
+            result.problems.append(f"{type(error).__name__}: {error}")
+        result.problems += loop.errors + errors.messages
+        result.steps, result.virtual_s = loop.steps, (loop.now_us - START_US) / 1e6
+    return result
+
+
+@contextmanager
+def contained(loop: SimulationLoop) -> Iterator[LoggedErrors]:
+    """What surrounds a run: logged errors are gathered, the collector rests, the loop is disposed of."""
+    errors, gc_was_on = LoggedErrors(), gc.isenabled()
+    gc.disable()  # what the collector closes, and when, is no function of the seed
+    logging.getLogger(LOGGER).addHandler(errors)
+    try:
+        yield errors
+    finally:
+        loop.dispose()
+        logging.getLogger(LOGGER).removeHandler(errors)
+        if gc_was_on:
+            gc.enable()
+
+
+class LoggedErrors(logging.Handler):
+    """An error that the program logs and survives is still one that it should not have."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        self.messages.append(f"logged: {record.getMessage()}" + (f" ({error!r})" if error else ""))
