@@ -370,8 +370,10 @@ class GroupHistory:
         row.cut = tuple((dict(row.cut) | dict(o.positions)).items())
         lane = self._lanes.get((o.group, o.reader))
         if lane is not None:
-            row.held_up_segments = tuple(lane.held)
-            if not o.is_by_leaving:
+            if o.is_by_leaving:  # its lane is empty by now
+                row.held_up_segments = tuple(split_segment(name) for name, _ in o.positions)
+            else:
+                row.held_up_segments = tuple(lane.held)
                 self._read_up_to(o.group, o.positions, o.reader)
             self._paid(lane, o.checkpoint)
         self.changed.checkpoints[row.index] = None

@@ -163,6 +163,24 @@ def test_unread_bytes_and_since_when() -> None:
     assert (lane.unread_bytes, lane.lag_ms) == (200, 12)
 
 
+def test_who_passes_a_checkpoint_by_leaving_is_gone_and_not_through() -> None:
+    """What it has not read is not known to be nothing; the segments that it held up are those it gave back."""
+    entries: list[list[rg.Update]] = [
+        [rg.AddReader("b"), rg.CreateCheckpoint("cp")],
+        [rg.CheckpointReader("cp", "b", {})],
+        [rg.RemoveReader("a", {segment(0): 5, segment(1): 6})],
+    ]
+    lengths = [measured(10, 0, 100), measured(20, 1, 50)]
+    history = fold_groups([*lengths, *told(log_of([*BEGIN, *entries])), measured(900, 0, 400)])
+    lane, (row,) = history.readers[0], history.checkpoints
+    assert (lane.reader, lane.state, lane.held, lane.owes) == ("a", "left", [], [])
+    assert (lane.unread_bytes, lane.behind_since_ms, lane.owes_since_ms) == (None, None, None)
+    assert (history.readers[1].reader, history.readers[1].unread_bytes) == ("b", 0)
+    assert (row.state, row.held_up_by) == ("completed", ("a",))
+    assert row.held_up_segments == (("s/x", 0), ("s/x", 1))
+    assert [(p.segment_id, p.unread_bytes) for p in history.current(GROUP)] == [(0, 395), (1, 44)]
+
+
 def test_a_clock_in_place_of_a_lag_is_no_lag() -> None:
     _, history = log_and_fold([rg.UpdateDistanceToTail("a", 1_795_240_735_878)])
     assert history.readers[0].distance_to_tail_ms == 1_795_240_735_878
