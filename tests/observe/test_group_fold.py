@@ -164,7 +164,7 @@ def test_unread_bytes_and_since_when() -> None:
 
 
 def test_who_passes_a_checkpoint_by_leaving_is_gone_and_not_through() -> None:
-    """What it has not read is not known to be nothing; the segments that it held up are those it gave back."""
+    """What it has not read is not known to be nothing; what it held up is what it gave back."""
     entries: list[list[rg.Update]] = [
         [rg.AddReader("b"), rg.CreateCheckpoint("cp")],
         [rg.CheckpointReader("cp", "b", {})],
