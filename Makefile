@@ -53,7 +53,7 @@ types: setup
 	$(VENV)/bin/mypy
 
 unit: setup  ## fast checks: protocol, store, client, simulation, conformance
-	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist loadgroup --max-worker-restart=0 -m "not spark and not browser"
+	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist worksteal -m "not spark and not browser"
 
 spark: setup  ## the Spark connector, with kills and a real cluster
 	$(PY) -m pytest $(CI_FLAGS) -m spark

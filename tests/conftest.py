@@ -51,14 +51,11 @@ def scope_name() -> Callable[[], str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker of pytest-xdist runs all that needs the real server: there is one JVM, not one each.
+    """The official wheel blocks in Rust, where no signal reaches it: its tests run in a thread that can be left.
 
-    The official wheel blocks in Rust, where no signal reaches it: its tests run in a thread that can be left,
-    and one that the wheel left waiting, and no other, is run once more. A fixture that hangs ends the run.
+    One that the wheel left waiting, and no other, is run once more. A fixture that hangs ends the worker.
     """
     for item in items:
-        if "real_pravega" in getattr(item, "fixturenames", ()) or item.get_closest_marker("real_pravega"):
-            item.add_marker(pytest.mark.xdist_group("real_pravega"))
         if item.path.name.startswith("test_wheel") and isinstance(item, pytest.Function):
             item.obj = bounded(item.obj)
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["WheelStalledError"]))
