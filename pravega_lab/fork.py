@@ -226,6 +226,8 @@ class _Copy:
         wanted = [(s.low, s.high) for s in epoch.segments]
         if [(s.low, s.high) for s in have] != sorted(wanted):
             have = self._target.scale([s.segment_id for s in have], wanted)
+            # Else a group would read the even ones first, and wait for a checkpoint behind them.
+            self._target.truncate(StreamCut(self._target.scoped_name, {s.segment_id: 0 for s in have}))
         by_range = {(s.low, s.high): s.segment_id for s in have}
         self._of = {s.segment_id: by_range[(s.low, s.high)] for s in epoch.segments}
 

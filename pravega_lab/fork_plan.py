@@ -50,7 +50,8 @@ def plan(stream: Stream, cut: StreamCut) -> Plan:
     """From the cut to the stream's tail of now.
 
     Begins with the last epoch in which everything unread of the cut was active, and repeats all scales since:
-    so each event finds a segment of its own range, with its predecessors before it.
+    so each event finds a segment of its own range, with its predecessors before it. Scales before which there
+    is nothing to copy are left out: a reader group would wait for a checkpoint behind each empty segment.
     """
     made = Plan(stream, cut, stream.tail())
     last = max(epoch_of(segment) for segment in made.tail.positions)
@@ -63,6 +64,8 @@ def plan(stream: Stream, cut: StreamCut) -> Plan:
         pieces = (_piece(made, segment_id, at_cut) for segment_id in ending)
         made.epochs.append(Epoch(tuple(segments), tuple(p for p in pieces if p is not None)))
         segments = following
+    while len(made.epochs) > 1 and not made.epochs[0].pieces:
+        del made.epochs[0]
     return made
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pravega_lab import Lab, ScalingPolicy
-from pravega_lab.client import Stream
+from pravega_lab.client import Client, Stream
 from pravega_lab.client.reader_group import reading
 from pravega_lab.client.segment_writer import segment_writer
 from pravega_lab.errors import BadInputError
@@ -144,6 +144,49 @@ def _epoch(stream: Stream, epoch: int) -> list[Any]:
         return stream.epoch_segments(epoch)
     except Exception:
         return []
+
+
+def read_from_the_head(stream: Stream, n: int) -> list[bytes]:
+    """What a group without checkpoints gets: no successor of a segment that ends in the fork."""
+    name, found, misses = f"fork/g{next(numbers)}", [], 0
+    config = reading([stream.scoped_name], automatic_checkpoint_interval_ms=-1, group_refresh_time_ms=50)
+    client = Client(stream.options()["controller"])
+    with client, client.create_reader_group(name, config).create_reader("r") as reader:
+        while len(found) < n and misses < 10:
+            event = reader.read_next(0.5).event
+            if event is None:
+                misses += 1
+            else:
+                found.append(event)
+    return found
+
+
+def test_a_group_reads_a_fork_of_uneven_ranges_at_once(lab: Lab, stream: Stream) -> None:
+    writer = Writer(stream)
+    uneven = [(0.0, 0.1), (0.1, 0.7), (0.7, 1.0)]
+    stream.scale([s.segment_id for s in stream.segments()], uneven)
+    writer.write(50)
+    cut = stream.tail()
+    writer.write(60)
+    with fork(lab.client, checkpoint(stream, cut)) as made:
+        assert ranges_of(made.stream) == uneven
+        assert made.stream.head().positions == {s.segment_id: 0 for s in made.stream.segments()}
+        found = read_from_the_head(made.stream, 60)
+        assert by_key(found, writer.key_of) == by_key(events_of(stream, cut), writer.key_of)
+
+
+def test_a_group_reads_at_once_where_all_was_read_of_what_ends(lab: Lab, stream: Stream) -> None:
+    """The cut is at the ends of two segments; behind it comes one that has nothing, then those that have."""
+    writer = Writer(stream)
+    writer.write(50)
+    cut = stream.tail()
+    stream.scale([s.segment_id for s in stream.segments()], [(0.0, 1.0)])
+    stream.split(stream.segments()[0].segment_id)
+    writer.write(60)
+    with fork(lab.client, checkpoint(stream, cut)) as made:
+        assert made.events == 60
+        found = read_from_the_head(made.stream, 60)
+        assert by_key(found, writer.key_of) == by_key(events_of(stream, cut), writer.key_of)
 
 
 def test_a_cut_in_the_middle_of_a_shifted_scale(lab: Lab, stream: Stream) -> None:
