@@ -51,7 +51,7 @@ def scope_name() -> Callable[[], str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The official wheel blocks in Rust, where no signal reaches it: its tests run in a thread that can be left.
+    """The official wheel blocks in Rust, where no signal comes: its tests run in a thread that can be left.
 
     One that the wheel left waiting, and no other, is run once more. A fixture that hangs ends the worker.
     """
