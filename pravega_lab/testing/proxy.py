@@ -37,7 +37,9 @@ _NAMES = {
 
 @dataclass
 class Hold:
-    """One message to be kept back; ``left`` counts down to it."""
+    """One message to be kept back; ``left`` counts down to it. ``peer_port`` is the client's, by which its
+    process is found.
+    """
 
     name: str
     left: int
@@ -227,12 +229,13 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
         path, name = call.method, call.method.rsplit("/", 1)[1]
 
         async def pass_on(request: bytes, context: Any) -> bytes:
-            await self._proxy.pass_on(name, "request")
+            peer_port = int(context.peer().rsplit(":", 1)[1])
+            await self._proxy.pass_on(name, "request", peer_port)
             try:
                 answer = await self._proxy._channel.unary_unary(path)(request)
             except grpc.aio.AioRpcError as error:
                 await context.abort(error.code(), error.details())
-            await self._proxy.pass_on(name, "reply")
+            await self._proxy.pass_on(name, "reply", peer_port)
             return await self._renamed(name, answer)
 
         return grpc.unary_unary_rpc_method_handler(pass_on)

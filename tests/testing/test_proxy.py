@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 
 from pravega_lab.client import Stream, connect
@@ -15,6 +16,12 @@ from pravega_lab.testing import StoreProxy
 def events(stream: Stream) -> list[bytes]:
     with stream.read() as batches:
         return [event for batch in batches for event in batch.column("event").to_pylist()]
+
+
+def ours(port: int | None) -> bool:
+    """Whether it is a port of a connection of this process."""
+    found = psutil.Process().net_connections("tcp")
+    return port in [connection.laddr.port for connection in found if connection.raddr]
 
 
 def test_a_reply_kept_back_is_done_and_nobody_knows(store: str, scope_name: Callable[[], str]) -> None:
@@ -29,6 +36,7 @@ def test_a_reply_kept_back_is_done_and_nobody_knows(store: str, scope_name: Call
         writing = pool.submit(client.stream(seen.scoped_name).write, ["first"], ["IBM"])
         held = proxy.wait_held()
         assert (held.name, held.what, held.left) == ("DataAppended", "reply", 0)
+        assert ours(held.peer_port)
         assert events(seen) == [b"first"]
         assert not writing.done()
         proxy.release()
@@ -46,7 +54,7 @@ def test_a_request_kept_back_is_not_done_until_it_passes(store: str, scope_name:
         stream = direct.create_stream(f"{scope_name()}/orders")
         proxy.hold("sealStream", what="request")
         sealing = pool.submit(client.stream(stream.scoped_name).seal)
-        proxy.wait_held()
+        assert ours(proxy.wait_held().peer_port)
         stream.write(["still open"], ["IBM"])
         proxy.release()
         sealing.result(60)
