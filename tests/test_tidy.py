@@ -26,9 +26,17 @@ ARROWS = {
     "engine.store": {"protocol"},
     "engine.server": {"engine.store", "protocol"},
     "engine.flow": set(),
-    "engine.simulation": {"engine.flow", "engine.server", "engine.store", "client", "protocol"},
+    "engine.simulation": {
+        "connector.flow",
+        "engine.flow",
+        "engine.server",
+        "engine.store",
+        "client",
+        "protocol",
+    },
     "client": {"protocol"},
-    "connector": {"client", "protocol"},
+    "connector.flow": {"engine.flow", "client", "protocol"},
+    "connector.spark": {"client", "protocol"},
     "observe": {"client", "protocol"},
     "terminal": {"observe", "client", "protocol"},
     "widgets": {"observe"},
@@ -71,7 +79,7 @@ def module_name(path: Path) -> str:
 def home(module: str) -> str:
     """The part that a module belongs to: ``engine.store``, ``client``, ``errors``…"""
     parts = module.split(".")
-    if parts[0] == "engine" and len(parts) > 1:
+    if parts[0] in ("connector", "engine") and len(parts) > 1:
         return ".".join(parts[:2])
     return "" if module == "__init__" else parts[0]
 

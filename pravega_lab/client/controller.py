@@ -350,9 +350,14 @@ class Controller:
         status = (await self._find(stream, "pingTransaction", request)).status
         return bool(status in (pb.PingTxnStatus.OK, pb.PingTxnStatus.DISCONNECTED))
 
-    async def commit_transaction(self, stream: str, txn_id: UUID, writer_id: str) -> None:
+    async def commit_transaction(
+        self, stream: str, txn_id: UUID, writer_id: str, timestamp: int | None = None
+    ) -> None:
         request = pb.TxnRequest(
-            streamInfo=_info(stream), txnId=_txn_message(txn_id), writerId=writer_id, timestamp=-(2**63)
+            streamInfo=_info(stream),
+            txnId=_txn_message(txn_id),
+            writerId=writer_id,
+            timestamp=-(2**63) if timestamp is None else timestamp,
         )
         status = (await self._find(stream, "commitTransaction", request)).status
         if status != pb.TxnStatus.SUCCESS:

@@ -464,15 +464,19 @@ class Transaction:
         """Wait until all events taken so far are durable in the transaction."""
         _run(self._core.flush())
 
-    def commit(self, wait: bool = False) -> None:
+    def commit(self, wait: bool = False, *, timestamp: int | None = None, writer: str | None = None) -> None:
         """Flush and commit. Without ``wait`` it is decided (``COMMITTING``) but may not be readable yet.
 
         Committing what is committed is fine.
 
+        Args:
+            timestamp: What `EventWriter.note_time` takes, noted together with the commit.
+            writer: Whose time that is: the same name in each of its transactions.
+
         Raises:
             TransactionFailedError: It was aborted or its lease ended; none of its events can be read.
         """
-        _run(self._core.commit(wait))
+        _run(self._core.commit(wait, timestamp=timestamp, writer=writer))
 
     def abort(self) -> None:
         """Drop its events. Aborting what is aborted is fine.

@@ -91,14 +91,18 @@ class AsyncTransaction:
         if self._appends is not None:
             await self._appends.flush()
 
-    async def commit(self, wait: bool = False) -> None:
+    async def commit(
+        self, wait: bool = False, *, timestamp: int | None = None, writer: str | None = None
+    ) -> None:
         try:
             await self.flush()
         except PravegaError as error:
             await self._explain(error)
             raise
-        writer_id = str(self._context.chance.getrandbits(63))
-        await self._context.controller.commit_transaction(self._context.name, self.txn_id, writer_id)
+        writer_id = writer or str(self._context.chance.getrandbits(63))
+        await self._context.controller.commit_transaction(
+            self._context.name, self.txn_id, writer_id, timestamp
+        )
         await self.close()
         if wait:
             await self.wait_until(TransactionState.COMMITTED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from pravega_lab.client.client import AsyncClient
@@ -28,12 +28,16 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def async_reader_group(client: AsyncClient, scoped_name: str) -> AsyncReaderGroup:
-    """A handle of ``scope/group`` for programs with a loop; asks nothing."""
+def async_reader_group(
+    client: AsyncClient, scoped_name: str, clock_ms: Callable[[], int] = wall_clock_ms
+) -> AsyncReaderGroup:
+    """A handle of ``scope/group`` for programs with a loop; asks nothing.
+
+    Args:
+        clock_ms: Milliseconds since 1970, where time is not that of this machine.
+    """
     check_stream(split_scoped_name(scoped_name)[1])
-    return AsyncReaderGroup(
-        lambda: GroupAccess(scoped_name, client._controller, client._stores, wall_clock_ms)
-    )
+    return AsyncReaderGroup(lambda: GroupAccess(scoped_name, client._controller, client._stores, clock_ms))
 
 
 def reader_group(client: Client, scoped_name: str) -> ReaderGroup:

@@ -1,0 +1,80 @@
+"""Between events of a stream, which are bytes, and rows of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pravega_lab.engine.flow.batch import Batch, Row
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.names import split_scoped_name
+
+
+@dataclass(frozen=True)
+class EventRows:
+    """How events become rows.
+
+    Without ``deserialize`` a row is ``event, scope, stream, segment_id, offset`` (the columns of the Spark
+    connector), made without touching single events. With it a row is what it makes of an event's bytes, and
+    ``with_metadata`` adds the four other columns.
+    """
+
+    deserialize: Callable[[bytes], Row] | None = None
+    with_metadata: bool = False
+
+    def batch(self, scoped_stream: str, events: pa.RecordBatch) -> Batch:
+        """Rows of the client's ``event, segment_id, offset``, in order."""
+        scope, stream = split_scoped_name(scoped_stream)
+        if self.deserialize is None:
+            n = len(events)
+            columns = [events.column(0), pa.array([scope] * n), pa.array([stream] * n)]
+            columns += [events.column(1), events.column(2)]
+            names = ["event", "scope", "stream", "segment_id", "offset"]
+            return Batch.of_arrow(pa.RecordBatch.from_arrays(columns, names=names))
+        rows = [self.deserialize(event) for event in events.column(0).to_pylist()]
+        if self.with_metadata:
+            places = zip(events.column(1).to_pylist(), events.column(2).to_pylist(), strict=True)
+            about: list[Row] = [
+                {"scope": scope, "stream": stream, "segment_id": segment, "offset": offset}
+                for segment, offset in places
+            ]
+            rows = [row | place for row, place in zip(rows, about, strict=True)]
+        return Batch.of_rows(rows)
+
+
+@dataclass(frozen=True)
+class RowEvents:
+    """How rows become events, and which routing key each has.
+
+    ``serialize``: a row's bytes; None: column ``event`` has them. ``routing_key``: a column, or a function of
+    the row; None: random routing.
+    """
+
+    serialize: Callable[[Row], bytes] | None = None
+    routing_key: str | Callable[[Row], str] | None = None
+
+    def of(self, batch: Batch) -> tuple[Sequence[bytes], Sequence[str] | None]:
+        """Events and their keys, in order.
+
+        Raises:
+            BadInputError: a row lacks the column.
+        """
+        rows = batch.rows
+        serialize = self.serialize or (lambda row: self._column(row, "event"))
+        return [serialize(row) for row in rows], self._keys(rows)
+
+    def _keys(self, rows: Sequence[Row]) -> Sequence[str] | None:
+        key = self.routing_key
+        if key is None:
+            return None
+        if isinstance(key, str):
+            return [str(self._column(row, key)) for row in rows]
+        return [key(row) for row in rows]
+
+    def _column(self, row: Row, name: str) -> Any:
+        if name not in row:
+            raise BadInputError(f"a row has no column {name!r} to write; it has {list(row)}")
+        return row[name]

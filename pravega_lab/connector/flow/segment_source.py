@@ -1,0 +1,253 @@
+"""(c) The long-term plan of document 1: a split is a segment, and there is no reader group.
+
+Readers keep offsets, the enumerator keeps what nobody reads yet; `SegmentPlan` decides who reads what when,
+`segment_splits` has the changes that FLIP-27 lacks. Each fact is in the enumerator's state or in a reader's,
+never in both or none: an answer that goes through the event gate moves it (`SplitsFinished`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pravega_lab.client.single_segments import SingleSegments
+from pravega_lab.client.values import HEAD, Edge
+from pravega_lab.connector.flow.config import PravegaConfig
+from pravega_lab.connector.flow.events import EventRows
+from pravega_lab.connector.flow.segment_plan import SegmentPlan
+from pravega_lab.connector.flow.segment_splits import (
+    Change,
+    SegmentSplit,
+    SplitsAddition,
+    SplitSerializer,
+    SplitsFinished,
+    SplitsRead,
+    SplitsRemoval,
+    SplitsReported,
+    SplitsReturned,
+    SplitsSerializer,
+    from_event,
+    to_event,
+)
+from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
+from pravega_lab.engine.flow.sources import (
+    Boundedness,
+    ReaderContext,
+    ReaderOutput,
+    Source,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+)
+from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
+
+Splits = list[SegmentSplit]
+
+
+class SegmentReader(SplitReader):
+    """Tells the enumerator which segments it has read, and gives them back when it is asked."""
+
+    def start(self) -> None:
+        self._tell(SplitsReported(tuple(self.splits.values())))
+        for split in self.splits.values():
+            if split.is_read:
+                self._tell(SplitsRead((split,)))
+
+    def split_read(self, split: SegmentSplit, output: ReaderOutput) -> None:
+        self._tell(SplitsRead((split,)))
+
+    def handle_source_event(self, event: Any) -> None:
+        change = from_event(event)
+        if isinstance(change, SplitsFinished):
+            for split in change.splits:
+                self.forget(split.segment_id)
+        elif isinstance(change, SplitsRemoval):
+            for split in change.splits:
+                found = self.splits.get(split.segment_id)
+                if found is not None and not found.is_read:  # else it is finished, which says more
+                    self._tell(SplitsReturned((self.leave(split.segment_id),)))
+
+    def _tell(self, change: Change) -> None:
+        self.context.send_source_event(to_event(change))
+
+
+class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
+    """Finds successors, and does what the plan says once all readers have reported what they have."""
+
+    def __init__(
+        self,
+        source: PravegaSegmentSource,
+        context: SplitEnumeratorContext[SegmentSplit],
+        restored: Splits | None,
+    ) -> None:
+        self._source, self._context = source, context
+        self._is_fresh = restored is None
+        self.plan = SegmentPlan(restored or (), waits_for_checkpoints=source.waits_for_checkpoints)
+        self._reported: dict[int, None] = {}
+        self._told_no_more: dict[int, None] = {}
+        self._client = source.config.client(f"enumerator of {source.stream}")
+        self._segments = SingleSegments(self._client, source.stream)
+
+    async def start(self) -> None:
+        if self._is_fresh:
+            self.plan.add(await initial_splits(self._segments, self._source))
+
+    async def close(self) -> None:
+        await self._segments.close()
+        await self._client.close()
+
+    # -- readers -------------------------------------------------------------------------------------------
+
+    def add_reader(self, subtask: int) -> None:
+        self._reported.pop(subtask, None)
+        self._told_no_more.pop(subtask, None)
+        self.plan.restarted()
+
+    def add_splits_back(self, splits: Sequence[SegmentSplit], subtask: int) -> None:
+        self._reported.pop(subtask, None)
+        self.plan.came_back(splits)
+
+    async def handle_source_event(self, subtask: int, event: Any) -> None:
+        match from_event(event):
+            case SplitsReported(splits):
+                self.plan.reported(subtask, splits)
+                self._reported[subtask] = None
+            case SplitsRead(splits):
+                for split in splits:
+                    await self._finish(subtask, split)
+            case SplitsReturned(splits):
+                for split in splits:
+                    self._take_back(subtask, split)
+        self._act()
+
+    async def _finish(self, subtask: int, split: SegmentSplit) -> None:
+        successors: tuple[SegmentSplit, ...] = ()
+        if self.plan.is_read_by(split.segment_id, subtask):
+            if self._source.end is None:
+                found = await self._segments.successors(split.segment_id)
+                successors = tuple(split_of(self._source.stream, segment) for segment in found)
+            self.plan.finished(subtask, split, successors)
+        self._send(subtask, SplitsFinished((split,), successors))
+
+    def _take_back(self, subtask: int, split: SegmentSplit) -> None:
+        if self.plan.is_read_by(split.segment_id, subtask):
+            self.plan.returned(split)
+        self._send(subtask, SplitsFinished((split,)))
+
+    def _send(self, subtask: int, change: Change) -> None:
+        if subtask in self._context.registered_readers:
+            self._context.send_event_to_source_reader(subtask, to_event(change))
+
+    # -- what follows --------------------------------------------------------------------------------------
+
+    def _act(self) -> None:
+        readers = [r for r in self._context.registered_readers if r in self._reported]
+        if len(readers) < self._context.current_parallelism:
+            return  # somebody's splits are not known (again) yet
+        for subtask, splits in self.plan.assignments(readers).items():
+            addition = SplitsAddition(tuple(splits))
+            self._context.assign_splits({subtask: addition.splits})
+        if self._source.end is not None and not self.plan.waiting:
+            for subtask in [r for r in readers if r not in self._told_no_more]:
+                self._told_no_more[subtask] = None
+                self._context.signal_no_more_splits(subtask)
+
+    def snapshot_state(self, checkpoint_id: int) -> Splits:
+        return self.plan.snapshot(checkpoint_id)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self.plan.completed(checkpoint_id)
+        self._act()
+        if self._source.end is None and self._source.rebalances:
+            self._rebalance()
+
+    def _rebalance(self) -> None:
+        readers = [r for r in self._context.registered_readers if r in self._reported]
+        if len(readers) == self._context.current_parallelism:
+            removal = self.plan.removal(readers)
+            if removal is not None:
+                self._send(removal[0], SplitsRemoval((removal[1],)))
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        self.plan.aborted(checkpoint_id)
+
+
+class PravegaSegmentSource(Source[SegmentSplit, Splits]):
+    """Reads a stream segment by segment, in order per routing key also through scales of stream and job.
+
+    Args:
+        stream: ``scope/stream``, or a name in the default scope.
+        start: A cut, HEAD or TAIL.
+        end: A cut or TAIL (as it is when the job starts): bounded. None: goes on.
+        waits_for_checkpoints: A segment whose predecessor another subtask has read begins after the next
+            completed checkpoint, so that order holds behind the source too. For jobs without checkpoints:
+            False.
+        rebalances: Segments move to readers that have fewer, at checkpoints.
+        batch_bytes: Most bytes of events emitted at once; a barrier falls between two batches.
+    """
+
+    def __init__(
+        self,
+        config: PravegaConfig,
+        stream: str,
+        *,
+        start: StreamCut | Edge = HEAD,
+        end: StreamCut | Edge | None = None,
+        rows: EventRows | None = None,
+        waits_for_checkpoints: bool = True,
+        rebalances: bool = True,
+        batch_bytes: int = BATCH_BYTES,
+    ) -> None:
+        self.config, self.stream = config, config.resolve(stream)
+        self.start, self.end = start, end
+        self.rows = rows or EventRows()
+        self.waits_for_checkpoints, self.rebalances = waits_for_checkpoints, rebalances
+        self.batch_bytes = batch_bytes
+        self.boundedness = Boundedness.CONTINUOUS_UNBOUNDED if end is None else Boundedness.BOUNDED
+
+    def create_enumerator(self, context: SplitEnumeratorContext[SegmentSplit]) -> SegmentEnumerator:
+        return SegmentEnumerator(self, context, None)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: Splits
+    ) -> SegmentEnumerator:
+        return SegmentEnumerator(self, context, checkpoint)
+
+    def create_reader(self, context: ReaderContext) -> SplitReader:
+        return SegmentReader(self.config, self.stream, self.rows, context, self.batch_bytes)
+
+    def split_serializer(self) -> SplitSerializer:
+        return SplitSerializer()
+
+    def enumerator_serializer(self) -> SplitsSerializer:
+        return SplitsSerializer()
+
+
+def split_of(stream: str, segment: SegmentRange, offset: int = 0, end: int | None = None) -> SegmentSplit:
+    """A split that reads a segment from ``offset`` on."""
+    return SegmentSplit(stream, segment.segment_id, segment.low, segment.high, offset, end)
+
+
+async def initial_splits(segments: SingleSegments, source: PravegaSegmentSource) -> Splits:
+    """Where reading begins: the segments of the start, and those up to the end if there is one."""
+    begins = await segments.positions(source.start)
+    if source.end is None:
+        followed = [await segments.successors(s.segment_id) for s in begins if begins[s] == SEGMENT_READ]
+        fresh = {s: 0 for found in followed for s in found if not _is_behind(s, begins)}
+        return [split_of(source.stream, s, at) for s, at in {**begins, **fresh}.items() if at != SEGMENT_READ]
+    ends, between = await asyncio.gather(
+        segments.ends(source.end), segments.between(source.start, source.end)
+    )
+    found = [
+        split_of(
+            source.stream, s, begins.get(s, 0), None if ends.get(s.segment_id, -1) < 0 else ends[s.segment_id]
+        )
+        for s in between
+    ]
+    return [split for split in found if not split.is_read and split.offset != split.end]
+
+
+def _is_behind(segment: SegmentRange, listed: Iterable[SegmentRange]) -> bool:
+    """Is it in the cut, or followed by one that is?"""
+    return any(s.segment_id >= segment.segment_id and (s == segment or s.overlaps(segment)) for s in listed)
