@@ -107,7 +107,7 @@ class Channel:
         """What lies in it, for an observer; neighbouring batches are one mark."""
         marks: list[Mark] = []
         for element in self._queue:
-            mark = _mark(element)
+            mark = mark_of(element)
             if marks and mark.what == "records" == marks[-1].what:
                 mark = Mark("records", marks.pop().value + mark.value)
             marks.append(mark)
@@ -116,7 +116,8 @@ class Channel:
         )
 
 
-def _mark(element: Element) -> Mark:
+def mark_of(element: Element) -> Mark:
+    """What an observer is told of an element."""
     match element:
         case Batch():
             return Mark("records", element.num_rows)

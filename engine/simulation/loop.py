@@ -191,6 +191,29 @@ class SimulationLoop(asyncio.AbstractEventLoop):
 
     # -- running -------------------------------------------------------------------------------------------
 
+    @property
+    def next_us(self) -> int | None:
+        """When the next timer is due; None: there is none."""
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def run_ready(self) -> None:
+        """Take all steps that can be taken now. Time stands still."""
+        self._check_open()
+        with _Running(self):
+            while self._callbacks or self._runnable:
+                self._run_once()
+
+    def run_instant(self) -> bool:
+        """Move time to the next timer and take all steps of then; False when nothing is scheduled."""
+        self._check_open()
+        with _Running(self):
+            moved = self._advance()
+            while self._callbacks or self._runnable:
+                self._run_once()
+        return moved
+
     def run_until_complete(self, future: Any) -> Any:
         """Run until ``future`` is done and return its result.
 

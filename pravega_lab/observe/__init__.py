@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pravega_lab.observe.batch_fold import fold_batches
 from pravega_lab.observe.folds import fold_segments
 from pravega_lab.observe.group_fold import fold_groups
+from pravega_lab.observe.job import JobObserver
+from pravega_lab.observe.job_fold import fold_jobs
 from pravega_lab.observe.journal import Gap, Journal
 from pravega_lab.observe.merging import merge
 from pravega_lab.observe.watch import Watch, observe
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from pravega_lab.observe.ledger import Ledger
 
 __all__ = [
-    "Gap", "Journal", "Ledger", "Watch", "fold_batches", "fold_groups", "fold_segments", "merge", "observe",
+    "Gap", "JobObserver", "Journal", "Ledger", "Watch", "fold_batches", "fold_groups", "fold_jobs",
+    "fold_segments", "merge", "observe",
 ]  # fmt: skip
 
 

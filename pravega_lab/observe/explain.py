@@ -15,22 +15,25 @@ from pravega_lab.observe.batch_fold import BatchHistory, BatchRow
 from pravega_lab.observe.folds import SegmentHistory
 from pravega_lab.observe.group_fold import GroupHistory
 from pravega_lab.observe.group_rows import CheckpointRow, Holding, ReaderRow, SegmentPlace, label_of
+from pravega_lab.observe.job_explain import explain_job
+from pravega_lab.observe.job_fold import JobHistory
 from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.observations import Trouble
+from pravega_lab.observe.spell import spell
 
 
 def explain(journal: Journal) -> Explanation:
-    """The journal's reader groups, queries and streams as they are at its end, the most pressing first."""
-    groups, batches, segments = GroupHistory(), BatchHistory(), SegmentHistory()
+    """The journal's reader groups, queries, jobs and streams at its end, the most pressing first."""
+    groups, batches, segments, jobs = GroupHistory(), BatchHistory(), SegmentHistory(), JobHistory()
     troubles: dict[str, Trouble] = {}
     for observation in journal.iterate():
-        for fold in (groups, batches, segments):
+        for fold in (groups, batches, segments, jobs):
             fold.apply(observation)
         if isinstance(observation, Trouble):
             troubles[observation.source] = observation
         else:
             troubles.pop(getattr(observation, "group", getattr(observation, "stream", "")), None)
-    ends = (groups.now_ms, batches.now_ms, segments.now_ms, journal.until_ms)
+    ends = (groups.now_ms, batches.now_ms, segments.now_ms, jobs.now_ms, journal.until_ms)
     now_ms = max((end for end in ends if end is not None), default=0)
     said = [f"Trouble, {spell(now_ms - t.time_ms)} ago: {t.message.rstrip('.')}." for t in troubles.values()]
     for group in groups.groups:
@@ -39,17 +42,9 @@ def explain(journal: Journal) -> Explanation:
         said += explain_query(batches, query, now_ms)
     if not groups.groups and not batches.starts:
         said += _streams(segments)
+    said += explain_job(jobs, now_ms) if jobs.lives else []
     said += [f"Not all was seen: {journal.gap}."] if journal.gap else []
     return Explanation(said or ["Nothing was observed yet."])
-
-
-def spell(ms: int) -> str:
-    """A duration: ``3.2 s``, ``4 min 10 s``, ``2 h 5 min``."""
-    seconds = max(0, ms) / 1000
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 # ---- groups --------------------------------------------------------------------------------------

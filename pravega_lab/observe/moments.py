@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pravega_lab.observe.group_observations import GroupCheckpointDone, ReaderLeft
+from pravega_lab.observe.job_observations import (
+    CheckpointCompleted,
+    CheckpointFailed,
+    JobStateChanged,
+    SubtaskStateChanged,
+    task_name,
+)
 from pravega_lab.observe.ledger_observations import Acted
 from pravega_lab.observe.observations import Observation, QueryEnded, StreamScaled
 
@@ -42,6 +49,17 @@ def moment_of(o: Observation) -> Moment | None:
             return Moment(o.time_ms, FAILURE, f"query {o.query} {o.outcome}", o.seq)
         case ReaderLeft(was_killed=True):
             return Moment(o.time_ms, FAILURE, f"reader {o.reader}, killed, is offline", o.seq)
+        case CheckpointCompleted():
+            return Moment(
+                o.time_ms, CHECKPOINT, f"{o.checkpoint_kind} {o.checkpoint_id} of {o.job} done", o.seq
+            )
+        case CheckpointFailed():
+            number = "a checkpoint" if o.checkpoint_id is None else f"checkpoint {o.checkpoint_id}"
+            return Moment(o.time_ms, FAILURE, f"{number} of {o.job} failed: {o.message or o.reason}", o.seq)
+        case SubtaskStateChanged(state="failed"):
+            return Moment(o.time_ms, FAILURE, f"{task_name(o.vertex, o.subtask)} failed", o.seq)
+        case JobStateChanged(state="failed"):
+            return Moment(o.time_ms, FAILURE, f"job {o.job} failed", o.seq)
         case Acted():
             return Moment(o.time_ms, FAILURE if o.is_fault else DONE, o.text, o.seq)
     return None

@@ -259,7 +259,11 @@ def _kinds(root: type[Observation]) -> dict[str, type[Observation]]:
 @cache
 def kinds() -> dict[str, type[Observation]]:
     """All kinds by name, also those of modules that build on this one."""
-    from pravega_lab.observe import group_observations, ledger_observations  # noqa: F401  (define kinds)
+    from pravega_lab.observe import (  # noqa: F401  (they define kinds)
+        group_observations,
+        job_observations,
+        ledger_observations,
+    )
 
     return _kinds(Observation)
 

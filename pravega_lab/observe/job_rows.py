@@ -1,0 +1,230 @@
+"""Rows of `JobHistory`: subtasks, channels and checkpoints of jobs. Values that a fold fills and views read.
+
+Times are ms of the job's clock; what no observation tells is ``None``, never zero.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from pravega_lab.observe.job_observations import Marks, SinkTraysSeen
+
+STARTING, RESTORING, RUNNING, ALIGNING = "starting", "restoring", "running", "aligning"
+WAITING, FINISHED, FAILED = "waits for final checkpoint", "finished", "failed"
+CANCELLING, CANCELED = "canceling", "canceled"
+TASK_STATES = (
+    STARTING, RESTORING, RUNNING, ALIGNING, WAITING, FINISHED, FAILED, CANCELLING, CANCELED,
+)  # fmt: skip
+ICONS = {
+    STARTING: "…", RESTORING: "↻", RUNNING: "▶", ALIGNING: "‖", WAITING: "⏳", FINISHED: "✓", FAILED: "×",
+    CANCELLING: "▪", CANCELED: "▪",
+}  # fmt: skip
+SAID_MAX = 20
+RATE_MS = 250
+SAMPLES_MAX = 100_000  # of each sort kept by a fold
+LABEL_MAX = 26
+_T = TypeVar("_T")
+
+
+class Kept(Generic[_T]):
+    """The newest of what was added; ``total`` counts all."""
+
+    def __init__(self, most: int = SAMPLES_MAX) -> None:
+        self.items: list[_T] = []
+        self.total = 0
+        self._most = most
+
+    def add(self, item: _T) -> None:
+        self.items.append(item)
+        self.total += 1
+        if len(self.items) > self._most:
+            del self.items[: self._most // 4]
+
+    def since(self, total: int) -> list[_T]:
+        """What came after the first ``total``, as far as it is kept."""
+        return self.items[max(0, total - self.dropped) :]
+
+    @property
+    def dropped(self) -> int:
+        return self.total - len(self.items)
+
+
+@dataclass(slots=True)
+class VertexRow:
+    """A chain of operators. ``depth`` is its column: one more than the deepest of its producers."""
+
+    index: int
+    life: int
+    name: str
+    parallelism: int
+    operators: tuple[str, ...]
+    depth: int = 0
+    inputs: list[tuple[str, str]] = field(default_factory=list)  # (producer, exchange)
+    tasks: list[TaskRow] = field(default_factory=list, repr=False)
+
+    @property
+    def short(self) -> str:
+        """Its name where that is short, else its first operator and "…"."""
+        return self.name if len(self.name) <= LABEL_MAX else f"{self.operators[0]} → …"
+
+
+@dataclass(slots=True)
+class TaskRow:
+    """A subtask, with what its newest attempt told. ``state`` is one of `TASK_STATES`.
+
+    ``out_per_s`` and ``in_per_s`` are of the last `RATE_MS`, or since the attempt began to be measured.
+    """
+
+    index: int
+    vertex: VertexRow
+    subtask: int
+    attempt: int = -1
+    state: str = STARTING
+    since_ms: int = 0
+    reason: str = ""
+    records_in: int | None = None
+    records_out: int | None = None
+    in_per_s: float | None = None
+    out_per_s: float | None = None
+    state_bytes: int | None = None
+    watermark_ms: int | None = None
+    aligning: int | None = None  # checkpoint
+    waits_for: tuple[int, ...] = ()  # channels
+    trays: dict[str, SinkTraysSeen] = field(default_factory=dict)  # by operator
+    said: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=SAID_MAX), repr=False)
+    totals: deque[tuple[int, int, int]] = field(default_factory=deque, repr=False)  # ms, in, out
+    engine_state: str = "created"
+    finished_operators: int = 0
+
+    @property
+    def label(self) -> str:
+        """``count 2/3``."""
+        return f"{self.vertex.short} {self.subtask + 1}/{self.vertex.parallelism}"
+
+
+@dataclass(slots=True)
+class ChannelRow:
+    """From one subtask to another. ``number``: among all channels of the consumer."""
+
+    index: int
+    life: int
+    producer: TaskRow
+    consumer: TaskRow
+    number: int
+    marks: Marks = ()
+    records: int = 0
+    capacity: int = 0
+    blocked_since_ms: int | None = None
+
+    @property
+    def fill(self) -> float:
+        """Back-pressure: how much of its room is taken, 0 to 1."""
+        return min(1.0, self.records / self.capacity) if self.capacity else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A subtask is in ``state`` from ``time_ms`` on; of checkpoint ``checkpoint_id`` if it aligns."""
+
+    task: int
+    time_ms: int
+    state: str
+    attempt: int
+    checkpoint_id: int | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What was known of a subtask at ``time_ms``."""
+
+    task: int
+    time_ms: int
+    in_per_s: float | None
+    out_per_s: float | None
+    records_out: int | None
+    state_bytes: int | None
+    watermark_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What lay in a channel at ``time_ms``; see `ChannelMeasured`."""
+
+    channel: int
+    time_ms: int
+    marks: Marks
+    records: int
+    capacity: int
+    blocked: bool
+
+
+@dataclass(slots=True)
+class TaskPart:
+    """How far a checkpoint has come in one subtask. ``barriers`` are (channel, ms) in order of arrival.
+
+    ``records_out`` is where its barrier lies in what it gives out; ``cut_at`` and ``cut_ms`` where the other
+    system's checkpoint lies there, of a source that is told.
+    """
+
+    task: str
+    is_finished: bool = False
+    triggered_ms: int | None = None
+    barriers: list[tuple[int, int]] = field(default_factory=list)
+    waits_for: tuple[int, ...] = ()
+    aligned_ms: int | None = None
+    snapshotted_ms: int | None = None
+    acknowledged_ms: int | None = None
+    notified_ms: int | None = None
+    state_bytes: int | None = None
+    records_out: int | None = None
+    cut_at: int | None = None
+    cut_ms: int | None = None
+
+    @property
+    def between(self) -> int | None:
+        """Events between cut and barrier: read twice after a failure, or, below zero, never."""
+        if self.cut_at is None or self.records_out is None:
+            return None
+        return self.records_out - self.cut_at
+
+
+@dataclass(slots=True)
+class Ask:
+    """A coordinator or master hook that was asked for its state."""
+
+    who: str
+    is_hook: bool
+    asked_ms: int | None = None
+    acknowledged_ms: int | None = None
+
+
+@dataclass(slots=True)
+class JobCheckpointRow:
+    """A checkpoint of a job. ``state``: ``running``, ``completed`` or ``failed``."""
+
+    index: int
+    job: str
+    life: int
+    checkpoint_id: int
+    kind: str
+    start_ms: int
+    parts: dict[str, TaskPart]
+    asks: dict[str, Ask]
+    state: str = "running"
+    end_ms: int | None = None
+    reason: str = ""
+    message: str = ""
+    path: str = ""
+    state_bytes: int | None = None
+
+    @property
+    def is_savepoint(self) -> bool:
+        return self.kind.startswith("savepoint")
+
+    def waiting(self) -> Iterator[TaskPart]:
+        """Subtasks that have still to acknowledge."""
+        return (p for p in self.parts.values() if not p.is_finished and p.acknowledged_ms is None)
