@@ -103,7 +103,8 @@ def _noted_times(
         for parent, source in zip(named, segment_names(stream, record.txn_id, named), strict=True):
             ends[by_number[number_of(parent.segment_id)]] += length(source)
         before = found.get(record.writer)
-        if record.writer and record.timestamp >= max(0, before.timestamp if before else 0):
+        is_noted = record.writer and record.timestamp != rec.NO_TIME
+        if is_noted and (before is None or record.timestamp >= before.timestamp):
             times = (record.writer, record.timestamp, dict(ends))
             found[record.writer] = rec.WriterRecord(now_ms, stream.scope, stream.name, *times)
     return [writer for name, writer in found.items() if writer is not stream.writers.get(name)]

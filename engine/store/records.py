@@ -19,6 +19,8 @@ from pravega_lab.protocol.names import SegmentRange
 
 PREFIX = "controller/"
 
+NO_TIME = -(2**63)  # what a commit that notes no time has in place of one
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -97,7 +99,7 @@ class NumberRecord(OfStream):
 class TransactionRecord(OfStream):
     """``order`` is the commit order position (0: none); ``lease_ms`` the granted lease; A10.
 
-    ``writer`` noted ``timestamp`` with the commit; below 0: it noted none (A12).
+    ``writer`` noted ``timestamp`` with the commit; `NO_TIME`: it noted none (A12).
     """
 
     kind: ClassVar[str] = "transaction"
@@ -108,7 +110,7 @@ class TransactionRecord(OfStream):
     execution_ends_ms: int
     order: int = 0
     writer: str = ""
-    timestamp: int = -1
+    timestamp: int = NO_TIME
 
     def parts(self) -> tuple[str, ...]:
         return (self.scope, self.stream, f"{self.txn_id:032x}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from random import Random
 from uuid import UUID
 
@@ -43,6 +44,11 @@ class StreamContext:
     def new_id(self) -> UUID:
         """A random id of a writer."""
         return UUID(int=self.chance.getrandbits(128), version=4)
+
+    @cached_property
+    def transaction_writer(self) -> str:
+        """By which the controller knows the times that come with this client's transactions."""
+        return str(self.new_id())
 
     def segment_name(self, segment_id: int) -> str:
         return segment_name(self.scope, self.stream, segment_id)

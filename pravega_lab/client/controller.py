@@ -51,6 +51,7 @@ _TRANSIENT = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "ABORTED", "RESOU
 # Upstream answers these for passing trouble and for refusals alike: worth a few attempts, not the budget.
 _PERHAPS = ("UNKNOWN", "INTERNAL", "FAILED_PRECONDITION")
 PERHAPS_ATTEMPTS_MAX = 4
+NO_TIME = -(2**63)  # what a commit that notes no time has in place of one
 _Lost = list[ControllerCallError]
 
 
@@ -351,13 +352,11 @@ class Controller:
         return bool(status in (pb.PingTxnStatus.OK, pb.PingTxnStatus.DISCONNECTED))
 
     async def commit_transaction(
-        self, stream: str, txn_id: UUID, writer_id: str, timestamp: int | None = None
+        self, stream: str, txn_id: UUID, writer: str = "", time: int = NO_TIME
     ) -> None:
+        """``writer`` notes ``time``; without both no time is noted (A12)."""
         request = pb.TxnRequest(
-            streamInfo=_info(stream),
-            txnId=_txn_message(txn_id),
-            writerId=writer_id,
-            timestamp=-(2**63) if timestamp is None else timestamp,
+            streamInfo=_info(stream), txnId=_txn_message(txn_id), writerId=writer, timestamp=time
         )
         status = (await self._find(stream, "commitTransaction", request)).status
         if status != pb.TxnStatus.SUCCESS:

@@ -470,11 +470,14 @@ class Transaction:
         Committing what is committed is fine.
 
         Args:
-            timestamp: What `EventWriter.note_time` takes, noted together with the commit.
-            writer: Whose time that is: the same name in each of its transactions.
+            timestamp: What `EventWriter.note_time` takes, noted together with the commit: what its writer
+                commits after this is of that time or later. An earlier one than before is not noted.
+            writer: Whose time that is: the same name in each of its transactions. By default those of this
+                client are one writer. Readers see the time of the slowest that goes on noting times.
 
         Raises:
             TransactionFailedError: It was aborted or its lease ended; none of its events can be read.
+            BadInputError: ``timestamp`` is no number of 64 bits, or the least of them.
         """
         _run(self._core.commit(wait, timestamp=timestamp, writer=writer))
 

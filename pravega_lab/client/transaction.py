@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pravega_lab.client.appends import Appends
 from pravega_lab.client.context import StreamContext
+from pravega_lab.client.controller import NO_TIME
 from pravega_lab.client.events import prepare
 from pravega_lab.client.values import LEASE_MS_MAX, LEASE_MS_MIN, TransactionState
 from pravega_lab.errors import (
@@ -94,15 +95,13 @@ class AsyncTransaction:
     async def commit(
         self, wait: bool = False, *, timestamp: int | None = None, writer: str | None = None
     ) -> None:
+        noted = _noted(self._context, timestamp, writer)
         try:
             await self.flush()
         except PravegaError as error:
             await self._explain(error)
             raise
-        writer_id = writer or str(self._context.chance.getrandbits(63))
-        await self._context.controller.commit_transaction(
-            self._context.name, self.txn_id, writer_id, timestamp
-        )
+        await self._context.controller.commit_transaction(self._context.name, self.txn_id, *noted)
         await self.close()
         if wait:
             await self.wait_until(TransactionState.COMMITTED)
@@ -185,6 +184,21 @@ class AsyncTransaction:
                 pause_s = self._lease_ms / 20_000  # the lease may still be there when the store is again
             except PravegaError:
                 return
+
+
+def _noted(context: StreamContext, timestamp: int | None, writer: str | None) -> tuple[str, int]:
+    """Whose time a commit notes, and which.
+
+    A commit that notes none names nobody: a controller takes a named writer without a time for one that is
+    behind, and holds all windows back until it has been silent for long enough.
+    """
+    if timestamp is None:
+        return "", NO_TIME
+    if not NO_TIME < timestamp < 2**63:
+        raise BadInputError(
+            f"commit(timestamp={timestamp}): a time is a whole number of 64 bits, and not the least of them"
+        )
+    return writer or context.transaction_writer, timestamp
 
 
 def _failed(

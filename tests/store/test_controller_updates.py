@@ -43,15 +43,10 @@ def test_an_update_scales_to_the_number_that_the_policy_asks_for(driven: Driven)
     assert len(again.call("getCurrentSegments", info("a")).segmentRanges) == 5
 
 
-def test_a_commit_notes_the_time_of_its_writer(driven: Driven) -> None:
-    """The watermark lies behind the last transaction with that time, also after a restart in between."""
+def mark_behind(driven: Driven, *commits: tuple[str, int, bytes]) -> Watermark:
+    """The watermark behind transactions of (writer, time, event), committed in this order."""
     driven.make("a")
-    for writer, time, text in [
-        ("w", 70, b"first"),
-        ("v", 90, b"second"),
-        ("w", 60, b"third"),
-        ("", 80, b"no"),
-    ]:
+    for writer, time, text in commits:
         txn = driven.call("createTransaction", pb.CreateTxnRequest(streamInfo=info("a"), lease=10_000)).txnId
         parent = segment_name("s", "a", 0)
         name = transaction_segment_name(parent, UUID(int=txn.highBits << 64 | txn.lowBits))
@@ -64,5 +59,22 @@ def test_a_commit_notes_the_time_of_its_writer(driven: Driven) -> None:
     driven.tick(10_000)
     marks = driven.text(segment_name("s", "_MARKa", 0))
     (mark,) = [Watermark.from_bytes(marks[8:])]
+    return mark
+
+
+def test_a_commit_notes_the_time_of_its_writer(driven: Driven) -> None:
+    """The watermark lies behind the last transaction with that time, also after a restart in between."""
+    mark = mark_behind(
+        driven, ("w", 70, b"first"), ("v", 90, b"second"), ("w", 60, b"third"), ("", 80, b"no")
+    )
     assert (mark.lower, mark.upper) == (70, 90)
     assert list(mark.cut.values()) == [len(b"first" + b"second")]
+
+
+def test_times_may_be_negative_and_the_least_is_none(driven: Driven) -> None:
+    none = -(2**63)
+    mark = mark_behind(
+        driven, ("w", none, b"no"), ("w", -70, b"first"), ("w", none, b"no"), ("v", none, b"no")
+    )
+    assert (mark.lower, mark.upper) == (-70, -70)
+    assert list(mark.cut.values()) == [len(b"no" + b"first")]
