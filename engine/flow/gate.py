@@ -85,6 +85,7 @@ class CoordinatorHolder:
         self._attempts: dict[int, int] = {}
         self._gates = {n: self._gate(n) for n in range(context.current_parallelism)}
         self._flying: dict[int, tuple[int, asyncio.Future[None]]] = {}
+        self._asked: dict[asyncio.Future[bytes], None] = {}  # snapshots that are being taken
         self._sent = 0
         self._epoch = 0
 
@@ -127,8 +128,10 @@ class CoordinatorHolder:
         has arrived."""
         epoch = self._epoch
         future = asyncio.ensure_future(self.coordinator.checkpoint_coordinator(checkpoint_id))
+        self._asked[future] = None
 
         def taken(taken: asyncio.Future[bytes]) -> None:
+            self._asked.pop(taken, None)
             if epoch != self._epoch:
                 done(None, CheckpointFailedError(Reason.CHECKPOINT_COORDINATOR_SUSPEND, "The job restarts."))
             elif taken.cancelled() or taken.exception() is not None:
@@ -192,6 +195,8 @@ class CoordinatorHolder:
             self._gates[subtask].reset()
             self._lose(subtask)
         self._attempts.clear()
+        for future in list(self._asked):
+            future.cancel()  # whoever was to take it is closed: nobody else would say that it fails
         await old.close()
         self.coordinator = self._make(self._context)
         if checkpoint_id != NO_CHECKPOINT or data is not None:

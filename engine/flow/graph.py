@@ -58,6 +58,7 @@ class OperatorNode:
     boundedness: Boundedness | None = None  # of a source
     make_coordinator: Callable[[CoordinatorContext], OperatorCoordinator] | None = None
     make_hook: Callable[[], MasterHook | None] | None = None
+    check_restored: Callable[[Sequence[str]], None] | None = None  # of a source; `Source.check_restored`
 
     @property
     def is_source(self) -> bool:

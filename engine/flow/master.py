@@ -161,6 +161,8 @@ class JobMaster:
         self._initial = restore
         if restore is not None:
             check_finished_graph(self.graph, restore)
+            if not self.config.allow_non_restored_state:
+                _check_forms(self.graph, restore)
             self._next_id = restore.checkpoint_id + 1
         plan = self._restore_plan(restore)
         await self._restore_hooks(restore)
@@ -591,6 +593,7 @@ class JobMaster:
             self._give_up(error)
             return
         self._to_recover.update(dict.fromkeys(vertices))
+        self.coordinator.stop_scheduler()
         self.coordinator.abort_all(Reason.TASK_FAILURE, str(error))
         self._set_state("restarting", str(error))
         if self._recovery is None or self._recovery.done():
@@ -735,6 +738,24 @@ class JobMaster:
                 self._observer.observe(execution.subtask.throughput())
                 for contents in execution.subtask.channel_contents(now_ms):
                     self._observer.observe(contents)
+
+
+def _check_forms(graph: JobGraph, checkpoint: CompletedCheckpoint) -> None:
+    """Is every position where its source looks for it? A source of another form would begin anew in silence.
+
+    Raises:
+        RestoreError: it is not.
+    """
+    for _, operator in graph.operators():
+        if operator.node.check_restored is not None:
+            operator.node.check_restored(list(checkpoint.master))
+        state = checkpoint.operators.get(operator.operator_id)
+        if state is not None and state.coordinator is not None and operator.node.make_coordinator is None:
+            raise RestoreError(
+                f"checkpoint {checkpoint.checkpoint_id} has state of a coordinator of operator "
+                f"{operator.operator_id!r} ({state.name}), which has none in job {graph.name!r}: resume with "
+                "the source that it was taken with, or drop the state with allow_non_restored_state=True"
+            )
 
 
 def _make_hooks(graph: JobGraph) -> dict[str, MasterHook]:

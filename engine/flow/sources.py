@@ -222,6 +222,15 @@ class Source(ABC, Generic[SplitT, EnumT]):
 
     boundedness: Boundedness = Boundedness.BOUNDED
 
+    def check_restored(self, hooks: Sequence[str]) -> None:
+        """A job is to be restored from a checkpoint that has states of these master hooks.
+
+        Raises:
+            RestoreError: one of them has the position of this source in another form, which this one cannot
+                read: it would begin anew in silence.
+        """
+        return
+
     @abstractmethod
     def create_enumerator(
         self, context: SplitEnumeratorContext[SplitT]

@@ -86,6 +86,7 @@ class StreamEnvironment:
             uid,
             boundedness=source.boundedness,
             make_coordinator=lambda context: SourceCoordinator(source, context, self._observer),
+            check_restored=source.check_restored,
         )
         return self._add(node)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from pravega_lab.client.client import AsyncClient
@@ -29,9 +31,15 @@ IN, OUT = "test/in", "test/out"
 Rows = list[Row]
 
 
+@lru_cache(maxsize=1)
 def config_of(world: SimulatedPravega) -> PravegaConfig:
+    numbers = count()  # two clients of one name would draw the same ids of writers
+
+    def connect(who: str) -> AsyncClient:
+        return world.client(f"{who} {next(numbers)}")
+
     return PravegaConfig(
-        world.uri, "test", connect=world.client, clock_ms=lambda: int(world.now_s * 1000) + 1_000_000
+        world.uri, "test", connect=connect, clock_ms=lambda: int(world.now_s * 1000) + 1_000_000
     )
 
 

@@ -1,0 +1,106 @@
+"""Reads a reader group ahead of a subtask, so that a barrier never waits for the store.
+
+The reader reports a checkpoint with the *next* read (reference/pravega.md, B5). The fetcher does that read
+while the subtask may wait for its trigger: with the subtask itself reading, both would wait for ever.
+Source: ``PravegaSplitReader``, ``PravegaFetcherManager``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from pravega_lab.client.reader_group.event_reader import AsyncReader
+from pravega_lab.client.reader_group.values import Position
+from pravega_lab.connector.flow.reader_groups import GroupSettings
+from pravega_lab.errors import TruncatedDataError
+
+AHEAD = 2  # reads that wait for the subtask
+LEAVE_S = 2.0  # to say good-bye to the group; a reset follows anyway
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Events of one stream or the name of a checkpoint, and the reader's position behind it."""
+
+    stream: str | None
+    events: Any  # pa.RecordBatch | None
+    checkpoint: str | None
+    position: Position
+
+
+class GroupFetcher:
+    """One reader's. `take` gives what was read, in order."""
+
+    def __init__(self, settings: GroupSettings, reader: AsyncReader) -> None:
+        self._settings, self.reader = settings, reader
+        self._found: deque[Fetched] = deque()
+        self._news, self._room = asyncio.Event(), asyncio.Event()
+        self._error: Exception | None = None
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"fetch {reader.reader_id}")
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                await self._wait_for_room()
+                await self._fetch()
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            self._error = error
+            self._news.set()
+
+    async def _wait_for_room(self) -> None:
+        while len(self._found) >= AHEAD:
+            self._room.clear()
+            await self._room.wait()
+
+    async def _fetch(self) -> None:
+        settings = self._settings
+        timeout_s = settings.read_timeout_ms / 1000
+        try:
+            found = await self.reader.read_batch(timeout_s, max_bytes=settings.batch_bytes)
+        except TruncatedDataError as error:
+            _log.warning("%s", error)
+            return
+        if found.batch is not None or found.checkpoint is not None:
+            at = self.reader.position()
+            self._found.append(Fetched(found.stream, found.batch, found.checkpoint, at))
+            self._news.set()
+        elif found.is_completed:
+            await asyncio.sleep(min(timeout_s, settings.refresh_ms / 1000))  # checkpoints may still come
+
+    def take(self) -> Fetched | None:
+        """The next, None if there is none yet. Raises what reading met."""
+        if not self._found:
+            if self._error is not None:
+                raise self._error
+            self._news.clear()
+            return None
+        self._room.set()
+        return self._found.popleft()
+
+    async def wait(self) -> None:
+        """Until `take` may give something."""
+        if not self._found and self._error is None:
+            await self._news.wait()
+
+    async def close(self) -> None:
+        """Leave the group, if it can be told soon."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await leave(self.reader)
+
+
+async def leave(reader: AsyncReader) -> None:
+    """Close a reader; a group that cannot be told learns it from its next reset."""
+    try:
+        async with asyncio.timeout(LEAVE_S):
+            await reader.close()
+    except Exception as error:
+        _log.info("reader %s left without a word: %r", reader.reader_id, error)
+        await reader.abandon()

@@ -1,0 +1,183 @@
+"""What all forms that read through a reader group share: its settings, names of checkpoints, ids of readers.
+
+Source: flink-connectors (``PVG-CHK-``, defaults of its builders).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.reader_group.errors import (
+    CheckpointFailedError,
+    ReaderGroupNotFoundError,
+    TooManyCheckpointsError,
+)
+from pravega_lab.client.reader_group.group import AsyncReaderGroup
+from pravega_lab.client.reader_group.opening import reading
+from pravega_lab.client.reader_group.values import Checkpoint
+from pravega_lab.connector.flow.config import PravegaConfig
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.reader_group import ReaderGroupConfig
+from pravega_lab.protocol.stream_cut import StreamCut
+
+NAME_PREFIX = "PVG-CHK-"
+READER_ID_MAX = 255
+POLL_S = 0.05
+BATCH_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """A reader group that belongs to a job.
+
+    Args:
+        group: ``scope/group``, or a name in the default scope.
+        streams: ``scope/stream`` each, or names in the default scope.
+        start: Cuts to begin at; streams without one begin at their head.
+        end: Cuts to stop at. The source stays unbounded for the job.
+        refresh_ms: How often readers look at the group's state, and so for checkpoints.
+        checkpoint_timeout_ms: How long a reader-group checkpoint may take.
+        automatic_checkpoint_ms: -1: only those of the job.
+        read_timeout_ms: Of one read.
+        batch_bytes: Most bytes of events emitted at once.
+    """
+
+    config: PravegaConfig
+    group: str
+    streams: Sequence[str]
+    start: Sequence[StreamCut] = ()
+    end: Sequence[StreamCut] = ()
+    refresh_ms: int = 3_000
+    checkpoint_timeout_ms: int = 5_000
+    max_outstanding_checkpoints: int = 3
+    automatic_checkpoint_ms: int = -1
+    read_timeout_ms: int = 1_000
+    batch_bytes: int = BATCH_BYTES
+
+    def __post_init__(self) -> None:
+        if not self.streams:
+            raise BadInputError(f"reader group {self.group!r} reads no stream: name at least one")
+        for name in ("refresh_ms", "checkpoint_timeout_ms", "max_outstanding_checkpoints", "read_timeout_ms"):
+            if getattr(self, name) <= 0:
+                raise BadInputError(f"{name}={getattr(self, name)}: a positive number")
+
+    @property
+    def scoped_group(self) -> str:
+        return self.config.resolve(self.group)
+
+    def to_config(self) -> ReaderGroupConfig:
+        """As the group is created, and reset when there is no checkpoint."""
+        return reading(
+            [self.config.resolve(stream) for stream in self.streams],
+            start=self.start,
+            end=self.end,
+            automatic_checkpoint_interval_ms=self.automatic_checkpoint_ms,
+            group_refresh_time_ms=self.refresh_ms,
+            max_outstanding_checkpoint_request=self.max_outstanding_checkpoints,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GroupSettings:
+        return self
+
+
+def checkpoint_name(checkpoint_id: int) -> str:
+    """The reader-group checkpoint of a job checkpoint."""
+    return f"{NAME_PREFIX}{checkpoint_id}"
+
+
+def parse_checkpoint_id(name: str) -> int:
+    """
+    Raises:
+        BadInputError: it is no checkpoint of a job.
+    """
+    number = name.removeprefix(NAME_PREFIX)
+    if number == name or not number.isdigit():
+        raise BadInputError(
+            f"Cannot trigger checkpoint due to invalid Pravega checkpoint name {name!r}: a job's begins with "
+            f"{NAME_PREFIX}, then a number. Let nobody else checkpoint the job's reader group"
+        )
+    return int(number)
+
+
+def reader_id(text: str) -> str:
+    """A reader's id of any text: letters, digits, points and dashes, at most 255."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")[-READER_ID_MAX:]
+
+
+class JobGroup:
+    """The group as the job's master sees it: created, checkpointed, reset. Opens nothing when made."""
+
+    def __init__(self, settings: GroupSettings, who: str) -> None:
+        self.settings = settings
+        self._client: AsyncClient = settings.config.client(who)
+        self.handle: AsyncReaderGroup = settings.config.group(self._client, settings.scoped_group)
+        self.resets = 0
+        self.checkpoints = 0
+
+    async def begin(self) -> None:
+        """Create it; one that is there goes back to its beginning, whatever was read of it before."""
+        if not await self.handle.create(self.settings.to_config()):
+            await self._reset(None)
+
+    async def reset_to(self, checkpoint: Checkpoint) -> None:
+        """All readers are offline then; new ones go on at the checkpoint."""
+        try:
+            await self._reset(checkpoint)
+        except ReaderGroupNotFoundError:
+            await self.handle.create(self.settings.to_config())
+            await self._reset(checkpoint)
+
+    async def _reset(self, checkpoint: Checkpoint | None) -> None:
+        self.resets += 1
+        if checkpoint is None:
+            await self.handle.reset(config=self.settings.to_config())
+        else:
+            await self.handle.reset(checkpoint)
+
+    async def checkpoint(self, checkpoint_id: int) -> Checkpoint:
+        """Take one and wait until all readers have passed it.
+
+        Raises:
+            CheckpointFailedError: it took longer than the settings allow, or was cancelled.
+            TooManyCheckpointsError: as many wait already; they are cancelled, so that the next one works.
+        """
+        self.checkpoints += 1
+        try:
+            pending = await self.handle.initiate_checkpoint(checkpoint_name(checkpoint_id))
+        except TooManyCheckpointsError:
+            await self.handle.cancel_outstanding_checkpoints()
+            raise
+        timeout_ms = self.settings.checkpoint_timeout_ms
+        try:
+            return await pending.result(timeout_ms / 1000)
+        except TimeoutError:
+            raise CheckpointFailedError(
+                f"reader-group checkpoint {pending.name} of {self.handle.scoped_name} was not passed by all "
+                f"readers within {timeout_ms} ms: a reader died, or does not read"
+            ) from None
+
+    async def until_online(self, readers: int) -> None:
+        """Wait until so many readers are in the group, as long as a checkpoint may take: one that is begun
+        before would have no place in the others.
+
+        Raises:
+            CheckpointFailedError: they did not come.
+        """
+        online: list[str] = []
+        try:
+            async with asyncio.timeout(self.settings.checkpoint_timeout_ms / 1000):
+                while len(online := await self.handle.online_readers()) < readers:
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            raise CheckpointFailedError(
+                f"{readers} readers should be online in {self.handle.scoped_name}; there are {online}"
+            ) from None
+
+    async def close(self) -> None:
+        await self.handle.close()
+        await self._client.close()
