@@ -13,6 +13,7 @@ import ipywidgets
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.group_observations import GroupSeen
+from pravega_lab.observe.job_observations import JobSeen
 from pravega_lab.observe.journal import Journal
 from pravega_lab.observe.ledger_observations import LedgerCounted
 from pravega_lab.observe.observations import BatchDone, BatchPlanned, Observation, QueryStarted, StreamSeen
@@ -100,7 +101,7 @@ def show(*things: Any, scale: float = 1.0) -> Board:
         things: Views, journals, or whatever has a ``.journal`` (an observer, a ledger). A journal gets a
             `SegmentMap` per stream, a `ReaderBoard` and a `CheckpointTimeline` per reader group, a
             `QueryTimeline` per query and a `LedgerView` per ledger that it tells of; while it is empty, a map
-            and a timeline.
+            and a timeline. A job has a `CheckpointTimeline`, with the readers of a group that is shown too.
         scale: Size of text and marks; 1.5 suits a projector.
 
     Raises:
@@ -146,12 +147,27 @@ def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> lis
     if (seen and not journal.live) or ledgers:  # a recording will tell of nothing else
         maps, timelines = list(streams), list(queries)
     others = [other for other in told if other is not journal]  # a query beside a stream tells what is unread
+    if _has_job(journal) or wanted == ("jobs",):
+        return _of_job(journal, others, groups, clock, scale)
     made: list[View] = [SegmentMap(journal, stream=s, readers=others, clock=clock, scale=scale) for s in maps]
     for group in groups:
         made.append(ReaderBoard(journal, group=group, clock=clock, scale=scale))
         made.append(CheckpointTimeline(journal, group=group, clock=clock, scale=scale))
     made += [QueryTimeline(journal, query=q, clock=clock, scale=scale) for q in timelines]
     return made + [LedgerView(journal, ledger=name, clock=clock, scale=scale) for name in ledgers]
+
+
+def _has_job(journal: Journal) -> bool:
+    return any(isinstance(o, JobSeen) for o in journal.since())
+
+
+def _of_job(
+    journal: Journal, others: Sequence[Journal], groups: Sequence[str | None], clock: str, scale: float
+) -> list[View]:
+    """A job's views; with the journal of a reader group its checkpoints are in the job's timeline."""
+    beside = next((o for o in others if any(isinstance(e, GroupSeen) for e in o.since())), None)
+    made: list[View] = [ReaderBoard(journal, group=g, clock=clock, scale=scale) for g in groups]
+    return [*made, CheckpointTimeline(journal, job=True, beside=beside, clock=clock, scale=scale)]
 
 
 def _groups(thing: Any, seen: Sequence[Observation]) -> list[str | None]:

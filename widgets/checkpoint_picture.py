@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from pravega_lab.observe.group_rows import split_segment
 from pravega_lab.widgets.checkpoint_rows import Checkpoint, CheckpointSource, Part, held_up
 from pravega_lab.widgets.group_history import BoardHistory
 from pravega_lab.widgets.palette import LINE, NONE, SOFT, TEXT, VERMILION, ink, reader_colour
@@ -13,6 +11,7 @@ from pravega_lab.widgets.picture import Picture, amount, data_size, number, step
 from pravega_lab.widgets.reader_picture import common_start, squeezed
 
 WIDTH, LEFT, RIGHT = 900, 96, 660
+LEFT_OF_JOB, SPLIT = 158, 16  # names of subtasks are longer; room for the heading of the other system
 BARS_TOP, BARS_BOTTOM = 56, 120
 BARS_MAX, ROWS_MAX = 60, 30
 COLUMN = (RIGHT + 34, 30)  # of the cut: x and width
@@ -31,11 +30,20 @@ class Scene:
         self.chosen = next(wanted, self.all[-1] if self.all else None)
         self.parts = self._parts()
         self.common = common_start([part.name for part in self.parts])
+        self.left = LEFT if source.system != "job" else LEFT_OF_JOB
+        self.split = SPLIT if self.is_job and any(self.is_reader(part) for part in self.parts) else 0
         self.turned = len(self.bars) > 10
         self.under = BARS_BOTTOM + (74 if self.turned else 28)
         self.rows_top = self.under + 40
-        self.rows_bottom = self.rows_top + max(108, 19 * len(self.parts))
+        self.rows_bottom = self.rows_top + max(108, 19 * len(self.parts) + self.split)
         self.height = self.rows_bottom + 30
+
+    @property
+    def is_job(self) -> bool:
+        return self.source.system == "job"
+
+    def is_reader(self, part: Part) -> bool:
+        return part.row >= self.source.readers_from
 
     def _parts(self) -> list[Part]:
         if self.chosen is None:
@@ -70,9 +78,11 @@ def checkpoint_svg(source: CheckpointSource, facts: dict[str, Any], history: Boa
 
 def _draw_legend(picture: Picture, scene: Scene) -> None:
     x = float(LEFT)
-    told = dict.fromkeys(phase.kind for part in scene.parts for phase in part.phases)
+    told = dict.fromkeys(
+        p.kind for part in scene.parts for p in part.phases if not part.skipped or not scene.is_job
+    )
     states = [(COLOURS.get(state, "none"), state) for state in dict.fromkeys(c.state for c in scene.bars)]
-    phases = [(scene.source.phases[k].colour, scene.source.phases[k].words) for k in told]
+    phases = [(scene.source.phases[k].colour, scene.source.phases[k].words) for k in sorted(told)]
     for place, (colour, text) in enumerate([*states, *phases][:7]):
         edge = COLOURS["completed"] if colour == "none" else "#888888"
         top, height = (25, 9) if place < len(states) else (28, 3)
@@ -87,14 +97,14 @@ def _draw_bars(picture: Picture, scene: Scene) -> None:
     top_s = max(axis[-1], top_ms / 1000)
     for value in axis:
         y = BARS_BOTTOM - value / top_s * (BARS_BOTTOM - BARS_TOP)
-        picture.line(LEFT - 3, y, RIGHT, y, LINE)
-        picture.text(LEFT - 6, y + 3.5, f"{number(value)} s", size=9.5, anchor="end")
+        picture.line(scene.left - 3, y, RIGHT, y, LINE)
+        picture.text(scene.left - 6, y + 3.5, f"{number(value)} s", size=9.5, anchor="end")
     picture.text(4, BARS_TOP + 3, "duration", size=9.5)
-    slot = (RIGHT - LEFT) / max(8, len(scene.bars))
+    slot = (RIGHT - scene.left) / max(8, len(scene.bars))
     for place, c in enumerate(scene.bars):
         height = max(1.5, scene.spent_ms(c) / 1000 / top_s * (BARS_BOTTOM - BARS_TOP))
         width = min(slot * 0.64, 46)
-        middle = LEFT + slot * (place + 0.5)
+        middle = scene.left + slot * (place + 0.5)
         fill, edge = COLOURS.get(c.state, "none"), ""
         if c.state == "running":
             edge = f'stroke="{COLOURS["completed"]}" stroke-width="1.6"'
@@ -133,10 +143,11 @@ def _draw_detail(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     picture.heading(title, f"{c.name} · {asked} · {c.word} · {scene.spent_ms(c) / 1000:.2f} s", y)
     fill = VERMILION if c.state == "failed" else TEXT
     picture.text(4, y + 16, held_up(c, scene.source.phases, scene.now_ms), size=11, fill=fill)
-    top_ms = max(50, scene.spent_ms(c)) * 1.02
+    ends = [p.end_ms - c.start_ms for part in scene.parts for p in part.phases if p.end_ms is not None]
+    top_ms = max([50, scene.spent_ms(c), *ends]) * 1.02
 
     def x(ms: float) -> float:
-        return LEFT + max(0.0, ms) / top_ms * (RIGHT - LEFT) * 0.68
+        return scene.left + max(0.0, min(ms, top_ms)) / top_ms * (RIGHT - scene.left) * 0.68
 
     for value in steps(0, top_ms, 6):
         picture.line(x(value), scene.rows_top - 2, x(value), scene.rows_bottom + 4)
@@ -144,10 +155,14 @@ def _draw_detail(picture: Picture, scene: Scene, c: Checkpoint) -> None:
             "asked" if not value else f"{number(value)} ms" if top_ms < 2000 else f"{number(value / 1000)} s"
         )
         picture.text(x(value), scene.rows_bottom + 15, text, size=9.5, anchor="middle" if value else "start")
-    picture.line(LEFT, scene.rows_bottom, RIGHT, scene.rows_bottom)
-    height = min(22.0, (scene.rows_bottom - scene.rows_top) / max(1, len(scene.parts)))
+    picture.line(scene.left, scene.rows_bottom, RIGHT, scene.rows_bottom)
+    height = min(22.0, (scene.rows_bottom - scene.rows_top - scene.split) / max(1, len(scene.parts)))
+    places: dict[str, float] = {}
     for place, part in enumerate(scene.parts):
-        _draw_part(picture, scene, c, part, (scene.rows_top + place * height, height), x)
+        top = scene.rows_top + place * height + (scene.split if scene.is_reader(part) else 0)
+        places[part.name] = top + height / 2
+        _draw_part(picture, scene, c, part, (top, height), x)
+    _draw_links(picture, scene, c, places, x)
     hidden = len(c.parts) - len(scene.parts)
     if hidden > 0 and not scene.facts["only"]:
         picture.text(RIGHT, scene.rows_bottom + 15, f"the last to pass, +{hidden:,}", anchor="end")
@@ -158,15 +173,17 @@ def _draw_part(
 ) -> None:
     top, height = at
     middle, size = top + height / 2, max(2.0, height * 0.62)
-    picture.rect(4, middle - 5, 5, 10, reader_colour(max(0, part.row)))
+    if scene.is_reader(part):
+        picture.rect(4, middle - 5, 5, 10, reader_colour(max(0, part.row - scene.source.readers_from)))
     struck = 'text-decoration="line-through"' if part.skipped else ""
-    name = squeezed(part.name, 12, scene.common)
+    name = squeezed(part.name, 24 if scene.is_job else 12, scene.common)
     picture.text(13, middle + 3.5, name, fill=TEXT, extra=f'font-weight="600" {struck}'.strip())
-    right = float(LEFT)
+    right = float(scene.left)
     over_ms = scene.now_ms if c.end_ms is None else c.end_ms
     for phase in part.phases:
         x0 = x(phase.start_ms - c.start_ms)
-        x1 = x((over_ms if phase.end_ms is None else phase.end_ms) - c.start_ms)
+        open_ms = max(over_ms, phase.start_ms)
+        x1 = x((open_ms if phase.end_ms is None else phase.end_ms) - c.start_ms)
         right = max(right, x1)
         kind = scene.source.phases[phase.kind]
         if phase.end_ms is None:
@@ -175,21 +192,33 @@ def _draw_part(
         else:
             pale = 'opacity=".35"' if part.skipped else ""
             picture.rect(x0, middle - size / 2, x1 - x0, size, kind.colour, pale, kind.words)
-    picture.text(right + 5, middle + 3.5, _said(scene, c, part), fill=TEXT if part.end_ms is None else SOFT)
+    for ms, number_ in part.ticks:
+        title = f"barrier on channel {number_}"
+        picture.rect(x(ms - c.start_ms) - 0.5, middle - size / 2 - 2, 1.5, size + 4, TEXT, title=title)
+    lies = _draw_between(picture, c, part, (middle, size), x)
+    picture.text(
+        right + 5, middle + 3.5, _said(scene, c, part) + lies, fill=TEXT if part.end_ms is None else SOFT
+    )
 
 
 def _said(scene: Scene, c: Checkpoint, part: Part) -> str:
     if part.end_ms is not None:
-        why = f": {part.skipped}, counts as passed" if part.skipped else ""
-        return f"{amount(part.end_ms - c.start_ms)} ms{why}"
+        time = f"{amount(part.end_ms - c.start_ms)} ms"
+        if scene.is_job:
+            return part.skipped or (f"acknowledged after {time}" if len(part.phases) > 1 else time)
+        return f"{time}: {part.skipped}, counts as passed" if part.skipped else time
     if c.end_ms is not None:
         return "had not passed"
     waits = scene.source.phases[part.phases[-1].kind].waits if part.phases else "has not begun"
-    return f"{part.where}, {waits}"
+    return f"{part.where}, {waits}" if part.where else waits
 
 
 def _draw_cut(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     streams = list(dict.fromkeys(piece.stream for piece in c.cut))
+    if scene.is_job and not streams:
+        for place, line in enumerate(line for line in c.about if line):
+            picture.text(RIGHT + 8, scene.rows_top + 8 + 15 * place, squeezed(line, 38, 0))
+        return
     if c.state != "completed" or not streams:
         text = "the cut, when all passed" if c.state == "running" else "no cut"
         picture.text(RIGHT + 24, scene.rows_bottom - 20, text)
@@ -224,17 +253,18 @@ def _draw_cut(picture: Picture, scene: Scene, c: Checkpoint) -> None:
 def _draw_pieces(picture: Picture, scene: Scene, c: Checkpoint, y: Any) -> list[tuple[float, str, str]]:
     """The pieces of the first stream; their words, with where they stand."""
     x, width = COLUMN
-    owners = _owners(scene, c)
     labels: list[tuple[float, str, str]] = []
     for piece in c.cut:
         if piece.low is None or piece.high is None or piece.stream != c.cut[0].stream:
             continue
         top, bottom = y(piece.high), y(piece.low)
-        row = owners.get((piece.stream, piece.segment_id))
-        colour = "url(#plab-hatch)" if row is None else reader_colour(row)
+        row = c.owners.get((piece.stream, piece.segment_id), 0)
+        known = row > 0
+        place = max(0, row - 1 - scene.source.readers_from)
+        colour = reader_colour(place) if known else "url(#plab-hatch)"
         name = f"#{piece.segment_id & 0xFFFFFFFF}"
         picture.rect(x, top, width, bottom - top - 1, colour)
-        if bottom - top > 12 and row is not None:
+        if bottom - top > 12 and known:
             middle = (top + bottom) / 2 + 3.5
             picture.text(
                 x + width / 2, middle, name, anchor="middle", fill=ink(colour), extra='font-weight="600"'
@@ -244,13 +274,30 @@ def _draw_pieces(picture: Picture, scene: Scene, c: Checkpoint, y: Any) -> list[
     return labels
 
 
-def _owners(scene: Scene, c: Checkpoint) -> dict[tuple[str, int], int]:
-    """Who reported a segment, as its row."""
-    row = scene.history.checkpoints[c.index]
-    found: dict[tuple[str, int], int] = {}
-    for one in row.passes:
-        lane = scene.history.lane(row.group, one.reader)
-        segments: Sequence[str] = [name for name, _ in one.positions]
-        if lane is not None:
-            found |= dict.fromkeys(map(split_segment, segments), lane.index)
-    return found
+def _draw_between(picture: Picture, c: Checkpoint, part: Part, at: tuple[float, float], x: Any) -> str:
+    """What lies between the other system's cut and the barrier; gives its words."""
+    if part.between is None:
+        return ""
+    (cut_ms, barrier_ms, n), (middle, size) = part.between, at
+    x0, x1 = sorted((x(cut_ms - c.start_ms), x(barrier_ms - c.start_ms)))
+    colour = TEXT if n > 0 else VERMILION  # twice is no loss
+    box = (x0, middle - size / 2 - 2, max(3, x1 - x0), size + 4)
+    picture.rect(*box, "url(#plab-hatch)", f'stroke="{colour}"')
+    return f" · would be read twice: {n:,}" if n > 0 else f" · would be lost: {-n:,}"
+
+
+def _draw_links(picture: Picture, scene: Scene, c: Checkpoint, places: dict[str, float], x: Any) -> None:
+    """From what the job asked to the readers that it made pass."""
+    first = next((part for part in scene.parts if scene.is_reader(part)), None)
+    if not scene.split or first is None:
+        return
+    top = places[first.name] - 11 - scene.split / 2
+    picture.line(4, top - 2, RIGHT, top - 2)
+    picture.text(4, top + 9, f"reader group {scene.facts['group']}", size=9.5)
+    begun = {part.name: part.phases[0].start_ms for part in scene.parts if part.phases}
+    for one, other in c.links:
+        if one in begun and other in begun and {one, other} <= set(places):
+            x0, x1 = x(begun[one] - c.start_ms), x(begun[other] - c.start_ms)
+            picture.line(x0, places[one], x1, places[other] - 6, TEXT)
+            head = f"M{number(x1 - 3)} {number(places[other] - 7)}h6l-3 6Z"
+            picture.path(head, f'fill="{TEXT}"')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from pravega_lab.observe.group_rows import CheckpointRow, split_segment
 from pravega_lab.widgets.group_history import BoardHistory, CutPiece
@@ -16,17 +16,23 @@ from pravega_lab.widgets.group_history import BoardHistory, CutPiece
 STATES = ("running", "completed", "failed", "cancelled", "unknown")
 GROUP_STATES = {"cleared": "failed", "reset": "cancelled"}
 GROUP_WORDS = {"cleared": "failed", "reset": "dropped by reset"}
+EMPTY_CODE = """pending = group.initiate_checkpoint("first")
+pending.result(timeout_s=30)"""
 NAMES_MAX = 3  # of readers in a sentence; more are counted
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseKind:
-    """A phase of every part, in its order. ``waits`` ends the sentence about a part that stays in it."""
+    """A phase of every part, in its order. ``waits`` ends the sentence about a part that stays in it.
+
+    ``passes``: a part that has ended it has passed.
+    """
 
     name: str
     words: str
     colour: str
     waits: str
+    passes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,9 @@ class Part:
     """One that has to pass. ``row`` is its place among all rows of the source, ``where`` what it works at.
 
     ``skipped`` says why it counts as passed without having done so ("went offline"); it is struck through.
+    ``passing`` are the phases of which one has to end; by default the last. ``ticks`` are (ms, number) in
+    them: barriers by channel. ``between`` is (cut ms, barrier ms, events): those between the two would be
+    read twice, or, below zero, never.
     """
 
     row: int
@@ -50,16 +59,25 @@ class Part:
     phases: list[Phase] = field(default_factory=list)
     where: str = ""
     skipped: str = ""
+    passing: tuple[int, ...] = ()
+    ticks: list[tuple[int, int]] = field(default_factory=list)
+    between: tuple[int, int, int] | None = None
 
     @property
     def end_ms(self) -> int | None:
         """When it had passed."""
-        return self.phases[-1].end_ms if self.phases else None
+        ends = [p.end_ms for p in self.phases if not self.passing or p.kind in self.passing]
+        return ends[-1] if ends else None
 
 
 @dataclass(slots=True)
 class Checkpoint:
-    """A checkpoint of any system. ``word`` says how it ended, ``state`` is one of `STATES`."""
+    """A checkpoint of any system. ``word`` says how it ended, ``state`` is one of `STATES`.
+
+    ``owners`` are the rows (+ 1) of who reported a segment of the cut, ``positions`` the cut as it was told,
+    ``until`` what the last to pass came with, ``about`` what there is to say beside it. ``links``: the part
+    that made others begin, by name, and these.
+    """
 
     index: int
     number: int
@@ -71,6 +89,11 @@ class Checkpoint:
     parts: list[Part]
     cut: list[CutPiece] = field(default_factory=list)
     gaps: list[tuple[str, float, float]] = field(default_factory=list)
+    owners: dict[tuple[str, int], int] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    until: str = ""
+    about: list[str] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def done(self) -> int:
@@ -88,19 +111,41 @@ class Checkpoint:
 
 
 class CheckpointSource(Protocol):
-    """What a timeline asks of a system: its phases in order, its rows, and its checkpoints, oldest first."""
+    """What a timeline asks of a system: its phases in order, its rows, and its checkpoints, oldest first.
+
+    ``until`` ends the sentence about who was last, ``counts`` the words of one that was skipped;
+    ``readers_from`` is the first row that is a reader's, and has its colour.
+    """
 
     system: str
     phases: Sequence[PhaseKind]
+    until: str
+    counts: str
+    readers_from: int
 
     @property
     def name(self) -> str: ...
 
     def checkpoints(self) -> list[Checkpoint]: ...
 
+    def rows(self, *, everything: bool) -> list[Any]:
+        """What there is, or has changed since it was asked; each has an ``index`` and goes to `one`."""
+
+    def one(self, row: Any, number: int) -> Checkpoint: ...
+
+    def running(self) -> list[Checkpoint]: ...
+
+    def row_names(self) -> list[tuple[int, str]]:
+        """The place of every row and its name, in order of coming."""
+
+    def left_out(self) -> str: ...
+
+    def empty(self) -> list[str]:
+        """A sentence, and the code that fills the view."""
+
 
 GROUP_PHASES = (
-    PhaseKind("reach", "asked → reached", "#56B4E9", "has not got the checkpoint's event yet"),
+    PhaseKind("reach", "asked → reached", "#56B4E9", "has not got the checkpoint's event yet", passes=False),
     PhaseKind("pass", "reached → passed", "#0072B2", "waits for its next read"),
     PhaseKind("whole", "asked → passed, by the next read", "#0072B2", "waits for its next read"),
 )
@@ -112,6 +157,9 @@ class GroupCheckpoints:
 
     system = "reader group"
     phases: Sequence[PhaseKind] = GROUP_PHASES
+    until = ", until its next read"
+    counts = ", which counts as passed"
+    readers_from = 0
 
     def __init__(self, history: BoardHistory, group: str | None = None) -> None:
         self._history, self._group = history, group
@@ -123,6 +171,34 @@ class GroupCheckpoints:
     def checkpoints(self) -> list[Checkpoint]:
         rows = self._history.checkpoints_of(self.name)
         return [self.one(row, number) for number, row in enumerate(rows, 1)]
+
+    def rows(self, *, everything: bool) -> list[CheckpointRow]:
+        history = self._history
+        some = range(len(history.checkpoints)) if everything else sorted(history.changed.checkpoints)
+        found = [history.checkpoints[i] for i in some]
+        history.changed.clear()
+        return [row for row in found if row.group == self.name and not row.is_silent]
+
+    def running(self) -> list[Checkpoint]:
+        return [self.one(row, 0) for row in self._history.running(self.name) if not row.is_silent]
+
+    def row_names(self) -> list[tuple[int, str]]:
+        return [(row.index, row.reader) for row in self._history.readers]
+
+    def left_out(self) -> str:
+        silent = sum(row.is_silent for row in self._history.checkpoints_of(self.name, silent=True))
+        return f"{silent:,} silent left out" if silent else ""
+
+    def empty(self) -> list[str]:
+        return ["No checkpoints yet: ask for one, and watch who passes it.", EMPTY_CODE]
+
+    def _owners(self, row: CheckpointRow) -> dict[tuple[str, int], int]:
+        found = {}
+        for one in row.passes:
+            lane = self._history.lane(row.group, one.reader)
+            for name, _ in one.positions:
+                found[split_segment(name)] = 0 if lane is None else lane.index + 1
+        return found
 
     def one(self, row: CheckpointRow, number: int) -> Checkpoint:
         """A row of the fold as a checkpoint."""
@@ -138,6 +214,9 @@ class GroupCheckpoints:
             [self._part(row, reader) for reader in row.readers],
             self._history.pieces(row) if completed else [],
             list(row.gaps),
+            self._owners(row),
+            dict(row.cut) if completed else {},
+            self.until,
         )
 
     def _part(self, row: CheckpointRow, reader: str) -> Part:
@@ -169,24 +248,30 @@ def held_up(checkpoint: Checkpoint, phases: Sequence[PhaseKind], now_ms: int) ->
         return _was_held_up(checkpoint)
     waiting = checkpoint.waiting
     until = now_ms if checkpoint.end_ms is None else checkpoint.end_ms
-    after = f"{(until - checkpoint.start_ms) / 1000:.1f} s"
+    after = _spell(until - checkpoint.start_ms)
     if checkpoint.state != "running":
         return f"{checkpoint.word} after {after}; {names(waiting)} had not passed" if waiting else ""
     if len(waiting) == 1:
         part = waiting[0]
         waits = phases[part.phases[-1].kind].waits if part.phases else "has not begun"
-        return f"held up by {part.name}: {after} so far {part.where}, {waits}"
+        where = f" {part.where}" if part.where else ""
+        return f"held up by {part.name}: {after} so far{where}, {waits}"
     return f"{after} so far, waits for {names(waiting)}"
+
+
+def _spell(ms: int) -> str:
+    return f"{ms / 1000:.1f} s" if ms >= 1000 else f"{ms} ms"
 
 
 def _was_held_up(checkpoint: Checkpoint) -> str:
     part = checkpoint.last
     if part is None:
         return "nobody had to pass it"
-    spent = f"{((part.end_ms or 0) - checkpoint.start_ms) / 1000:.1f} s"
+    spent = _spell((part.end_ms or 0) - checkpoint.start_ms)
     if part.skipped:
         return f"held up by {part.name}: {spent}, until it {part.skipped}"
-    return f"held up by {part.name}: {spent} {part.where}, until its next read"
+    where = f" {part.where}" if part.where else ""
+    return f"held up by {part.name}: {spent}{where}{checkpoint.until}"
 
 
 def names(parts: Sequence[Part]) -> str:

@@ -6,27 +6,29 @@ import {
 
 // The same formats stand in checkpoint_timeline.py.
 const FORMATS = {
-  checkpoints: { format: "index:u number:u start:f end:f state:u first:u", keyed: true },
+  checkpoints: { format: "index:u number:u start:f end:f state:u", keyed: true },
   parts: { format: "index:u checkpoint:u row:u skipped:u", keyed: true },
   phases: { format: "index:u told:u start:f end:f", keyed: true },
+  ticks: { format: "part:u at:f channel:u" },
   pieces: { format: "checkpoint:u stream:u number:u epoch:u row:u done:u low:f high:f at:f offset:f" },
 };
 const STATES = ["", "running", "completed", "failed", "cancelled", "unknown"];
 const PHASES_MAX = 8; // of a system: a phase's index is its part's × 8 and its place
 const BARS_MAX = 60;
 const ROWS_MAX = 30;
-const SIDE = 96; // for the names of rows
+const SIDE = { reader: 96, job: 158 }; // for the names of rows
 const TOP = { title: 14, bars: 64, numbers: 13, words: 14, turned: 60 };
 const DETAIL = { words: 34, least: 108, row: 19, axis: 26 };
 
 function checkpointStore() {
-  const fresh = () => ({ parts: [], pieces: [], names: new Map(), rows: new Map(), where: new Map(), version: -1 });
+  const fresh = () => ({ parts: [], pieces: [], ticks: [], names: new Map(), rows: new Map(), where: new Map(), version: -1 });
   const derived = fresh();
   const store = new Store(FORMATS, (name, first) => {
     if (name === "") Object.assign(derived, fresh());
-    if (name !== "pieces") return;
-    const { n, col } = store.tables.pieces;
-    for (let i = first; i < n; i++) (derived.pieces[col.checkpoint[i]] ??= []).push(i);
+    if (name !== "pieces" && name !== "ticks") return;
+    const { n, col } = store.tables[name];
+    const of = name === "pieces" ? col.checkpoint : col.part;
+    for (let i = first; i < n; i++) (derived[name][of[i]] ??= []).push(i);
   });
   store.derived = derived;
   return store;
@@ -39,6 +41,10 @@ function indexed(store) {
   d.names = new Map(store.lists.names ?? []);
   d.words = new Map(store.lists.words ?? []); // how it ended
   d.rows = new Map(store.lists.rows ?? []);
+  d.between = new Map((store.lists.between ?? []).map(([part, ...rest]) => [part, rest]));
+  d.links = new Map();
+  for (const [c, from, to] of store.lists.links ?? []) d.links.set(c, [...(d.links.get(c) ?? []), [from, to]]);
+  d.about = new Map(store.lists.about ?? []);
   d.where = new Map((store.lists.where ?? []).map(([part, where, skipped]) => [part, { where, skipped }]));
   d.parts = [];
   const { n, col } = store.tables.parts;
@@ -73,10 +79,18 @@ function checkpointSpec(store) {
     return found;
   }
 
-  const passedAt = (part, t) => phasesOf(part, t).at(-1)?.[2] ?? Infinity;
+  const isJob = () => facts().system === "job";
+  const passedAt = (part, t) => phasesOf(part, t).filter(([k]) => facts().phases[k][4]).at(-1)?.[2] ?? Infinity;
   const hasPassed = (part, t) => passedAt(part, t) <= t;
   const doneAt = (c, t) => partsOf(c).filter((p) => hasPassed(p, t)).length;
-  const whereOf = (part) => indexed(store).where.get(part)?.where ?? facts().waiting?.[part] ?? "";
+  function whereOf(part, t) {
+    if (!isJob() || hasPassed(part, t)) return indexed(store).where.get(part)?.where ?? facts().waiting?.[part] ?? "";
+    const { at, channel } = store.tables.ticks.col;
+    const ticks = store.derived.ticks[part] ?? [];
+    const missing = ticks.filter((i) => at[i] > t).map((i) => channel[i]);
+    if (!missing.length || missing.length === ticks.length) return facts().waiting?.[part] ?? "";
+    return `without the barrier of channel${missing.length > 1 ? "s" : ""} ${missing.sort((p, q) => p - q).join(", ")}`;
+  }
 
   function wordAt(c, t) {
     const word = stateAt(c, t);
@@ -90,18 +104,21 @@ function checkpointSpec(store) {
     const word = stateAt(c, t);
     const parts = partsOf(c);
     const waiting = parts.filter((p) => !hasPassed(p, t));
-    const after = `${spent(c, t).toFixed(1)} s`;
+    const spell = (sec) => (Math.round(1000 * sec) >= 1000 ? `${sec.toFixed(1)} s` : `${Math.round(1000 * sec)} ms`);
+    const after = spell(spent(c, t));
     if (word === "completed") {
       const last = [...parts].sort((p, q) => passedAt(q, t) - passedAt(p, t))[0];
       if (last === undefined) return "nobody had to pass it";
-      const took = `${(passedAt(last, t) - col().start[c]).toFixed(1)} s`;
+      const took = spell(passedAt(last, t) - col().start[c]);
       const { where, skipped } = indexed(store).where.get(last) ?? { where: "", skipped: "" };
-      return `held up by ${rowName(last)}: ${took}${skipped ? `, until it ${skipped}` : ` ${where}, until its next read`}`;
+      if (skipped) return `held up by ${rowName(last)}: ${took}, until it ${skipped}`;
+      return `held up by ${rowName(last)}: ${took}${where ? ` ${where}` : ""}${facts().until ?? ""}`;
     }
     if (word !== "running") return `${wordAt(c, t)} after ${after}${waiting.length ? `; ${list(waiting.map(rowName))} had not passed` : ""}`;
     if (waiting.length !== 1) return `${after} so far, waits for ${list(waiting.map(rowName))}`;
     const phase = facts().phases?.[phasesOf(waiting[0], t).at(-1)?.[0]];
-    return `held up by ${rowName(waiting[0])}: ${after} so far ${whereOf(waiting[0])}, ${phase?.[3] ?? "has not begun"}`;
+    const place = whereOf(waiting[0], t);
+    return `held up by ${rowName(waiting[0])}: ${after} so far${place ? ` ${place}` : ""}, ${phase?.[3] ?? "has not begun"}`;
   }
 
   // Which one, and which rows of it.
@@ -131,7 +148,7 @@ function checkpointSpec(store) {
 
   function layout(b, words) {
     const s = b.scale;
-    const left = SIDE * s;
+    const left = (isJob() ? SIDE.job : SIDE.reader) * s;
     const bars = { top: TOP.title * s, bottom: (TOP.title + TOP.bars) * s };
     const under = bars.bottom + (TOP.numbers + (words ? TOP.turned : TOP.words)) * s;
     const rows = { top: under + DETAIL.words * s, bottom: b.height - DETAIL.axis * s };
@@ -251,12 +268,18 @@ function checkpointSpec(store) {
     ctx.fillStyle = word === "failed" ? VERMILION : b.theme.text;
     ctx.fillText(fit(ctx, heldUp(c, t), b.width - 8 * s), 4 * s, y + 15 * s);
     const [rows, all] = rowsOf(c, t);
-    const most = Math.max(0.05, spent(c, t), ...rows.map((p) => Math.min(passedAt(p, t), t) - col().start[c])) * 1.02;
+    const ends = rows.flatMap((p) => phasesOf(p, t).map(([, , end]) => (end <= t ? end - col().start[c] : 0)));
+    const most = Math.max(0.05, spent(c, t), ...ends) * 1.02;
     const x = (sec) => l.left + (Math.max(0, sec) / most) * (l.right - l.left) * 0.68;
-    const row = Math.min(22 * s, (l.rows.bottom - l.rows.top) / Math.max(1, rows.length));
-    state.rows = rows.map((part, k) => ({ part, y: l.rows.top + k * row, h: row }));
+    const { row: rowOf } = store.tables.parts.col;
+    const isReader = (part) => isJob() && rowOf[part] >= facts().readers_from;
+    const split = rows.some(isReader) ? 16 * s : 0; // for the heading of the other system
+    const row = Math.min(22 * s, (l.rows.bottom - l.rows.top - split) / Math.max(1, rows.length));
+    state.rows = rows.map((part, k) => ({ part, y: l.rows.top + k * row + (isReader(part) ? split : 0), h: row }));
     paintScale(ctx, b, l, x, most);
-    for (const at of state.rows) paintRow(ctx, b, l, c, at, x, t);
+    if (split) paintSplit(ctx, b, l, state.rows.find((r) => isReader(r.part)).y - split, split);
+    for (const at of state.rows) paintRow(ctx, b, l, c, at, x, t, most);
+    if (split) paintLinks(ctx, b, c, x, t);
     if (all > rows.length) {
       ctx.fillStyle = b.theme.soft;
       ctx.textAlign = "right";
@@ -280,12 +303,67 @@ function checkpointSpec(store) {
     ctx.textBaseline = "middle";
   }
 
-  function paintRow(ctx, b, l, c, { part, y, h }, x, t) {
+  /** The other system begins here. */
+  function paintSplit(ctx, b, l, y, h) {
+    ctx.fillStyle = b.theme.line;
+    ctx.fillRect(4 * b.scale, Math.round(y + 1), l.right - 4 * b.scale, 1);
+    ctx.font = b.font(9.5);
+    ctx.fillStyle = b.theme.soft;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    ctx.fillText(fit(ctx, `reader group ${facts().group}`, l.right - 12 * b.scale), 4 * b.scale, y + h / 2 + 2);
+  }
+
+  /** From what the job asked to the readers that it made pass, and back when all had. */
+  function paintLinks(ctx, b, c, x, t) {
+    const places = new Map(state.rows.map((r) => [r.part, r.y + r.h / 2]));
+    const begun = (part) => phasesOf(part, t)[0];
+    const links = (indexed(store).links.get(c) ?? []).filter(([from, to]) => places.has(from) && places.has(to) && begun(from) && begun(to));
+    ctx.strokeStyle = ctx.fillStyle = b.theme.text;
+    ctx.lineWidth = 1;
+    for (const [from, to] of links) {
+      const [at, top, bottom] = [x(begun(to)[1] - col().start[c]) + 0.5, places.get(from), places.get(to)];
+      ctx.beginPath();
+      ctx.moveTo(x(begun(from)[1] - col().start[c]), top);
+      ctx.lineTo(at, bottom - 4);
+      ctx.stroke();
+      ctx.beginPath();
+      ctx.moveTo(at - 3, bottom - 7);
+      ctx.lineTo(at + 3, bottom - 7);
+      ctx.lineTo(at, bottom - 1);
+      ctx.fill();
+    }
+    const back = links.length && Math.max(...links.map(([, to]) => passedAt(to, t)));
+    const home = links.length && begun(links[0][0])[2];
+    if (!links.length || !(back <= t) || !(home <= t) || home < back) return;
+    ctx.setLineDash([4, 3]);
+    ctx.beginPath();
+    ctx.moveTo(x(back - col().start[c]), Math.max(...links.map(([, to]) => places.get(to))));
+    ctx.lineTo(x(home - col().start[c]), places.get(links[0][0]));
+    ctx.stroke();
+    ctx.setLineDash([]);
+  }
+
+  /** What lies between the other system's cut and our barrier. */
+  function paintBetween(ctx, b, c, part, mid, size, x, t) {
+    const told = indexed(store).between.get(part);
+    if (!told || told[1] > t || told[0] > t) return "";
+    const [from, to] = [Math.min(told[0], told[1]), Math.max(told[0], told[1])].map((v) => x(v - col().start[c]));
+    const colour = told[2] > 0 ? b.theme.text : VERMILION; // twice is no loss
+    ctx.fillStyle = hatch(ctx, colour, 5);
+    ctx.fillRect(from, mid - size / 2 - 2, Math.max(3, to - from), size + 4);
+    ctx.strokeStyle = colour;
+    ctx.strokeRect(from, mid - size / 2 - 2, Math.max(3, to - from), size + 4);
+    return told[2] > 0 ? ` · would be read twice: ${count(told[2])}` : ` · would be lost: ${count(-told[2])}`;
+  }
+
+  function paintRow(ctx, b, l, c, { part, y, h }, x, t, most) {
     const s = b.scale;
     const { row, skipped } = store.tables.parts.col;
     const passed = hasPassed(part, t);
     const [mid, size] = [y + h / 2, Math.max(2, h * 0.62)];
-    fillReader(ctx, b.theme, row[part], 4 * s, mid - Math.min(5 * s, h / 2 - 1), 5 * s, Math.min(10 * s, h - 2));
+    const reader = row[part] - (facts().readers_from ?? 0);
+    if (reader >= 0) fillReader(ctx, b.theme, reader, 4 * s, mid - Math.min(5 * s, h / 2 - 1), 5 * s, Math.min(10 * s, h - 2));
     ctx.font = b.font(Math.min(10.5, h / s - 1), "600");
     ctx.textAlign = "left";
     ctx.fillStyle = b.theme.text;
@@ -293,7 +371,7 @@ function checkpointSpec(store) {
     let right = l.left;
     const mine = phasesOf(part, t);
     for (const [k, start, end] of mine) {
-      const until = Math.min(end, t, Math.max(col().start[c], col().end[c]));
+      const until = end <= t ? end : Math.min(t, Math.max(start, col().end[c]), col().start[c] + most);
       const [x0, x1] = [x(start - col().start[c]), x(until - col().start[c])];
       right = Math.max(right, x1);
 
@@ -309,15 +387,24 @@ function checkpointSpec(store) {
         ctx.setLineDash([]);
       }
     }
+    for (const i of store.derived.ticks[part] ?? []) {
+      const { at } = store.tables.ticks.col;
+      if (at[i] > t) continue;
+      ctx.fillStyle = b.theme.text; // a barrier came on one of its channels
+      ctx.fillRect(Math.round(x(at[i] - col().start[c])) - 0.5, mid - size / 2 - 2, 1.5, size + 4);
+    }
+    const lies = paintBetween(ctx, b, c, part, mid, size, x, t);
     ctx.font = b.font(Math.min(10, h / s - 1));
     if (h < 8 * s) return;
     const took = (until) => `${count(Math.round(1000 * (until - col().start[c])))} ms`;
     const over = col().end[c] <= t;
     const why = passed ? indexed(store).where.get(part)?.skipped : "";
     const phase = facts().phases?.[mine.at(-1)?.[0]];
-    const text = passed
-      ? `${took(passedAt(part, t))}${why ? `: ${why}, which counts as passed` : ""}`
-      : over ? "had not passed" : `${whereOf(part)}, ${phase?.[3] ?? "has not begun"}`;
+    const place = whereOf(part, t);
+    const time = `${isJob() && mine.length > 1 ? "acknowledged after " : ""}${took(passedAt(part, t))}`;
+    const ended = why ? (isJob() ? why : `${time}: ${why}${facts().counts}`) : time;
+    const open = `${place ? `${place}, ` : ""}${phase?.[3] ?? "has not begun"}`;
+    const text = (passed ? ended : over ? "had not passed" : open) + lies;
     ctx.fillStyle = passed ? b.theme.soft : b.theme.text;
     const room = l.right - right - 8;
     ctx.fillText(fit(ctx, text, room), right + 5, mid);
@@ -339,6 +426,11 @@ function checkpointSpec(store) {
     const pieces = (store.derived.pieces[c] ?? []).map(pieceOf);
     const streams = [...new Set(pieces.map((p) => p.stream))];
     const head = l.under + 25 * s;
+    if (isJob() && !pieces.length) {
+      const lines = word === "running" ? [] : indexed(store).about.get(c) ?? [];
+      lines.filter(Boolean).forEach((line, k) => ctx.fillText(fit(ctx, line, b.width - l.right - 12 * s), l.right + 8 * s, area.top + (8 + 15 * k) * s));
+      return;
+    }
     if (word !== "completed" || !pieces.length) {
       ctx.fillText(fit(ctx, word === "running" ? "the cut, when all passed" : "no cut", b.width - x), l.right + 8 * s, (area.top + area.bottom) / 2);
       return;
@@ -358,7 +450,7 @@ function checkpointSpec(store) {
     for (const p of pieces.filter((q) => q.stream === streams[0])) {
       if (Number.isNaN(p.low)) continue;
       const [y0, y1] = [y(p.high), y(p.low)];
-      if (p.row) fillReader(ctx, b.theme, p.row - 1, x, y0, w, Math.max(0.5, y1 - y0 - 1));
+      if (p.row) fillReader(ctx, b.theme, p.row - 1 - (facts().readers_from ?? 0), x, y0, w, Math.max(0.5, y1 - y0 - 1));
       else {
         ctx.fillStyle = hatch(ctx, b.theme.soft);
         ctx.fillRect(x, y0, w, y1 - y0 - 1);
@@ -366,7 +458,7 @@ function checkpointSpec(store) {
       if (y1 - y0 > 12 * s && p.row) {
         ctx.font = b.font(10, "600");
         ctx.textAlign = "center";
-        ctx.fillStyle = ink(readerColour(p.row - 1));
+        ctx.fillStyle = ink(readerColour(p.row - 1 - (facts().readers_from ?? 0)));
         ctx.fillText(`#${p.number}`, x + w / 2, (y0 + y1) / 2);
       }
       labels.push([(y0 + y1) / 2, p.done ? `#${p.number} read to its end` : `#${p.number} up to ${bytes(p.offset)}`, b.theme.text]);
@@ -435,9 +527,11 @@ function checkpointSpec(store) {
     return { ...checkpointMark(c), kind: "cut", key: `cut ${nameOf(c)}`, number: col().number[c], pieces, gaps, time: ms(Math.min(col().end[c], state.t)) };
   }
   const rowMark = (part) => {
-    const row = store.tables.parts.col.row[part];
-    return { kind: "reader", key: `reader ${rowName(part)}`, reader: row, name: rowName(part), group: facts().source, part, time: ms(state.t) };
+    const row = store.tables.parts.col.row[part] - (facts().readers_from ?? 0);
+    if (row < 0) return { kind: "task", key: `task ${rowName(part)}`, name: rowName(part), group: facts().source, part, time: ms(state.t) };
+    return { kind: "reader", key: `reader ${rowName(part)}`, reader: row, name: rowName(part), group: facts().group || facts().source, part, time: ms(state.t) };
   };
+  const isRow = (mark) => mark.part !== undefined && (mark.kind === "task" || mark.kind === "reader") && [facts().source, facts().group].includes(mark.group);
 
   function pick(x, y, b) {
     const l = layout(b, isTurned(state.bars.length));
@@ -458,7 +552,7 @@ function checkpointSpec(store) {
 
   function tip(mark) {
     const t = state.t;
-    if (mark.kind === "reader" && mark.group === facts().source && mark.part !== undefined) return tipRow(mark.part, t);
+    if (isRow(mark)) return tipRow(mark.part, t);
     const c = known(t).find((k) => isMine(mark, k));
     if (c === undefined) return null;
     const word = stateAt(c, t);
@@ -473,15 +567,18 @@ function checkpointSpec(store) {
       esc(facts().phases[k][1]), end <= t ? `${count(Math.round(1000 * (end - start)))} ms` : `${seconds(1000 * (t - start))} so far, ${esc(facts().phases[k][3])}`,
     ]);
     const why = hasPassed(part, t) && indexed(store).where.get(part)?.skipped;
-    if (why) rows.push(["counts as passed", esc(why)]);
-    const place = whereOf(part);
-    if (place) rows.push(["was", esc(place)]);
+    if (why) rows.push([isJob() ? "so" : "counts as passed", esc(why)]);
+    const place = whereOf(part, t);
+    if (place) rows.push([isJob() ? "so" : "was", esc(place)]);
+    const { at, channel } = store.tables.ticks.col;
+    for (const i of store.derived.ticks[part] ?? [])
+      if (at[i] <= t) rows.push([`barrier on channel ${channel[i]}`, `at ${seconds(1000 * at[i])}`]);
     return `<b>${esc(rowName(part))}</b>${table(rows)}`;
   }
 
   function say(mark) {
     const t = state.t;
-    if (mark.kind === "reader") return `${mark.name}: ${mark.part === undefined ? "" : hasPassed(mark.part, t) ? "passed" : "has not passed"}`;
+    if (mark.kind === "reader" || mark.kind === "task") return `${mark.name}: ${mark.part === undefined ? "" : hasPassed(mark.part, t) ? "passed" : "has not passed"}`;
     const c = known(t).find((k) => isMine(mark, k));
     if (c === undefined) return "";
     const what = mark.kind === "cut" ? "cut of checkpoint" : "checkpoint";
@@ -492,8 +589,10 @@ function checkpointSpec(store) {
     const states = new Set(state.bars.map(({ c }) => stateAt(c, state.t)));
     const colours = { completed: [blue(theme), ""], running: [blue(theme), "ring"], failed: [VERMILION, ""], cancelled: [theme.none, ""], unknown: [theme.soft, "hatch"] };
     const some = Object.keys(colours).filter((word) => states.has(word)).map((word) => [colours[word][0], word, colours[word][1]]);
+    const isLying = state.rows.some(({ part }) => indexed(store).between.has(part));
+    if (isLying) some.push([theme.text, "between cut and barrier", "hatch"]);
     const told = new Set((state.rows ?? []).flatMap(({ part }) => phasesOf(part, state.t).map(([k]) => k)));
-    return [...some, ...[...told].map((k) => [phaseColour(theme, k), facts().phases[k][1], "line"])];
+    return [...some, ...[...told].sort().filter((k) => facts().phases[k][0] !== "finished").map((k) => [phaseColour(theme, k), facts().phases[k][1], "line"])];
   }
 
   return {

@@ -5,26 +5,31 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pravega_lab.observe.group_rows import CheckpointRow, split_segment
-from pravega_lab.widgets.checkpoint_rows import STATES, Checkpoint, GroupCheckpoints, held_up
-from pravega_lab.widgets.group_history import BoardHistory, CutPiece
+from pravega_lab.widgets.checkpoint_rows import (
+    STATES,
+    Checkpoint,
+    CheckpointSource,
+    GroupCheckpoints,
+    held_up,
+)
+from pravega_lab.widgets.group_history import CutPiece
+from pravega_lab.widgets.job_checkpoints import JobCheckpoints, TimelineHistory
 from pravega_lab.widgets.module import module, style
 from pravega_lab.widgets.payload import or_nan, pack
-from pravega_lab.widgets.view import View
+from pravega_lab.widgets.view import View, journal_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
 # The same formats stand in checkpoint_timeline.js.
-CHECKPOINT = Struct(
-    "<IIffII"
-)  # index, number, start_s, end_s (inf while it runs), state + 1, first of its parts
+CHECKPOINT = Struct("<IIffI")  # index, number, start_s, end_s (inf while it runs), state + 1
 PART = Struct("<IIII")  # index, checkpoint, row, 1 when it was skipped
 PHASE = Struct("<IIff")  # part × 8 + phase, 1, start_s, end_s (inf while it lasts)
 PIECE = Struct(
     "<IIIIIIffff"
 )  # checkpoint, stream, number, epoch, row + 1, 1 when read to its end, low, high, t_s, offset
+TICK = Struct("<IfI")  # part, t_s, number of the channel
 PHASES_MAX = 8  # of a system
 CHECKPOINTS_MAX = 1_000  # that a page gets when it comes
 PIECES_MAX = 1_000  # of a cut that are sent to a page
@@ -39,8 +44,11 @@ class CheckpointTimeline(View):
     """The last 60 checkpoints as bars, height is duration; below one of them, row by row; beside it its cut.
 
     Args:
-        journal: A `Journal` or an observer of a group.
+        journal: A `Journal` or an observer of a group or of a job.
         group: ``scope/group``; by default the first that the journal tells of.
+        job: True shows the checkpoints of the job, subtask by subtask; with a group also its readers below,
+            for the checkpoint that the job induced. By default so when the journal tells of a job.
+        beside: Another journal (or observer) of the other of the two, on the same clock.
         checkpoint: Name of the one to show; by default the newest is followed. A click pins one.
         only: Show rows whose name contains this.
         title, scale, clock: As for every `View`.
@@ -53,104 +61,115 @@ class CheckpointTimeline(View):
 
     _esm = module("common.js", "checkpoint_timeline.js")
     _css = style()
-    history: ClassVar[Any] = BoardHistory
+    history: ClassVar[Any] = TimelineHistory
 
     def __init__(
         self,
         journal: Any,
         *,
         group: str | None = None,
+        job: bool | None = None,
+        beside: Any = None,
         checkpoint: str | None = None,
         only: str = "",
         **more: Any,
     ) -> None:
-        self.group, self.checkpoint, self.only = group, checkpoint, only
+        self.group, self.job, self.checkpoint, self.only = group, job, checkpoint, only
+        self.beside = None if beside is None else journal_of(beside)
+        self._beside_to = 0
         self._forget()
         self._streams: dict[str, int] = {}
         super().__init__(journal, **more)
 
     def _forget(self) -> None:
-        self._n_rows = self._n_parts = 0
         self._older = self._first = (
             0  # checkpoints that pages do not get; the index of the first that they do
         )
-        self._numbers: dict[int, tuple[int, int]] = {}  # index -> number, first of its parts
+        self._numbers: dict[int, int] = {}  # index -> number
+        self._parts: dict[tuple[int, str], int] = {}  # index and name -> the part's place
         self._told_cuts: dict[int, None] = {}
         self._told: dict[tuple[str, int], None] = {}
 
-    def _source(self, history: BoardHistory) -> GroupCheckpoints:
-        return GroupCheckpoints(history, self.group)
+    def _catch_up(self) -> TimelineHistory:
+        history: TimelineHistory = super()._catch_up()
+        for observation in () if self.beside is None else self.beside.since(self._beside_to):
+            self._beside_to = observation.seq + 1
+            history.apply(observation)
+        return history
+
+    def _source(self, history: TimelineHistory) -> CheckpointSource:
+        is_job = bool(history.jobs.lives) if self.job is None else self.job
+        return JobCheckpoints(history, self.group) if is_job else GroupCheckpoints(history, self.group)
 
     # Rows for the page.
 
     def _pack(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:
-        history: BoardHistory = self._history
         if everything:
             self._forget()
-        source = self._source(history)
-        some = range(len(history.checkpoints)) if everything else sorted(history.changed.checkpoints)
-        rows = [history.checkpoints[i] for i in some]
-        history.changed.clear()
-        seen = self._seen(source, rows)
+        source = self._source(self._history)
+        seen = self._seen(source, source.rows(everything=everything))
         ended = [c for c in seen if c.state == "completed" and c.index not in self._told_cuts]
         self._told_cuts |= dict.fromkeys(c.index for c in ended)
         tables = {
             "checkpoints": pack(CHECKPOINT, (self._checkpoint_row(c) for c in seen)),
             "parts": pack(PART, (row for c in seen for row in self._part_rows(c))),
             "phases": pack(PHASE, (row for c in seen for row in self._phase_rows(c))),
+            "ticks": pack(TICK, (row for c in seen for row in self._tick_rows(c))),
             "pieces": pack(PIECE, (row for c in ended for row in self._piece_rows(c))),
         }
-        return tables, self._grown(history, seen, ended)
+        return tables, self._grown(source, seen, ended)
 
-    def _seen(self, source: GroupCheckpoints, rows: list[CheckpointRow]) -> list[Checkpoint]:
-        """Those of the group that readers saw; a page that comes gets the newest."""
-        mine = [row for row in rows if row.group == source.name and not row.is_silent]
-        if not self._numbers and len(mine) > CHECKPOINTS_MAX:
-            self._older = len(mine) - CHECKPOINTS_MAX
-            self._first = mine[self._older].index
-        return [self._numbered(source, row) for row in mine if row.index >= self._first]
+    def _seen(self, source: CheckpointSource, rows: list[Any]) -> list[Checkpoint]:
+        """A page that comes gets the newest."""
+        if not self._numbers and len(rows) > CHECKPOINTS_MAX:
+            self._older = len(rows) - CHECKPOINTS_MAX
+            self._first = rows[self._older].index
+        return [self._numbered(source, row) for row in rows if row.index >= self._first]
 
-    def _numbered(self, source: GroupCheckpoints, row: CheckpointRow) -> Checkpoint:
-        if row.index not in self._numbers:
-            self._numbers[row.index] = (self._older + len(self._numbers) + 1, self._n_parts)
-            self._n_parts += len(row.readers)
-        return source.one(row, self._numbers[row.index][0])
+    def _numbered(self, source: CheckpointSource, row: Any) -> Checkpoint:
+        number = self._numbers.setdefault(row.index, self._older + len(self._numbers) + 1)
+        made = source.one(row, number)
+        for part in made.parts:
+            self._parts.setdefault((made.index, part.name), len(self._parts))
+        return made
+
+    def _place(self, c: Checkpoint, name: str) -> int:
+        return self._parts[c.index, name]
 
     def _s(self, time_ms: int | None, otherwise: float = float("inf")) -> float:
         return otherwise if time_ms is None else (time_ms - (self._history.start_ms or 0)) / 1000
 
     def _checkpoint_row(self, c: Checkpoint) -> tuple[float, ...]:
-        first = self._numbers[c.index][1]
-        return c.index, c.number, self._s(c.start_ms), self._s(c.end_ms), 1 + STATES.index(c.state), first
+        return c.index, c.number, self._s(c.start_ms), self._s(c.end_ms), 1 + STATES.index(c.state)
 
     def _part_rows(self, c: Checkpoint) -> list[tuple[int, ...]]:
-        first = self._numbers[c.index][1]
-        return [(first + k, c.index, max(0, p.row), int(bool(p.skipped))) for k, p in enumerate(c.parts)]
+        return [(self._place(c, p.name), c.index, max(0, p.row), int(bool(p.skipped))) for p in c.parts]
 
     def _phase_rows(self, c: Checkpoint) -> list[tuple[float, ...]]:
-        first = self._numbers[c.index][1]
         return [
-            (PHASES_MAX * (first + k) + phase.kind, 1, self._s(phase.start_ms), self._s(phase.end_ms))
-            for k, part in enumerate(c.parts)
+            (
+                PHASES_MAX * self._place(c, part.name) + phase.kind,
+                1,
+                self._s(phase.start_ms),
+                self._s(phase.end_ms),
+            )
+            for part in c.parts
             for phase in part.phases
         ]
 
-    def _piece_rows(self, c: Checkpoint) -> list[tuple[float, ...]]:
-        owners = self._owners(c)
+    def _tick_rows(self, c: Checkpoint) -> list[tuple[float, ...]]:
         return [
-            self._piece(c.index, piece, owners.get((piece.stream, piece.segment_id), 0))
-            for piece in c.cut[:PIECES_MAX]
+            (self._place(c, part.name), self._s(ms), number)
+            for part in c.parts
+            for ms, number in part.ticks
+            if self._first_time(f"tick {number}", self._place(c, part.name))
         ]
 
-    def _owners(self, c: Checkpoint) -> dict[tuple[str, int], int]:
-        """Who reported a segment, as row + 1."""
-        history: BoardHistory = self._history
-        found = {}
-        for one in history.checkpoints[c.index].passes:
-            lane = history.lane(history.checkpoints[c.index].group, one.reader)
-            for name, _ in one.positions:
-                found[split_segment(name)] = 0 if lane is None else lane.index + 1
-        return found
+    def _piece_rows(self, c: Checkpoint) -> list[tuple[float, ...]]:
+        return [
+            self._piece(c.index, piece, c.owners.get((piece.stream, piece.segment_id), 0))
+            for piece in c.cut[:PIECES_MAX]
+        ]
 
     def _piece(self, checkpoint: int, p: CutPiece, row: int) -> tuple[float, ...]:
         stream = self._streams.setdefault(p.stream, len(self._streams))
@@ -169,19 +188,35 @@ class CheckpointTimeline(View):
         )
 
     def _grown(
-        self, history: BoardHistory, seen: list[Checkpoint], ended: list[Checkpoint]
+        self, source: CheckpointSource, seen: list[Checkpoint], ended: list[Checkpoint]
     ) -> dict[str, list[Any]]:
-        rows = history.readers[self._n_rows :]
-        self._n_rows = len(history.readers)
+        rows = [row for row in source.row_names() if self._first_time("row", row[0])]
         over = [c for c in seen if c.state != "running"]
         gaps = [(c.index, *gap) for c in ended for gap in c.gaps]
         return {
-            "rows": [[r.index, r.reader] for r in rows],
+            "rows": [list(row) for row in rows],
             "names": [[c.index, c.name] for c in seen if self._first_time("name", c.index)],
             "words": [[c.index, c.word] for c in over if self._first_time("word", c.index)],
             "gaps": [[i, stream, low, high] for i, stream, low, high in gaps],
             "where": [item for c in seen for item in self._new_where(c)],
+            "about": [[c.index, c.about] for c in over if c.about and self._first_time("about", c.index)],
+            "between": [item for c in seen for item in self._new_between(c)],
+            "links": [
+                [c.index, self._place(c, one), self._place(c, other)]
+                for c in seen
+                for one, other in c.links
+                if self._first_time("link", self._place(c, other))
+            ],
         }
+
+    def _new_between(self, c: Checkpoint) -> list[list[Any]]:
+        """[part, cut, barrier, events between]"""
+        told = [(self._place(c, part.name), part.between) for part in c.parts if part.between is not None]
+        return [
+            [place, self._s(cut_ms), self._s(barrier_ms), n]
+            for place, (cut_ms, barrier_ms, n) in told
+            if self._first_time("between", place)
+        ]
 
     def _first_time(self, what: str, index: int) -> bool:
         """Whether no page was told this yet."""
@@ -191,55 +226,59 @@ class CheckpointTimeline(View):
 
     def _new_where(self, c: Checkpoint) -> list[list[Any]]:
         """[part, where it was when it passed, why it was skipped]"""
-        first = self._numbers[c.index][1]
-        passed = [(first + k, part) for k, part in enumerate(c.parts) if part.end_ms is not None]
+        passed = [(self._place(c, part.name), part) for part in c.parts if part.end_ms is not None]
         return [[part, p.where, p.skipped] for part, p in passed if self._first_time("part", part)]
 
     def _facts(self) -> dict[str, Any]:
-        history: BoardHistory = self._history
+        history: TimelineHistory = self._history
         source = self._source(history)
-        running = [source.one(row, 0) for row in history.running(source.name) if not row.is_silent]
-        silent = sum(row.is_silent for row in history.checkpoints_of(source.name, silent=True))
-        cuts = max((len(row.cut) for row in history.checkpoints_of(source.name)[-60:]), default=0)
-        left = [f"{silent:,} silent left out" if silent else ""]
+        running = [c for c in source.running() if c.index in self._numbers]
+        group = self.group or history.first_group
+        cuts = max((len(row.cut) for row in history.checkpoints_of(group)[-60:]), default=0)
+        left = [source.left_out()]
         left += [f"the oldest {self._older:,} left out" if self._older else ""]
         left += [f"{PIECES_MAX:,} of {cuts:,} segments of a cut drawn" if cuts > PIECES_MAX else ""]
         return {
             "source": source.name,
             "system": source.system,
             "title": self.title or f"checkpoints of {source.name}" if source.name else self._nothing(),
-            "phases": [[kind.name, kind.words, kind.colour, kind.waits] for kind in source.phases],
+            "phases": [[k.name, k.words, k.colour, k.waits, int(k.passes)] for k in source.phases],
+            "until": source.until,
+            "counts": source.counts,
+            "readers_from": source.readers_from,
+            "group": group if source.system == "job" else "",
             "streams": list(self._streams),
             "waiting": {
-                str(self._numbers[c.index][1] + k): part.where
+                str(self._place(c, part.name)): part.where
                 for c in running
-                for k, part in enumerate(c.parts)
-                if part.end_ms is None and c.index in self._numbers
+                for part in c.parts
+                if part.end_ms is None and (c.index, part.name) in self._parts
             },
             "chosen": self.checkpoint,
             "only": self.only,
             "left_out": "; ".join(text for text in left if text),
-            "empty": ["No checkpoints yet: ask for one, and watch who passes it.", EMPTY_CODE],
+            "empty": source.empty(),
         }
 
     def _nothing(self) -> str:
-        return self.journal.source or "no reader group yet"
+        return self.journal.source or "no reader group and no job yet"
 
     # Tables, words and pictures.
 
-    def _frame_of(self, history: BoardHistory) -> pd.DataFrame:
+    def _frame_of(self, history: TimelineHistory) -> pd.DataFrame:
         import pandas as pd
 
         source, start_ms = self._source(history), history.start_ms or 0
         now_ms = history.now_ms or 0
         rows = []
         for c in source.checkpoints():
-            cut = dict(history.checkpoints[c.index].cut) if c.state == "completed" else {}
             end_s = None if c.end_ms is None else (c.end_ms - start_ms) / 1000
             spent = None if c.end_ms is None else c.end_ms - c.start_ms
             what = (c.number, c.name, source.name, source.system, c.state, c.word)
             times = ((c.start_ms - start_ms) / 1000, end_s, spent)
-            rows.append((*what, *times, c.done, len(c.parts), held_up(c, source.phases, now_ms), c.gaps, cut))
+            rows.append(
+                (*what, *times, c.done, len(c.parts), held_up(c, source.phases, now_ms), c.gaps, c.positions)
+            )
         frame = pd.DataFrame(rows, columns=list(COLUMNS))
         return frame.astype({"end_s": "Float64", "duration_ms": "Int64"})
 
@@ -296,7 +335,3 @@ class CheckpointTimeline(View):
 
         with self._lock:
             return checkpoint_figure(self._source(self._catch_up()), self._facts(), self._history)
-
-
-EMPTY_CODE = """pending = group.initiate_checkpoint("first")
-pending.result(timeout_s=30)"""

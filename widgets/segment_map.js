@@ -746,7 +746,7 @@ function segmentSpec(store) {
     }
     ctx.textAlign = "right";
     ctx.fillStyle = b.theme.soft;
-    ctx.fillText(rateText(most / 1.15), b.left - 6, top + 6);
+    ctx.fillText(rateText(most / 1.15).replace("/s", ""), b.left - 6, top + 6); // the unit is on the right
     ctx.fillText("0", b.left - 6, bottom - 3);
     ctx.textAlign = "left";
     ctx.fillText(`busiest segment, ${facts().rate_unit ?? "events/s"}`, b.right + 8, bottom + 12 * b.scale);

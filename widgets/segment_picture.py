@@ -305,7 +305,8 @@ def _draw_strip(picture: Picture, scene: Scene) -> None:
             continue
         last = y(rate)
         picture.text(RIGHT + 8, y(rate) + 3.5, f"{name} {scene.rate_text(rate)}", size=9.5)
-    picture.text(LEFT - 6, STRIP_TOP + 8, scene.rate_text(scene.strip_top / 1.15), size=9.5, anchor="end")
+    most = scene.rate_text(scene.strip_top / 1.15).removesuffix("/s")  # no room, and the unit is on the right
+    picture.text(LEFT - 6, STRIP_TOP + 8, most, size=9.5, anchor="end")
     picture.text(RIGHT + 8, HEIGHT - 12, f"busiest segment, {scene.facts['rate_unit']}", size=9.5)
 
 

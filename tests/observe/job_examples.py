@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from functools import cache
 
+from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.collections import RowsSource
 from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
 from pravega_lab.engine.flow.files import Files, MemoryFiles
 from pravega_lab.engine.flow.functions import count
 from pravega_lab.engine.flow.graph import JobGraph
 from pravega_lab.engine.flow.stream import StreamEnvironment
+from pravega_lab.engine.simulation.flow_external import ExternalLog, InducedSource, Positions
 from pravega_lab.engine.simulation.flow_steps import SteppedJob
 from pravega_lab.observe import JobObserver, Journal
+from pravega_lab.observe.group_observations import (
+    GroupCheckpointAsked,
+    GroupCheckpointDone,
+    GroupCheckpointPassed,
+    GroupObservation,
+    GroupSeen,
+    ReaderJoined,
+)
+from pravega_lab.observe.job_observations import CheckpointAligned
+from pravega_lab.protocol.names import segment_name
 
 LINE = "to be or not to be that is the question whether tis nobler in the mind to suffer"
 WORDS = LINE.split(" ")
@@ -52,10 +66,87 @@ def whole_run() -> Journal:
 
 
 @cache
-def half_run(steps: int = 110) -> Journal:
+def half_run(until_ms: int = 214) -> Journal:
     """As it stands in the middle: checkpoint 1 is on its way."""
     observer, run = stepped()
-    while run.steps < steps:
+    while run.now_ms < 1_000_000 + until_ms:
         run.step()
     observer.close()
     return observer.journal
+
+
+GROUP = "demo/readers"
+
+
+class WatchedLog(ExternalLog):
+    """A system with checkpoints of its own that writes down what an observer of a reader group would."""
+
+    def __init__(self, journal: Journal, now_ms: Callable[[], int]) -> None:
+        super().__init__([{"k": n % 7} for n in range(400)], 4)
+        self.journal, self.now_ms = journal, now_ms
+        self.waiting: dict[int, list[str]] = {}
+
+    def _tell(self, kind: type[GroupObservation], **about: object) -> None:
+        self.journal.append(kind(time_ms=self.now_ms(), group=GROUP, **about))  # type: ignore[arg-type]
+
+    def begin(self) -> None:
+        self._tell(GroupSeen, streams=("demo/flights",))
+        for reader in ("r0", "r1"):
+            self._tell(ReaderJoined, reader=reader)
+
+    def checkpoint(self, number: int) -> asyncio.Future[Positions]:
+        self.waiting[number] = ["r0", "r1"]
+        self._tell(GroupCheckpointAsked, checkpoint=f"PVG-CHK-{number}", readers=("r0", "r1"))
+        return super().checkpoint(number)
+
+    def read(self, reader: int, generation: int, rows_max: int) -> tuple[list[Row], int | None]:
+        rows, marker = super().read(reader, generation, rows_max)
+        if marker is not None:
+            waiting, name = self.waiting[marker], f"PVG-CHK-{marker}"
+            waiting.remove(f"r{reader}")
+            mine = tuple(
+                (segment_name("demo", "flights", p), self.positions[p]) for p in self._readers[reader]
+            )
+            about = {"checkpoint": name, "positions": mine}
+            self._tell(GroupCheckpointPassed, reader=f"r{reader}", waiting=tuple(waiting), **about)
+            if not waiting:
+                whole = tuple((segment_name("demo", "flights", p), at) for p, at in self.positions.items())
+                self._tell(GroupCheckpointDone, checkpoint=name, positions=whole)
+        return rows, marker
+
+
+@cache
+def both_systems() -> tuple[Journal, Journal]:
+    """The journal of a job whose checkpoints a reader group places, and the group's.
+
+    As in document 1's second attempt, the first source's barrier of checkpoint 2 lies 3 events behind
+    the cut.
+    """
+    group = Journal("demo/readers", live=False)
+    runs: list[SteppedJob] = []
+    log = WatchedLog(group, lambda: runs[0].now_ms if runs else 1_000_000)
+
+    def make(files: Files) -> JobGraph:
+        env = StreamEnvironment("from a group", parallelism=2)
+        env.from_source(InducedSource(log, 2, 0.02), name="flights").key_by("k").aggregate(count()).sink_to(
+            TwoPhaseFileSink("out", files)
+        )
+        return env.job_graph()
+
+    observer = JobObserver(make(MemoryFiles()), seed=5, simulated=True)
+    run = SteppedJob(make, seed=5, observer=observer)
+    runs.append(run)
+    log.begin()
+    while run.steps < 420:
+        seen = observer.journal.next_seq
+        run.step()
+        for o in observer.since(seen):
+            if isinstance(o, CheckpointAligned) and (o.vertex, o.subtask, o.checkpoint_id) == (
+                "flights",
+                0,
+                2,
+            ):
+                cut = {"checkpoint_id": 2, "records_out": o.records_out - 3, "now_ms": o.time_ms - 6}
+                observer.cut("flights", 0, 0, **cut)
+    observer.close()
+    return observer.journal, group

@@ -144,7 +144,7 @@ def test_sentences() -> None:
     texts = [text for _, _, text in said]
     assert "aggregate 1/2 took barrier 1 on channel 2, waits for channel 0" in texts
     assert "aggregate 2/2 is failed: aggregate[1] failed here, by hand" in texts
-    explained = "\n".join(half_run(180).explain())
+    explained = "\n".join(half_run().explain())
     assert "Job words has been running for" in explained
     assert "waiting for the final checkpoint: once 1/1" in explained
     assert "No checkpoint is complete: a failure would begin anew." in explained

@@ -332,6 +332,7 @@ def test_formats_agree_with_the_javascript() -> None:
     timeline = {
         "checkpoints": checkpoint_timeline.CHECKPOINT, "parts": checkpoint_timeline.PART,
         "phases": checkpoint_timeline.PHASE, "pieces": checkpoint_timeline.PIECE,
+        "ticks": checkpoint_timeline.TICK,
     }  # fmt: skip
     for file, formats in (("reader_board.js", board), ("checkpoint_timeline.js", timeline)):
         text = module(file)
