@@ -39,15 +39,13 @@ from tests.browser.lab import (  # noqa: E402 - a script finds the package by th
 
 GIB = 1024**3
 MEMORY_BYTES_MAX = 2 * GIB
-TUTORIAL_S = 600
+TUTORIAL_S = 900
+LARGEST = 6
 LAYOUT = ".jp-LinkedOutputView"
-OPEN = "(path) => window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' })"
-READY = "() => window.jupyterapp?.commands.hasCommand('application:close-all')"
-SHUT = """async () => {
-  const { serviceManager, commands } = window.jupyterapp;
-  await serviceManager.sessions.shutdownAll();
-  await commands.execute('application:close-all');
-}"""
+OPEN = "(path) => void window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' })"
+SHOWN = f"(path) => window.jupyterapp.shell.currentWidget?.context?.path === path && ({KERNEL_IDLE})()"
+READY = "() => window.jupyterapp?.commands.hasCommand('docmanager:open')"
+SHUT = "() => window.jupyterapp.serviceManager.sessions.shutdownAll()"
 
 
 def say(*words: object) -> None:
@@ -92,8 +90,8 @@ class Memory:
     """Proportional memory of a process and all its descendants, looked at twice a second."""
 
     def __init__(self, pid: int) -> None:
-        self.peak_bytes = 0
         self._pid = pid
+        self._peak_bytes, self._at_peak = 0, list[tuple[int, str]]()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -102,14 +100,28 @@ class Memory:
         self._over.set()
         self._thread.join()
 
-    def take_peak(self) -> int:
-        """The most since it was last asked."""
-        peak, self.peak_bytes = self.peak_bytes, 0
-        return peak
+    def take_peak(self) -> tuple[int, str]:
+        """The most since it was last asked, in bytes, and the largest processes of that moment, in MiB."""
+        largest = sorted(self._at_peak, reverse=True)[:LARGEST]
+        peak, self._peak_bytes = self._peak_bytes, 0
+        return peak, ", ".join(f"{name} {size // 1024**2}" for size, name in largest)
 
     def _watch(self) -> None:
         while not self._over.wait(0.5):
-            self.peak_bytes = max(self.peak_bytes, sum(map(_pss_bytes, descendants(self._pid))))
+            found = [(_pss_bytes(pid), pid) for pid in descendants(self._pid)]
+            total = sum(size for size, _ in found)
+            if total > self._peak_bytes:
+                self._peak_bytes, self._at_peak = total, [(size, _name(pid)) for size, pid in found]
+
+
+def _name(pid: int) -> str:
+    """The program of a process, and the module or script that it runs."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return "gone"
+    module = words[words.index("-m") + 1] if "-m" in words else Path(words[1] if len(words) > 1 else "").name
+    return f"{Path(words[0]).name} {module}"
 
 
 def descendants(pid: int) -> list[int]:
@@ -143,23 +155,37 @@ def started(home: Path, prefix: Path) -> Iterator[tuple[str, int]]:
         yield server
 
 
-def check_layout(page: Any, address: str) -> None:
-    page.goto(f"{address}/lab?token={TOKEN}")
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=RUN_S * 1000)
-    page.wait_for_selector(f"{LAYOUT} .jp-OutputArea", state="attached", timeout=RUN_S * 1000)
-    screenshot(page, "binder")
-
-
-def run_tutorial(page: Any, notebook: str) -> None:
-    page.evaluate(OPEN, notebook)
-    page.wait_for_function(
-        f"(path) => window.jupyterapp.shell.currentWidget?.context?.path === path && ({KERNEL_IDLE})()",
-        arg=notebook,
-        timeout=RUN_S * 1000,
-    )
-    run_all(page, within_s=TUTORIAL_S)
-    screenshot(page, f"binder-{Path(notebook).stem}")
+@contextmanager
+def opened(browser: Any, address: str) -> Iterator[Any]:
+    """A page of JupyterLab as a new visitor gets it."""
+    context = browser.new_context(viewport={"width": 1600, "height": 1000})
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function(READY, timeout=RUN_S * 1000)
+    yield page
     page.evaluate(SHUT)
+    context.close()
+
+
+def check_layout(browser: Any, address: str) -> None:
+    with opened(browser, f"{address}/lab?token={TOKEN}") as page:
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=RUN_S * 1000)
+        page.wait_for_selector(f"{LAYOUT} .jp-OutputArea", state="attached", timeout=RUN_S * 1000)
+        screenshot(page, "binder")
+
+
+def run_tutorial(browser: Any, address: str, notebook: str) -> str:
+    """Run all its cells in a page of its own; what failed, or nothing."""
+    with opened(browser, f"{address}/lab?token={TOKEN}&reset") as page:
+        try:
+            page.evaluate(OPEN, notebook)
+            page.wait_for_function(SHOWN, arg=notebook, timeout=RUN_S * 1000)
+            run_all(page, within_s=TUTORIAL_S)
+        except Exception as error:  # the next tutorial is to be tried all the same
+            return f"FAILED {error}"
+        finally:
+            screenshot(page, f"binder-{Path(notebook).stem}")
+    return ""
 
 
 def tutorials(home: Path, only: str) -> list[str]:
@@ -174,26 +200,16 @@ def open_all(home: Path, prefix: Path, only: str) -> int:
     with started(home, prefix) as (address, pid), sync_playwright() as playwright:
         memory = Memory(pid)
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        page = browser.new_context(viewport={"width": 1600, "height": 1000}).new_page()
-        check_layout(page, address)
-        page.evaluate(SHUT)
+        check_layout(browser, address)
         for notebook in found:
             memory.take_peak()
             began = time.monotonic()
-            try:
-                run_tutorial(page, notebook)
-                verdict = ""
-            except Exception as error:  # the next tutorial is to be tried all the same
-                verdict = f"FAILED {error}"
-                page = browser.new_context(viewport={"width": 1600, "height": 1000}).new_page()
-                page.goto(f"{address}/lab?token={TOKEN}&reset")
-                page.wait_for_function(READY, timeout=RUN_S * 1000)
-                page.evaluate(SHUT)
-            peak = memory.take_peak()
+            verdict = run_tutorial(browser, address, notebook)
+            took, (peak, largest) = time.monotonic() - began, memory.take_peak()
             if not verdict and peak > MEMORY_BYTES_MAX:
                 verdict = f"FAILED: more than {MEMORY_BYTES_MAX / GIB:.0f} GiB"
             failed += bool(verdict)
-            say(f"{notebook}: {time.monotonic() - began:.0f} s, {peak / 1024**2:.0f} MiB at most {verdict}")
+            say(f"{notebook}: {took:.0f} s, {peak / 1024**2:.0f} MiB at most ({largest}) {verdict}")
         memory.close()
         browser.close()
     print(f"{len(found) - failed} passed, {failed} failed", flush=True)
