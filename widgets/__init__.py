@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pravega_lab.widgets.board import Board, show
 from pravega_lab.widgets.checkpoint_timeline import CheckpointTimeline
+from pravega_lab.widgets.job_graph import JobGraph
 from pravega_lab.widgets.ledger import LedgerView
 from pravega_lab.widgets.query_timeline import QueryTimeline
 from pravega_lab.widgets.reader_board import ReaderBoard
@@ -16,6 +17,7 @@ from pravega_lab.widgets.view import View
 __all__ = [
     "Board",
     "CheckpointTimeline",
+    "JobGraph",
     "LedgerView",
     "QueryTimeline",
     "ReaderBoard",

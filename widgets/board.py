@@ -19,6 +19,7 @@ from pravega_lab.observe.ledger_observations import LedgerCounted
 from pravega_lab.observe.observations import BatchDone, BatchPlanned, Observation, QueryStarted, StreamSeen
 from pravega_lab.widgets.checkpoint_timeline import CheckpointTimeline
 from pravega_lab.widgets.clock import Clock
+from pravega_lab.widgets.job_graph import JobGraph
 from pravega_lab.widgets.ledger import LedgerView
 from pravega_lab.widgets.query_timeline import QueryTimeline
 from pravega_lab.widgets.reader_board import ReaderBoard
@@ -101,7 +102,8 @@ def show(*things: Any, scale: float = 1.0) -> Board:
         things: Views, journals, or whatever has a ``.journal`` (an observer, a ledger). A journal gets a
             `SegmentMap` per stream, a `ReaderBoard` and a `CheckpointTimeline` per reader group, a
             `QueryTimeline` per query and a `LedgerView` per ledger that it tells of; while it is empty, a map
-            and a timeline. A job has a `CheckpointTimeline`, with the readers of a group that is shown too.
+            and a timeline. A job has a `JobGraph` and a `CheckpointTimeline`, which
+            has the readers of a group that is shown too.
         scale: Size of text and marks; 1.5 suits a projector.
 
     Raises:
@@ -167,7 +169,8 @@ def _of_job(
     """A job's views; with the journal of a reader group its checkpoints are in the job's timeline."""
     beside = next((o for o in others if any(isinstance(e, GroupSeen) for e in o.since())), None)
     made: list[View] = [ReaderBoard(journal, group=g, clock=clock, scale=scale) for g in groups]
-    return [*made, CheckpointTimeline(journal, job=True, beside=beside, clock=clock, scale=scale)]
+    graph = JobGraph(journal, clock=clock, scale=scale)
+    return [graph, *made, CheckpointTimeline(journal, job=True, beside=beside, clock=clock, scale=scale)]
 
 
 def _groups(thing: Any, seen: Sequence[Observation]) -> list[str | None]:
