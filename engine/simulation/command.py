@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pravega_lab.engine.simulation.bugs import BUGS
+from pravega_lab.engine.simulation.connector_scenario import SCENARIO as CONNECTOR
+from pravega_lab.engine.simulation.connector_scenario import run_connector
 from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
 from pravega_lab.engine.simulation.flow_scenario import run_flow
 from pravega_lab.engine.simulation.group_bugs import GROUP_BUGS
@@ -38,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scenario",
-        choices=(*NAMES, GROUPS, FLOW),
-        help="one scenario for all seeds; else each draws its own, groups and flow left out",
+        choices=(*NAMES, GROUPS, FLOW, CONNECTOR),
+        help="one scenario for all seeds; else each draws its own, groups, flow and connector left out",
     )
     parser.add_argument(
         "--bug",
@@ -128,6 +130,8 @@ def _run_one(task: tuple[int, str | None, str | None]) -> Result:
 def _run_seed(seed: int, scenario: str | None, bug: str | None) -> Result:
     if scenario == FLOW:
         return run_flow(seed, bug)
+    if scenario == CONNECTOR:
+        return run_connector(seed)[0]
     return run_groups(seed, bug) if scenario == GROUPS else run_seed(seed, scenario, bug)
 
 

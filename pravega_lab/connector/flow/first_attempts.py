@@ -46,7 +46,13 @@ class PositionEnumerator(SlotEnumerator[Checkpoint | None]):
 
 
 class PositionReader(SlotReader):
-    """Of the same name in every attempt, and rewound to the position in its state."""
+    """Of the same name in every attempt, and rewound to the position in its state.
+
+    It never says good-bye to the group: where a reader closed in order others go on, and nothing could be
+    rewound any more.
+    """
+
+    leaves_silently = True
 
     def reader_id(self, slot: ReaderSlot) -> str:
         return f"flink-reader-{slot.subtask}"

@@ -89,11 +89,14 @@ class GroupFetcher:
         if not self._found and self._error is None:
             await self._news.wait()
 
-    async def close(self) -> None:
-        """Leave the group, if it can be told soon."""
+    async def close(self, *, silently: bool = False) -> None:
+        """Leave the group, if it can be told soon; ``silently``: as a program that dies."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        await leave(self.reader)
+        if silently:
+            await self.reader.abandon()
+        else:
+            await leave(self.reader)
 
 
 async def leave(reader: AsyncReader) -> None:

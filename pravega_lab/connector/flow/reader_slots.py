@@ -197,7 +197,9 @@ class SlotReader(SourceReader[ReaderSlot]):
     def snapshot_state(self, checkpoint_id: int) -> list[ReaderSlot]:
         return []
 
+    leaves_silently = False
+
     async def close(self) -> None:
         if self._fetcher is not None:
-            await self._fetcher.close()
+            await self._fetcher.close(silently=self.leaves_silently)
         await self._client.close()

@@ -91,7 +91,8 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
 
     async def start(self) -> None:
         if self._is_fresh:
-            self.plan.add(await initial_splits(self._segments, self._source))
+            source = self._source
+            self.plan.add(await initial_splits(self._segments, source.stream, source.start, source.end))
 
     async def close(self) -> None:
         await self._segments.close()
@@ -229,22 +230,18 @@ def split_of(stream: str, segment: SegmentRange, offset: int = 0, end: int | Non
     return SegmentSplit(stream, segment.segment_id, segment.low, segment.high, offset, end)
 
 
-async def initial_splits(segments: SingleSegments, source: PravegaSegmentSource) -> Splits:
-    """Where reading begins: the segments of the start, and those up to the end if there is one."""
-    begins = await segments.positions(source.start)
-    if source.end is None:
+async def initial_splits(
+    segments: SingleSegments, stream: str, start: StreamCut | Edge, end: StreamCut | Edge | None
+) -> Splits:
+    """Where reading begins: the segments of ``start``, and those up to ``end`` if there is one."""
+    begins = await segments.positions(start)
+    if end is None:
         followed = [await segments.successors(s.segment_id) for s in begins if begins[s] == SEGMENT_READ]
         fresh = {s: 0 for found in followed for s in found if not _is_behind(s, begins)}
-        return [split_of(source.stream, s, at) for s, at in {**begins, **fresh}.items() if at != SEGMENT_READ]
-    ends, between = await asyncio.gather(
-        segments.ends(source.end), segments.between(source.start, source.end)
-    )
-    found = [
-        split_of(
-            source.stream, s, begins.get(s, 0), None if ends.get(s.segment_id, -1) < 0 else ends[s.segment_id]
-        )
-        for s in between
-    ]
+        return [split_of(stream, s, at) for s, at in {**begins, **fresh}.items() if at != SEGMENT_READ]
+    ends, between = await asyncio.gather(segments.ends(end), segments.between(start, end))
+    stops = {segment: at for segment, at in ends.items() if at != SEGMENT_READ}
+    found = [split_of(stream, s, begins.get(s, 0), stops.get(s.segment_id)) for s in between]
     return [split for split in found if not split.is_read and split.offset != split.end]
 
 

@@ -140,7 +140,7 @@ class PravegaWriter(TwoPhaseCommitSink):
         await self._transactions.write(transaction[0], *self.events.of(batch))
 
     def write_watermark(self, watermark: Watermark) -> None:
-        self._watermark_ms = _notable(self._watermark_ms, watermark)
+        self._watermark_ms = notable(self._watermark_ms, watermark)
 
     async def pre_commit(self, transaction: Handle) -> None:
         await self._transactions.flush(transaction[0])
@@ -202,7 +202,7 @@ class _TransactionalWriter(SinkWriter):
         await self._transactions.write(self._current, *self._sink.events.of(batch))
 
     def write_watermark(self, watermark: Watermark) -> None:
-        self._watermark_ms = _notable(self._watermark_ms, watermark)
+        self._watermark_ms = notable(self._watermark_ms, watermark)
 
     async def prepare_commit(self) -> list[Handle]:
         if self._current is None:
@@ -237,7 +237,7 @@ class _TransactionCommitter(Committer):
         await self._transactions.close()
 
 
-def _notable(before_ms: int | None, watermark: Watermark) -> int | None:
+def notable(before_ms: int | None, watermark: Watermark) -> int | None:
     """The time to note: neither the beginning nor the end of time, and never back."""
     at_ms = watermark.timestamp_ms
     if at_ms < 0 or at_ms >= MAX_TIMESTAMP_MS:

@@ -1,0 +1,382 @@
+"""A job that copies a stream while stream, job and store have their troubles: engine, store and reader group
+in one loop.
+
+Rows are written with numbers that ascend per key; the stream is split and merged, subtasks die, the store is
+killed, the job goes on from its last checkpoint with another parallelism. In the end all heals, and the
+output is compared with what was written: lost, doubled, out of order. For the command line:
+``pravega-lab simulate --scenario connector``; the table of all forms is `connector_table`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.values import ScalingPolicy
+from pravega_lab.connector.flow import EventRows, GroupSettings, PravegaConfig, PravegaWriter, RowEvents
+from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.handles import CompletedCheckpoint
+from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.observer import CheckpointCompleted, Observer, Restored
+from pravega_lab.engine.flow.restart import FixedDelay
+from pravega_lab.engine.simulation.connector_forms import FORMS, Form, graph_of
+from pravega_lab.engine.simulation.flow_scenario import FlowFailure
+from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, FlowHost, FlowWire
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.run import Result, run_story
+from pravega_lab.engine.simulation.store_process import WALL_START_MS
+from pravega_lab.engine.simulation.world import World, events_in
+from pravega_lab.errors import PravegaError
+from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
+
+SCOPE, IN, OUT, GROUP = "sim", "sim/in", "sim/out", "sim/copy"
+KEYS = 6
+WRITING_US = 3_000_000  # about so long rows are written
+END_WITHIN_S = 120.0
+QUIET_S = 2.0
+SCENARIO = "connector"
+
+
+@dataclass
+class Measures:
+    """What one run of one form showed. Times in virtual ms, sizes in bytes."""
+
+    form: str
+    rows: int = 0
+    lost: int = 0
+    doubled: int = 0
+    out_of_order: int = 0
+    failures: int = 0
+    scales: int = 0
+    recovery_ms: list[int] = field(default_factory=list)
+    position_bytes: int = 0  # of the source, in the last checkpoint
+    group_updates: int = 0  # entries in the state log of the reader group
+    first_out_of_order: str = ""
+    messages: int = 0
+
+
+class _Watch(Observer):
+    """Recovery times: from a failure to the first record that is read after the restore."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._failed_ms: int | None = None
+        self._is_restored = False
+        self.recovery_ms: list[int] = []
+        self.completed = 0
+
+    def failed(self) -> None:
+        if self._failed_ms is None:
+            self._failed_ms, self._is_restored = self._now_ms(), False
+
+    def observe(self, observation: Any) -> None:
+        if isinstance(observation, Restored) and self._failed_ms is not None:
+            self._is_restored = True
+        elif isinstance(observation, CheckpointCompleted):
+            self.completed += 1
+
+    def read(self) -> None:
+        """A record was read."""
+        if self._is_restored and self._failed_ms is not None:
+            self.recovery_ms.append(self._now_ms() - self._failed_ms)
+            self._failed_ms, self._is_restored = None, False
+
+
+class ConnectorWorld(World):
+    """One seed's stream, group and job, through all their lives."""
+
+    def __init__(self, loop: SimulationLoop, journal: Journal, form: Form) -> None:
+        super().__init__(loop, journal)
+        self.form = form
+        self.draw = chance = Random(f"{loop.seed}/connector")
+        self.conditions = FlowConditions(delay_us_max=chance.choice((200, 2_000)))
+        self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
+        self.host = FlowHost(loop)
+        self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions)
+        self.watch = _Watch(self.now_ms)
+        self._names = Random(f"{loop.seed}/names")
+        self._clients = count()
+        self.measures = Measures(form.letter)
+        self.written: list[Row] = []
+        self.config = PravegaConfig(connect=self._connect, clock_ms=lambda: WALL_START_MS + self.now_ms())
+        self.settings = GroupSettings(
+            self.config,
+            GROUP,
+            [IN],
+            refresh_ms=chance.choice((50, 100)),  # far below the interval: see docs/connector-flow.md
+            checkpoint_timeout_ms=1_000,
+            read_timeout_ms=100,
+            batch_bytes=chance.choice((100, 400)),
+        )
+        self.job_config = JobConfig(
+            checkpoints=CheckpointConfig(
+                interval_ms=chance.choice((400, 800)),
+                timeout_ms=3_000,
+                min_pause_ms=chance.choice((0, 30)),
+                tolerable_failures=1_000_000,
+            ),
+            restart=FixedDelay(wait_ms=chance.choice((10, 100))),
+            channel_capacity=chance.choice((2, 16)),
+            claim=True,
+        )
+        self.job: Job
+
+    def now_ms(self) -> int:
+        return self.loop.now_us // 1000
+
+    def _connect(self, who: str) -> AsyncClient:
+        # Clients of one name would draw the same ids of writers, and the store take one for the other.
+        return self.client(f"{who} {next(self._clients)}")
+
+    def _unique(self) -> str:
+        return f"{self._names.getrandbits(128):032x}"
+
+    # -- the story -----------------------------------------------------------------------------------------
+
+    async def run_job(self, rows: int) -> None:
+        await self.store.start()
+        async with self.client("setup") as client:
+            stream = await client.create_stream(IN, scaling=ScalingPolicy.fixed(self.draw.choice((1, 2, 3))))
+            await stream.update(scaling=ScalingPolicy.by_event_rate(1_000_000_000, 2, 1))
+            await client.create_stream(OUT)
+        await self._start(None)
+        writing = self.loop.create_task(self._write(rows), name="writer")
+        scaling = self.loop.create_task(self._scale(self.draw.choice((2, 3, 4))), name="scaler")
+        for life in range(2):
+            await self._trouble(self.draw.choice((1.0, 2.0)))
+            if life == 0:
+                await self._go_on_elsewhere()
+        await asyncio.gather(writing, scaling)
+        self.heal()
+        await self._until_quiet()
+        self.measures.position_bytes = self._position_bytes(self.job.latest_checkpoint)
+        await self.job.cancel()
+        self._measure()
+        self.store.crash()
+
+    def heal(self) -> None:
+        self._heal()
+        self.conditions.heal()
+
+    async def _start(self, restore: str | None) -> None:
+        sink = PravegaWriter(self.config, OUT, events=RowEvents(lambda row: json.dumps(row).encode(), "k"))
+        graph = graph_of(
+            self.form,
+            self.settings,
+            EventRows(self._read_row),
+            lambda rows: rows.sink_to(sink, uid="sink", parallelism=self.draw.choice((1, 2))),
+            self.draw.choice((1, 2, 3)),
+        )
+        self.job = Job(
+            graph,
+            self.job_config,
+            restore_from=restore,
+            files=self.files,
+            observer=self.watch,
+            wire=self.wire,
+            host=self.host,
+            now_ms=self.now_ms,
+            unique_id=self._unique,
+        )
+        await self.job.start()
+
+    def _read_row(self, event: bytes) -> Row:
+        self.watch.read()
+        row: Row = json.loads(event)
+        return row
+
+    async def _write(self, rows: int) -> None:
+        async with self.client("writer") as client, client.stream(IN).writer() as writer:
+            while len(self.written) < rows:
+                first = len(self.written)
+                burst = [
+                    {"k": f"k{n % KEYS}", "n": n}
+                    for n in range(first, min(first + self.draw.choice((1, 5, 20)), rows))
+                ]
+                await writer.write([json.dumps(row).encode() for row in burst], [row["k"] for row in burst])
+                self.written += burst
+                await asyncio.sleep(self.draw.randint(0, 2 * WRITING_US * len(burst) // rows) / 1e6)
+            await writer.flush()
+
+    async def _scale(self, times: int) -> None:
+        async with self.client("scaler") as client:
+            stream = client.stream(IN)
+            while self.measures.scales < times:
+                await asyncio.sleep(self.draw.randint(0, 2 * WRITING_US // times) / 1e6)
+                active = await stream.segments()
+                try:
+                    if len(active) > 1 and self.draw.random() < 0.5:
+                        at = self.draw.randrange(len(active) - 1)
+                        await stream.merge([segment.segment_id for segment in active[at : at + 2]])
+                    else:
+                        await stream.split(self.draw.choice(active).segment_id)
+                except PravegaError as error:
+                    self.journal.add("scaler", "failed", error=type(error).__name__)
+                else:
+                    self.measures.scales += 1
+
+    # -- trouble -------------------------------------------------------------------------------------------
+
+    async def _trouble(self, for_s: float) -> None:
+        chance = self.draw
+        self.conditions.slow_chance = chance.choice((0.0, 0.005, 0.02))
+        self.network.conditions.cut_chance = chance.choice((0.0, 0.0, 0.005))
+        end_us = self.loop.now_us + int(for_s * 1e6)
+        acts = [self._kill, self._kill, self._fail_one, self._fail_all, self._crash_store]
+        while self.loop.now_us < end_us:
+            await asyncio.sleep(chance.randint(100_000, 1_000_000) / 1e6)
+            await chance.choice(acts)()
+
+    def _failed(self, how: str) -> None:
+        self.crashes[how] += 1
+        self.measures.failures += 1
+        self.journal.add("world", how)
+        self.watch.failed()
+
+    async def _kill(self) -> None:
+        executions = self.job.master.executions
+        alive = [(id, e) for id, e in executions.items() if e.running is not None and not e.state.is_terminal]
+        if not alive:
+            return
+        id, execution = self.draw.choice(alive)
+        attempt = execution.attempt
+        self._failed("killed subtask")
+        execution.running.process.kill()  # type: ignore[union-attr]
+        await asyncio.sleep(self.draw.randint(0, 100_000) / 1e6)
+        self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
+
+    async def _fail_one(self) -> None:
+        id: SubtaskId = self.draw.choice(list(self.job.master.executions))
+        self._failed("failed subtask")
+        self.job.fail_subtask(id, FlowFailure("a user's function raised"))
+
+    async def _fail_all(self) -> None:
+        self._failed("global failure")
+        self.job.master.fail_globally(FlowFailure("an enumerator raised"))
+        self.job.master.act()
+
+    async def _crash_store(self) -> None:
+        self.crashes["store crash"] += 1
+        self.store.crash()
+        await asyncio.sleep(self.draw.randint(0, 500_000) / 1e6)
+        await self.store.start()
+
+    async def _go_on_elsewhere(self) -> None:
+        """From the last checkpoint, with another parallelism."""
+        while self.job.latest_checkpoint is None:
+            await asyncio.sleep(0.1)
+        self._failed("scaled job")
+        await self.job.cancel()
+        latest = self.job.latest_checkpoint
+        assert latest is not None
+        await self._start(latest.path)
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    async def _until_quiet(self) -> None:
+        """Until all is there and two checkpoints have followed; of a form that may lose: until its group has
+        nothing left to read, and nothing more comes."""
+        began_us = quiet_us = self.loop.now_us
+        length, completed = -1, self.watch.completed
+        async with self.client("looks at the end") as client:
+            group = self.config.group(client, GROUP)
+            while self.loop.now_us - began_us < END_WITHIN_S * 1e6:
+                await asyncio.sleep(0.2)
+                if len(found := self._stored(OUT)) != length:
+                    length, quiet_us, completed = len(found), self.loop.now_us, self.watch.completed
+                if self.watch.completed < completed + 2:
+                    continue
+                is_quiet = self.loop.now_us - quiet_us > QUIET_S * 1e6 and not self.form.is_exactly_once
+                if self._is_complete() or (is_quiet and not await group.unread_bytes()):
+                    return
+        words = " ".join(self.job.explain())
+        raise AssertionError(f"nothing waits for ever: {words}\n{self.loop.waiting()}")
+
+    def _stored(self, stream: str) -> bytes:
+        """The bytes of a stream of one segment."""
+        assert self.store.runner is not None
+        storage, name = self.store.runner.storage, segment_name(*split_scoped_name(stream), 0)
+        return bytes(storage.read(name, 0, storage.info(name).length).data)
+
+    def _out(self) -> list[Row]:
+        return [json.loads(str(event)) for _, event in events_in(self._stored(OUT), 0)]
+
+    def _is_complete(self) -> bool:
+        return len({row["n"] for row in self._out()}) == len(self.written)
+
+    def _position_bytes(self, checkpoint: CompletedCheckpoint | None) -> int:
+        """Of the source in a checkpoint: the hook's, the coordinator's and the subtasks' part."""
+        if checkpoint is None:
+            return 0
+        size = sum(len(state.data) for state in checkpoint.master.values())
+        state = checkpoint.operators.get("source")
+        if state is None:
+            return size
+        size += len(state.coordinator or b"")
+        return size + sum(part.size_bytes for part in state.subtasks.values())
+
+    def _measure(self) -> None:
+        measures, out = self.measures, self._out()
+        seen = Counter(row["n"] for row in out)
+        measures.rows = len(self.written)
+        measures.lost = len(self.written) - len(seen)
+        measures.doubled = sum(seen.values()) - len(seen)
+        newest: dict[str, int] = {}
+        known: dict[int, None] = {}
+        for place, row in enumerate(out):
+            key, n = row["k"], row["n"]
+            if n not in known and n < newest.get(key, -1):
+                measures.out_of_order += 1
+                if not measures.first_out_of_order:
+                    measures.first_out_of_order = f"{key}: {n} came behind {newest[key]} (row {place})"
+            known[n] = None
+            newest[key] = max(n, newest.get(key, -1))
+        measures.recovery_ms = self.watch.recovery_ms
+        measures.messages = self.wire.delivered
+        if self.form.has_group:
+            scope, group = split_scoped_name(GROUP)
+            measures.group_updates = len(events_in(self._stored(f"{scope}/{READER_GROUP_PREFIX}{group}"), 0))
+
+
+def run_connector(seed: int, letter: str | None = None, rows: int = 240) -> tuple[Result, Measures]:
+    """One run from its seed; what went wrong is in ``problems``.
+
+    Args:
+        letter: One of `connector_forms.FORMS`; without it the seed draws one that is exactly once.
+    """
+    sound = [form.letter for form in FORMS.values() if form.is_exactly_once and form.is_in_order]
+    form = FORMS[letter or sound[seed % len(sound)]]
+    measures = Measures(form.letter)
+
+    def tell(result: Result, loop: SimulationLoop) -> None:
+        nonlocal measures
+        world = ConnectorWorld(loop, result.journal, form)
+        try:
+            loop.run_until_complete(world.run_job(rows))
+        finally:
+            measures = world.measures
+            result.faults = world.faults + world.wire.faults
+        result.problems += problems_of(measures, form)
+
+    return run_story(seed, SCENARIO, tell), measures
+
+
+def problems_of(measures: Measures, form: Form) -> list[str]:
+    """What the form promised and did not keep."""
+    found = []
+    if form.is_exactly_once and (measures.lost or measures.doubled):
+        found.append(f"exactly once: ({form.letter}) lost {measures.lost} and doubled {measures.doubled}")
+    if form.is_in_order and measures.out_of_order:
+        found.append(f"in order: ({form.letter}) {measures.first_out_of_order}")
+    return found

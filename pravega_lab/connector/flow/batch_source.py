@@ -1,0 +1,119 @@
+"""(e) A bounded read: all segments between two cuts, in parallel, in no order between them.
+
+Readers ask for the next segment when they are done with one. Source: ``FlinkPravegaInputFormat``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from pravega_lab.client.single_segments import SingleSegments
+from pravega_lab.client.values import HEAD, TAIL, Edge
+from pravega_lab.connector.flow.config import PravegaConfig
+from pravega_lab.connector.flow.events import EventRows
+from pravega_lab.connector.flow.segment_source import Splits, initial_splits
+from pravega_lab.connector.flow.segment_splits import SegmentSplit, SplitSerializer, SplitsSerializer
+from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
+from pravega_lab.engine.flow.sources import (
+    Boundedness,
+    ReaderContext,
+    ReaderOutput,
+    Source,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+)
+from pravega_lab.protocol.stream_cut import StreamCut
+
+
+class BatchReader(SplitReader):
+    """One segment at a time."""
+
+    def start(self) -> None:
+        if not self.splits:
+            self.context.send_split_request()
+
+    def split_read(self, split: SegmentSplit, output: ReaderOutput) -> None:
+        self.forget(split.segment_id)
+        if not self.splits:
+            self.context.send_split_request()
+
+
+class BatchEnumerator(SplitEnumerator[SegmentSplit, Splits]):
+    """Gives the next segment to whoever asks."""
+
+    def __init__(
+        self,
+        source: PravegaBatchSource,
+        context: SplitEnumeratorContext[SegmentSplit],
+        restored: Splits | None,
+    ) -> None:
+        self._source, self._context = source, context
+        self._is_fresh = restored is None
+        self._splits = deque(restored or ())
+
+    async def start(self) -> None:
+        if not self._is_fresh:
+            return
+        source = self._source
+        async with source.config.client(f"enumerator of {source.stream}") as client:
+            segments = SingleSegments(client, source.stream)
+            try:
+                self._splits.extend(await initial_splits(segments, source.stream, source.start, source.end))
+            finally:
+                await segments.close()
+
+    def handle_split_request(self, subtask: int) -> None:
+        if subtask not in self._context.registered_readers:
+            return
+        if self._splits:
+            self._context.assign_splits({subtask: [self._splits.popleft()]})
+        else:
+            self._context.signal_no_more_splits(subtask)
+
+    def add_splits_back(self, splits: Sequence[SegmentSplit], subtask: int) -> None:
+        self._splits.extendleft(reversed(splits))
+
+    def add_reader(self, subtask: int) -> None:
+        """It asks when it has nothing to read."""
+
+    def snapshot_state(self, checkpoint_id: int) -> Splits:
+        return list(self._splits)
+
+
+class PravegaBatchSource(Source[SegmentSplit, Splits]):
+    """Reads from ``start`` to ``end`` (by default the tail as it is when the job starts), segment by segment
+    in parallel: no order per routing key."""
+
+    boundedness = Boundedness.BOUNDED
+
+    def __init__(
+        self,
+        config: PravegaConfig,
+        stream: str,
+        *,
+        start: StreamCut | Edge = HEAD,
+        end: StreamCut | Edge = TAIL,
+        rows: EventRows | None = None,
+        batch_bytes: int = BATCH_BYTES,
+    ) -> None:
+        self.config, self.stream = config, config.resolve(stream)
+        self.start, self.end = start, end
+        self.rows, self.batch_bytes = rows or EventRows(), batch_bytes
+
+    def create_enumerator(self, context: SplitEnumeratorContext[SegmentSplit]) -> BatchEnumerator:
+        return BatchEnumerator(self, context, None)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: Splits
+    ) -> BatchEnumerator:
+        return BatchEnumerator(self, context, checkpoint)
+
+    def create_reader(self, context: ReaderContext) -> BatchReader:
+        return BatchReader(self.config, self.stream, self.rows, context, self.batch_bytes)
+
+    def split_serializer(self) -> SplitSerializer:
+        return SplitSerializer()
+
+    def enumerator_serializer(self) -> SplitsSerializer:
+        return SplitsSerializer()

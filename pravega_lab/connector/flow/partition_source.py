@@ -1,0 +1,140 @@
+"""(d) A source as for Kafka: offsets in the state of tasks, partitions dealt out by modulo. For lessons.
+
+It takes segments for partitions that are there for good and have nothing to do with each other. Nothing is
+lost or doubled; but when a stream scales, what follows a segment is read beside it, or before it: events of
+one key come out of order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from pravega_lab.client.single_segments import SingleSegments
+from pravega_lab.client.values import HEAD, TAIL, Edge
+from pravega_lab.connector.flow.config import PravegaConfig
+from pravega_lab.connector.flow.events import EventRows
+from pravega_lab.connector.flow.segment_source import Splits, split_of
+from pravega_lab.connector.flow.segment_splits import SegmentSplit, SplitSerializer, SplitsSerializer
+from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
+from pravega_lab.engine.flow.sources import (
+    Boundedness,
+    ReaderContext,
+    ReaderOutput,
+    Source,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+)
+from pravega_lab.protocol.names import number_of
+from pravega_lab.protocol.stream_cut import StreamCut
+
+
+class PartitionReader(SplitReader):
+    """Keeps the offset of every partition that it ever had, also of those that ended."""
+
+    def split_read(self, split: SegmentSplit, output: ReaderOutput) -> None:
+        return
+
+
+class PartitionEnumerator(SplitEnumerator[SegmentSplit, Splits]):
+    """Looks for new partitions now and then. Its state is what it has dealt out, ever."""
+
+    def __init__(
+        self,
+        source: PravegaPartitionSource,
+        context: SplitEnumeratorContext[SegmentSplit],
+        restored: Splits | None,
+    ) -> None:
+        self._source, self._context = source, context
+        self._is_fresh = restored is None
+        self._known: dict[int, SegmentSplit] = {split.segment_id: split for split in restored or ()}
+        self._pending: dict[int, Splits] = {}  # by owner
+        self._client = source.config.client(f"enumerator of {source.stream}")
+        self._segments = SingleSegments(self._client, source.stream)
+
+    async def start(self) -> None:
+        if self._is_fresh:
+            begins = await self._segments.positions(self._source.start)
+            self._deal([split_of(self._source.stream, s, at) for s, at in begins.items()])
+        self._discover()
+
+    async def close(self) -> None:
+        await self._segments.close()
+        await self._client.close()
+
+    def _discover(self) -> None:
+        self._context.call_async(self._find, self._found)
+
+    async def _find(self) -> Splits:
+        await asyncio.sleep(self._source.discovery_ms / 1000)
+        found = await self._segments.between(HEAD, TAIL)
+        oldest = min(self._known, default=0)
+        return [split_of(self._source.stream, s) for s in found if s.segment_id > oldest]
+
+    def _found(self, splits: Splits | None, error: BaseException | None) -> None:
+        if error is not None:
+            raise error
+        self._deal(splits or [])
+        self._discover()
+
+    def _deal(self, splits: Splits) -> None:
+        for split in splits:
+            if split.segment_id not in self._known:
+                self._known[split.segment_id] = split
+                self._pending.setdefault(self._owner(split), []).append(split)
+        self._assign()
+
+    def _owner(self, split: SegmentSplit) -> int:
+        return number_of(split.segment_id) % self._context.current_parallelism
+
+    def _assign(self) -> None:
+        for reader in self._context.registered_readers:
+            splits = self._pending.pop(reader, [])
+            if splits:
+                self._context.assign_splits({reader: splits})
+
+    def add_reader(self, subtask: int) -> None:
+        self._assign()
+
+    def add_splits_back(self, splits: Sequence[SegmentSplit], subtask: int) -> None:
+        self._pending.setdefault(subtask, []).extend(splits)
+
+    def snapshot_state(self, checkpoint_id: int) -> Splits:
+        pending = {split.segment_id for splits in self._pending.values() for split in splits}
+        return [split for split in self._known.values() if split.segment_id not in pending]
+
+
+class PravegaPartitionSource(Source[SegmentSplit, Splits]):
+    """(d). Not in order: see the module. ``discovery_ms``: how often it looks for new segments."""
+
+    boundedness = Boundedness.CONTINUOUS_UNBOUNDED
+
+    def __init__(
+        self,
+        config: PravegaConfig,
+        stream: str,
+        *,
+        start: StreamCut | Edge = HEAD,
+        rows: EventRows | None = None,
+        discovery_ms: int = 1_000,
+        batch_bytes: int = BATCH_BYTES,
+    ) -> None:
+        self.config, self.stream, self.start = config, config.resolve(stream), start
+        self.rows, self.discovery_ms, self.batch_bytes = rows or EventRows(), discovery_ms, batch_bytes
+
+    def create_enumerator(self, context: SplitEnumeratorContext[SegmentSplit]) -> PartitionEnumerator:
+        return PartitionEnumerator(self, context, None)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: Splits
+    ) -> PartitionEnumerator:
+        return PartitionEnumerator(self, context, checkpoint)
+
+    def create_reader(self, context: ReaderContext) -> PartitionReader:
+        return PartitionReader(self.config, self.stream, self.rows, context, self.batch_bytes)
+
+    def split_serializer(self) -> SplitSerializer:
+        return SplitSerializer()
+
+    def enumerator_serializer(self) -> SplitsSerializer:
+        return SplitsSerializer()
