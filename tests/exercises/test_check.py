@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
+from uuid import UUID
 from zlib import crc32
 
 import numpy as np
 import pytest
 
 from pravega_lab.client.reader_group import fold, reading
+from pravega_lab.connector.spark.lineage import groups
+from pravega_lab.connector.spark.register import (
+    Abort,
+    Commit,
+    Fate,
+    Finished,
+    Look,
+    Put,
+    Record,
+    Written,
+    decide,
+)
 from pravega_lab.datasets import flights
 from pravega_lab.errors import BadInputError
 from pravega_lab.exercises import check
@@ -103,6 +116,40 @@ def ms_with_nobody() -> int:
     return next(o.time_ms - end for o in taken if o.segment_id == number_4 and o.time_ms > end)
 
 
+def kept_of_four() -> list[str]:
+    """In the stream in the end, in exercise 06.1: the sink decides, and what it decides comes about."""
+    a, b, c, d = (UUID(int=n) for n in range(4))
+    fates = {a: Fate.COMMITTED, b: Fate.GONE, c: Fate.OPEN, d: Fate.OPEN}
+
+    def batch(*transactions: UUID) -> Record:
+        parts = tuple(Written(one, rows=9, digest=n) for n, one in enumerate(transactions))
+        return Record("query", "s/x", 0, parts, done=False, recorded_ms=0)
+
+    record, looked = batch(a, b), None
+    while True:
+        step = decide(record, batch(c, d), looked, now_ms=0)
+        looked = None
+        match step:
+            case Look(transactions):
+                looked = {one: fates[one] for one in transactions}
+            case Put(new):
+                record = new
+            case Commit(transactions):
+                fates |= dict.fromkeys(transactions, Fate.COMMITTED)
+            case Abort(transactions) | Finished(transactions):
+                fates |= dict.fromkeys(transactions, Fate.GONE)
+        if isinstance(step, Finished):
+            return [name for name, fate in zip("abcd", fates.values(), strict=True) if fate is Fate.COMMITTED]
+
+
+def read_by_one_task() -> list[int]:
+    """With segment 6, in exercise 06.2: 0 splits into 4 and 5; 5 and 1 merge into 6."""
+    spans = {n: (n / 4, (n + 1) / 4) for n in range(4)}
+    spans |= {4: (0.0, 0.125), 5: (0.125, 0.25), 6: (0.125, 0.5)}
+    [together] = [group for group in groups(spans) if 6 in group]
+    return together
+
+
 @cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
@@ -115,6 +162,8 @@ def answers() -> dict[str, Any]:
         "04.2": events_truncated(),
         "05.1": checkpoint_known_at(16.2),
         "05.2": ms_with_nobody(),
+        "06.1": kept_of_four(),
+        "06.2": read_by_one_task(),
     }
 
 
