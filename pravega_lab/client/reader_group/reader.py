@@ -144,7 +144,7 @@ class ReaderCore:
         Segments of others: what they wrote last. After a death that is where events are delivered again,
         which Java's readers do not take into account.
         """
-        return {**self._state.last_read, **self._state.unassigned, **self.held}
+        return {**self._state.places(), **self.held}
 
     @property
     def at_checkpoint(self) -> str | None:

@@ -19,6 +19,7 @@ from pravega_lab.client.reader_group.errors import StateLogError
 from pravega_lab.protocol import reader_group as rg
 from pravega_lab.protocol.names import parse_segment_name, segment_name
 from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
+from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
 LAG_MS_MIN = 30_000  # what a reader is assumed to be behind at least, "ASSUMED_LAG"
 NO_END = 2**63 - 1
@@ -46,7 +47,8 @@ class GroupState:
         self.unassigned: dict[str, int] = {}  # in the order in which they are taken
         self.future: dict[str, Future] = {}
         self.distance_to_tail_ms: dict[str, int] = {}
-        self.last_read: dict[str, int] = {}  # for time windows only
+        self.last_read: dict[str, int] = {}  # for time windows of Java's readers only
+        self._told: dict[str, int] = {}  # how far the holder of a segment said that it is, since it has it
         self.end_segments: dict[str, int] = {}
         self.ranges: dict[str, KeyRange] = {}  # of the segments named above, where known
         self.updating_config = False
@@ -121,6 +123,18 @@ class GroupState:
         held = {name: at for segments in self.assigned.values() for name, at in segments.items()}
         return {**held, **self.unassigned}
 
+    def places(self) -> dict[str, int]:
+        """How far the group was heard to be in every segment that may be read.
+
+        Unlike ``last_read`` it goes back where events are delivered again: what somebody who is gone said
+        does not count for whoever goes on. Never further than the group is; for time windows.
+        """
+        return {name: self._further(name, at) for name, at in self.positions().items()}
+
+    def _further(self, segment: str, offset: int) -> int:
+        told = self._told.get(segment, offset)
+        return SEGMENT_READ if SEGMENT_READ in (told, offset) else max(told, offset)
+
     @property
     def is_end_of_data(self) -> bool:
         """Is everything read, and nothing to come?"""
@@ -163,14 +177,14 @@ class GroupState:
             self.departures[update.reader] = self.departures.get(update.reader, 0) + 1
         held = self.assigned.pop(update.reader, {})
         final = {name: update.positions.get(name, offset) for name, offset in held.items()}
-        self.unassigned.update(final)
+        self._give_back(final)
         self.distance_to_tail_ms.pop(update.reader, None)
         self.checkpoints.report_all(update.reader, final)
 
     @_apply.register
     def _release(self, update: rg.ReleaseSegment) -> None:
         del self._held(update.reader, update.segment)[update.segment]
-        self.unassigned[update.segment] = update.offset
+        self._give_back({update.segment: update.offset})
         self._note_read({update.segment: update.offset})
 
     @_apply.register
@@ -183,12 +197,16 @@ class GroupState:
     @_apply.register
     def _update_distance(self, update: rg.UpdateDistanceToTail) -> None:
         self.distance_to_tail_ms[update.reader] = max(LAG_MS_MIN, update.distance_to_tail)
-        self._note_read({key.segment: at for key, at in update.last_read_positions.items()})
+        said = {key.segment: at for key, at in update.last_read_positions.items()}
+        self._note_read(said)
+        held = self.assigned.get(update.reader, {})
+        self._told.update({name: at for name, at in said.items() if name in held})
 
     @_apply.register
     def _complete(self, update: rg.SegmentCompleted) -> None:
         del self._held(update.reader, update.segment)[update.segment]
         self.last_read.pop(update.segment, None)
+        self._told.pop(update.segment, None)
         self._learn(update.ranges)
         for name, predecessors in update.successors.items():
             if name not in self.future:
@@ -243,6 +261,11 @@ class GroupState:
 
     def _note_read(self, positions: Mapping[str, int]) -> None:
         self.last_read.update({name: at for name, at in positions.items() if name in self.last_read})
+
+    def _give_back(self, positions: Mapping[str, int]) -> None:
+        self.unassigned.update(positions)
+        for name in positions:
+            self._told.pop(name, None)
 
     def _learn(self, ranges: Mapping[str, KeyRange]) -> None:
         self.ranges.update({name: keys for name, keys in ranges.items() if keys != rg.UNKNOWN_RANGE})

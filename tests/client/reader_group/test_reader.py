@@ -232,6 +232,27 @@ def test_places_go_back_to_where_others_go_on() -> None:
     assert sorted(alive.core.places()) == [A, B]
 
 
+def test_places_stay_back_when_somebody_has_taken_over() -> None:
+    """Also what the heir has not said yet counts from where it took over, after a compaction too."""
+    box = Box(2, config())
+    dead, alive = Member(box, "dead"), Member(box, "alive")
+    read_all(dead, alive, rounds=50)
+    [segment] = dead.core.held
+    box.write(go_offline("dead", {segment: EVENT_BYTES}))
+    box.write(lambda state: [rg.AddReader("heir"), rg.AcquireSegment("heir", segment)])
+    box.now_ms += 1_000
+    alive.decide()
+    assert alive.core.places()[segment] == EVENT_BYTES
+    reached = {rg.SegmentWithRange(segment): 2 * EVENT_BYTES}
+    box.write(lambda state: [rg.UpdateDistanceToTail("heir", 0, reached)])
+    box.now_ms += 1_000
+    alive.decide()
+    assert alive.core.places()[segment] == 2 * EVENT_BYTES
+    box.log.append(box.state().to_compact())
+    fresh = Member(box, "fresh")
+    assert fresh.core.places()[segment] == EVENT_BYTES
+
+
 def test_a_reader_that_was_replaced_by_one_of_its_name_is_told() -> None:
     box = Box(2, config())
     first = Member(box, "r1")
