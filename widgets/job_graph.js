@@ -545,11 +545,9 @@ function jobSpec(store) {
     if (one.tray) rows.push(...trayRows(one.tray));
     const isPinned = mark.kind === "task" && mark.key === state.pinned;
     const said = (indexed(store).said[task] ?? []).filter(([, at]) => at <= state.t).slice(isPinned ? -SAID_MAX : -3);
-    const lines = said.map(([, at, text]) => [`<span class="n">${seconds(1000 * at)}</span>`, esc(short(text, labelOf(task)))]);
-    return `<b>${esc(labelOf(task))}</b>${table(rows)}${lines.length ? table(lines) : ""}${acts(`fail(${JSON.stringify(idOf(task))})`)}`;
+    const lines = said.map(([, at, text]) => `<tr><td class="n soft">${at.toFixed(3)} s</td><td>${esc(text.replaceAll(` ${labelOf(task)}`, "").replace(`${labelOf(task)} `, ""))}</td></tr>`);
+    return `<b>${esc(labelOf(task))}</b>${table(rows)}${lines.length ? `<table class="plab-said">${lines.join("")}</table>` : ""}${acts(`fail(${JSON.stringify(idOf(task))})`)}`;
   }
-
-  const short = (text, label) => (text.startsWith(`${label} `) ? text.slice(label.length + 1) : text);
 
   function trayRows(tray) {
     const [open, pre] = (store.lists.trays ?? [])[tray.row] ?? [[], []];

@@ -67,6 +67,21 @@ class Message:
     deliver: Callable[..., None] = field(repr=False)
     args: tuple[object, ...] = field(repr=False)
 
+    @property
+    def sort(self) -> str:
+        """``records``, ``barrier``…; of another message what it asks for."""
+        return self.what if self.mark is None else self.mark.what
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """A person did something: a method's name, and its arguments. Not a kind of the engine's."""
+
+    at_ms: int
+    text: str
+    name: str
+    args: tuple[Any, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -326,27 +341,31 @@ class SteppedJob:
         self.script.append(Action(self.steps, name, args))
         return said
 
-    def _drop(self, number: int) -> str:
-        if number not in self.wire.on_way:
-            raise BadInputError(
-                f"message {number} is not on its way (any more); messages() lists those that are"
-            )
-        message = self.wire.on_way[number]
-        self._do(lambda: self.wire.drop(number))
-        return f"dropped {message.what} on {message.lane}"
+    def _drop(self, lane: str, what: str = "") -> str:
+        mine = [m for m in self.messages() if m.lane == lane and what in ("", m.sort)]
+        if not mine:
+            ways = ", ".join(dict.fromkeys(m.lane for m in self.messages())) or "nothing"
+            raise BadInputError(f"no {what or 'message'} is on its way on {lane!r}; on their way: {ways}")
+        message = mine[0]
+        said = f"dropped {message.what} on {message.lane}"
+        self._do(lambda: self.wire.drop(message.number), said, "drop", lane, *([what] if what else []))
+        return said
 
     def _delay(self, lane: str, by_ms: int) -> str:
         if by_ms < 1:
             raise BadInputError(f"delay by {by_ms} ms: at least 1")
         if lane not in self.channels() and not any(m.lane == lane for m in self.wire.on_way.values()):
             raise BadInputError(f"there is no channel {lane!r}; there are {', '.join(self.channels())}")
-        self._do(lambda: self.wire.delay(lane, by_ms))
-        return f"delayed {lane} by {by_ms} ms"
+        said = f"delayed {lane} by {by_ms} ms"
+        self._do(lambda: self.wire.delay(lane, by_ms), said, "delay", lane, by_ms)
+        return said
 
     def _fail(self, task: str) -> str:
         id = self._running(task)
-        self._do(lambda: self.job.fail_subtask(id, ByHandError(f"{task} failed here, by hand")))
-        return f"{task} raises at its next turn"
+        said = f"{task} raises at its next turn"
+        error = ByHandError(f"{task} failed here, by hand")
+        self._do(lambda: self.job.fail_subtask(id, error), said, "fail", task)
+        return said
 
     def _kill(self, task: str) -> str:
         id = self._running(task)
@@ -359,8 +378,9 @@ class SteppedJob:
             later_us = self.loop.now_us + NOTICED_MS * 1000
             self.loop.call_at_us(later_us, self.job.subtask_lost, id, attempt, gone, context=Context())
 
-        self._do(kill)
-        return f"killed the process of {task}; it is noticed {NOTICED_MS} ms later"
+        said = f"killed the process of {task}; it is noticed {NOTICED_MS} ms later"
+        self._do(kill, said, "kill", task)
+        return said
 
     def _running(self, task: str) -> SubtaskId:
         known = {str(id): id for id in self.graph.subtasks()}
@@ -372,23 +392,27 @@ class SteppedJob:
         return known[task]
 
     def _checkpoint(self) -> str:
-        self._do(lambda: self._begin(self.job.trigger_checkpoint()))
-        return "asked for a checkpoint"
+        said = "asked for a checkpoint"
+        self._do(lambda: self._begin(self.job.trigger_checkpoint()), said, "checkpoint")
+        return said
 
-    def _stop(self, drain: bool) -> str:
+    def _stop(self, drain: bool = False) -> str:
         folder = f"savepoints/{len(self.script)}"
-        self._do(lambda: self._begin(self.job.stop_with_savepoint(folder, drain=drain)))
-        return f"asked to stop with a savepoint{', drained' if drain else ''}, in {folder}"
+        said = f"asked to stop with a savepoint{', drained' if drain else ''}, in {folder}"
+        self._do(lambda: self._begin(self.job.stop_with_savepoint(folder, drain=drain)), said, "stop", drain)
+        return said
 
     def _begin(self, coro: Any) -> None:
         """Start it; how it ends is told by observations."""
         task = self.loop.create_task(coro, context=Context())
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    def _do(self, act: Callable[[], object]) -> None:
+    def _do(self, act: Callable[[], object], said: str = "", name: str = "", *args: Any) -> None:
         """Between two steps, as nobody's; what follows at once is told at once."""
 
         def run() -> None:
+            if name:
+                self._told.append(ByHand(self.now_ms, said, name, args))  # type: ignore[arg-type]
             self.loop.call_soon(act, context=Context())
             self.loop.run_ready()
             self._tell()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import job_observations as told
 from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.ledger_observations import Acted
 from pravega_lab.observe.observations import Observation
 
 if TYPE_CHECKING:
@@ -127,6 +128,16 @@ class JobObserver:
                 )
 
 
+FAULTS = ("drop", "delay", "fail", "kill")
+
+
+def _by_hand(o: Any, about: dict[str, Any]) -> Observation:
+    target = str(o.args[0]) if o.args else ""
+    call = f"run.{o.name}({', '.join(map(repr, o.args))})"
+    is_fault = o.name in FAULTS
+    return Acted(time_ms=o.at_ms, text=o.text, call=call, target=target, is_fault=is_fault)
+
+
 Make = Callable[[Any, dict[str, Any]], Observation]
 
 
@@ -226,6 +237,7 @@ _HANDLERS: dict[str, Make] = {
     "Throughput": _of_task(told.SubtaskMeasured, "records_in", "records_out", "late_dropped"),
     "ChannelContents": _contents,
     "ElementArrived": _arrived,
+    "ByHand": _by_hand,
     "SinkTrays": _of_task(told.SinkTraysSeen, "operator", "open", "pre_committed", "committed"),
     "SplitsAssigned": _plain(told.SplitsAssigned, "operator", "subtask", "splits", "back"),
 }

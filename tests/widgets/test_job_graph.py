@@ -24,7 +24,8 @@ from tests.observe.job_examples import half_run, whole_run
 VERMILION = "#D55E00"
 FORMATS = {
     "tasks": (job_graph.TASK, True), "channels": (job_graph.CHANNEL, True),
-    "states": (job_graph.STATE, False), "measures": (job_graph.MEASURE, False), "contents": (job_graph.CONTENT, False),
+    "states": (job_graph.STATE, False), "measures": (job_graph.MEASURE, False),
+    "contents": (job_graph.CONTENT, False),
     "marks": (job_graph.MARK, False), "trays": (job_graph.TRAY, False),
 }  # fmt: skip
 

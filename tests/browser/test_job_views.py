@@ -1,0 +1,176 @@
+"""The views of a job: as an exported page, with no network, and in JupyterLab, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pravega_lab.widgets import show
+from tests.browser.conftest import Errors
+from tests.browser.lab import open_notebook, run_all, write_notebook
+from tests.browser.page import (
+    SHARED,
+    WAIT_MS,
+    canvas,
+    clock,
+    newest,
+    run_cell,
+    settle,
+    view,
+    wait_caught_up,
+    wait_drawn,
+)
+from tests.browser.test_group_views import label, seek
+from tests.observe.job_examples import both_systems, whole_run
+from tests.widgets.test_job_graph import wide_job
+
+GRAPH, TIMELINE = 0, 1
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return show(whole_run()).export(tmp_path_factory.mktemp("job") / "job.html")
+
+
+def opened(browser: Any, path: Path, errors: Errors, scheme: str = "light") -> Any:
+    context = browser.new_context(viewport={"width": 1200, "height": 1000}, offline=True, color_scheme=scheme)
+    page = context.new_page()
+    errors.of(page)
+    page.goto(path.as_uri())
+    return page
+
+
+@pytest.fixture
+def page(browser: Any, exported: Path) -> Iterator[Any]:
+    errors = Errors()
+    page = opened(browser, exported, errors)
+    for n in (GRAPH, TIMELINE):
+        wait_drawn(page, n)
+    yield page
+    page.context.close()
+    assert errors == []
+
+
+def test_they_say_what_they_show_at_every_moment(page: Any) -> None:
+    assert label(page, GRAPH).startswith("job words is finished: 7 finished; ")
+    seek(page, 0.2132)
+    said = "job words is running: 4 running, 1 waits for final checkpoint, 2 aligning; "
+    assert label(page, GRAPH) == said + "aggregate 1/2 took barrier 1 on channel 2, waits for channel 0"
+    assert "checkpoint 1: 13 ms so far, waits for lines 1/2, once 1/1, aggregate 1/2" in label(page, TIMELINE)
+    seek(page, 0.31)
+    assert "1 failed" in label(page, GRAPH)
+
+
+def test_a_box_is_pinned_and_tells_its_last_twenty(page: Any) -> None:
+    seek(page, 0.31)
+    box = canvas(page, GRAPH).bounding_box()
+    page.mouse.click(box["x"] + 0.51 * box["width"], box["y"] + 0.45 * box["height"])
+    settle(page)
+    pin = clock(page, "pin")
+    assert (pin["kind"], pin["id"]) == ("task", "aggregate[1]")
+    tip = view(page, GRAPH).locator(".plab-tip")
+    assert tip.locator(".plab-said tr").count() == 20
+    assert "failed here, by hand" in tip.inner_text()
+    assert "a recording: nothing can be done to it" in tip.inner_text()
+
+
+def test_a_mark_on_a_channel_is_picked(page: Any) -> None:
+    seek(page, 0.2132)
+    canvas(page, GRAPH).focus()
+    page.keyboard.press("ArrowDown")  # the last mark: what lies last in the last channel
+    settle(page)
+    hover = clock(page, "hover")
+    assert (hover["kind"], hover["what"]) == ("mark", "records")
+    assert "1 record on aggregate[" in view(page, GRAPH).locator(".plab-aloud").inner_text()
+
+
+def test_both_systems_are_drawn_with_what_lies_between(browser: Any, tmp_path: Path) -> None:
+    job, group = both_systems()
+    path = show(job, group).export(tmp_path / "both.html")
+    errors = Errors()
+    page = opened(browser, path, errors, "dark")
+    n = page.locator(".plab").count()
+    titles = [page.locator(".plab-title").nth(k).inner_text() for k in range(n)]
+    place = titles.index("checkpoints of from a group")
+    wait_drawn(page, place)
+    assert view(page, place).get_attribute("data-theme") == "dark"
+    canvas(page, place).focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")  # the second checkpoint
+    settle(page)
+    legend = view(page, place).locator(".plab-legend").inner_text()
+    assert "between cut and barrier" in legend
+    page.context.close()
+    assert errors == []
+
+
+def test_more_than_eight_subtasks_are_one_box(browser: Any, tmp_path: Path) -> None:
+    path = show(wide_job()).export(tmp_path / "wide.html")
+    errors = Errors()
+    page = opened(browser, path, errors)
+    wait_drawn(page, GRAPH, least=4)
+    canvas(page, GRAPH).focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    settle(page)
+    assert view(page, GRAPH).locator(".plab-aloud").inner_text() == "map, 12 subtasks"
+    page.context.close()
+    assert errors == []
+
+
+# In JupyterLab, step by step.
+
+SETUP = """
+from pravega_lab.stepping import StepByStep
+from tests.observe.job_examples import words_job
+
+run = StepByStep(words_job, seed=3)
+board = run.show()
+board
+"""
+
+
+@pytest.fixture(scope="module")
+def lab_errors() -> Errors:
+    return Errors()
+
+
+@pytest.fixture(scope="module")
+def lab_page(browser: Any, lab: str, lab_folder: Path, lab_errors: Errors) -> Iterator[Any]:
+    write_notebook(lab_folder / "job.ipynb", SETUP)
+    context = browser.new_context(viewport={"width": 1400, "height": 1600})
+    page = context.new_page()
+    lab_errors.of(page)
+    open_notebook(page, lab, "job.ipynb")
+    run_all(page)
+    yield page
+    context.close()
+
+
+def test_steps_are_seen_and_the_views_catch_up(lab_page: Any) -> None:
+    wait_drawn(lab_page, GRAPH, least=4)
+    run_cell(lab_page, "said = run.step(200)")
+    lab_page.wait_for_function(
+        "() => document.querySelector('.plab canvas').getAttribute('aria-label').includes('is running')",
+        timeout=4 * WAIT_MS,
+    )
+    for n in (GRAPH, TIMELINE):
+        wait_drawn(lab_page, n, least=4)
+    wait_caught_up(lab_page, 2, newest(lab_page))
+    assert view(lab_page, GRAPH).locator(".plab-badge").inner_text() == "● live"
+
+
+def test_going_back_moves_the_clock_of_the_page(lab_page: Any) -> None:
+    run_cell(lab_page, "run.back(60)")
+    at = f"() => [...{SHARED}.clocks.values()][0].at !== null"
+    lab_page.wait_for_function(at, timeout=4 * WAIT_MS)
+    run_cell(lab_page, "run.step(60)")
+    lab_page.wait_for_function(at.replace("!==", "==="), timeout=4 * WAIT_MS)
+
+
+def test_the_console_stayed_clean(lab_errors: Errors) -> None:
+    assert [error for error in lab_errors if "favicon" not in error] == []
