@@ -56,6 +56,7 @@ class PartitionEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         if self._is_fresh:
             begins = await self._segments.positions(self._source.start)
             self._deal([split_of(self._source.stream, s, at) for s, at in begins.items()])
+            self._deal(await self._find())
         self._discover()
 
     async def close(self) -> None:
@@ -63,10 +64,13 @@ class PartitionEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         await self._client.close()
 
     def _discover(self) -> None:
-        self._context.call_async(self._find, self._found)
+        async def later() -> Splits:
+            await asyncio.sleep(self._source.discovery_ms / 1000)
+            return await self._find()
+
+        self._context.call_async(later, self._found)
 
     async def _find(self) -> Splits:
-        await asyncio.sleep(self._source.discovery_ms / 1000)
         found = await self._segments.between(HEAD, TAIL)
         oldest = min(self._known, default=0)
         return [split_of(self._source.stream, s) for s in found if s.segment_id > oldest]

@@ -1,0 +1,283 @@
+"""(e) bounded reads; (f) writers of every kind, order by event time, watermarks; (g) metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+
+import pytest
+
+from pravega_lab.client.values import LEASE_MS_MIN
+from pravega_lab.connector.flow import (
+    Delivery,
+    GroupSettings,
+    PravegaBatchSource,
+    PravegaConfig,
+    PravegaEventSink,
+    PravegaSegmentSource,
+    PravegaSource,
+    PravegaTransactionalSink,
+    PravegaWriter,
+    RowEvents,
+    reader_metrics,
+    write_in_event_time_order,
+)
+from pravega_lab.connector.flow.transactional_sink import Transactions
+from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError
+from pravega_lab.engine.flow.files import MemoryFiles
+from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.sinks import Sink
+from pravega_lab.engine.flow.stream import StreamEnvironment
+from pravega_lab.engine.flow.watermarks import WatermarkStrategy
+from pravega_lab.errors import BadInputError, TransactionFailedError
+from pravega_lab.testing.simulated import SimulatedPravega
+from tests.connector.flow.jobs import (
+    EVENTS,
+    OUT,
+    ROWS,
+    config_of,
+    copying,
+    job_of,
+    numbered,
+    read,
+    streams,
+    until,
+    write,
+)
+
+ONE = pytest.mark.pravega_seeds("0")
+
+
+def test_a_bounded_read_has_every_row_once(pravega_simulation: SimulatedPravega) -> None:
+    world = pravega_simulation
+
+    async def story() -> None:
+        config = config_of(world)
+        async with world.client() as client:
+            into, out = await streams(client, 3)
+            await write(into, numbered(0, 100))
+            await into.split(1)
+            await write(into, numbered(100, 200))
+            source = PravegaBatchSource(config, "in", rows=ROWS, batch_bytes=200)
+            job = job_of(world, copying(config, source, readers=2))
+            await job.start()
+            await asyncio.sleep(0.05)
+            job.fail_subtask(SubtaskId("source", 0), RuntimeError("dies"))
+            await write(into, numbered(200, 220))
+            await job.wait()
+            rows = await read(out)
+        found = sorted(row["n"] for row in rows)
+        assert found[:200] == list(range(200))
+        assert len(found) == len(set(found)), "what was written meanwhile is in it or not, and never twice"
+
+    world.run(story())
+
+
+@ONE
+def test_a_bounded_read_keeps_order_if_it_is_asked_to(pravega_simulation: SimulatedPravega) -> None:
+    world = pravega_simulation
+
+    async def story() -> None:
+        config = config_of(world)
+        async with world.client() as client:
+            into, out = await streams(client, 2)
+            await write(into, numbered(0, 60))
+            begin = await into.tail()
+            await into.merge([0, 1])
+            await write(into, numbered(60, 120))
+            end = await into.tail()
+            await write(into, numbered(120, 140))
+            source = PravegaSegmentSource(config, "in", start=begin, end=end, rows=ROWS, batch_bytes=200)
+            job = job_of(world, copying(config, source))
+            await job.start()
+            await job.wait()
+            assert sorted(row["n"] for row in await read(out)) == list(range(60, 120))
+
+    world.run(story())
+
+
+@pytest.mark.parametrize("kind", ["at-least-once", "best-effort", "transactions"])
+def test_sinks_of_the_new_form(pravega_simulation: SimulatedPravega, kind: str) -> None:
+    world = pravega_simulation
+
+    async def story() -> None:
+        config = config_of(world)
+        sink: Sink = (
+            PravegaTransactionalSink(config, OUT, events=EVENTS)
+            if kind == "transactions"
+            else PravegaEventSink(config, OUT, events=EVENTS, delivery=Delivery(kind))
+        )
+        env = StreamEnvironment("copy", parallelism=2)
+        env.from_source(PravegaSegmentSource(config, "in", rows=ROWS, batch_bytes=200)).sink_to(sink)
+        async with world.client() as client:
+            into, out = await streams(client, 2)
+            job = job_of(world, env.job_graph())
+            await job.start()
+            await write(into, numbered(0, 60))
+            await asyncio.sleep(0.5)
+            vertex = next(iter(job.master.executions)).vertex
+            job.fail_subtask(SubtaskId(vertex, 0), RuntimeError("dies"))
+            await write(into, numbered(60, 120))
+            await asyncio.sleep(3)
+            counts = Counter(row["n"] for row in await read(out))
+            await job.cancel()
+        if kind == "transactions":
+            assert counts == Counter(range(120))
+        else:
+            assert isinstance(sink, PravegaEventSink)
+            assert set(counts) == set(range(120))
+            assert sink.counters.metrics()["numRecordsOut"] == counts.total()
+            assert sink.counters.num_records_out_errors == 0
+
+    world.run(story())
+
+
+@ONE
+def test_a_lease_is_renewed_while_somebody_lives_and_its_end_is_told_in_words(
+    pravega_simulation: SimulatedPravega,
+) -> None:
+    world = pravega_simulation
+    lease_ms = LEASE_MS_MIN
+
+    async def story() -> None:
+        async with world.client() as client:
+            _, out = await streams(client)
+            first = Transactions(world.client("first"), OUT, lease_ms, "w")
+            kept, left = await first.begin(), await first.begin()
+            for txn_id, n in ((kept, 1), (left, 2)):
+                await first.write(txn_id, [json.dumps({"k": "k", "n": n}).encode()], ["k"])
+                await first.flush(txn_id)
+            await asyncio.sleep(3 * lease_ms / 1000)
+            await first.commit(first.handle(kept, None))
+            await first.commit(first.handle(kept, None))  # again, as after a failure
+            await first.close()  # as if it had died with the other one pre-committed
+            await asyncio.sleep(3 * lease_ms / 1000)
+            second = Transactions(world.client("second"), OUT, lease_ms, "w")
+            with pytest.raises(TransactionFailedError, match="Its data is lost: the lease"):
+                await second.commit([left, None, "w"])
+            await second.abort(left)
+            await second.close()
+            assert [row["n"] for row in await read(out)] == [1]
+
+    world.run(story())
+
+
+@ONE
+def test_the_writer_wants_checkpoints(pravega_simulation: SimulatedPravega) -> None:
+    world = pravega_simulation
+
+    async def story() -> None:
+        config = config_of(world)
+        source = PravegaBatchSource(config, "in", rows=ROWS)
+        async with world.client() as client:
+            await streams(client)
+            job = Job(copying(config, source), JobConfig(checkpoints=None), files=MemoryFiles())
+            await job.start()
+            with pytest.raises(JobFailedError) as raised:
+                await job.wait()
+            assert isinstance(raised.value.__cause__, IllegalStateError)
+            assert "Enable checkpointing" in str(raised.value.__cause__)
+
+    world.run(story())
+
+
+@ONE
+def test_rows_leave_in_the_order_of_their_times(pravega_simulation: SimulatedPravega) -> None:
+    world = pravega_simulation
+    times = [30, 10, 20, 20, 60, 40, 50, 100, 90, 200]
+
+    async def story() -> None:
+        config = config_of(world)
+        env = StreamEnvironment("order")
+        strategy = WatermarkStrategy("at", out_of_orderness_ms=30)
+        rows = env.from_source(PravegaSegmentSource(config, "in", rows=ROWS, batch_bytes=30), strategy)
+        write_in_event_time_order(rows, PravegaWriter(config, OUT, events=EVENTS), uid="out")
+        async with world.client() as client:
+            into, out = await streams(client)
+            await write(into, [{"k": "k", "n": n, "at": at} for n, at in enumerate(times)])
+            job = job_of(world, env.job_graph())
+            await job.start()
+            found = await until(out, 9)
+            await job.cancel()
+        assert [row["at"] for row in found] == sorted(times)[:9], "200 waits for its watermark"
+        assert [row["n"] for row in found if row["at"] == 20] == [2, 3]
+
+    world.run(story())
+
+
+def test_order_by_time_wants_a_key() -> None:
+    env = StreamEnvironment("order")
+    rows = env.from_rows([{"k": "k"}])
+    sink = PravegaWriter(PravegaConfig(default_scope="s"), "out", events=RowEvents())
+    with pytest.raises(BadInputError, match="routing key"):
+        write_in_event_time_order(rows, sink)
+
+
+@ONE
+def test_commits_note_the_watermark_for_readers(pravega_simulation: SimulatedPravega) -> None:
+    world = pravega_simulation
+
+    async def story() -> None:
+        config = config_of(world)
+        env = StreamEnvironment("times")
+        rows = env.from_source(
+            PravegaSegmentSource(config, "in", rows=ROWS), WatermarkStrategy("n", out_of_orderness_ms=0)
+        )
+        rows.sink_to(PravegaWriter(config, OUT, events=EVENTS, propagates_watermarks=True))
+        async with world.client() as client:
+            into, out = await streams(client)
+            job = job_of(world, env.job_graph())
+            await job.start()
+            for first in range(0, 400, 20):
+                await write(into, numbered(first, first + 20))
+                await asyncio.sleep(1)
+            await until(out, 400)
+            await job.cancel()
+            settings = GroupSettings(config, "times", [OUT], automatic_checkpoint_ms=1_000)
+            group = config.group(client, settings.scoped_group)
+            await group.create(settings.to_config())
+            async with await group.create_reader("r") as reader:
+                window, seen = None, -1
+                while seen < 350:
+                    event = (await reader.read_next(1.0)).event
+                    if event is not None:
+                        seen = json.loads(event)["n"]
+                        window = await reader.time_window(OUT)
+                        assert window.lower is None or window.lower <= seen + 20
+            await group.close()
+            assert window is not None
+            assert window.lower is not None
+
+    world.run(story())
+
+
+@ONE
+def test_metrics_of_a_running_group(pravega_simulation: SimulatedPravega) -> None:
+    world = pravega_simulation
+
+    async def story() -> None:
+        config = config_of(world)
+        settings = GroupSettings(config, "group", ["in"], refresh_ms=100, read_timeout_ms=100)
+        async with world.client() as client:
+            into, out = await streams(client, 2)
+            job = job_of(world, copying(config, PravegaSource(settings, rows=ROWS)))
+            await job.start()
+            await write(into, numbered(0, 40))
+            await until(out, 40)
+            await asyncio.sleep(1)
+            group = config.group(client, settings.scoped_group)
+            found = await reader_metrics(group)
+            await group.close()
+            await job.cancel()
+        name = "PravegaReader.readerGroup"
+        assert found[f"{name}.unreadBytes"] == 0
+        assert found[f"{name}.scope"] == "test"
+        assert found[f"{name}.readerGroupName"] == "group"
+        assert sorted(str(found[f"{name}.onlineReaders"]).split(",")) == ["source-0-0", "source-1-0"]
+        assert found[f"{name}.streams"] == "test/in"
+        assert str(found[f"{name}.stream.test_in.segmentPositions"]).startswith("0=")
+
+    world.run(story())
