@@ -16,11 +16,10 @@ from tests.browser.page import (
     WAIT_MS,
     canvas,
     clock,
-    newest,
+    last_output,
     run_cell,
     settle,
     view,
-    wait_caught_up,
     wait_drawn,
 )
 from tests.browser.test_group_views import label, seek
@@ -133,6 +132,11 @@ board = run.show()
 board
 """
 
+COUNTS = """
+newest = max(run.journal.since(), key=lambda o: (o.time_ms, o.seq)).seq
+print(newest, len(board.views[1].frame), board.errors)
+"""
+
 
 @pytest.fixture(scope="module")
 def lab_errors() -> Errors:
@@ -160,7 +164,17 @@ def test_steps_are_seen_and_the_views_catch_up(lab_page: Any) -> None:
     )
     for n in (GRAPH, TIMELINE):
         wait_drawn(lab_page, n, least=4)
-    wait_caught_up(lab_page, 2, newest(lab_page))
+    run_cell(lab_page, COUNTS)
+    seq, checkpoints, errors = last_output(lab_page).strip().split(" ", 2)
+    assert errors == "[]"
+    # The first view of a journal tells its observations' numbers; the other says how many checkpoints it has.
+    lab_page.wait_for_function(
+        "([seq, n]) => { const all = [...document.querySelectorAll('.plab')];"
+        " const said = all[1].querySelector('canvas').getAttribute('aria-label');"
+        " return Number(all[0].dataset.seq) === seq && said.startsWith(`words: ${n} checkpoints,`); }",
+        arg=[int(seq), int(checkpoints)],
+        timeout=4 * WAIT_MS,
+    )
     assert view(lab_page, GRAPH).locator(".plab-badge").inner_text() == "● live"
 
 
