@@ -54,6 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal", metavar="FILE", help="with one seed: write its journal there (- for here)"
     )
     parser.add_argument(
+        "--report",
+        type=int,
+        metavar="SEED",
+        help="run this one seed and write a report of it: what was seen, versions, order of steps, log, and "
+        "the command that repeats it",
+    )
+    parser.add_argument("--output", metavar="FILE", help="where the report goes (report-SEED.md; - for here)")
+    parser.add_argument(
         "--verbose", action="store_true", help="a line for every seed, not only for failed ones"
     )
 
@@ -64,13 +72,17 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         BadInputError: ``--seeds`` is no range, or ``--journal`` is asked of several seeds.
     """
-    seeds = parse_seeds(args.seeds)
+    seeds = parse_seeds(args.seeds if args.report is None else str(args.report))
+    if args.output and args.report is None:
+        raise BadInputError("--output is where a report goes: give --report SEED with it")
     if args.journal and len(seeds) > 1:
         raise BadInputError(f"--journal is for one seed; --seeds {args.seeds} are {len(seeds)}")
     own = GROUPS if args.bug in GROUP_BUGS else FLOW if args.bug in FLOW_BUGS else None
     if args.bug and own != (args.scenario if args.scenario in (GROUPS, FLOW) else None):
         where = f"--scenario {own}" if own else "another scenario"
         raise BadInputError(f"--bug {args.bug} is planted in {where}")
+    if args.report is not None:
+        return _report(args)
     jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
     if jobs < 1:
         raise BadInputError(f"--jobs {jobs}: at least 1")
@@ -87,6 +99,24 @@ def run(args: argparse.Namespace) -> int:
         if args.journal:
             _keep_journal(result, args.journal)
     return _conclude(len(seeds), failed, faults)
+
+
+def _report(args: argparse.Namespace) -> int:
+    """Run the seed and write about it; 0 if nothing was violated."""
+    from pravega_lab.engine.simulation.report import run_and_report
+
+    seed = int(args.report)
+    result, text = run_and_report(lambda: _run_seed(seed, args.scenario, args.bug), commit())
+    if args.journal:
+        _keep_journal(result, args.journal)
+    where = args.output or f"report-{seed}.md"
+    if where == "-":
+        print(text, end="")
+    else:
+        Path(where).write_text(text, encoding="utf-8")
+        n = len(result.problems)
+        print(f"seed {seed}: {f'{n} violations' if n else 'no violation'}; the report is in {where}")
+    return 1 if result.problems else 0
 
 
 def parse_seeds(text: str) -> range:

@@ -1,0 +1,173 @@
+"""A report of one seed, for somebody else: what was seen, versions, order of steps, log, one command.
+
+What a good report has, as the team that found FLINK-18641 says: the problem described completely, detailed
+versions, the error log, and how to reproduce it. All but the versions is a function of the seed.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import re
+from collections.abc import Callable
+from importlib import metadata
+
+from pravega_lab import __version__
+from pravega_lab.engine.simulation.journal import Entry
+from pravega_lab.engine.simulation.run import Result
+
+STEPS_MAX = 60
+LOGGED_MAX = 100
+TAIL = 12
+ABOUT_MAX = 150
+PACKAGES = ("numpy", "pyarrow")
+# What turns a run: always among the steps, whatever the problem is about.
+TURNS = {
+    "CheckpointPending", "CheckpointCompleted", "CheckpointFailed", "Restored", "JobStateChanged", "healed",
+    "start", "crash", "fault", "epoch",
+}  # fmt: skip
+_WORD = re.compile(r"[\w./→ -]*\w\[\d+\]|[A-Za-z][\w/-]*\d[\w-]*|checkpoint \d+")
+
+
+class Log(logging.Handler):
+    """Keeps what the project logs while it is there, a line each, without times: these are virtual."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+        self.left_out = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if len(self.lines) >= LOGGED_MAX:
+            self.left_out += 1
+            return
+        first = record.getMessage().splitlines() or [""]
+        self.lines.append(f"{record.levelname} {record.name}: {first[0]}")
+
+    def __enter__(self) -> Log:
+        logging.getLogger("pravega_lab").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("pravega_lab").removeHandler(self)
+
+
+def run_and_report(run: Callable[[], Result], commit: str) -> tuple[Result, str]:
+    """Run it and write the report, as Markdown."""
+    with Log() as log:
+        result = run()
+    return result, report(result, commit, log)
+
+
+def report(result: Result, commit: str, log: Log) -> str:
+    """The report of a run, as Markdown."""
+    problems = result.problems
+    title = problems[0].splitlines()[0] if problems else "no violation"
+    bug = f" with the planted bug `{result.bug}`" if result.bug else ""
+    parts = [
+        f"# Seed {result.seed} of scenario {result.scenario}: {title}",
+        _seen(result) + (f" This run was made{bug}: it is expected to fail." if bug else ""),
+        "## Repeat it",
+        f"```\n{result.command}\n```",
+        "The run is a function of its seed: the same command gives the same steps on every machine. "
+        "`--journal FILE` with it writes all of them down.",
+        "## Versions",
+        "\n".join(f"- {name}: {version}" for name, version in versions(commit)),
+        "## What was drawn",
+        result.summary(),
+        *_wrong(problems),
+        "## Order of steps",
+        *_steps(result),
+        "## Log",
+        *_log(log),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _seen(result: Result) -> str:
+    n = len(result.problems)
+    if not n:
+        return "All that is checked held. What is checked stands in `docs/simulation.md`."
+    return (
+        f"{n} violation{'' if n == 1 else 's'} of what must hold in every run (`docs/simulation.md` lists "
+        "the rules; the word before the first colon is the rule)."
+    )
+
+
+def versions(commit: str) -> list[tuple[str, str]]:
+    """Names and versions of what ran, the project's first."""
+    found = [("pravega_lab", f"{__version__}, commit {commit}")]
+    found.append(("Python", f"{platform.python_implementation()} {platform.python_version()}"))
+    for name in PACKAGES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            found.append((name, "not installed"))
+    found.append(("System", f"{platform.system()} {platform.release()}, {platform.machine()}"))
+    return found
+
+
+def _wrong(problems: list[str]) -> list[str]:
+    if not problems:
+        return []
+    shown = "\n".join(f"{k}. {_fenced(problem)}" for k, problem in enumerate(problems[:20], 1))
+    more = f"\n\nAnd {len(problems) - 20} more." if len(problems) > 20 else ""
+    return ["## What went wrong", shown + more]
+
+
+def _fenced(text: str) -> str:
+    """One line as it is; of several the first, and the rest indented."""
+    first, *rest = text.splitlines() or [""]
+    return "\n".join([first, *(f"       {line}" for line in rest)])
+
+
+def subjects(problems: list[str]) -> list[str]:
+    """What the problems are about: names with numbers, ``count-4[1]``, ``files-5``, ``checkpoint 3``."""
+    found = (word.strip() for problem in problems for word in _WORD.findall(problem))
+    return list(dict.fromkeys(word for word in found if len(word) > 2))
+
+
+def chosen(entries: list[Entry], problems: list[str]) -> list[Entry]:
+    """The steps to print: what the first problem is about and what turned the run; else the last.
+
+    Later problems mostly follow from the first.
+    """
+    words = subjects(problems[:1])
+    if not words:
+        return entries[-STEPS_MAX:]
+    about = [word.replace("checkpoint ", '"checkpoint_id":') for word in words]
+    mine = [e for e in entries if e.what in TURNS or any(word in e.to_line() for word in about)]
+    return mine[-STEPS_MAX:] or entries[-STEPS_MAX:]
+
+
+def _steps(result: Result) -> list[str]:
+    entries = list(result.journal.entries)
+    if not entries:
+        return ["The journal is empty: it failed before anything happened."]
+    steps = chosen(entries, result.problems)
+    words = ", ".join(f"`{word}`" for word in subjects(result.problems[:1])[:8])
+    why = f"those about {words} (the first violation), and what turned the run" if words else "the last"
+    said = f"{len(steps)} of {len(entries):,} steps: {why}. Times are virtual ms since the start."
+    begin_us = entries[0].time_us
+    lines = [_line(entry, begin_us) for entry in steps]
+    tail = [_line(entry, begin_us) for entry in entries[-TAIL:]]
+    shown = [said, "```\n" + "\n".join(lines) + "\n```"]
+    if steps[-1] is entries[-1]:
+        return shown
+    return [*shown, "The very last:", "```\n" + "\n".join(tail) + "\n```"]
+
+
+def _line(entry: Entry, begin_us: int) -> str:
+    about = entry.about.get("about", entry.about)
+    items = about.items() if isinstance(about, dict) else [("about", about)]
+    text = " ".join(f"{name}={value}" for name, value in items if value not in (None, "", []))
+    text = text if len(text) <= ABOUT_MAX else f"{text[:ABOUT_MAX]}…"
+    ms = (entry.time_us - begin_us) / 1000
+    return f"{entry.seq:>7} {ms:>10.3f}  {entry.who:<12} {entry.what:<22} {text}".rstrip()
+
+
+def _log(log: Log) -> list[str]:
+    if not log.lines:
+        return ["Nothing was logged."]
+    more = [f"And {log.left_out:,} more."] if log.left_out else []
+    return ["```\n" + "\n".join(log.lines) + "\n```", *more]
