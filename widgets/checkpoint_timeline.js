@@ -393,6 +393,11 @@ function checkpointSpec(store) {
       ctx.fillStyle = b.theme.text; // a barrier came on one of its channels
       ctx.fillRect(Math.round(x(at[i] - col().start[c])) - 0.5, mid - size / 2 - 2, 1.5, size + 4);
     }
+    const key = rowMark(part).key;
+    if ([b.clock.hover?.key, b.clock.pin?.key].includes(key)) {
+      ctx.strokeStyle = b.theme.text;
+      ctx.strokeRect(2.5 * s, y + 0.5, l.right - 4 * s, h - 1);
+    }
     const lies = paintBetween(ctx, b, c, part, mid, size, x, t);
     ctx.font = b.font(Math.min(10, h / s - 1));
     if (h < 8 * s) return;

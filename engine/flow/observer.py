@@ -231,6 +231,22 @@ class SplitsAssigned:
     back: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CutPassed:
+    """Where another system's checkpoint lay in what a source gave out, told when ours was taken there.
+
+    ``events`` were given out between that cut, at ``cut_ms``, and the barrier: they are before the barrier
+    and behind the cut, so a failure reads them twice.
+    """
+
+    at_ms: int
+    subtask: SubtaskId
+    attempt: int
+    checkpoint_id: int
+    cut_ms: int
+    events: int
+
+
 Observation = (
     JobStateChanged
     | SubtaskStateChanged
@@ -251,6 +267,7 @@ Observation = (
     | ChannelContents
     | SinkTrays
     | SplitsAssigned
+    | CutPassed
 )
 
 

@@ -20,6 +20,7 @@ from pravega_lab.engine.flow.elements import (
 )
 from pravega_lab.engine.flow.errors import IllegalStateError
 from pravega_lab.engine.flow.handles import ListMode
+from pravega_lab.engine.flow.observer import CutPassed
 from pravega_lab.engine.flow.operator import MaybeAwaitable, Operator, OperatorContext
 from pravega_lab.engine.flow.source_events import (
     AddSplits,
@@ -74,6 +75,8 @@ class SourceOperator(_SourceHead):
 
     def __init__(self, source: Source[Any, Any], strategy: WatermarkStrategy | None) -> None:
         self._source, self._watermarks = source, WatermarkGenerator(strategy)
+        self._emitted = 0
+        self._cuts: dict[int, tuple[int, int]] = {}  # checkpoint -> emitted before the cut, ms
         self.reader: SourceReader[Any]
 
     def setup(self, context: OperatorContext) -> None:
@@ -96,6 +99,7 @@ class SourceOperator(_SourceHead):
         self._state[:] = [
             (self._serializer.version, self._serializer.to_bytes(split)) for split in splits or ()
         ]
+        self._tell_cut(checkpoint_id)
 
     async def handle_event(self, event: Any) -> None:
         """From the enumerator."""
@@ -120,6 +124,7 @@ class SourceOperator(_SourceHead):
     # -- sources.ReaderOutput ------------------------------------------------------------------------------
 
     def emit(self, batch: Batch, split_id: str | None = None) -> None:
+        self._emitted += batch.num_rows
         self.context.output.emit(self._watermarks.on_batch(batch, split_id, self.context.now_ms()))
         self._tell()
 
@@ -156,6 +161,17 @@ class SourceOperator(_SourceHead):
 
     def send_source_event(self, event: Any) -> None:
         self.context.send_to_coordinator(SourceEventWrapper(event))
+
+    def cut_passed(self, checkpoint_id: int) -> None:
+        self._cuts[checkpoint_id] = (self._emitted, self.context.now_ms())
+
+    def _tell_cut(self, checkpoint_id: int) -> None:
+        cut = self._cuts.get(checkpoint_id)
+        self._cuts = {number: place for number, place in self._cuts.items() if number > checkpoint_id}
+        if cut is not None:
+            (before, cut_ms), context = cut, self.context
+            where = (context.now_ms(), context.subtask, context.attempt, checkpoint_id)
+            context.observer.observe(CutPassed(*where, cut_ms, self._emitted - before))
 
 
 class Rendezvous:

@@ -94,6 +94,10 @@ class ReaderContext(Protocol):
     def send_source_event(self, event: Any) -> None:
         """To `SplitEnumerator.handle_source_event`; plain values only."""
 
+    def cut_passed(self, checkpoint_id: int) -> None:
+        """What was emitted so far is before the other system's checkpoint for this one of the job. Only for
+        whoever watches: `observer.CutPassed` says how far from the barrier it was."""
+
 
 class SourceReader(ABC, Generic[SplitT]):
     """Reads its splits inside of a subtask. Order of calls: ``add_splits`` with what was restored (if any),

@@ -63,23 +63,6 @@ class JobObserver:
         about = {"time_ms": observation.at_ms, "job": self.job, "life": self.life}
         self.journal.append(made(observation, about))
 
-    def cut(
-        self, vertex: str, subtask: int, attempt: int, *, checkpoint_id: int, records_out: int, now_ms: int
-    ) -> None:
-        """A source's reader came to the place of another system's checkpoint; see `SourceCut`."""
-        self.journal.append(
-            told.SourceCut(
-                time_ms=now_ms,
-                job=self.job,
-                life=max(0, self.life),
-                vertex=vertex,
-                subtask=subtask,
-                attempt=attempt,
-                checkpoint_id=checkpoint_id,
-                records_out=records_out,
-            )
-        )
-
     def close(self) -> None:
         """Nothing more will come; the journal stays, as a recording."""
         self.journal.live = False
@@ -239,5 +222,6 @@ _HANDLERS: dict[str, Make] = {
     "ElementArrived": _arrived,
     "ByHand": _by_hand,
     "SinkTrays": _of_task(told.SinkTraysSeen, "operator", "open", "pre_committed", "committed"),
+    "CutPassed": _of_task(told.SourceCut, "checkpoint_id", "cut_ms", "events"),
     "SplitsAssigned": _plain(told.SplitsAssigned, "operator", "subtask", "splits", "back"),
 }

@@ -340,7 +340,7 @@ class JobHistory:
     def _cut(self, o: told.SourceCut) -> None:
         part = self._part(o)
         if part is not None:
-            part.cut_at, part.cut_ms = o.records_out, o.time_ms
+            part.between, part.cut_ms = o.events, o.cut_ms
 
     def _restored(self, o: told.JobRestored) -> None:
         self.restores.append(o)

@@ -284,15 +284,16 @@ class SplitsAssigned(JobObservation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCut(TaskObservation):
-    """Where another system's checkpoint (of a reader group, say) lies in what this source has given out.
+    """Where another system's checkpoint (of a reader group, say) lay in what this source gave out.
 
-    ``records_out`` records of this attempt are before it. The barrier of ``checkpoint_id`` may lie elsewhere:
-    what is between them is read twice after a failure, or never.
+    Told with the barrier of ``checkpoint_id``: ``events`` lie between the cut, passed at ``cut_ms``, and the
+    barrier. A failure reads them twice, or, below zero, never.
     """
 
     kind: ClassVar[str] = "source_cut"
     checkpoint_id: int
-    records_out: int
+    cut_ms: int
+    events: int
 
 
 def task_name(vertex: str, index: int) -> str:

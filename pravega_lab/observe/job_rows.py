@@ -166,8 +166,9 @@ class Contents:
 class TaskPart:
     """How far a checkpoint has come in one subtask. ``barriers`` are (channel, ms) in order of arrival.
 
-    ``records_out`` is where its barrier lies in what it gives out; ``cut_at`` and ``cut_ms`` where the other
-    system's checkpoint lies there, of a source that is told.
+    ``records_out`` is where its barrier lies in what it gives out. Of a source that tells another system's
+    cut: when it passed it, and how many events lie ``between`` that and the barrier (read twice after a
+    failure, or, below zero, never).
     """
 
     task: str
@@ -181,15 +182,8 @@ class TaskPart:
     notified_ms: int | None = None
     state_bytes: int | None = None
     records_out: int | None = None
-    cut_at: int | None = None
     cut_ms: int | None = None
-
-    @property
-    def between(self) -> int | None:
-        """Events between cut and barrier: read twice after a failure, or, below zero, never."""
-        if self.cut_at is None or self.records_out is None:
-            return None
-        return self.records_out - self.cut_at
+    between: int | None = None
 
 
 @dataclass(slots=True)

@@ -184,6 +184,6 @@ _WORDS: dict[type[Observation], Callable[[Any, Names], str]] = {
         + (f" (subtask {o.subtask + 1})")
     ),
     told.SourceCut: lambda o, names: (
-        f"the cut of checkpoint {o.checkpoint_id} lies behind record {o.records_out:,} of {_who(o, names)}"
+        f"{o.events:,} events of {_who(o, names)} lie between the cut and barrier {o.checkpoint_id}"
     ),
 }

@@ -98,8 +98,7 @@ def test_both_systems_are_drawn_with_what_lies_between(browser: Any, tmp_path: P
     assert view(page, place).get_attribute("data-theme") == "dark"
     canvas(page, place).focus()
     page.keyboard.press("ArrowUp")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Enter")  # the second checkpoint
+    page.keyboard.press("Enter")  # the first checkpoint
     settle(page)
     legend = view(page, place).locator(".plab-legend").inner_text()
     assert "between cut and barrier" in legend

@@ -18,7 +18,7 @@ from pravega_lab.observe import job_observations as told
 from pravega_lab.observe.job import _HANDLERS
 from pravega_lab.observe.job_rows import ALIGNING, FAILED, FINISHED, RESTORING, RUNNING, WAITING, Kept
 from pravega_lab.observe.moments import moments
-from tests.observe.job_examples import half_run, whole_run, words_job
+from tests.observe.job_examples import both_systems, half_run, whole_run, words_job
 
 
 def test_every_observation_of_the_engine_has_a_kind() -> None:
@@ -61,7 +61,7 @@ def test_an_asyncio_job_tells_the_same_kinds() -> None:
     observer = JobObserver(graph)
     config = JobConfig(CheckpointConfig(interval_ms=30), sample_interval_ms=20)
     asyncio.run(execute(graph, config, files=MemoryFiles(), observer=observer))
-    simulated = {o.kind for o in whole_run().since()} - {"element_arrived"}
+    simulated = {o.kind for o in whole_run().since()} - {"element_arrived", "acted"}
     assert {o.kind for o in observer.since()} - {"checkpoint_failed"} == simulated - {"checkpoint_failed"}
     history = fold_jobs(observer.since())
     assert history.state == "finished"
@@ -128,14 +128,19 @@ def test_trays_of_a_sink() -> None:
 
 
 def test_events_between_cut_and_barrier() -> None:
-    observer = JobObserver(words_job(MemoryFiles()))
-    for o in whole_run().since():
-        observer.journal.append(o)
-        if isinstance(o, told.CheckpointPlanned) and o.checkpoint_id == 1:
-            observer.cut("lines", 0, 0, checkpoint_id=1, records_out=5, now_ms=o.time_ms)
-    part = fold_jobs(observer.since()).checkpoints[0].parts["lines[0]"]
-    assert part.records_out is not None
-    assert part.between == part.records_out - 5
+    journal, _ = both_systems()
+    parts = fold_jobs(journal.since()).checkpoints[0].parts
+    for n in range(2):
+        part = parts[f"flights[{n}]"]
+        assert part.between is not None
+        assert part.between > 0
+        assert part.cut_ms is not None
+        assert part.aligned_ms is not None
+        assert part.cut_ms < part.aligned_ms
+    said = fold_jobs(journal.since()).said.items
+    told = f"{parts['flights[0]'].between} events of flights 1/2 lie between the cut and barrier 1"
+    assert told in [text for _, _, text in said]
+    assert parts["aggregate → sink[0]"].between is None
     assert fold_jobs(whole_run().since()).checkpoints[0].parts["lines[0]"].between is None
 
 
