@@ -16,7 +16,7 @@ from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.values import Checkpoint, Position
 from pravega_lab.connector.flow.events import EventRows
 from pravega_lab.connector.flow.induced_source import PravegaSource
-from pravega_lab.connector.flow.reader_groups import GroupSettings
+from pravega_lab.connector.flow.reader_groups import GroupSettings, parse_checkpoint_id
 from pravega_lab.connector.flow.reader_slots import (
     CheckpointOrNoneSerializer,
     ReaderSlot,
@@ -26,6 +26,7 @@ from pravega_lab.connector.flow.reader_slots import (
 )
 from pravega_lab.engine.flow.sources import (
     Boundedness,
+    InputStatus,
     ReaderContext,
     Source,
     SplitEnumeratorContext,
@@ -93,8 +94,16 @@ class PositionSource(Source[ReaderSlot, Checkpoint | None]):
         return CheckpointOrNoneSerializer()
 
 
+class ReadingOnReader(SlotReader):
+    """Takes no notice of a checkpoint; only whoever watches is told where it lay."""
+
+    def at_checkpoint(self, name: str) -> InputStatus:
+        self.context.cut_passed(parse_checkpoint_id(name))
+        return super().at_checkpoint(name)
+
+
 class EnumeratorSnapshotSource(PravegaSource):
     """(b2). Doubles: see the module."""
 
     def create_reader(self, context: ReaderContext) -> SlotReader:
-        return SlotReader(self.settings, self.rows, context)
+        return ReadingOnReader(self.settings, self.rows, context)

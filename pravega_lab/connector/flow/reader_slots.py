@@ -16,7 +16,7 @@ from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.values import Checkpoint, Position
 from pravega_lab.connector.flow.events import EventRows
 from pravega_lab.connector.flow.group_fetcher import Fetched, GroupFetcher
-from pravega_lab.connector.flow.reader_groups import GroupSettings, JobGroup, parse_checkpoint_id, reader_id
+from pravega_lab.connector.flow.reader_groups import GroupSettings, JobGroup, reader_id
 from pravega_lab.engine.flow import plain
 from pravega_lab.engine.flow.errors import DamagedCheckpointError
 from pravega_lab.engine.flow.sources import (
@@ -187,7 +187,6 @@ class SlotReader(SourceReader[ReaderSlot]):
 
     def at_checkpoint(self, name: str) -> InputStatus:
         """The reader was handed a reader-group checkpoint in place of an event."""
-        self.context.cut_passed(parse_checkpoint_id(name))
         return InputStatus.MORE_AVAILABLE
 
     async def available(self) -> None:
