@@ -19,6 +19,7 @@ from pravega_lab.engine.store.disk import Disk
 from pravega_lab.engine.store.errors import StorageError
 from pravega_lab.engine.store.files import DEFAULT_FILE_BYTES
 from pravega_lab.engine.store.recovery import open_storage
+from pravega_lab.engine.store.writer_times import PERIOD_MS
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class StoreRunner:
         new_id: Callable[[], UUID],
         *,
         scaling_clock: int = 1,
+        watermark_period_ms: int = PERIOD_MS,
         file_bytes: int = DEFAULT_FILE_BYTES,
     ) -> None:
         self.storage = open_storage(disk, new_store_id=new_id().bytes, file_bytes=file_bytes)
@@ -55,6 +57,7 @@ class StoreRunner:
         self._loop = loop
         self._new_id = new_id
         self._scaling_clock = scaling_clock
+        self._watermark_period_ms = watermark_period_ms
         self._pump = Pump(self.storage, disk)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
@@ -67,8 +70,8 @@ class StoreRunner:
 
     def serve_controller(self, host: str, port: int) -> None:
         """Bring the controller up; ``host`` and ``port`` are where clients reach the segment store."""
-        clock = self._scaling_clock
-        self._controller = Controller(self.storage, self._new_id, host, port, clock)
+        clocks = (self._scaling_clock, self._watermark_period_ms)
+        self._controller = Controller(self.storage, self._new_id, host, port, *clocks)
         self._set_timer()
 
     def call(self, method: str, request: bytes) -> Answer | Waiting:

@@ -40,6 +40,7 @@ from pravega_lab.protocol.names import segment_name
 if TYPE_CHECKING:
     from pravega_lab.client.stream import AsyncStream
     from pravega_lab.client.transaction import AsyncTransaction
+    from pravega_lab.client.writer import AsyncEventWriter
     from pravega_lab.engine.simulation.world import World
 
 STREAM, TABLE, TABLE_KEY = "sim/stream", "sim/register", b"counter"
@@ -114,8 +115,12 @@ class Writer(App):
                     waiting, flushing = [], waiting
                     await writer.flush()
                     self.log("acked", events=flushing)
+                    await self.flushed(writer)
             await writer.flush()
             self.log("acked", events=waiting)
+
+    async def flushed(self, writer: AsyncEventWriter) -> None:
+        """Between two writes, with nothing on its way."""
 
 
 class Transactions(App):

@@ -8,16 +8,20 @@ what                about
 member              at: this life is the member that was added by the entry of the state log that ends there
 got                 segment, offset, behind: an event was handed out
 at-checkpoint       name: handed out in place of an event
+window              lower, upper, at: a time window, by the state log up to there; is_last: all was read
 closed              the reader went offline in good order
 declared-dead       reader: declared offline by somebody
 checkpointed        name, positions: a checkpoint was completed, its cut
 reset               positions, generation: the group was told to go on there
 balance             counts: segments per reader, when all had been well for a while
+lag                 ms: by how much the times of a writer's events are behind the clock
+noting, noted       time: a writer is about to note it, and has
 ==================  ======================================================================================
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from pravega_lab.client.client import AsyncClient
@@ -30,16 +34,19 @@ from pravega_lab.client.reader_group.errors import (
 from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.values import EventRead, Position, full_names
-from pravega_lab.engine.simulation.apps import STREAM, App
+from pravega_lab.engine.simulation.apps import STREAM, App, Scaler, Writer
 from pravega_lab.errors import AlreadyExistsError, ConditionFailedError
 from pravega_lab.protocol.names import segment_name, split_scoped_name
 
 if TYPE_CHECKING:
+    from pravega_lab.client.writer import AsyncEventWriter
     from pravega_lab.engine.simulation.world import World
     from pravega_lab.protocol.stream_cut import StreamCut
 
 GROUP = "sim/group"
 HEADER_BYTES = 8
+ROUNDS_A_LIFE = 4
+QUIET_S = 15.0  # by then the last writer was silent for long enough, and its watermark was written
 
 
 def group_of(world: World, client: AsyncClient) -> AsyncReaderGroup:
@@ -90,11 +97,21 @@ class Member(App):
             found = await reader.read_next(self.chance.choice((0.0, 0.05, 1.0)))
             self.show(found)
             self.position = reader.position()
+            if self.chance.random() < 0.2:
+                await self.look_at_the_time(reader)
+            if found.is_completed:
+                await asyncio.sleep(QUIET_S)
+                await self.look_at_the_time(reader, is_last=True)
             if found.is_completed or self.chance.random() < 0.002:
                 await reader.close()
                 self.position = None
                 self.log("closed")
                 return found.is_completed
+
+    async def look_at_the_time(self, reader: AsyncReader, *, is_last: bool = False) -> None:
+        window = await reader.time_window(STREAM)
+        at = reader._access.sync.revision.offset
+        self.log("window", lower=window.lower, upper=window.upper, at=at, is_last=is_last)
 
     def show(self, found: EventRead) -> None:
         if found.event is not None:
@@ -105,6 +122,34 @@ class Member(App):
             self.log("got", segment=segment, offset=found.offset, behind=behind)
         elif found.checkpoint is not None:
             self.log("at-checkpoint", name=found.checkpoint)
+
+
+class TimedWriter(Writer):
+    """Notes the time after every flush: what it writes next is of that time or later.
+
+    Args:
+        lag_ms: by how much the times of its events are behind the clock.
+    """
+
+    def __init__(self, world: World, name: str, rounds: int, lag_ms: int) -> None:
+        super().__init__(world, name, rounds)
+        self.lag_ms = lag_ms
+        world.journal.add(name, "lag", ms=lag_ms)
+
+    async def flushed(self, writer: AsyncEventWriter) -> None:
+        time_ms = self.world.loop.now_us // 1000 - self.lag_ms
+        self.log("noting", time=time_ms)
+        await writer.note_time(time_ms)
+        self.log("noted", time=time_ms)
+        await self.pause(300)
+
+
+class LastingScaler(Scaler):
+    """Each of its lives has some rounds to do, so the stream scales even if the first were all cut short."""
+
+    async def live(self, client: AsyncClient) -> None:
+        self.rounds = max(self.rounds, ROUNDS_A_LIFE)
+        await super().live(client)
 
 
 class GroupApp(App):

@@ -1,6 +1,6 @@
 """Deliberate bugs of reader groups, for `group_checkers` to find. Production code reaches none of this.
 
-Each replaces one piece of the client for as long as its `planted` block lasts.
+Each replaces one piece of the client or the store for as long as its `planted` block lasts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream
 from pravega_lab.client.reader_group.source import SegmentSource
 from pravega_lab.client.reader_group.state import GroupState
 from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer
+from pravega_lab.client.reader_group.time_windows import Place, StreamTime
+from pravega_lab.client.reader_group.values import TimeWindow
 from pravega_lab.engine.simulation.bugs import Bug, Replacement
+from pravega_lab.engine.store import watermarks, writer_times
 from pravega_lab.protocol import reader_group as rg
 from pravega_lab.protocol.names import parse_segment_name
 
@@ -251,3 +254,46 @@ def _reset_to_head() -> list[Replacement]:
         return replace(found, start_segments=unassigned, ranged_start_segments={})
 
     return [(access.GroupAccess, "beginning", wrong)]
+
+
+# -- time windows --------------------------------------------------------------------------------------------
+
+
+@_bug("window-of-own-segments", "time window")
+def _own_segments() -> list[Replacement]:
+    """A reader's time window is of the segments that it holds, whoever is behind in the others."""
+    return [(ReaderCore, "places", lambda self: dict(self.held))]
+
+
+@_bug("window-ahead", "time window")
+def _window_ahead() -> list[Replacement]:
+    """A time window begins at the next watermark, before it is passed."""
+    right = StreamTime.window
+
+    def wrong(self: StreamTime, place: Place) -> TimeWindow:
+        found = right(self, place)
+        return found._replace(lower=self._ahead[0].lower) if self._ahead else found
+
+    return [(StreamTime, "window", wrong)]
+
+
+@_bug("watermarks-once", "time window")
+def _once() -> list[Replacement]:
+    """Watermarks are asked for until there are some, and never again."""
+
+    def wrong(self: StreamTime, place: Place) -> bool:
+        return not self._ahead and self._lower is None
+
+    return [(StreamTime, "needs_more", wrong)]
+
+
+@_bug("fastest-writer", "time window")
+def _fastest_writer() -> list[Replacement]:
+    """A watermark promises the latest time that a writer noted, not the earliest."""
+    right = watermarks.next_watermark
+
+    def wrong(epochs: Any, writers: Any, last: Any) -> Any:
+        found = right(epochs, writers, last)
+        return found and replace(found, lower=found.upper)
+
+    return [(writer_times, "next_watermark", wrong)]

@@ -6,33 +6,26 @@ Each gives problems as text that begins with the promise; `check` asks all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pravega_lab.client.reader_group.format import GroupFormat
 from pravega_lab.engine.simulation.group_model import LogModel, Membership, Tenure
 from pravega_lab.engine.simulation.history import Segment
 from pravega_lab.engine.simulation.journal import Entry, Journal
+from pravega_lab.engine.simulation.window_checkers import Stream, Windows
 from pravega_lab.protocol.names import segment_name, split_scoped_name
 
 READ = -1
 
 
-@dataclass
-class Stream:
-    """The stream as a recovered store holds it, by full names of segments."""
-
-    ranges: dict[str, Segment]
-    lengths: dict[str, int]
-    predecessors: dict[str, tuple[str, ...]]
-
-
 def check(journal: Journal, log: list[tuple[int, bytes]], stream_name: str) -> list[str]:
     """All promises. ``log``: entries of the state log, each with the offset behind it."""
     model, stream = LogModel(), _stream(journal, stream_name)
+    lives = _lives(journal)
+    windows = Windows(journal, stream, lives)
     for behind, data in log:
         for update in GroupFormat().read(data):
             model.take(update, behind)
-    lives = _lives(journal)
+        windows.look(model, behind)
     problems = list(model.problems)
     problems += _deliveries(model, stream, lives)
     problems += _order(model, stream)
@@ -41,6 +34,7 @@ def check(journal: Journal, log: list[tuple[int, bytes]], stream_name: str) -> l
     problems += _resets(model, journal)
     problems += _everything(model, stream)
     problems += _balance(journal)
+    problems += windows.problems
     return problems
 
 
@@ -48,7 +42,7 @@ def _stream(journal: Journal, stream_name: str) -> Stream:
     def name(segment_id: int) -> str:
         return segment_name(*split_scoped_name(stream_name), segment_id)
 
-    found = Stream({}, {}, {})
+    found = Stream()
     for entry in journal.of("epoch"):
         for segment_id, low, high in entry.about["segments"]:
             found.ranges[name(segment_id)] = Segment(segment_id, low, high)
@@ -59,6 +53,7 @@ def _stream(journal: Journal, stream_name: str) -> Stream:
         events = entry.about["events"]
         end = events[-1][0] + 8 + len(events[-1][1].encode()) if events else entry.about["start"]
         found.lengths[name(entry.about["segment"])] = end
+        found.events[name(entry.about["segment"])] = [(offset, event) for offset, event in events]
     return found
 
 
@@ -66,7 +61,7 @@ def _lives(journal: Journal) -> dict[tuple[str, int], list[Entry]]:
     """What each membership was told, by reader and place of its entry; a life may have several in turn."""
     found: dict[tuple[str, int], list[Entry]] = {}
     current: dict[str, list[Entry]] = {}
-    for entry in journal.of("member", "got", "at-checkpoint", "closed"):
+    for entry in journal.of("member", "got", "at-checkpoint", "window", "closed"):
         if entry.what == "member":
             key = (entry.who.rpartition(".")[0], entry.about["at"])
             current[entry.who] = found.setdefault(key, [])
@@ -131,16 +126,9 @@ def _order(model: LogModel, stream: Stream) -> Iterator[str]:
     """Nobody gets a segment before all its predecessors are completed."""
     for segment, completed, begin in model.acquired:
         unread = [p for p in stream.predecessors.get(segment, ()) if p not in completed]
-        waits = [p for p in unread if not _is_before(stream, p, begin)]
+        waits = [p for p in unread if not stream.is_before(p, begin)]
         if waits and segment not in begin:
             yield f"order: {segment} was given out before {waits} were completed"
-
-
-def _is_before(stream: Stream, segment: str, begin: list[str]) -> bool:
-    """Does the group begin behind a segment: at a newer one that shares a key with it?"""
-    its = stream.ranges[segment]
-    others = [stream.ranges[name] for name in begin]
-    return segment not in begin and any(o.segment_id > its.segment_id and o.overlaps(its) for o in others)
 
 
 def _whole_cuts(model: LogModel, stream: Stream, journal: Journal) -> Iterator[str]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,8 @@ class LogModel:
         self.future: dict[str, set[int]] = {}
         self.completed: list[str] = []  # of this generation
         self.begins: dict[int, dict[str, int]] = {}  # generation: where it begins
+        self.begun_waiting: dict[str, set[int]] = {}  # segments that waited when this generation began
+        self.reported: dict[str, int] = {}  # how far its reader came in a held segment, as it last said
         self.generation = -1
         self.acquired: list[tuple[str, list[str], list[str]]] = []  # segment, completed before, begun with
         # Name, positions, and what had been completed by then.
@@ -89,6 +91,7 @@ class LogModel:
             self._end(member.held(), "reset")
         self.generation, self.unassigned, self.future = generation, unassigned, future
         self.begins[generation] = dict(unassigned)
+        self.begun_waiting = {name: set(ids) for name, ids in future.items()}
         self.online, self.stored, self.completed, self._waiting = {}, {}, [], {}
 
     def _on_AddReader(self, update: rg.AddReader, behind: int) -> None:
@@ -112,7 +115,7 @@ class LogModel:
 
     def _on_AcquireSegment(self, update: rg.AcquireSegment, behind: int) -> None:
         offset = self.unassigned.pop(update.segment)
-        self.stored[update.reader][update.segment] = offset
+        self.stored[update.reader][update.segment] = self.reported[update.segment] = offset
         self.online[update.reader].tenures.append(Tenure(update.segment, offset))
         begin = list(self.begins[self.generation])
         self.acquired.append((update.segment, list(self.completed), begin))
@@ -135,6 +138,13 @@ class LogModel:
                 del self.future[name]
                 self.unassigned[name] = 0
 
+    def _on_UpdateDistanceToTail(self, update: rg.UpdateDistanceToTail, behind: int) -> None:
+        self._report_read(update.reader, {key.segment: at for key, at in update.last_read_positions.items()})
+
+    def _report_read(self, reader: str, positions: Mapping[str, int]) -> None:
+        held = self.stored.get(reader, {})
+        self.reported.update({segment: at for segment, at in positions.items() if segment in held})
+
     def _on_CreateCheckpoint(self, update: rg.CreateCheckpoint, behind: int) -> None:
         if self.online and update.checkpoint_id not in self._waiting:
             self._waiting[update.checkpoint_id] = (set(self.online), dict(self.unassigned), False)
@@ -144,6 +154,7 @@ class LogModel:
         member = self.online[update.reader]
         begins = {tenure.segment: tenure.begin for tenure in member.held()}
         member.reports.append((update.checkpoint_id, dict(update.positions), begins))
+        self._report_read(update.reader, update.positions)
         if "_SILENT_" not in update.checkpoint_id and update.checkpoint_id in self._waiting:
             held.update({s: update.positions[s] for s in held if s in update.positions})
         if update.checkpoint_id in self._waiting:

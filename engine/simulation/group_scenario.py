@@ -21,12 +21,15 @@ from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.run import Result, run_story
 from pravega_lab.engine.simulation.scenarios import _trouble
 from pravega_lab.engine.simulation.world import EVENT_HEADER_BYTES, World
-from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
+from pravega_lab.protocol.names import MARK_PREFIX, READER_GROUP_PREFIX, segment_name, split_scoped_name
 from pravega_lab.protocol.reader_group import ReaderGroupConfig
 from pravega_lab.protocol.stream_cut import UNBOUNDED
+from pravega_lab.protocol.watermark import Watermark
 
 BALANCED_WITHIN_S = 120.0
+LAGS_MS = (0, 1_500)  # of the two writers
 STATE_STREAM = (split_scoped_name(GROUP)[0], READER_GROUP_PREFIX + split_scoped_name(GROUP)[1])
+MARK_STREAM = (split_scoped_name(apps.STREAM)[0], MARK_PREFIX + split_scoped_name(apps.STREAM)[1])
 
 
 class GroupWorld(World):
@@ -56,7 +59,9 @@ class GroupWorld(World):
         self.store.crash()
         await self.store.start()
         await self._write_down()
-        self.log = self._state_log()
+        self.log = self._log_of(*STATE_STREAM)
+        marks = [Watermark.from_bytes(data) for _, data in self._log_of(*MARK_STREAM)]
+        self.journal.add("world", "marks", lowers=[mark.lower for mark in marks])
         self.store.crash()
 
     async def _leave_alone(self) -> None:
@@ -72,9 +77,10 @@ class GroupWorld(World):
                     break
         self.journal.add("world", "balance", counts=counts)
 
-    def _state_log(self) -> list[tuple[int, bytes]]:
+    def _log_of(self, scope: str, stream: str) -> list[tuple[int, bytes]]:
+        """The entries of an internal stream, each with the offset behind it."""
         assert self.store.runner is not None
-        storage, name = self.store.runner.storage, segment_name(*STATE_STREAM, 0)
+        storage, name = self.store.runner.storage, segment_name(scope, stream, 0)
         info = storage.info(name)
         assert info.start_offset == 0, "compacted more than once: the checkers need the whole log"
         data, at, found = storage.read(name, 0, info.length).data, 0, []
@@ -89,7 +95,7 @@ class GroupWorld(World):
 def _config(chance: Random) -> ReaderGroupConfig:
     return ReaderGroupConfig(
         {apps.STREAM: UNBOUNDED},
-        automatic_checkpoint_interval_ms=chance.choice((500, 2_000)),
+        automatic_checkpoint_interval_ms=chance.choice((500, 2_000, 10_000)),
         group_refresh_time_ms=chance.choice((100, 1_000)),
     )
 
@@ -97,9 +103,9 @@ def _config(chance: Random) -> ReaderGroupConfig:
 def _populate(world: GroupWorld, chance: Random) -> None:
     for n in range(chance.choice((2, 3, 3, 5, 8, 20))):
         world.until_end.append(group_apps.Member(world, f"r{n}", may_retire=n > 0))
-    for n in range(2):
-        world.apps.append(apps.Writer(world, f"writer{n}", chance.randint(40, 150)))
-    world.apps.append(apps.Scaler(world, "scaler", chance.choice((8, 14, 20))))
+    for n in range(len(LAGS_MS)):
+        world.apps.append(group_apps.TimedWriter(world, f"writer{n}", chance.randint(40, 150), LAGS_MS[n]))
+    world.apps.append(group_apps.LastingScaler(world, "scaler", chance.choice((8, 14, 20))))
     world.apps.append(group_apps.Checkpointer(world, "cp", chance.choice((0, 2, 4))))
     world.apps.append(group_apps.Resetter(world, "resetter", chance.choice((0, 1, 2))))
     world.apps.append(group_apps.Compactor(world, "compactor", chance.choice((0, 2))))
@@ -119,13 +125,14 @@ def _run(result: Result, loop: SimulationLoop) -> None:
     chance = Random(f"{result.seed}/groups")
     world = GroupWorld(loop, result.journal)
     world.store.file_bytes = chance.choice((16_384, 65_536))
+    world.store.watermark_period_ms = 500  # or the runs would have to be much longer
     world.trouble_s = chance.choice((3.0, 8.0, 15.0))
     _populate(world, chance)
 
     def trouble() -> None:
         _trouble(world, chance, "groups")
         world.store.disk.conditions.capacity_bytes = 1 << 40
-        world.app_life_s_max = chance.choice((2.0, 8.0))
+        world.app_life_s_max = min(chance.choice((2.0, 8.0)), world.trouble_s)
 
     try:
         loop.run_until_complete(world.run(chance.choice((1, 2, 4, 8)), trouble))

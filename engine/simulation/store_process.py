@@ -18,6 +18,7 @@ from pravega_lab.engine.simulation.links import ControllerPort
 from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.process import Process
 from pravega_lab.engine.store.answers import Answer, Outcome, RpcError
+from pravega_lab.engine.store.writer_times import PERIOD_MS
 
 HOST, PORT = "127.0.0.1", 12345
 WALL_START_MS = 1_700_000_000_000
@@ -35,6 +36,7 @@ class StoreProcess:
         self.lives = 0
         self.file_bytes = FILE_BYTES
         self.scaling_clock = 1
+        self.watermark_period_ms = PERIOD_MS
         self._loop = loop
         self._journal = journal
         self._chance = Random(f"{loop.seed}/store")
@@ -58,8 +60,12 @@ class StoreProcess:
         def new_id() -> UUID:
             return UUID(int=chance.getrandbits(128), version=4)
 
-        sizes = {"scaling_clock": self.scaling_clock, "file_bytes": self.file_bytes}
-        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **sizes)
+        settings = {
+            "scaling_clock": self.scaling_clock,
+            "watermark_period_ms": self.watermark_period_ms,
+            "file_bytes": self.file_bytes,
+        }
+        runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **settings)
         self._running = process.spawn(runner.run(), name="store")
         await loop.create_server(lambda: SegmentStoreProtocol(runner.segment_store), HOST, PORT)
         runner.serve_controller(HOST, PORT)

@@ -25,7 +25,7 @@ from pravega_lab.engine.store.states import IllegalMoveError
 from pravega_lab.engine.store.storage import Storage
 from pravega_lab.engine.store.streams import StreamCalls
 from pravega_lab.engine.store.transactions import Transactions
-from pravega_lab.engine.store.writer_times import WriterTimes
+from pravega_lab.engine.store.writer_times import PERIOD_MS, WriterTimes
 from pravega_lab.errors import AlreadyExistsError, NotEmptyError, NotFoundError, PravegaError
 from pravega_lab.protocol import controller_pb2 as pb
 from pravega_lab.protocol.controller_methods import METHODS
@@ -43,6 +43,7 @@ class Controller:
         ids: draws unique ids, for reader groups whose client sent none.
         host, port: where clients reach the segment store; the answer of getURI.
         scaling_clock: divides every time constant of auto-scaling (pravega.md A6).
+        watermark_period_ms: how often the times that writers note may become a watermark (A12).
     """
 
     def __init__(
@@ -52,12 +53,13 @@ class Controller:
         host: str,
         port: int,
         scaling_clock: int = 1,
+        watermark_period_ms: int = PERIOD_MS,
     ) -> None:
         self._metadata = Metadata(storage)
         self._transactions = Transactions(self._metadata)
         streams = StreamCalls(self._metadata, self._transactions)
         segments = SegmentCalls(self._metadata, host, port)
-        self._times = WriterTimes(self._metadata)
+        self._times = WriterTimes(self._metadata, watermark_period_ms)
         self._scaler = AutoScaler(self._metadata, segments, scaling_clock)
         groups = ReaderGroupCalls(self._metadata, streams, ids)
         self._handlers = {

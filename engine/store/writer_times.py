@@ -20,7 +20,8 @@ _EVENT_HEADER = struct.Struct(">ii")
 class WriterTimes:
     """noteTimestampFromWriter and removeWriter, and what follows from them by time."""
 
-    def __init__(self, metadata: Metadata) -> None:
+    def __init__(self, metadata: Metadata, period_ms: int = PERIOD_MS) -> None:
+        self._period_ms = period_ms
         self._metadata = metadata
         self._catalog: Catalog = metadata.catalog
         self._streams: dict[tuple[str, str], None] = {}  # those whose writers note times
@@ -72,7 +73,7 @@ class WriterTimes:
         """
         if self._next_ms is None or now_ms < self._next_ms:
             return
-        self._next_ms = now_ms + PERIOD_MS
+        self._next_ms = now_ms + self._period_ms
         for key in list(self._streams):
             stream = self._catalog.find(*key)
             if stream is None or not stream.writers:
@@ -94,7 +95,7 @@ class WriterTimes:
     def _expect(self, stream: StreamEntry, now_ms: int) -> None:
         self._streams[stream.scope, stream.name] = None
         if self._next_ms is None:
-            self._next_ms = now_ms + PERIOD_MS
+            self._next_ms = now_ms + self._period_ms
 
     def _mark(self, stream: StreamEntry, now_ms: int) -> None:
         """Drop silent writers, and write a watermark if the others have all gone on."""
