@@ -526,7 +526,8 @@ function element(parent, tag, cls, attributes = {}) {
  * A view on the page. `spec` says what it shows:
  *   height(scale), paint(ctx, box), pick(x, y) -> mark | null, marks() -> [mark], events() -> [ms],
  *   tip(mark) -> html, say(mark) -> text, legend() -> [[colour, text, style]], empty: [sentence, code],
- *   controls(parent, redraw, call), summary() -> text; and, where there is more to read than to draw,
+ *   controls(parent, redraw, call), summary() -> text, fork() -> the call where it is not the lab's; and, where there
+ *   is more to read than to draw,
  *   body({parent, element, on, redraw, call, clock}) -> what takes it away, called once; the spec keeps it up to date
  *   in paint.
  * A mark is {kind, key, time}. Returns the function that takes everything away again.
@@ -934,6 +935,12 @@ export function mount({ model, el, store, spec }) {
   /** Where a fork from here begins: the last checkpoint before now; without one, at the tails of this moment. */
   function markFork() {
     const now = clock.now;
+    const own = spec.fork?.();
+    if (own) {
+      copyable(own);
+      toSay = () => own;
+      return redraw();
+    }
     const from = clock.moments.findLast((m) => m.hasCut && m.time <= now + NEAR_MS);
     const at = ((now - clock.start) / 1000).toFixed(2);
     clock.set({ cut: from ? { time: from.time, text: `fork: ${from.text}` } : { time: now, text: `fork: the tails at ${at} s` } });

@@ -28,7 +28,7 @@ from pravega_lab.widgets.picture import data_size
 TRIGGER, ALIGN, SNAPSHOT, ACKNOWLEDGE, NOTICE, FINISHED, ASK, READ = range(8)
 JOB_PHASES = (
     PhaseKind("trigger", "→ first barrier", "#9a9a9a", "has no barrier yet", passes=False),
-    PhaseKind("align", "→ aligned", "#E69F00", "waits for barriers", passes=False),
+    PhaseKind("align", "→ aligned", "#E69F00", "still aligning", passes=False),
     PhaseKind("snapshot", "→ snapshot", "#0072B2", "writes its state", passes=False),
     PhaseKind("acknowledge", "→ acknowledged", "#56B4E9", "its acknowledgement is on its way"),
     PhaseKind("notice", "commit notice", "#009E73", "has not heard of the completion", passes=False),

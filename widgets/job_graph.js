@@ -358,7 +358,7 @@ function jobSpec(store) {
       const key = `mark ${at.lane} ${k} ${what} ${value}`;
       const isHot = [b.clock.hover?.key, b.clock.pin?.key].includes(key);
       ctx.textAlign = "right";
-      ctx.fillStyle = what === "barrier" ? blue(b.theme) : b.theme.text;
+      ctx.fillStyle = ctx.strokeStyle = b.theme.text;
       if (isHot) ctx.strokeRect(x - need + 2 * s, at.y + 1, need, at.h - 2);
       ctx.fillText(text, x, mid);
       shape(ctx, b, what, value, x - need + 4 * s, mid);
@@ -582,6 +582,8 @@ function jobSpec(store) {
     say,
     legend,
     leftOut: () => [facts().simulated || !facts().source ? "" : "channels are sampled", facts().left_out].filter(Boolean).join("; "),
+    // A job goes on from a step, by its run; what `lab.fork` copies are streams.
+    fork: () => (facts().control ? `fork = ${facts().control}.fork()  # at the step that is shown` : `no fork here: ${facts().no_control ?? ""}`),
     isEmpty: () => !(store.lists.vertices ?? []).length,
     get empty() {
       return facts().empty ?? ["No job has begun.", "show(observer)"];

@@ -76,6 +76,14 @@ def test_a_box_is_pinned_and_tells_its_last_twenty(page: Any) -> None:
     assert "a recording: nothing can be done to it" in tip.inner_text()
 
 
+def test_what_is_forked_is_the_run_and_no_stream(page: Any) -> None:
+    canvas(page, GRAPH).focus()
+    page.keyboard.press("f")
+    settle(page)
+    said = "no fork here: a recording: nothing can be done to it"
+    assert view(page, GRAPH).locator(".plab-call").inner_text() == said
+
+
 def test_a_mark_on_a_channel_is_picked(page: Any) -> None:
     seek(page, 0.2132)
     canvas(page, GRAPH).focus()
