@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.conformance.flink.flink import may_have_flink
 from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
 from tests.conformance.wheel import bounded
 from tests.standalone import Standalone
@@ -66,4 +67,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if shutil.which("java") is None or not (shutil.which("mvn") or RealPravega.has_jars()):
         terminalreporter.write_line(
             "NOT COMPARED WITH A REAL PRAVEGA: it needs Java 17 and Maven on the PATH", red=True
+        )
+    if not may_have_flink():
+        terminalreporter.write_line(
+            "NOT COMPARED WITH A REAL FLINK: it needs Java 17 and Maven on the PATH", red=True
         )

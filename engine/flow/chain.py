@@ -135,7 +135,7 @@ class Chain:
         if self.is_finished:
             return {}
         taken = {}
-        for operator in self.operators:
+        for operator in reversed(self.operators):
             context = operator.context
             self._observe(operator, "snapshot", checkpoint_id)
             await _done(operator.snapshot_state(checkpoint_id))
@@ -147,7 +147,7 @@ class Chain:
     async def notify_complete(self, checkpoint_id: int) -> None:
         if self.is_finished:
             return
-        for position, operator in enumerate(self.operators):
+        for position, operator in reversed(list(enumerate(self.operators))):
             operator.context.keyed.confirm(checkpoint_id)
             self._observe(operator, "notify-complete", checkpoint_id)
             await _done(operator.notify_checkpoint_complete(checkpoint_id))
@@ -156,7 +156,7 @@ class Chain:
     async def notify_aborted(self, checkpoint_id: int) -> None:
         if self.is_finished:
             return
-        for operator in self.operators:
+        for operator in reversed(self.operators):
             self._observe(operator, "notify-aborted", checkpoint_id)
             await _done(operator.notify_checkpoint_aborted(checkpoint_id))
 
@@ -165,7 +165,7 @@ class Chain:
         first: BaseException | None = None
         opened = self.operators[len(self.operators) - self._opened :]
         self._opened = 0
-        for operator in opened:
+        for operator in reversed(opened):
             self._observe(operator, "close")
             try:
                 await _done(operator.close())

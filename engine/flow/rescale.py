@@ -1,7 +1,8 @@
 """State of a checkpoint to the subtasks of a job, also of another parallelism.
 
-Keyed state goes by key group, split lists in contiguous pieces, union lists to everyone, broadcast state
-as one copy to everyone. Source: Flink's `StateAssignmentOperation`, `RoundRobinOperatorStateRepartitioner`.
+Keyed state goes by key group, split lists in contiguous pieces (with equal parallelism each subtask keeps its
+own, also if others had finished), union lists to everyone, broadcast state as one copy to everyone.
+Source: Flink's `StateAssignmentOperation`, `RoundRobinOperatorStateRepartitioner`.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ def _lists(state: OperatorState, parallelism: int) -> list[dict[str, ListState]]
         names.update({name: lists.mode for name, lists in subtask.lists.items()})
     for name, mode in names.items():
         holders = {i: s.lists[name] for i, s in sorted(state.subtasks.items()) if name in s.lists}
-        for index, elements in enumerate(_shares(holders, mode, state.parallelism, parallelism, state)):
+        for index, elements in enumerate(_shares(holders, mode, state.parallelism, parallelism)):
             if elements is not None:
                 given[index][name] = ListState(mode, elements)
     return given
 
 
 def _shares(
-    holders: dict[int, ListState], mode: ListMode, old: int, new: int, state: OperatorState
+    holders: dict[int, ListState], mode: ListMode, old: int, new: int
 ) -> list[tuple[Blob, ...] | None]:
     everything = tuple(blob for lists in holders.values() for blob in lists.elements)
     if mode is ListMode.UNION:
@@ -64,7 +65,7 @@ def _shares(
         # Each keeps its own; who has none (it had finished, or is new) gets that of one who has.
         some = next(iter(holders.values())).elements
         return [holders[i].elements if old == new and i in holders else some for i in range(new)]
-    if old == new and not state.finished:
+    if old == new:
         return [holders[i].elements if i in holders else None for i in range(new)]
     share, rest = divmod(len(everything), new)
     shares: list[tuple[Blob, ...] | None] = []

@@ -39,7 +39,7 @@ SEEDS = {
     "reader-state-not-kept": 4,
     "reader-does-not-wait": 0,
     "commit-on-abort": 8,
-    "pending-not-in-state": 4,
+    "pending-not-in-state": 20,
     "no-final-checkpoint": 1,
     "earlier-checkpoint-is-final": 6,
     "drain-flag-lost": 8,

@@ -165,9 +165,10 @@ def test_lists_are_shared_out_by_their_kind() -> None:
     assert shares(state_of(lists, ListMode.UNION), 2) == ["abcde", "abcde"]
 
 
-def test_after_some_have_finished_the_rest_is_shared_out_among_all() -> None:
+def test_after_some_have_finished_the_rest_stays_or_is_shared_out_among_another_number() -> None:
     rest = {1: ["c", "d", "e"]}
-    assert shares(state_of(rest, ListMode.SPLIT, [0, 2]), 3) == ["c", "d", "e"]
+    assert shares(state_of(rest, ListMode.SPLIT, [0, 2]), 3) == ["-", "cde", "-"]
+    assert shares(state_of(rest, ListMode.SPLIT, [0, 2]), 2) == ["cd", "e"]
     assert shares(state_of(rest, ListMode.BROADCAST, [0, 2]), 3) == ["cde", "cde", "cde"]
 
 

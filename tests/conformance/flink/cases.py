@@ -1,0 +1,365 @@
+"""The scripts. Each is run on both engines and says the same.
+
+`answers.txt` has what a real Flink 2.2.1 said. ``python -m tests.conformance.flink.cases`` prints it anew:
+commit a difference only if you understand it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.conformance.flink.flink import FlinkLab
+from tests.conformance.flink.world import Lab, RefusedError
+
+ANSWERS = Path(__file__).with_name("answers.txt")
+_HEAD = "### "
+Case = Callable[[Lab], Awaitable[list[str]]]
+CASES: dict[str, Case] = {}
+
+
+def case(function: Case) -> Case:
+    CASES[function.__name__] = function  # type: ignore[attr-defined]
+    return function
+
+
+# -- final checkpoints (FLIP-147) ---------------------------------------------------------------------------
+
+
+@case
+async def final_checkpoint_of_a_chain(lab: Lab) -> list[str]:
+    await lab.start("chain")
+    await lab.until(r"sink.element b1")
+    first = await lab.checkpoint()
+    await lab.until(r"complete 1$", 3)
+    await lab.open_gate(1)
+    await lab.until(r"sink.finish")
+    last = await lab.final_checkpoint()
+    state = await lab.wait()
+    return [state, *lab.lifecycle(), await lab.metadata(first), await lab.metadata(last)]
+
+
+@case
+async def final_checkpoint_of_tasks(lab: Lab) -> list[str]:
+    await lab.start("tasks")
+    await lab.until(r"sink.element", 2)
+    await lab.checkpoint()
+    await lab.until(r"complete 1$", 4)
+    await lab.until(r"sink.commit")
+    await lab.open_gate(1)
+    await lab.until(r"sink.finish")
+    last = await lab.final_checkpoint()
+    return [await lab.wait(), *lab.lifecycle(), await lab.metadata(last)]
+
+
+@case
+async def inputs_that_end_one_after_the_other(lab: Lab) -> list[str]:
+    await lab.start("inputs")
+    await lab.until(r"sink.element", 2)
+    await lab.open_gate(1)
+    await lab.until(r"co.end-input 1")
+    await lab.until(r"sink.element end1")
+    first = await lab.checkpoint()
+    await lab.until(r"co.complete 1$")
+    await lab.until_finished(1)
+    await lab.open_gate(2)
+    await lab.until(r"sink.finish")
+    last = await lab.final_checkpoint()
+    return [await lab.wait(), *lab.lifecycle(), await lab.metadata(first), await lab.metadata(last)]
+
+
+async def _partly(lab: Lab, job: str = "mixed") -> str:
+    """Until one of two subtasks has finished: its checkpoint."""
+    await lab.start(job)
+    await lab.until(r"end\[0\] sink.element", 3)
+    await lab.checkpoint()
+    await lab.until(r"complete 1$", 6)
+    await lab.until(r"sink.commit")
+    await lab.open_gate(1)
+    await lab.until(r"some\[0\] a.finish")
+    await lab.until(r"sink.element", 6)
+    await lab.checkpoint()
+    await lab.until_finished(1)
+    await lab.until(r"complete 2$", 6)
+    await lab.until(r"sink.commit", 2)
+    folder = await lab.checkpoint()
+    await lab.until(r"complete 3$", 4)
+    await lab.until(r"sink.commit", 3)
+    return folder
+
+
+async def _fully(lab: Lab) -> str:
+    """Then the other has finished too: its checkpoint."""
+    await _partly(lab)
+    await lab.open_gate(2)
+    await lab.until(r"some\[1\] a.finish")
+    await lab.until(r"sink.element", 9)
+    await lab.checkpoint()
+    await lab.until_finished(2)
+    await lab.until(r"complete 4$", 4)
+    await lab.until(r"sink.commit", 4)
+    folder = await lab.checkpoint()
+    await lab.until(r"complete 5$", 2)
+    await lab.until(r"sink.commit", 5)
+    return folder
+
+
+@case
+async def checkpoint_after_one_of_two_subtasks_finished(lab: Lab) -> list[str]:
+    folder = await _partly(lab)
+    savepoint = await lab.savepoint()  # of which nobody is told
+    await lab.cancel()
+    return [*lab.lifecycle(), await lab.metadata(folder), await lab.metadata(savepoint)]
+
+
+@case
+async def checkpoint_after_an_operator_finished(lab: Lab) -> list[str]:
+    folder = await _fully(lab)
+    await lab.cancel()
+    return [*lab.lifecycle(), await lab.metadata(folder)]
+
+
+@case
+async def restored_after_one_of_two_subtasks_finished(lab: Lab) -> list[str]:
+    folder = await _partly(lab)
+    await lab.cancel()
+    await lab.start("mixed", restore=folder)
+    await lab.open_gate(2)
+    await lab.until(r"a.finish", 2)
+    await lab.until(r"sink.element", 5)
+    last = await lab.checkpoint()
+    await lab.until_finished(2)
+    await lab.until(r"sink.commit")
+    await lab.until(r"(endless|some).*complete 4$", 6)
+    await lab.cancel()
+    return [*lab.lifecycle(), await lab.metadata(last)]
+
+
+@case
+async def restored_after_an_operator_finished(lab: Lab) -> list[str]:
+    folder = await _fully(lab)
+    await lab.cancel()
+    await lab.start("mixed", restore=folder)
+    await lab.open_gate(3)
+    await lab.until(r"sink.element y1")
+    last = await lab.checkpoint()
+    await lab.until_finished(2)
+    await lab.until(r"sink.commit")
+    await lab.until(r"complete 6$", 2)
+    after = await lab.checkpoint()
+    await lab.until(r"complete 7$", 2)
+    await lab.until(r"sink.commit", 2)
+    await lab.cancel()
+    return [*lab.lifecycle(), await lab.metadata(last), await lab.metadata(after)]
+
+
+@case
+async def union_list_state_where_some_subtasks_have_ended(lab: Lab) -> list[str]:
+    await lab.start("mixed-union")
+    await lab.until(r"end\[0\] sink.element", 3)
+    await lab.open_gate(1)
+    await lab.until(r"some\[0\] a.finish")
+    await lab.until(r"sink.element", 6)
+    try:
+        said = await lab.checkpoint()
+    except RefusedError as error:
+        message = str(error)
+        said = "used UnionListState" + message.rpartition("used UnionListState")[2].partition(".")[0]
+    await lab.until(r"aborted 1$", 6)
+    await lab.open_gate(2)
+    await lab.until(r"some\[1\] a.finish")
+    await lab.until(r"sink.element", 9)
+    folder = await lab.checkpoint()
+    await lab.until_finished(2)
+    await lab.until(r"complete 2$", 6)
+    await lab.until(r"sink.commit")
+    await lab.cancel()
+    return [said, *lab.lifecycle(), await lab.metadata(folder)]
+
+
+# -- stop-with-savepoint ------------------------------------------------------------------------------------
+
+
+async def _stopped_chain(lab: Lab, job: str, last: str, *, drain: bool) -> list[str]:
+    await lab.start(job)
+    await lab.until(last)
+    folder = await lab.stop(drain=drain)
+    lines = [await lab.wait(), *lab.lifecycle(), await lab.metadata(folder)]
+    await lab.open_gate(1)
+    await lab.start(job, restore=folder)
+    await lab.until(r"(sink|writer).element c1")
+    await lab.stop(drain=drain)
+    return [*lines, "resumed", *lab.lifecycle()]
+
+
+@case
+async def drained_chain(lab: Lab) -> list[str]:
+    return await _stopped_chain(lab, "endless", r"sink.element b1", drain=True)
+
+
+@case
+async def suspended_chain(lab: Lab) -> list[str]:
+    return await _stopped_chain(lab, "endless", r"sink.element b1", drain=False)
+
+
+@case
+async def drained_writer_and_committer(lab: Lab) -> list[str]:
+    return await _stopped_chain(lab, "endless-committing", r"writer.element b1", drain=True)
+
+
+@case
+async def suspended_writer_and_committer(lab: Lab) -> list[str]:
+    return await _stopped_chain(lab, "endless-committing", r"writer.element b1", drain=False)
+
+
+@case
+async def writer_and_committer_of_a_bounded_job(lab: Lab) -> list[str]:
+    await lab.start("committing")
+    await lab.until(r"writer.element b1")
+    await lab.checkpoint()
+    await lab.until(r"committer.commit")
+    await lab.until(r"source.complete 1")
+    await lab.open_gate(1)
+    await lab.until(r"writer.flush at end")
+    await lab.final_checkpoint()
+    return [await lab.wait(), *lab.lifecycle()]
+
+
+async def _stopped_tasks(lab: Lab, *, drain: bool) -> list[str]:
+    await lab.start("endless-tasks")
+    await lab.until(r"sink.element", 2)
+    folder = await lab.stop(drain=drain)
+    return [await lab.wait(), *lab.lifecycle(), await lab.metadata(folder)]
+
+
+@case
+async def drained_tasks(lab: Lab) -> list[str]:
+    return await _stopped_tasks(lab, drain=True)
+
+
+@case
+async def suspended_tasks(lab: Lab) -> list[str]:
+    return await _stopped_tasks(lab, drain=False)
+
+
+async def _stopped_windows(lab: Lab, *, drain: bool) -> list[str]:
+    await lab.start("windows")
+    await lab.open_gate(1)
+    await lab.until(r"sink.element window", 2)
+    folder = await lab.stop(drain=drain)
+    lines = ["rows " + lab.rows("sink"), *lab.committed()]
+    await lab.open_gate(2)
+    await lab.start("windows", restore=folder)
+    await lab.until(r"source.element a14000")
+    await lab.stop(drain=True)
+    return [*lines, "resumed and drained", "rows " + lab.rows("sink"), *lab.committed()]
+
+
+@case
+async def drained_windows_and_timers(lab: Lab) -> list[str]:
+    return await _stopped_windows(lab, drain=True)
+
+
+@case
+async def suspended_windows_and_timers(lab: Lab) -> list[str]:
+    return await _stopped_windows(lab, drain=False)
+
+
+# -- what is restored ---------------------------------------------------------------------------------------
+
+
+async def _spread(lab: Lab, parallelism: int) -> list[str]:
+    await lab.start("spread", 2)
+    await lab.until(r"sink.element", 5)
+    folder = await lab.savepoint()
+    lines = [await lab.metadata(folder)]
+    await lab.cancel()
+    await lab.start("spread", parallelism, restore=folder)
+    await lab.open_gate(1)
+    await lab.until(r"sink.element", 3)
+    await lab.stop(drain=True)
+    restored = sorted(_ordered(f"{where} {what}") for where, what in lab.journal if ".restored" in what)
+    return [*lines, *restored, "rows " + lab.rows("sink"), *lab.committed()]
+
+
+def _ordered(line: str) -> str:
+    """Who gets which elements is fixed; their order, in Flink, changes from run to run."""
+    head, _, elements = line.partition("[")
+    place, _, elements = elements.partition("[")
+    return f"{head}[{place}[{', '.join(sorted(elements[:-1].split(', ')))}]"
+
+
+@case
+async def state_of_two_subtasks_to_one(lab: Lab) -> list[str]:
+    return await _spread(lab, 1)
+
+
+@case
+async def state_of_two_subtasks_to_two(lab: Lab) -> list[str]:
+    return await _spread(lab, 2)
+
+
+@case
+async def state_of_two_subtasks_to_three(lab: Lab) -> list[str]:
+    return await _spread(lab, 3)
+
+
+@case
+async def state_of_two_subtasks_to_four(lab: Lab) -> list[str]:
+    return await _spread(lab, 4)
+
+
+@case
+async def failure_after_a_checkpoint(lab: Lab) -> list[str]:
+    await lab.start("failing")
+    await lab.until(r"sink.element a1")
+    await lab.checkpoint()
+    await lab.until(r"complete 1$", 3)
+    await lab.until(r"sink.commit")
+    await lab.open_gate(1)
+    await lab.until(r"sink.element b1")
+    await lab.open_gate(2)
+    await lab.until(r"#1 sink.element c1")
+    await lab.checkpoint()
+    await lab.until(r"complete 2$", 3)
+    await lab.until(r"#1 sink.commit")
+    await lab.stop(drain=False)
+    return lab.lifecycle()
+
+
+# -- answers ------------------------------------------------------------------------------------------------
+
+
+async def answer(name: str, lab: Lab) -> list[str]:
+    """What a case says on an engine."""
+    await lab.new_case()
+    return await CASES[name](lab)
+
+
+async def flink_answers() -> dict[str, list[str]]:
+    """What a real Flink says, case by case, in one JVM."""
+    with tempfile.TemporaryDirectory(prefix="pravega-lab-flink-") as folder:
+        async with FlinkLab(Path(folder)) as lab:
+            return {name: await answer(name, lab) for name in CASES}
+
+
+def recorded_answers() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in ANSWERS.read_text().splitlines():
+        if line.startswith(_HEAD):
+            found[line.removeprefix(_HEAD)] = []
+        else:
+            found[list(found)[-1]].append(line)
+    return found
+
+
+def main() -> None:
+    for name, lines in asyncio.run(flink_answers()).items():
+        print(_HEAD + name)
+        print("".join(f"{line}\n" for line in lines), end="")
+
+
+if __name__ == "__main__":
+    main()

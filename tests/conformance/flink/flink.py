@@ -1,0 +1,178 @@
+"""A real Flink 2.2.1: a mini cluster in one JVM, running `java/Jobs.java`, as a `world.Lab`.
+
+The jars lie in ``.cache/flink/lib`` of the checkout; where they are missing Maven fetches them once with the
+``pom.xml`` beside this file (38 jars, 63 MB). Our programs are compiled beside them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from tests.conformance.flink.world import WAIT_S, Lab, RefusedError
+
+VERSION = "2.2.1"
+HERE = Path(__file__).parent
+CACHE = Path(__file__).resolve().parents[3] / ".cache" / "flink"
+JARS = CACHE / "lib"
+SOURCES = sorted((HERE / "java").glob("*.java"))
+FETCH_S_MAX = 600
+COMPILE_S_MAX = 120
+FLAGS = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+OPENED = ["java.lang", "java.util", "java.net", "java.time"]
+
+
+class NoFlinkError(Exception):
+    """There is no Java, no Maven, or no jar: the message says which."""
+
+
+def may_have_flink() -> bool:
+    """Is there a compiler, and the jars or Maven to fetch them?"""
+    return shutil.which("javac") is not None and (_has_jars() or shutil.which("mvn") is not None)
+
+
+@functools.cache
+def classpath() -> str:
+    """Of our compiled programs and Flink, fetched and compiled if need be.
+
+    Raises:
+        NoFlinkError: it cannot be had.
+    """
+    if shutil.which("javac") is None:
+        raise NoFlinkError("it needs a Java 17 compiler (javac) on the PATH")
+    library = f"{_jars()}/*"
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
+    classes = CACHE / f"classes-{digest}"
+    if not classes.exists():
+        made = CACHE / f"making-{digest}"
+        shutil.rmtree(made, ignore_errors=True)
+        command = ["javac", "-nowarn", "-cp", library, "-d", str(made), *map(str, SOURCES)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX)
+        assert done.returncode == 0, done.stderr[-4000:]
+        for old in CACHE.glob("classes-*"):
+            shutil.rmtree(old)
+        made.rename(classes)
+    return f"{classes}:{library}"
+
+
+def _has_jars() -> bool:
+    return any(JARS.glob(f"flink-runtime-{VERSION}.jar"))
+
+
+def _jars() -> Path:
+    if _has_jars():
+        return JARS
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise NoFlinkError(f"no jars in {JARS} and no Maven (mvn) on the PATH to fetch them")
+    JARS.mkdir(parents=True, exist_ok=True)
+    command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
+    command += [f"-DoutputDirectory={JARS}", "-DincludeScope=runtime"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S_MAX)
+    if done.returncode:
+        raise NoFlinkError(f"Maven could not fetch the jars: {(done.stdout + done.stderr)[-500:]}")
+    return JARS
+
+
+class FlinkLab(Lab):
+    """``async with FlinkLab(folder)``: the folder is for checkpoints."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        self._answers: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._process: asyncio.subprocess.Process
+        self._reading: asyncio.Task[None]
+
+    async def __aenter__(self) -> Self:
+        opens = [word for package in OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
+        command = ["java", *FLAGS, *opens, "-cp", classpath(), "Lab", str(self._folder)]
+        errors = (self._folder / "errors").open("wb")
+        pipe = asyncio.subprocess.PIPE
+        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=errors)
+        errors.close()
+        self._reading = asyncio.create_task(self._read())
+        await self._answer()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._process.kill()
+        await self._process.wait()
+        await self._reading
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            kind, *parts = json.loads(line)
+            if kind == "event":
+                self.journal.append((parts[0], parts[1]))
+            else:
+                self._answers.put_nowait((kind, parts[0]))
+        said = (self._folder / "errors").read_text()[-4000:]
+        self._answers.put_nowait(("error", f"the JVM ended: {said}"))
+
+    async def _answer(self) -> str:
+        kind, text = await asyncio.wait_for(self._answers.get(), 2 * WAIT_S)
+        if kind == "error":
+            raise RefusedError(text)
+        return text
+
+    async def _ask(self, *words: object) -> str:
+        assert self._process.stdin is not None
+        self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        return await self._answer()
+
+    async def new_case(self) -> None:
+        await self._ask("case")
+
+    async def start(self, job: str, parallelism: int = 1, restore: str = "-") -> None:
+        self.journal.clear()
+        await self._ask("start", job, parallelism, restore)
+
+    async def open_gate(self, number: int) -> None:
+        await self._ask("open", number)
+
+    async def checkpoint(self) -> str:
+        return await self._ask("checkpoint")
+
+    async def final_checkpoint(self) -> str:
+        """Flink takes it by itself as soon as all subtasks have told the end of their data."""
+        await self.wait()
+        return await self._ask("latest")
+
+    async def savepoint(self) -> str:
+        return await self._ask("savepoint")
+
+    async def stop(self, *, drain: bool) -> str:
+        folder = await self._ask("stop", "drain" if drain else "suspend")
+        if drain:
+            # Flink begins a checkpoint of its own when all data has ended, here too, where nobody needs it.
+            # How far it comes is left to chance.
+            last = int(await self._ask("id", folder))
+            self.journal[:] = [event for event in self.journal if _checkpoint_of(event[1]) <= last]
+        return folder
+
+    async def cancel(self) -> None:
+        await self._ask("cancel")
+
+    async def wait(self) -> str:
+        return await self._ask("wait")
+
+    async def finished_subtasks(self) -> int:
+        return int(await self._ask("finished"))
+
+    async def metadata(self, folder: str) -> str:
+        operators = (await self._ask("metadata", folder)).split("; ")
+        return "; ".join(sorted(o.replace("Sink Committer: sink", "sink-committer") for o in operators))
+
+
+def _checkpoint_of(event: str) -> int:
+    found = re.search(r"\.(?:prepare|snapshot|complete|aborted) (\d+)$", event)
+    return int(found[1]) if found else 0

@@ -1,0 +1,151 @@
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.state.ValueState;
+import org.apache.flink.api.common.state.ValueStateDescriptor;
+import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.KeyedStream;
+import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
+import org.apache.flink.streaming.api.functions.windowing.ProcessWindowFunction;
+import org.apache.flink.streaming.api.windowing.assigners.TumblingEventTimeWindows;
+import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
+import org.apache.flink.util.Collector;
+
+/** The jobs that are run on both engines; `jobs.py` has them in our words, row by row the same. */
+final class Jobs {
+    static final long FAR_MS = 1_000_000;
+
+    private final StreamExecutionEnvironment env;
+    private final int parallelism;
+
+    Jobs(StreamExecutionEnvironment env, int parallelism) {
+        this.env = env;
+        this.parallelism = parallelism;
+    }
+
+    void build(String job) {
+        switch (job) {
+            case "chain" -> chain("a1 b1 |1 c1", true);
+            case "endless" -> chain("a1 b1 |1 c1", false);
+            case "failing" -> chain("a1 |1 b1 |2 boom c1", false);
+            case "tasks" -> tasks(true);
+            case "endless-tasks" -> tasks(false);
+            case "mixed" -> mixed(false);
+            case "mixed-union" -> mixed(true);
+            case "inputs" -> inputs();
+            case "windows" -> windows();
+            case "spread" -> spread();
+            case "committing" -> source("chain", true, "a1 b1 |1 c1").sinkTo(new Committing("chain")).uid("sink");
+            case "endless-committing" ->
+                source("chain", false, "a1 b1 |1 c1").sinkTo(new Committing("chain")).uid("sink");
+            default -> throw new IllegalArgumentException(job);
+        }
+    }
+
+    private DataStream<String> source(String task, boolean ends, String... pieces) {
+        WatermarkStrategy<String> times = WatermarkStrategy.<String>forMonotonousTimestamps()
+            .withTimestampAssigner((row, old) -> Long.parseLong(row.replaceAll("\\D", "0")));
+        return env.fromSource(new Pieces(task, ends, pieces), times, task)
+            .uid(task + ".source").setParallelism(pieces.length);
+    }
+
+    private static SingleOutputStreamOperator<String> traced(
+            DataStream<String> input, String task, String name, boolean isUnion) {
+        return input.transform(name, Types.STRING, new Traced.One(task, name, isUnion)).uid(name);
+    }
+
+    private static void sink(DataStream<String> input, String task, int parallelism) {
+        input.addSink(new TwoPhase(task)).uid("sink").setParallelism(parallelism);
+    }
+
+    /** One task: source, two operators, sink. */
+    private void chain(String rows, boolean ends) {
+        DataStream<String> source = source("chain", ends, rows);
+        sink(traced(traced(source, "chain", "a", false), "chain", "b", false), "chain", 1);
+    }
+
+    /** Three tasks, of parallelism 2, 2 and 1. */
+    private void tasks(boolean ends) {
+        DataStream<String> source = source("src", ends, "a1 |1 b1", "a2 |1 b2");
+        sink(traced(source, "map", "a", false).setParallelism(2).disableChaining().global(), "end", 1);
+    }
+
+    /** A bounded source of two pieces beside one without end. */
+    private void mixed(boolean isUnion) {
+        DataStream<String> some = source("some", true, "a1 |1 b1", "a2 |2 b2");
+        DataStream<String> endless = source("endless", false, "x1 |3 y1");
+        DataStream<String> mapped = traced(some, "some", "a", isUnion).setParallelism(2);
+        DataStream<String> other = traced(endless, "endless", "b", false).setParallelism(1);
+        sink(mapped.union(other).global(), "end", 1);
+    }
+
+    /** Two inputs that end one after the other. */
+    private void inputs() {
+        DataStream<String> first = source("one", true, "a1 |1 b1");
+        DataStream<String> second = source("two", true, "x1 |2 y1");
+        var both = first.connect(second).transform("co", Types.STRING, new Traced.Two("co", "co")).uid("co");
+        sink(both.setParallelism(1), "co", 1);
+    }
+
+    /** Windows of 10 s and timers, of event time and of processing time, that are due at the end or never. */
+    private void windows() {
+        DataStream<String> source = source("src", false, "a1000 b2000 a3000 |1 a12000 b13000 |2 a14000");
+        KeyedStream<String, String> keyed = source.keyBy(row -> row.substring(0, 1));
+        var counts = keyed.window(TumblingEventTimeWindows.of(java.time.Duration.ofSeconds(10)))
+            .process(new CountOfWindow()).uid("window").setParallelism(1);
+        var timers = keyed.process(new Timers()).uid("timers").setParallelism(1);
+        sink(counts.union(timers).global(), "end", 1);
+    }
+
+    static final class CountOfWindow extends ProcessWindowFunction<String, String, String, TimeWindow> {
+        @Override
+        public void process(String key, Context context, Iterable<String> rows, Collector<String> out) {
+            int count = 0;
+            for (String ignored : rows) {
+                count++;
+            }
+            out.collect("window-" + key + "-" + context.window().getStart() + "-" + count);
+        }
+    }
+
+    static final class Timers extends KeyedProcessFunction<String, String, String> {
+        @Override
+        public void processElement(String row, Context context, Collector<String> out) {
+            context.timerService().registerEventTimeTimer(context.timestamp() + FAR_MS);
+            context.timerService().registerProcessingTimeTimer(Long.MAX_VALUE / 2);
+        }
+
+        @Override
+        public void onTimer(long atMs, OnTimerContext context, Collector<String> out) {
+            out.collect("timer-" + context.getCurrentKey() + "-" + atMs);
+        }
+    }
+
+    /** State of every kind, to be given to another parallelism. */
+    private void spread() {
+        String[] rows = {"a1 b1 c1 |1 a2", "a3 d1 |1 b2 d2"};
+        DataStream<String> source = source("src", false, rows).rescale();
+        DataStream<String> split = traced(source, "map", "split", false).setParallelism(parallelism);
+        DataStream<String> union = traced(split, "map", "union", true).setParallelism(parallelism);
+        var counts = union.keyBy(row -> row.substring(0, 1)).process(new Counts()).uid("counts");
+        sink(counts.setParallelism(parallelism).global(), "end", 1);
+    }
+
+    static final class Counts extends KeyedProcessFunction<String, String, String> {
+        private transient ValueState<Integer> count;
+
+        @Override
+        public void open(OpenContext context) {
+            count = getRuntimeContext().getState(new ValueStateDescriptor<>("count", Types.INT));
+        }
+
+        @Override
+        public void processElement(String row, Context context, Collector<String> out) throws Exception {
+            int now = count.value() == null ? 1 : count.value() + 1;
+            count.update(now);
+            out.collect(context.getCurrentKey() + "=" + now);
+        }
+    }
+}
