@@ -11,25 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import count
 from random import Random
-from typing import Any
 
 from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.values import ScalingPolicy
 from pravega_lab.connector.flow import EventRows, GroupSettings, PravegaConfig, PravegaWriter, RowEvents
 from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.config import JobConfig
 from pravega_lab.engine.flow.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.elements import SubtaskId
-from pravega_lab.engine.flow.handles import CompletedCheckpoint
 from pravega_lab.engine.flow.job import Job
-from pravega_lab.engine.flow.observer import CheckpointCompleted, Observer, Restored
 from pravega_lab.engine.flow.restart import FixedDelay
 from pravega_lab.engine.simulation.connector_forms import FORMS, Form, graph_of
+from pravega_lab.engine.simulation.connector_measures import Measures, Watch, position_bytes
 from pravega_lab.engine.simulation.flow_scenario import FlowFailure
 from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, FlowHost, FlowWire
 from pravega_lab.engine.simulation.journal import Journal
@@ -43,54 +39,10 @@ from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_
 SCOPE, IN, OUT, GROUP = "sim", "sim/in", "sim/out", "sim/copy"
 KEYS = 6
 WRITING_US = 3_000_000  # about so long rows are written
-END_WITHIN_S = 120.0
-QUIET_S = 2.0
+END_WITHIN_S = 60.0
+QUIET_S = 2.0  # of a form that may lose, once its group has nothing left
+HOPELESS_S = 30.0  # of a form that must not: what is missing by then is lost
 SCENARIO = "connector"
-
-
-@dataclass
-class Measures:
-    """What one run of one form showed. Times in virtual ms, sizes in bytes."""
-
-    form: str
-    rows: int = 0
-    lost: int = 0
-    doubled: int = 0
-    out_of_order: int = 0
-    failures: int = 0
-    scales: int = 0
-    recovery_ms: list[int] = field(default_factory=list)
-    position_bytes: int = 0  # of the source, in the last checkpoint
-    group_updates: int = 0  # entries in the state log of the reader group
-    first_out_of_order: str = ""
-    messages: int = 0
-
-
-class _Watch(Observer):
-    """Recovery times: from a failure to the first record that is read after the restore."""
-
-    def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._now_ms = now_ms
-        self._failed_ms: int | None = None
-        self._is_restored = False
-        self.recovery_ms: list[int] = []
-        self.completed = 0
-
-    def failed(self) -> None:
-        if self._failed_ms is None:
-            self._failed_ms, self._is_restored = self._now_ms(), False
-
-    def observe(self, observation: Any) -> None:
-        if isinstance(observation, Restored) and self._failed_ms is not None:
-            self._is_restored = True
-        elif isinstance(observation, CheckpointCompleted):
-            self.completed += 1
-
-    def read(self) -> None:
-        """A record was read."""
-        if self._is_restored and self._failed_ms is not None:
-            self.recovery_ms.append(self._now_ms() - self._failed_ms)
-            self._failed_ms, self._is_restored = None, False
 
 
 class ConnectorWorld(World):
@@ -104,7 +56,7 @@ class ConnectorWorld(World):
         self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
         self.host = FlowHost(loop)
         self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions)
-        self.watch = _Watch(self.now_ms)
+        self.watch = Watch(self.now_ms)
         self._names = Random(f"{loop.seed}/names")
         self._clients = count()
         self.measures = Measures(form.letter)
@@ -160,7 +112,7 @@ class ConnectorWorld(World):
         await asyncio.gather(writing, scaling)
         self.heal()
         await self._until_quiet()
-        self.measures.position_bytes = self._position_bytes(self.job.latest_checkpoint)
+        self.measures.position_bytes = position_bytes(self.job.latest_checkpoint, "source")
         await self.job.cancel()
         self._measure()
         self.store.crash()
@@ -285,8 +237,7 @@ class ConnectorWorld(World):
     # -- the end -------------------------------------------------------------------------------------------
 
     async def _until_quiet(self) -> None:
-        """Until all is there and two checkpoints have followed; of a form that may lose: until its group has
-        nothing left to read, and nothing more comes."""
+        """Until all is there and two checkpoints have followed, or nothing more comes: see the constants."""
         began_us = quiet_us = self.loop.now_us
         length, completed = -1, self.watch.completed
         async with self.client("looks at the end") as client:
@@ -297,11 +248,15 @@ class ConnectorWorld(World):
                     length, quiet_us, completed = len(found), self.loop.now_us, self.watch.completed
                 if self.watch.completed < completed + 2:
                     continue
-                is_quiet = self.loop.now_us - quiet_us > QUIET_S * 1e6 and not self.form.is_exactly_once
-                if self._is_complete() or (is_quiet and not await group.unread_bytes()):
+                quiet_s = (self.loop.now_us - quiet_us) / 1e6
+                is_over = quiet_s > (HOPELESS_S if self.form.is_exactly_once else QUIET_S)
+                if self._is_complete() or (is_over and await self._nothing_is_left(group)):
                     return
         words = " ".join(self.job.explain())
         raise AssertionError(f"nothing waits for ever: {words}\n{self.loop.waiting()}")
+
+    async def _nothing_is_left(self, group: AsyncReaderGroup) -> bool:
+        return not self.form.has_group or self.form.is_exactly_once or not await group.unread_bytes()
 
     def _stored(self, stream: str) -> bytes:
         """The bytes of a stream of one segment."""
@@ -315,33 +270,9 @@ class ConnectorWorld(World):
     def _is_complete(self) -> bool:
         return len({row["n"] for row in self._out()}) == len(self.written)
 
-    def _position_bytes(self, checkpoint: CompletedCheckpoint | None) -> int:
-        """Of the source in a checkpoint: the hook's, the coordinator's and the subtasks' part."""
-        if checkpoint is None:
-            return 0
-        size = sum(len(state.data) for state in checkpoint.master.values())
-        state = checkpoint.operators.get("source")
-        if state is None:
-            return size
-        size += len(state.coordinator or b"")
-        return size + sum(part.size_bytes for part in state.subtasks.values())
-
     def _measure(self) -> None:
-        measures, out = self.measures, self._out()
-        seen = Counter(row["n"] for row in out)
-        measures.rows = len(self.written)
-        measures.lost = len(self.written) - len(seen)
-        measures.doubled = sum(seen.values()) - len(seen)
-        newest: dict[str, int] = {}
-        known: dict[int, None] = {}
-        for place, row in enumerate(out):
-            key, n = row["k"], row["n"]
-            if n not in known and n < newest.get(key, -1):
-                measures.out_of_order += 1
-                if not measures.first_out_of_order:
-                    measures.first_out_of_order = f"{key}: {n} came behind {newest[key]} (row {place})"
-            known[n] = None
-            newest[key] = max(n, newest.get(key, -1))
+        measures = self.measures
+        measures.compare(self.written, self._out())
         measures.recovery_ms = self.watch.recovery_ms
         measures.messages = self.wire.delivered
         if self.form.has_group:
@@ -367,16 +298,6 @@ def run_connector(seed: int, letter: str | None = None, rows: int = 240) -> tupl
         finally:
             measures = world.measures
             result.faults = world.faults + world.wire.faults
-        result.problems += problems_of(measures, form)
+        result.problems += measures.problems(form)
 
     return run_story(seed, SCENARIO, tell), measures
-
-
-def problems_of(measures: Measures, form: Form) -> list[str]:
-    """What the form promised and did not keep."""
-    found = []
-    if form.is_exactly_once and (measures.lost or measures.doubled):
-        found.append(f"exactly once: ({form.letter}) lost {measures.lost} and doubled {measures.doubled}")
-    if form.is_in_order and measures.out_of_order:
-        found.append(f"in order: ({form.letter}) {measures.first_out_of_order}")
-    return found

@@ -1,0 +1,23 @@
+"""Deliberate bugs of the connector are noticed by the comparison of what came out with what went in."""
+
+from __future__ import annotations
+
+import pytest
+
+from pravega_lab.engine.simulation.connector_bugs import CONNECTOR_BUGS, FORM_OF
+from pravega_lab.engine.simulation.connector_scenario import run_connector
+
+SEEDS = range(8)
+
+
+@pytest.mark.parametrize("name", CONNECTOR_BUGS)
+def test_a_planted_bug_is_found(name: str) -> None:
+    bug = CONNECTOR_BUGS[name]
+    for seed in SEEDS:
+        with bug.planted():
+            result, _ = run_connector(seed, FORM_OF[name])
+        if any(bug.checker in problem for problem in result.problems):
+            without, _ = run_connector(seed, FORM_OF[name])
+            assert not without.problems
+            return
+    pytest.fail(f"{name} was not found: {bug.what}")
