@@ -551,7 +551,7 @@ function jobSpec(store) {
 
   function trayRows(tray) {
     const [open, pre] = (store.lists.trays ?? [])[tray.row] ?? [[], []];
-    const names = pre.slice(0, 4).map(([n, name]) => esc(`${n}: ${String(name).slice(0, 40)}`)).join("<br>");
+    const names = pre.slice(0, 4).map(([n, name]) => esc(`${n > 2 ** 62 ? "end" : n}: ${String(name).slice(0, 40)}`)).join("<br>");
     return [["open", open.length ? esc(String(open[0]).slice(0, 40)) : "none"], ["pre-committed", names || "none"], ["committed", count(tray.committed)]];
   }
 

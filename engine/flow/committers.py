@@ -17,6 +17,7 @@ from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, CheckpointOptions
 from pravega_lab.engine.flow.errors import JobError
 from pravega_lab.engine.flow.graph import Exchange, NodeEdge, OperatorNode
 from pravega_lab.engine.flow.handles import ListMode
+from pravega_lab.engine.flow.observer import SinkTrays
 from pravega_lab.engine.flow.operator import Operator, RuntimeMode
 from pravega_lab.engine.flow.sinks import (
     CommitOutcome,
@@ -170,6 +171,7 @@ class CommitterOperator(Operator):
         self._collector = _Collector()
         self._last_completed = -1
         self._has_ended = False
+        self._committed = 0
         self._committer: Committer
 
     async def initialize_state(self) -> None:
@@ -189,6 +191,7 @@ class CommitterOperator(Operator):
 
     async def process_batch(self, batch: Batch, input: int) -> None:
         self._collector.add(batch)
+        self._tell()
         if self._collector.ready(self._last_completed):
             await self._commit_up_to(self._last_completed)  # late: its checkpoint is complete already
 
@@ -215,11 +218,24 @@ class CommitterOperator(Operator):
         for collected in self._collector.ready(checkpoint_id):
             if collected.requests:
                 await value_of(self._committer.commit(collected.requests))
-                collected.requests = [request for request in collected.requests if _is_left(request)]
+                left = [request for request in collected.requests if _is_left(request)]
+                given_up = [
+                    r for r in collected.requests if r.outcome is CommitOutcome.FAILED_WITH_KNOWN_REASON
+                ]
+                self._committed += len(collected.requests) - len(left) - len(given_up)
+                collected.requests = left
         self._collector.forget_done()
+        self._tell()
         if not self._has_ended and self._collector.waits(checkpoint_id):
             at_ms = self.context.now_ms() + RETRY_MS
             self.context.schedule(at_ms, lambda: self._commit_up_to(self._last_completed))
+
+    def _tell(self) -> None:
+        """Committables are pre-committed until they are committed; what is open is the writer's."""
+        context, held = self.context, self._collector.by_origin
+        waits = [(n, str(r.committable)) for (n, _), c in held.items() for r in c.requests]
+        who = (context.now_ms(), context.subtask, context.attempt, context.operator_id)
+        context.observer.observe(SinkTrays(*who, (), tuple(waits), self._committed))
 
     def snapshot_state(self, checkpoint_id: int) -> None:
         self._state[:] = self._collector.values()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow import plain
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.elements import SubtaskId
@@ -16,7 +17,15 @@ from pravega_lab.engine.flow.handles import Blob, ListMode, ListState, OperatorS
 from pravega_lab.engine.flow.keys import key_group, key_group_range, owner_of
 from pravega_lab.engine.flow.operator import Collector, OperatorContext
 from pravega_lab.engine.flow.rescale import redistribute
-from pravega_lab.engine.flow.sinks import GlobalCommitter, Sink, SinkContext, SinkWriter, TwoPhaseCommitSink
+from pravega_lab.engine.flow.sinks import (
+    CommitRequest,
+    Committer,
+    GlobalCommitter,
+    Sink,
+    SinkContext,
+    SinkWriter,
+    TwoPhaseCommitSink,
+)
 from pravega_lab.engine.flow.state import KeyedState, OperatorLists
 from pravega_lab.engine.flow.stream import StreamEnvironment
 from pravega_lab.engine.flow.timers import TimerService
@@ -249,3 +258,39 @@ def test_one_global_committer_for_all_writers() -> None:
     env.from_rows([{"n": n} for n in range(50)], splits=5, batch_rows=3).sink_to(sink)
     Virtual().finish(env)
     assert sorted(n for numbers in sink.committed for n in numbers) == list(range(50))
+
+
+class _Taker(Committer):
+    def __init__(self, into: list[int]) -> None:
+        self._into, self._has_refused = into, False
+
+    def commit(self, requests: Sequence[CommitRequest]) -> None:
+        for request in requests:
+            if not self._has_refused:
+                self._has_refused = True
+                request.retry_later()
+            elif request.committable == 7:
+                request.signal_failed_with_known_reason("seven")
+            else:
+                self._into.append(request.committable)
+
+
+class CommittingSink(Sink):
+    def __init__(self) -> None:
+        self.committed: list[int] = []
+
+    def create_writer(self, context: SinkContext, restored: Sequence[Any]) -> SinkWriter:
+        return _Numbers()
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        return _Taker(self.committed)
+
+
+def test_a_committer_tells_what_waits_and_what_it_committed() -> None:
+    env, sink, virtual = StreamEnvironment(), CommittingSink(), Virtual()
+    env.from_rows([{"n": n} for n in range(20)], batch_rows=3).sink_to(sink)
+    virtual.finish(env)
+    assert sorted(sink.committed) == [n for n in range(20) if n != 7]
+    trays = virtual.told.of(seen.SinkTrays)
+    assert max(len(tray.pre_committed) for tray in trays) == 20
+    assert (trays[-1].pre_committed, trays[-1].committed) == ((), 19)
