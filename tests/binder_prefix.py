@@ -36,6 +36,7 @@ from tests.browser.lab import (  # noqa: E402 - a script finds the package by th
     screenshot,
     serving,
 )
+from tests.browser.page import newest, wait_painted, wait_shown  # noqa: E402
 
 GIB = 1024**3
 MEMORY_BYTES_MAX = 2 * GIB
@@ -162,6 +163,7 @@ def opened(browser: Any, address: str) -> Iterator[Any]:
     page = context.new_page()
     page.goto(address)
     page.wait_for_function(READY, timeout=RUN_S * 1000)
+    page.evaluate("() => window.jupyterapp.restored.then(() => true)")
     yield page
     page.evaluate(SHUT)
     context.close()
@@ -176,16 +178,28 @@ def check_layout(browser: Any, address: str) -> None:
 
 def run_tutorial(browser: Any, address: str, notebook: str) -> str:
     """Run all its cells in a page of its own; what failed, or nothing."""
-    with opened(browser, f"{address}/lab?token={TOKEN}&reset") as page:
+    workspace = f"{address}/lab/workspaces/{Path(notebook).stem}"  # empty, where the first one has our layout
+    with opened(browser, f"{workspace}?token={TOKEN}") as page:
         try:
             page.evaluate(OPEN, notebook)
             page.wait_for_function(SHOWN, arg=notebook, timeout=RUN_S * 1000)
             run_all(page, within_s=TUTORIAL_S)
+            check_views(page)
         except Exception as error:  # the next tutorial is to be tried all the same
             return f"FAILED {error}"
         finally:
             screenshot(page, f"binder-{Path(notebook).stem}")
     return ""
+
+
+def check_views(page: Any) -> None:
+    """Every view is painted; those that are still open show the last observation of their journals."""
+    count = page.locator(".plab").count()
+    for n in range(count):
+        wait_painted(page, n)
+    wanted = newest(page)
+    wait_shown(page, wanted)
+    say(f"  {count} views painted, {len(wanted)} journals shown to their ends")
 
 
 def tutorials(home: Path, only: str) -> list[str]:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections.abc import Callable
 from typing import Any
+
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 WAIT_MS = 15_000
 SHARED = "globalThis[Symbol.for('pravega_lab.page')]"
-COLOURS = """(n) => {
-  const canvas = document.querySelectorAll('.plab-canvas')[n];
+OF_CANVAS = """(canvas) => {
   if (!canvas || !canvas.width) return 0;
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const found = new Set();
   for (let i = 0; i < data.length; i += 4) found.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
   return found.size;
 }"""
+COLOURS = f"(n) => ({OF_CANVAS})(document.querySelectorAll('.plab-canvas')[n])"
+PAINTED = f"""([n, least]) => {{
+  const view = document.querySelectorAll('.plab')[n];
+  const canvas = view.querySelector('.plab-canvas');
+  const words = canvas ? view.querySelector('.plab-empty')?.innerText : view.innerText;
+  return Boolean(words?.trim()) || ({OF_CANVAS})(canvas) >= least;
+}}"""
+MANY = 20  # colours that only a drawing has
 
 
 def colours(page: Any, n: int) -> int:
@@ -23,9 +34,18 @@ def colours(page: Any, n: int) -> int:
     return int(page.evaluate(COLOURS, n))
 
 
-def wait_drawn(page: Any, n: int, least: int = 20) -> None:
+def wait_drawn(page: Any, n: int, least: int = MANY) -> None:
     told = "Number(document.querySelectorAll('.plab')[n]?.dataset.updates) > 0"
     page.wait_for_function(f"(n) => {told} && ({COLOURS})(n) >= {least}", arg=n, timeout=WAIT_MS)
+
+
+def wait_painted(page: Any, n: int) -> None:
+    """Until a view shows something: on its canvas, or in words where it is empty or has none."""
+    try:
+        page.wait_for_function(PAINTED, arg=[n, MANY], timeout=WAIT_MS)
+    except PlaywrightTimeout as error:
+        view(page, n).scroll_into_view_if_needed()
+        raise AssertionError(f"blank: view {n}, {view(page, n).inner_text()!r}") from error
 
 
 def view(page: Any, n: int) -> Any:
@@ -78,7 +98,7 @@ def run_cell(page: Any, code: str) -> None:
 
 
 def last_output(page: Any) -> str:
-    output = page.locator(".jp-Cell").last.locator(".jp-OutputArea-output")
+    output = page.locator(".jp-Cell").last.locator(".jp-OutputArea-output").filter(has_text=re.compile(r"\S"))
     output.wait_for(timeout=WAIT_MS)
     return str(output.inner_text())
 
@@ -89,7 +109,7 @@ SHOWN = """() => [...document.querySelectorAll('.plab')]
 NEWEST = """
 import json
 from pravega_lab.widgets.control import control
-views = control().views.values()
+views = [v for v in control().views.values() if v._sent_facts]  # the others are on no page
 last = lambda journal: max(journal.since(), key=lambda o: (o.time_ms, o.seq)).seq
 print(json.dumps(sorted({(v._sent_facts["title"], last(v.journal)) for v in views})))
 """
@@ -98,18 +118,31 @@ print(json.dumps(sorted({(v._sent_facts["title"], last(v.journal)) for v in view
 def newest(page: Any) -> list[list[Any]]:
     """Title and the number of the last observation, in time, of the journal of every view in the kernel."""
     run_cell(page, NEWEST)
-    return list(json.loads(last_output(page)))
+    said = last_output(page)
+    assert said.startswith("["), said
+    return list(json.loads(said))
 
 
 def wait_caught_up(page: Any, views: int, wanted: list[list[Any]]) -> None:
     """Until so many views are there, and what they show is exactly that; else says what they show."""
+    _wait_shown(
+        page, f"{views} of", wanted, lambda shown: len(shown) == views and _set(shown) == _set(wanted)
+    )
+
+
+def wait_shown(page: Any, wanted: list[list[Any]]) -> None:
+    """Until each of these is shown by some view; else says what they show."""
+    _wait_shown(page, "views of", wanted, lambda shown: set(_set(wanted)) <= set(_set(shown)))
+
+
+def _wait_shown(page: Any, what: str, wanted: list[list[Any]], fits: Callable[[list[Any]], bool]) -> None:
     until = time.monotonic() + 6 * WAIT_MS / 1000
     while True:
         shown = [json.loads(pair) for pair in page.evaluate(SHOWN)]
-        if len(shown) == views and _set(shown) == _set(wanted):
+        if fits(shown):
             return
         assert time.monotonic() < until, (
-            f"{len(shown)} views show {_set(shown)}, wanted {views}: {_set(wanted)}"
+            f"{len(shown)} views show {_set(shown)}, wanted {what} {_set(wanted)}"
         )
         page.wait_for_timeout(200)
 
