@@ -1,7 +1,7 @@
 // Segments as rectangles: time across, key space up. Draws the rows it is given; ranges, predecessors, causes
 // and thresholds come from the kernel. Below it a strip of rates with the causes of the scales.
 import {
-  GUTTER, PALETTE, Store, VERMILION, bytes, commonStart, count, esc, fillReader, fit, haloText, hatch, ink, mix, rgb, seconds, squeezed, wallTime, widget,
+  GUTTER, PALETTE, Store, VERMILION, bytes, commonStart, count, esc, fillReader, fit, haloText, hatch, mix, rgb, seconds, squeezed, wallTime, widget,
 } from "./common.js";
 
 // The same formats stand in segment_rows.py.
@@ -448,15 +448,7 @@ function segmentSpec(store) {
       const [x, y, w, h] = rectangle(b, m, i, t);
       const text = label(i);
       if (h < 12 * b.scale || w < ctx.measureText(text).width + 8) continue;
-      const first = sampleAt(i, Math.max(seg().start[i] + 0.1, (b.time(x + 20) - origin()) / 1000));
-      const plain = colour() === "rate" && first >= 0 ? hue(b.theme, rateColumn()[first]) : fillOf(ctx, b, i, t);
-      const solid = typeof plain === "string" ? mix(b.theme.ground, plain, isOpen(i, t) ? 1 : 0.65) : b.theme.ground;
-      if (colour() === "owner") {
-        haloText(ctx, b.theme, text, x + 5, y + h / 2);
-        continue;
-      }
-      ctx.fillStyle = ink(solid);
-      ctx.fillText(text, x + 4, y + h / 2);
+      haloText(ctx, b.theme, text, x + 5, y + h / 2); // what is below it changes from pixel to pixel
     }
   }
 
