@@ -11,7 +11,7 @@ import pytest
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-@pytest.mark.parametrize("page", ["acting.md", "client.md", "observe.md"])
+@pytest.mark.parametrize("page", ["acting.md", "client.md", "connector-flow.md", "observe.md"])
 def test_the_lines_of_a_page_run_as_printed(page: str, store: str) -> None:
     text = (DOCS / page).read_text()
     names: dict[str, Any] = {"uri": store}

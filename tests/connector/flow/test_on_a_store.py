@@ -1,0 +1,81 @@
+"""The same jobs on an ordinary loop, over sockets: the embedded store as a process, and a real Pravega."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.connector.flow import (
+    GroupSettings,
+    PravegaConfig,
+    PravegaReader,
+    PravegaSegmentSource,
+    PravegaSource,
+    PravegaWriter,
+)
+from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.restart import FixedDelay
+from pravega_lab.engine.flow.stream import StreamEnvironment
+from tests.connector.flow.jobs import EVENTS, FREE, ROWS, in_order, numbered, until, write
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real_pravega)])
+def uri(request: pytest.FixtureRequest) -> str:
+    found: str = request.getfixturevalue("store" if request.param == "embedded" else "real_pravega")
+    return found
+
+
+@pytest.mark.parametrize("form", ["a", "b3", "c"])
+def test_a_job_copies_a_stream_through_a_scale_and_a_failure(
+    uri: str, scope_name: Callable[[], str], tmp_path: Path, form: str
+) -> None:
+    scope = scope_name()
+    config = PravegaConfig(uri, scope)
+
+    async def story() -> None:
+        async with AsyncClient(uri) as client:
+            into = await client.create_stream(f"{scope}/in", scaling=FREE)
+            out = await client.create_stream(f"{scope}/out")
+            settings = GroupSettings(config, "copy", ["in"], refresh_ms=100, read_timeout_ms=100)
+            sources = {
+                "a": lambda env: env.add_source(PravegaReader(settings, rows=ROWS)),
+                "b3": lambda env: env.from_source(PravegaSource(settings, rows=ROWS)),
+                "c": lambda env: env.from_source(PravegaSegmentSource(config, "in", rows=ROWS)),
+            }
+            env = StreamEnvironment("copy", parallelism=2)
+            sources[form](env).key_by("k").sink_to(PravegaWriter(config, "out", events=EVENTS))
+            job = Job(
+                env.job_graph(),
+                JobConfig(
+                    CheckpointConfig(interval_ms=500, tolerable_failures=1000),
+                    restart=FixedDelay(wait_ms=100),
+                    folder=str(tmp_path),
+                ),
+            )
+            await job.start()
+            await write(into, numbered(0, 100))
+            await into.split(0)
+            await write(into, numbered(100, 200))
+            await wait_for_checkpoint(job)
+            job.fail_subtask(next(iter(job.master.executions)), RuntimeError("dies"))
+            await write(into, numbered(200, 300))
+            rows = await until(out, 300)
+            await job.cancel()
+            assert sorted(row["n"] for row in rows) == list(range(300))
+            assert in_order(rows)
+
+    asyncio.run(story())
+
+
+async def wait_for_checkpoint(job: Job) -> None:
+    until_s = time.monotonic() + 60
+    while job.latest_checkpoint is None:
+        assert time.monotonic() < until_s, job.explain()
+        await asyncio.sleep(0.05)
