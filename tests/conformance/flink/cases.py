@@ -7,6 +7,7 @@ commit a difference only if you understand it.
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -153,6 +154,65 @@ async def restored_after_an_operator_finished(lab: Lab) -> list[str]:
     await lab.until(r"sink.commit", 2)
     await lab.cancel()
     return [*lab.lifecycle(), await lab.metadata(last), await lab.metadata(after)]
+
+
+REASONS = {
+    "mixed operator finished state": "mixed operator finished state|mixed operators? which are finished",
+    "an operator in front is not finished": "predecessor not fully finished|predeceased|in front of it is",
+    "the job does not have the operator": "Cannot map checkpoint/savepoint state|has state of operator",
+}
+
+
+def _refused(error: RefusedError) -> str:
+    """Why, for both engines in the same words."""
+    reasons = [reason for reason, words in REASONS.items() if re.search(words, str(error))]
+    return "refused: " + (", ".join(reasons) or str(error))
+
+
+async def _grown(lab: Lab, job: str) -> list[str]:
+    folder = await _fully(lab)
+    await lab.cancel()
+    try:
+        await lab.start(job, restore=folder)
+    except RefusedError as error:
+        return [_refused(error)]
+    await lab.until(r"new.*n.finish", 2)
+    await lab.until(r"sink.element", 4)
+    last = await lab.checkpoint()
+    await lab.until(r"(new|endless).*complete 6$", 4)
+    await lab.until(r"sink.commit")
+    await lab.until_finished(4)
+    await lab.cancel()
+    return [*lab.lifecycle(), await lab.metadata(last)]
+
+
+@case
+async def restored_with_an_operator_chained_to_a_finished_one(lab: Lab) -> list[str]:
+    return await _grown(lab, "mixed-chained")
+
+
+@case
+async def restored_with_an_operator_in_front_of_a_finished_one(lab: Lab) -> list[str]:
+    return await _grown(lab, "mixed-in-front")
+
+
+@case
+async def restored_with_an_operator_behind_a_finished_one(lab: Lab) -> list[str]:
+    return await _grown(lab, "mixed-behind")
+
+
+@case
+async def restored_without_an_operator_that_has_state(lab: Lab) -> list[str]:
+    await lab.start("chain")
+    await lab.until(r"sink.element b1")
+    folder = await lab.savepoint()
+    await lab.cancel()
+    try:
+        await lab.start("inputs", restore=folder)
+    except RefusedError as error:
+        return [_refused(error)]
+    await lab.cancel()
+    return ["runs"]
 
 
 @case

@@ -378,6 +378,9 @@ class Jobs:
             "endless-tasks": lambda: self._tasks(ends=False),
             "mixed": lambda: self._mixed(is_union=False),
             "mixed-union": lambda: self._mixed(is_union=True),
+            "mixed-chained": lambda: self._grown(job),
+            "mixed-in-front": lambda: self._grown(job),
+            "mixed-behind": lambda: self._grown(job),
             "inputs": self._inputs,
             "windows": self._windows,
             "spread": self._spread,
@@ -420,6 +423,19 @@ class Jobs:
         endless = self._source("endless", "x1 |3 y1", ends=False)
         mapped = self._traced(some, "some", "a", parallelism=2, is_union=is_union)
         self._sink(mapped.union(self._traced(endless, "endless", "b")).to_one(), "end")
+
+    def _grown(self, job: str) -> None:
+        some = self._source("some", "a1 |1 b1", "a2 |2 b2", ends=True)
+        other = self._traced(self._source("endless", "x1 |3 y1", ends=False), "endless", "b")
+        if job == "mixed-behind":
+            mapped = self._traced(some, "some", "a", parallelism=2)
+            mapped = self._traced(mapped, "new", "n", parallelism=2).disable_chaining()
+        else:
+            added = self._traced(some, "new", "n", parallelism=2)
+            if job == "mixed-in-front":
+                added.disable_chaining()
+            mapped = self._traced(added, "some", "a", parallelism=2)
+        self._sink(mapped.union(other).to_one(), "end")
 
     def _inputs(self) -> None:
         first = self._source("one", "a1 |1 b1", ends=True)

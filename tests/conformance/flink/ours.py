@@ -61,7 +61,10 @@ class OurLab(Lab):
         graph = jobs.graph(job)
         self._uids = jobs.uids
         self._job = Job(graph, config, restore_from=None if restore == "-" else restore, files=self._files)
-        await self._job.start()
+        try:
+            await self._job.start()
+        except PravegaError as error:
+            raise RefusedError(_causes(error)) from error
         async with asyncio.timeout(WAIT_S):
             while any(e.state not in _LIVE for e in self._job.master.executions.values()):
                 await asyncio.sleep(0.001)

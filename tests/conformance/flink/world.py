@@ -30,7 +30,11 @@ class Lab(ABC):
 
     @abstractmethod
     async def start(self, job: str, parallelism: int = 1, restore: str = "-") -> None:
-        """Until every subtask runs."""
+        """Until every subtask runs.
+
+        Raises:
+            RefusedError: ``restore`` does not fit the job.
+        """
 
     @abstractmethod
     async def open_gate(self, number: int) -> None:

@@ -34,6 +34,7 @@ final class Jobs {
             case "endless-tasks" -> tasks(false);
             case "mixed" -> mixed(false);
             case "mixed-union" -> mixed(true);
+            case "mixed-chained", "mixed-in-front", "mixed-behind" -> grown(job);
             case "inputs" -> inputs();
             case "windows" -> windows();
             case "spread" -> spread();
@@ -78,6 +79,25 @@ final class Jobs {
         DataStream<String> endless = source("endless", false, "x1 |3 y1");
         DataStream<String> mapped = traced(some, "some", "a", isUnion).setParallelism(2);
         DataStream<String> other = traced(endless, "endless", "b", false).setParallelism(1);
+        sink(mapped.union(other).global(), "end", 1);
+    }
+
+    /** The mixed job with one more operator: chained to one that had finished, in front of it, or behind it. */
+    private void grown(String job) {
+        DataStream<String> some = source("some", true, "a1 |1 b1", "a2 |2 b2");
+        DataStream<String> endless = source("endless", false, "x1 |3 y1");
+        DataStream<String> other = traced(endless, "endless", "b", false).setParallelism(1);
+        SingleOutputStreamOperator<String> mapped;
+        if (job.equals("mixed-behind")) {
+            mapped = traced(some, "some", "a", false).setParallelism(2);
+            mapped = traced(mapped, "new", "n", false).setParallelism(2).disableChaining();
+        } else {
+            var added = traced(some, "new", "n", false).setParallelism(2);
+            if (job.equals("mixed-in-front")) {
+                added.disableChaining();
+            }
+            mapped = traced(added, "some", "a", false).setParallelism(2);
+        }
         sink(mapped.union(other).global(), "end", 1);
     }
 

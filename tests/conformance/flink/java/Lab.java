@@ -82,7 +82,7 @@ final class Lab {
         return error.getCause() == null ? here : here + " <- " + messages(error.getCause());
     }
 
-    private String obey(String[] words) throws Exception {
+    private String obey(String[] words) throws Throwable {
         switch (words[0]) {
             case "case":
                 Journal.newCase();
@@ -154,7 +154,7 @@ final class Lab {
         return done(cluster.getJobStatus(job)).name().toLowerCase();
     }
 
-    private String start(String name, int parallelism, String restore) throws Exception {
+    private String start(String name, int parallelism, String restore) throws Throwable {
         Journal.newRun();
         var env = StreamExecutionEnvironment.getExecutionEnvironment(settings);
         env.setParallelism(1);
@@ -169,6 +169,10 @@ final class Lab {
         job = done(cluster.submitJob(graph)).getJobID();
         long end = System.currentTimeMillis() + WAIT_S * 1000;
         while (!allRun()) {
+            if (done(cluster.getJobStatus(job)).isGloballyTerminalState()) {
+                throw done(cluster.requestJobResult(job)).getSerializedThrowable().orElseThrow()
+                    .deserializeError(Lab.class.getClassLoader());
+            }
             if (System.currentTimeMillis() > end) {
                 throw new IllegalStateException("not all tasks run");
             }
