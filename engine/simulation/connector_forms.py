@@ -1,4 +1,4 @@
-"""The forms in which a job can read a stream, by the letters of document 1 and issue 5: what is compared."""
+"""The forms in which a job can read a stream, by letter: what is compared."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ class PravegaEventSink(Sink):
     Args:
         stream: ``scope/stream``, or a name in the default scope.
         propagates_watermarks: Note the watermark at each checkpoint, for readers' time windows.
-        counters: Shared by the subtasks of this process; `metrics` reads them.
+
+    ``counters`` are shared by the subtasks of this process.
     """
 
     def __init__(

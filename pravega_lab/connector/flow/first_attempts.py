@@ -1,4 +1,4 @@
-"""(b1) and (b2): the attempts of document 1 that failed, each as it was. For lessons and measurements only.
+"""(b1) and (b2): the attempts of flink-connectors (issue 390) that failed, each as it was. For lessons only.
 
 (b1) keeps each reader's position in the reader's state and rewinds it with "offline and recreate" in
 ``handleSplitsChange``. Positions of readers that are taken at different moments are no cut of the stream:

@@ -116,8 +116,6 @@ class JobGroup:
         self.settings = settings
         self._client: AsyncClient = settings.config.client(who)
         self.handle: AsyncReaderGroup = settings.config.group(self._client, settings.scoped_group)
-        self.resets = 0
-        self.checkpoints = 0
 
     async def begin(self) -> None:
         """Create it; one that is there goes back to its beginning, whatever was read of it before."""
@@ -133,7 +131,6 @@ class JobGroup:
             await self._reset(checkpoint)
 
     async def _reset(self, checkpoint: Checkpoint | None) -> None:
-        self.resets += 1
         if checkpoint is None:
             await self.handle.reset(config=self.settings.to_config())
         else:
@@ -146,7 +143,6 @@ class JobGroup:
             CheckpointFailedError: it took longer than the settings allow, or was cancelled.
             TooManyCheckpointsError: as many wait already; they are cancelled, so that the next one works.
         """
-        self.checkpoints += 1
         try:
             pending = await self.handle.initiate_checkpoint(checkpoint_name(checkpoint_id))
         except TooManyCheckpointsError:

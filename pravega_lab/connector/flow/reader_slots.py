@@ -1,4 +1,4 @@
-"""FLIP-27 with split = reader: what the three attempts of document 1 share.
+"""FLIP-27 with split = reader: what the three attempts of flink-connectors (issue 390) share.
 
 A split is no piece of the stream but the right to run one reader of a group; which segments it reads is
 between the reader and its group. (b1), (b2) and (b3) differ in where positions are kept.

@@ -1,4 +1,4 @@
-"""(c) The long-term plan of document 1: a split is a segment, and there is no reader group.
+"""(c) The long-term plan of flink-connectors (issue 390): a split is a segment, and there is no reader group.
 
 Readers keep offsets, the enumerator keeps what nobody reads yet; `SegmentPlan` decides who reads what when,
 `segment_splits` has the changes that FLIP-27 lacks. Each fact is in the enumerator's state or in a reader's,

@@ -2,7 +2,7 @@
 
 FLIP-27 knows one change, the addition of splits. A stream that scales has two more: a split is finished and
 others follow it, and a split is taken from its reader. They travel as source events; `SplitsAddition` is
-what ``assign_splits`` does. Source: document 1, "LT plan".
+what ``assign_splits`` does. Source: flink-connectors, issue 390, "LT plan".
 """
 
 from __future__ import annotations
