@@ -114,11 +114,11 @@ def show(*things: Any, scale: float = 1.0) -> Board:
     clock = f"board-{next(_boards)}"
     told = [j for j in (getattr(t, "journal", t) for t in things) if isinstance(j, Journal)]
     views = [view for thing in things for view in _views(thing, clock, scale, told)]
-    told_by: set[int] = set()
+    numbers: dict[int, int] = {}  # of journals; the first view of each tells what was observed when
     for view in views:
-        view._settings = {**view._settings, "clock": clock}
-        view.tells_steps = id(view.journal) not in told_by
-        told_by.add(id(view.journal))
+        view.tells_steps = id(view.journal) not in numbers
+        number = numbers.setdefault(id(view.journal), len(numbers))
+        view._settings = {**view._settings, "clock": clock, "journal": number}
     return Board(views)
 
 

@@ -592,6 +592,11 @@ export function mount({ model, el, store, spec }) {
   let said = null; // the canvas's label
 
   const me = {
+    journal: settings.journal,
+    observed: (at) => { // the number of the last observation until a moment, or -1
+      const row = stepAt(at + NEAR_MS, -1);
+      return row < 0 ? -1 : store.tables.steps.col.seq[row];
+    },
     ticking: false, origin: 0, now: 0, live: false,
     onClock: () => (redraw(), tellClock()),
     moments: () => {
@@ -800,9 +805,11 @@ export function mount({ model, el, store, spec }) {
     const isEmpty = store.updates > 0 && spec.isEmpty();
     empty.style.display = isEmpty ? "" : "none";
     if (isEmpty && !empty.firstChild) fillEmpty();
-    const seq = stepAt(b.now + NEAR_MS, -1);
-    root.dataset.seq = seq < 0 ? "" : store.tables.steps.col.seq[seq];
-    time.title = seq < 0 ? "" : `observation ${count(store.tables.steps.col.seq[seq])}`;
+    // On a board one view of each journal tells what was observed when.
+    const tellers = clock.views.filter((v) => v === me || (me.journal !== undefined && v.journal === me.journal));
+    const seq = Math.max(...tellers.map((v) => v.observed(b.now)));
+    root.dataset.seq = seq < 0 ? "" : seq;
+    time.title = seq < 0 ? "" : `observation ${count(seq)}`;
     const leader = clock.views[0] === me;
     bar.style.display = leader && clock.ticking ? "" : "none";
     if (leader) paintMoments();

@@ -84,7 +84,8 @@ def export(views: Sequence[View], path: str | Path) -> Path:
 
 
 def _view(view: View, module: str) -> str:
-    settings = {"clock": "page", "scale": view._settings["scale"]}
+    told = ("journal", "scale")
+    settings = {"clock": "page", **{name: view._settings[name] for name in told if name in view._settings}}
     data = json.dumps({"settings": settings, "payload": view.snapshot(live=False).to_json()})
     return (
         f'<div class="view" data-module="{module}"><noscript>{_static(view)}</noscript>'
