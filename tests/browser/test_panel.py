@@ -73,6 +73,8 @@ def test_its_colours_are_the_labs(page: Any, theme: str) -> None:
         arg=str(theme == "Light").lower(),
         timeout=WAIT_MS,
     )
+    # JupyterLab covers the page meanwhile; a second change would have it take the cover away twice.
+    page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=WAIT_MS)
     screenshot(page, f"panel-{theme.lower()}")
     ground, text = page.evaluate(
         f"""() => {{
