@@ -12,14 +12,13 @@ from pravega_lab.client.single_segments import SingleSegments
 from pravega_lab.client.values import HEAD, TAIL, Edge
 from pravega_lab.connector.flow.config import PravegaConfig
 from pravega_lab.connector.flow.events import EventRows
-from pravega_lab.connector.flow.segment_source import Splits, initial_splits
-from pravega_lab.connector.flow.segment_splits import SegmentSplit, SplitSerializer, SplitsSerializer
+from pravega_lab.connector.flow.segment_source import initial_splits
+from pravega_lab.connector.flow.segment_splits import SegmentSplit
 from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
+from pravega_lab.connector.flow.split_source import Splits, SplitSource
 from pravega_lab.engine.flow.sources import (
     Boundedness,
-    ReaderContext,
     ReaderOutput,
-    Source,
     SplitEnumerator,
     SplitEnumeratorContext,
 )
@@ -81,11 +80,12 @@ class BatchEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         return list(self._splits)
 
 
-class PravegaBatchSource(Source[SegmentSplit, Splits]):
+class PravegaBatchSource(SplitSource):
     """Reads from ``start`` to ``end`` (by default the tail as it is when the job starts), segment by segment
     in parallel: no order per routing key."""
 
     boundedness = Boundedness.BOUNDED
+    reader = BatchReader
 
     def __init__(
         self,
@@ -97,23 +97,10 @@ class PravegaBatchSource(Source[SegmentSplit, Splits]):
         rows: EventRows | None = None,
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
-        self.config, self.stream = config, config.resolve(stream)
+        super().__init__(config, stream, rows, batch_bytes)
         self.start, self.end = start, end
-        self.rows, self.batch_bytes = rows or EventRows(), batch_bytes
 
-    def create_enumerator(self, context: SplitEnumeratorContext[SegmentSplit]) -> BatchEnumerator:
-        return BatchEnumerator(self, context, None)
-
-    def restore_enumerator(
-        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: Splits
+    def enumerator(
+        self, context: SplitEnumeratorContext[SegmentSplit], restored: Splits | None
     ) -> BatchEnumerator:
-        return BatchEnumerator(self, context, checkpoint)
-
-    def create_reader(self, context: ReaderContext) -> BatchReader:
-        return BatchReader(self.config, self.stream, self.rows, context, self.batch_bytes)
-
-    def split_serializer(self) -> SplitSerializer:
-        return SplitSerializer()
-
-    def enumerator_serializer(self) -> SplitsSerializer:
-        return SplitsSerializer()
+        return BatchEnumerator(self, context, restored)

@@ -14,14 +14,13 @@ from pravega_lab.client.single_segments import SingleSegments
 from pravega_lab.client.values import HEAD, TAIL, Edge
 from pravega_lab.connector.flow.config import PravegaConfig
 from pravega_lab.connector.flow.events import EventRows
-from pravega_lab.connector.flow.segment_source import Splits, split_of
-from pravega_lab.connector.flow.segment_splits import SegmentSplit, SplitSerializer, SplitsSerializer
+from pravega_lab.connector.flow.segment_source import split_of
+from pravega_lab.connector.flow.segment_splits import SegmentSplit
 from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
+from pravega_lab.connector.flow.split_source import Splits, SplitSource
 from pravega_lab.engine.flow.sources import (
     Boundedness,
-    ReaderContext,
     ReaderOutput,
-    Source,
     SplitEnumerator,
     SplitEnumeratorContext,
 )
@@ -108,10 +107,11 @@ class PartitionEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         return [split for split in self._known.values() if split.segment_id not in pending]
 
 
-class PravegaPartitionSource(Source[SegmentSplit, Splits]):
+class PravegaPartitionSource(SplitSource):
     """(d). Not in order: see the module. ``discovery_ms``: how often it looks for new segments."""
 
     boundedness = Boundedness.CONTINUOUS_UNBOUNDED
+    reader = PartitionReader
 
     def __init__(
         self,
@@ -123,22 +123,10 @@ class PravegaPartitionSource(Source[SegmentSplit, Splits]):
         discovery_ms: int = 1_000,
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
-        self.config, self.stream, self.start = config, config.resolve(stream), start
-        self.rows, self.discovery_ms, self.batch_bytes = rows or EventRows(), discovery_ms, batch_bytes
+        super().__init__(config, stream, rows, batch_bytes)
+        self.start, self.discovery_ms = start, discovery_ms
 
-    def create_enumerator(self, context: SplitEnumeratorContext[SegmentSplit]) -> PartitionEnumerator:
-        return PartitionEnumerator(self, context, None)
-
-    def restore_enumerator(
-        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: Splits
+    def enumerator(
+        self, context: SplitEnumeratorContext[SegmentSplit], restored: Splits | None
     ) -> PartitionEnumerator:
-        return PartitionEnumerator(self, context, checkpoint)
-
-    def create_reader(self, context: ReaderContext) -> PartitionReader:
-        return PartitionReader(self.config, self.stream, self.rows, context, self.batch_bytes)
-
-    def split_serializer(self) -> SplitSerializer:
-        return SplitSerializer()
-
-    def enumerator_serializer(self) -> SplitsSerializer:
-        return SplitsSerializer()
+        return PartitionEnumerator(self, context, restored)

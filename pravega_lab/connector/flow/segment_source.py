@@ -20,29 +20,24 @@ from pravega_lab.connector.flow.segment_splits import (
     Change,
     SegmentSplit,
     SplitsAddition,
-    SplitSerializer,
     SplitsFinished,
     SplitsRead,
     SplitsRemoval,
     SplitsReported,
     SplitsReturned,
-    SplitsSerializer,
     from_event,
     to_event,
 )
 from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
+from pravega_lab.connector.flow.split_source import Splits, SplitSource
 from pravega_lab.engine.flow.sources import (
     Boundedness,
-    ReaderContext,
     ReaderOutput,
-    Source,
     SplitEnumerator,
     SplitEnumeratorContext,
 )
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
-
-Splits = list[SegmentSplit]
 
 
 class SegmentReader(SplitReader):
@@ -174,7 +169,7 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         self.plan.aborted(checkpoint_id)
 
 
-class PravegaSegmentSource(Source[SegmentSplit, Splits]):
+class PravegaSegmentSource(SplitSource):
     """Reads a stream segment by segment, in order per routing key also through scales of stream and job.
 
     Args:
@@ -188,6 +183,8 @@ class PravegaSegmentSource(Source[SegmentSplit, Splits]):
         batch_bytes: Most bytes of events emitted at once; a barrier falls between two batches.
     """
 
+    reader = SegmentReader
+
     def __init__(
         self,
         config: PravegaConfig,
@@ -200,29 +197,15 @@ class PravegaSegmentSource(Source[SegmentSplit, Splits]):
         rebalances: bool = True,
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
-        self.config, self.stream = config, config.resolve(stream)
+        super().__init__(config, stream, rows, batch_bytes)
         self.start, self.end = start, end
-        self.rows = rows or EventRows()
         self.waits_for_checkpoints, self.rebalances = waits_for_checkpoints, rebalances
-        self.batch_bytes = batch_bytes
         self.boundedness = Boundedness.CONTINUOUS_UNBOUNDED if end is None else Boundedness.BOUNDED
 
-    def create_enumerator(self, context: SplitEnumeratorContext[SegmentSplit]) -> SegmentEnumerator:
-        return SegmentEnumerator(self, context, None)
-
-    def restore_enumerator(
-        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: Splits
+    def enumerator(
+        self, context: SplitEnumeratorContext[SegmentSplit], restored: Splits | None
     ) -> SegmentEnumerator:
-        return SegmentEnumerator(self, context, checkpoint)
-
-    def create_reader(self, context: ReaderContext) -> SplitReader:
-        return SegmentReader(self.config, self.stream, self.rows, context, self.batch_bytes)
-
-    def split_serializer(self) -> SplitSerializer:
-        return SplitSerializer()
-
-    def enumerator_serializer(self) -> SplitsSerializer:
-        return SplitsSerializer()
+        return SegmentEnumerator(self, context, restored)
 
 
 def split_of(stream: str, segment: SegmentRange, offset: int = 0, end: int | None = None) -> SegmentSplit:
