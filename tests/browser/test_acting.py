@@ -44,6 +44,7 @@ def page(browser: Any, lab: str, lab_folder: Path, errors: Errors) -> Iterator[A
     open_notebook(page, lab, "acting.ipynb")
     run_all(page)
     wait_drawn(page, MAP, 5)
+    wait_history(page, 2)  # a clock goes no further than the newest observation
     yield page
     run_cell(page, "controls.close(); board.close(); lab.close(); print('closed')")
     page.get_by_text("closed", exact=True).wait_for(timeout=4 * WAIT_MS)
@@ -57,6 +58,11 @@ def seconds(page: Any) -> float:
 
 def wait_at(page: Any, condition: str) -> None:
     page.wait_for_function(f"() => {{ const at = ({AT})(); return {condition}; }}", timeout=WAIT_MS)
+
+
+def wait_history(page: Any, least_s: float) -> None:
+    told = f"([...{SHARED}.clocks.values()].map((clock) => clock.newest - clock.start)[0])"
+    page.wait_for_function(f"() => {told} > {1000 * least_s}", timeout=WAIT_MS)
 
 
 def test_python_moves_the_clock_of_the_page(page: Any) -> None:
