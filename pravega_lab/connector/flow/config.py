@@ -1,14 +1,14 @@
 """`PravegaConfig`: which store a connector talks to, and the scope of names that have none.
 
 A job's sources and sinks are copied to subtasks, so they carry this and no client: whoever needs one makes
-it where it runs. Precedence of what is not given: environment, then the default. Source: flink-connectors'
-``PravegaConfig``.
+it where it runs. Precedence: argument, property, environment variable, default. Source: flink-connectors'
+``PravegaConfig`` (reference/flink.md, 13.3).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,13 @@ from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.opening import async_reader_group, wall_clock_ms
 from pravega_lab.engine.flow.errors import IllegalStateError
+from pravega_lab.errors import BadInputError
 
 DEFAULT_URI = "tcp://localhost:9090"
 URI_VARIABLE = "PRAVEGA_CONTROLLER_URI"
 SCOPE_VARIABLE = "PRAVEGA_SCOPE"
+URI_PROPERTY = "pravega.controller.uri"
+SCOPE_PROPERTY = "pravega.scope"
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,24 @@ class PravegaConfig:
         them."""
         found = os.environ if environ is None else environ
         return cls(found.get(URI_VARIABLE, DEFAULT_URI), found.get(SCOPE_VARIABLE))
+
+    @classmethod
+    def from_arguments(
+        cls,
+        arguments: Sequence[str],
+        properties: Mapping[str, str] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> PravegaConfig:
+        """``--controller URI`` and ``--scope NAME`` among a program's arguments, else properties
+        ``pravega.controller.uri`` and ``pravega.scope`` (of a Spark session, say), else `from_environment`.
+        Other arguments are the program's own.
+
+        Raises:
+            BadInputError: one of the two stands there without a value.
+        """
+        found, given = cls.from_environment(environ), properties or {}
+        uri = _argument(arguments, "--controller") or given.get(URI_PROPERTY) or found.uri
+        return cls(uri, _argument(arguments, "--scope") or given.get(SCOPE_PROPERTY) or found.default_scope)
 
     def resolve(self, name: str) -> str:
         """``scope/name``.
@@ -71,3 +92,16 @@ class PravegaConfig:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PravegaConfig:
         return self
+
+
+def _argument(arguments: Sequence[str], name: str) -> str | None:
+    """The last one counts, written ``--name value`` or ``--name=value``."""
+    found = None
+    for at, argument in enumerate(arguments):
+        if argument == name:
+            if at + 1 == len(arguments) or arguments[at + 1].startswith("--"):
+                raise BadInputError(f"{name} stands without a value: write {name} VALUE")
+            found = arguments[at + 1]
+        elif argument.startswith(f"{name}="):
+            found = argument.partition("=")[2]
+    return found

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pravega_lab.engine.flow.batch import Batch, Row
+from pravega_lab.engine.flow.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import split_scoped_name
 
@@ -19,14 +20,23 @@ class EventRows:
 
     Without ``deserialize`` a row is ``event, scope, stream, segment_id, offset`` (the columns of the Spark
     connector), made without touching single events. With it a row is what it makes of an event's bytes, and
-    ``with_metadata`` adds the four other columns.
+    ``with_metadata`` adds the four other columns. ``timestamp``: event times in ms, a column or a function of
+    the row, for jobs whose watermarks are the source's own (`GroupSettings.watermark_interval_ms`).
     """
 
     deserialize: Callable[[bytes], Row] | None = None
     with_metadata: bool = False
+    timestamp: str | Callable[[Row], int] | None = None
 
     def batch(self, scoped_stream: str, events: pa.RecordBatch) -> Batch:
-        """Rows of the client's ``event, segment_id, offset``, in order."""
+        """Rows of the client's ``event, segment_id, offset``, in order.
+
+        Raises:
+            BadInputError: there is no column of event times.
+        """
+        return WatermarkStrategy(self.timestamp).assign(self._rows(scoped_stream, events))
+
+    def _rows(self, scoped_stream: str, events: pa.RecordBatch) -> Batch:
         scope, stream = split_scoped_name(scoped_stream)
         if self.deserialize is None:
             n = len(events)

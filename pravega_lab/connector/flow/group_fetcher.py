@@ -16,6 +16,8 @@ from typing import Any
 from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.values import Position
 from pravega_lab.connector.flow.reader_groups import GroupSettings
+from pravega_lab.connector.flow.window_watermarks import WindowWatermarks
+from pravega_lab.engine.flow.elements import Watermark
 from pravega_lab.errors import TruncatedDataError
 
 AHEAD = 2  # reads that wait for the subtask
@@ -25,12 +27,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Fetched:
-    """Events of one stream or the name of a checkpoint, and the reader's position behind it."""
+    """Events of one stream, the name of a checkpoint or none; the reader's position behind it, and the
+    watermark there, if it is a new one."""
 
     stream: str | None
     events: Any  # pa.RecordBatch | None
     checkpoint: str | None
     position: Position
+    watermark: Watermark | None = None
 
 
 class GroupFetcher:
@@ -38,6 +42,7 @@ class GroupFetcher:
 
     def __init__(self, settings: GroupSettings, reader: AsyncReader) -> None:
         self._settings, self.reader = settings, reader
+        self._watermarks = WindowWatermarks(settings, reader)
         self._found: deque[Fetched] = deque()
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._error: Exception | None = None
@@ -61,18 +66,20 @@ class GroupFetcher:
 
     async def _fetch(self) -> None:
         settings = self._settings
-        timeout_s = settings.read_timeout_ms / 1000
         try:
-            found = await self.reader.read_batch(timeout_s, max_bytes=settings.batch_bytes)
+            found = await self.reader.read_batch(settings.read_s, max_bytes=settings.batch_bytes)
         except TruncatedDataError as error:
             _log.warning("%s", error)
             return
-        if found.batch is not None or found.checkpoint is not None:
-            at = self.reader.position()
-            self._found.append(Fetched(found.stream, found.batch, found.checkpoint, at))
+        at = self.reader.position()
+        watermark = None if found.checkpoint is not None else await self._watermarks.after_read()
+        if found.batch is not None or found.checkpoint is not None or watermark is not None:
+            self._found.append(Fetched(found.stream, found.batch, found.checkpoint, at, watermark))
             self._news.set()
         elif found.is_completed:
-            await asyncio.sleep(min(timeout_s, settings.refresh_ms / 1000))  # checkpoints may still come
+            await asyncio.sleep(
+                min(settings.read_s, settings.refresh_ms / 1000)
+            )  # checkpoints may still come
 
     def take(self) -> Fetched | None:
         """The next, None if there is none yet. Raises what reading met."""

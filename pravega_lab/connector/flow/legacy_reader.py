@@ -18,6 +18,7 @@ from pravega_lab.client.reader_group.values import BatchRead, Checkpoint
 from pravega_lab.connector.flow.events import EventRows
 from pravega_lab.connector.flow.group_fetcher import leave
 from pravega_lab.connector.flow.reader_groups import GroupSettings, JobGroup, parse_checkpoint_id, reader_id
+from pravega_lab.connector.flow.window_watermarks import WindowWatermarks
 from pravega_lab.engine.flow.errors import DamagedCheckpointError
 from pravega_lab.engine.flow.hooks import MasterHook
 from pravega_lab.engine.flow.sources import Boundedness, ExternallyInducedSource, SourceContext
@@ -114,15 +115,15 @@ class PravegaReader(ExternallyInducedSource):
 
     async def run(self, context: SourceContext) -> None:
         assert self._reader is not None
-        settings = self.settings
+        settings, watermarks = self.settings, WindowWatermarks(self.settings, self._reader)
         while not self._is_cancelled:
             try:
-                found = await self._reader.read_batch(
-                    settings.read_timeout_ms / 1000, max_bytes=settings.batch_bytes
-                )
+                found = await self._reader.read_batch(settings.read_s, max_bytes=settings.batch_bytes)
             except TruncatedDataError:
                 continue  # what is left begins behind it
             await self._hand_on(found, context)
+            if found.checkpoint is None and (watermark := await watermarks.after_read()) is not None:
+                await context.emit_watermark(watermark)
 
     async def _hand_on(self, found: BatchRead, context: SourceContext) -> None:
         if found.checkpoint is not None:
@@ -134,7 +135,7 @@ class PravegaReader(ExternallyInducedSource):
 
     async def _rest(self) -> None:
         """All was read; checkpoints may still come."""
-        await asyncio.sleep(min(self.settings.read_timeout_ms, self.settings.refresh_ms) / 1000)
+        await asyncio.sleep(min(self.settings.read_s, self.settings.refresh_ms / 1000))
 
     def cancel(self) -> None:
         self._is_cancelled = True

@@ -45,6 +45,8 @@ class GroupSettings:
         automatic_checkpoint_ms: -1: only those of the job.
         read_timeout_ms: Of one read.
         batch_bytes: Most bytes of events emitted at once.
+        watermark_interval_ms: How often a source looks at the time window of its stream, and tells the lower
+            bound as its watermark: for streams whose writers note times. None: never.
     """
 
     config: PravegaConfig
@@ -58,6 +60,7 @@ class GroupSettings:
     automatic_checkpoint_ms: int = -1
     read_timeout_ms: int = 1_000
     batch_bytes: int = BATCH_BYTES
+    watermark_interval_ms: int | None = None
 
     def __post_init__(self) -> None:
         if not self.streams:
@@ -65,6 +68,22 @@ class GroupSettings:
         for name in ("refresh_ms", "checkpoint_timeout_ms", "max_outstanding_checkpoints", "read_timeout_ms"):
             if getattr(self, name) <= 0:
                 raise BadInputError(f"{name}={getattr(self, name)}: a positive number")
+        if self.watermark_interval_ms is not None:
+            self._check_watermarks(self.watermark_interval_ms)
+
+    def _check_watermarks(self, interval_ms: int) -> None:
+        if interval_ms <= 0:
+            raise BadInputError(f"watermark_interval_ms={interval_ms}: a positive number, or None for none")
+        if len(self.streams) > 1:
+            raise BadInputError(
+                f"watermarks from time windows are of one stream, and reader group {self.group!r} reads "
+                f"{len(self.streams)}: read each through a group of its own, then union them"
+            )
+
+    @property
+    def read_s(self) -> float:
+        """Seconds that one read waits: no longer than until the time window is due."""
+        return min(self.read_timeout_ms, self.watermark_interval_ms or self.read_timeout_ms) / 1000
 
     @property
     def scoped_group(self) -> str:

@@ -182,8 +182,10 @@ class SlotReader(SourceReader[ReaderSlot]):
         return InputStatus.MORE_AVAILABLE
 
     def _emit(self, found: Fetched, output: ReaderOutput) -> None:
-        assert found.stream is not None
-        output.emit(self._rows.batch(found.stream, found.events))
+        if found.stream is not None and found.events is not None:
+            output.emit(self._rows.batch(found.stream, found.events))
+        if found.watermark is not None:
+            output.emit_watermark(found.watermark)
 
     def at_checkpoint(self, name: str) -> InputStatus:
         """The reader was handed a reader-group checkpoint in place of an event."""
