@@ -25,6 +25,7 @@ from pravega_lab.observe.group_entries import Entry, read_entry
 from pravega_lab.observe.group_rows import split_segment
 from pravega_lab.observe.group_tracker import GroupTracker
 from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.journalled import Journalled
 from pravega_lab.observe.observations import Trouble
 from pravega_lab.protocol.names import segment_name
 
@@ -36,7 +37,7 @@ SILENT_MS = 30_000  # how long a connection may be dead before the client notice
 AGAIN_MS = 250  # how long to wait before a group that cannot be read is looked for again
 
 
-class GroupObserver:
+class GroupObserver(Journalled):
     """Fills a journal with what happens to a reader group, in a thread of its own, until it is closed.
 
     Args:

@@ -7,22 +7,20 @@ module knows the engine's observations by their names and fields and imports not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import job_observations as told
 from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.journalled import Journalled
 from pravega_lab.observe.ledger_observations import Acted
 from pravega_lab.observe.observations import Observation
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from pravega_lab.client.reader_group.explain import Explanation
+    pass
 
 
-class JobObserver:
+class JobObserver(Journalled):
     """An observer of a job: give it to `Job`, or to several one after another (each is a life).
 
     Args:
@@ -66,22 +64,6 @@ class JobObserver:
     def close(self) -> None:
         """Nothing more will come; the journal stays, as a recording."""
         self.journal.live = False
-
-    def since(self, seq: int = 0) -> list[Observation]:
-        """Observations from ``seq`` on; see `Journal.since`."""
-        return self.journal.since(seq)
-
-    def to_pandas(self, kind: str | None = None) -> pd.DataFrame:
-        """See `Journal.to_pandas`."""
-        return self.journal.to_pandas(kind)
-
-    def save(self, path: str | Path) -> Path:
-        """See `Journal.save`."""
-        return self.journal.save(path)
-
-    def explain(self) -> Explanation:
-        """In sentences: what the job does, who is behind, whom each checkpoint waits for."""
-        return self.journal.explain()
 
     def __repr__(self) -> str:
         return f"JobObserver({self.journal!r})"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.journalled import Journalled
 from pravega_lab.observe.observations import INFERRED, Trouble
 from pravega_lab.observe.query_sources import CheckpointFolder, Event, Listener, ProgressFile
 from pravega_lab.observe.query_tracker import FILLS, QueryTracker
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 EVERY_MS = 200
 
 
-class QueryObserver:
+class QueryObserver(Journalled):
     """Fills a journal with the micro-batches of a query, in a thread of its own, until it is closed.
 
     Args:

@@ -18,6 +18,7 @@ from pravega_lab.client.scaling import ASKED_HERE
 from pravega_lab.errors import NotFoundError, PravegaError, StreamNotFoundError
 from pravega_lab.observe.causes import Policy
 from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.journalled import Journalled
 from pravega_lab.observe.observations import Trouble
 from pravega_lab.observe.stream_tracker import StreamTracker
 from pravega_lab.protocol.names import SegmentRange, epoch_of
@@ -38,7 +39,7 @@ _Epoch = tuple[int, list[SegmentRange]]
 _KINDS = {"FIXED": "fixed", "EVENTS_PER_S": "events", "KBYTES_PER_S": "kbytes"}
 
 
-class StreamObserver:
+class StreamObserver(Journalled):
     """Fills a journal with what happens to a stream, in a thread of its own, until it is closed.
 
     Args:

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import CAPACITY, Journal
-from pravega_lab.observe.observations import Observation, Trouble
+from pravega_lab.observe.journalled import Journalled
+from pravega_lab.observe.observations import Trouble
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pravega_lab.client import Client
     from pravega_lab.client.access import AccessOptions
-    from pravega_lab.client.reader_group.explain import Explanation
     from pravega_lab.observe.group import GroupObserver
     from pravega_lab.observe.query import QueryObserver
     from pravega_lab.observe.stream import StreamObserver
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 _open: weakref.WeakSet[Watch] = weakref.WeakSet()
 
 
-class Watch:
+class Watch(Journalled):
     """A journal that fills by itself. Made by `observe`; ``close()``, or leave its ``with`` block, to end it.
 
     The journal stays when it is closed: views of it become recordings.
@@ -71,28 +69,12 @@ class Watch:
         for name in names:
             self.groups.append(GroupObserver(self._client, name, self.journal, on_streams=on_streams))
 
-    def since(self, seq: int = 0) -> list[Observation]:
-        """Observations from ``seq`` on; see `Journal.since`."""
-        return self.journal.since(seq)
-
-    def to_pandas(self, kind: str | None = None) -> pd.DataFrame:
-        """See `Journal.to_pandas`."""
-        return self.journal.to_pandas(kind)
-
-    def save(self, path: str | Path) -> Path:
-        """See `Journal.save`."""
-        return self.journal.save(path)
-
     def look(self, timeout_s: float = 10.0) -> bool:
         """Wait until what is so now is in the journal; False when that took too long."""
         end_s = time.monotonic() + timeout_s
         observers: list[GroupObserver | StreamObserver] = [*self.groups]
         have_looked = all(observer.look(end_s - time.monotonic()) for observer in observers)
         return have_looked and all(o.look(end_s - time.monotonic()) for o in list(self.streams))
-
-    def explain(self) -> Explanation:
-        """In sentences: what is behind and since when, whom checkpoints wait for, what has no owner."""
-        return self.journal.explain()
 
     @property
     def trouble(self) -> list[str]:
