@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pravega_lab.engine.flow import plain
 from pravega_lab.engine.flow.alignment import AlignedBarriers, BarrierTracker
@@ -15,6 +16,7 @@ from pravega_lab.engine.flow.graph import JobEdge, JobGraph, JobVertex
 from pravega_lab.engine.flow.handles import CompletedCheckpoint, SubtaskState
 from pravega_lab.engine.flow.history import Finishing
 from pravega_lab.engine.flow.keys import key_group_range
+from pravega_lab.engine.flow.life import SubtaskState as Life
 from pravega_lab.engine.flow.observer import Observer
 from pravega_lab.engine.flow.operator import Operator, OperatorContext
 from pravega_lab.engine.flow.rescale import redistribute
@@ -96,6 +98,23 @@ class Deployer:
     is_exactly_once: bool
     base: SubtaskSettings
 
+    def deploy(
+        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+    ) -> dict[SubtaskId, tuple[Subtask, Coroutine[Any, Any, None]]]:
+        """See `hosting.TaskDeployer`; subtasks that have no attempt are somebody else's."""
+        made = self.make(vertices, attempts, plan)
+        return {
+            id: (subtask, self._live(subtask, operators, plan)) for id, (subtask, operators) in made.items()
+        }
+
+    async def _live(self, subtask: Subtask, operators: Sequence[Operator], plan: RestorePlan) -> None:
+        try:
+            await self.load(subtask.id, operators, plan)
+        except Exception as error:
+            self.gateway.state_changed(subtask.id, subtask.attempt, Life.FAILED, error)
+            return
+        await subtask.run()
+
     def make(
         self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
     ) -> dict[SubtaskId, tuple[Subtask, list[Operator]]]:
@@ -108,7 +127,7 @@ class Deployer:
                 self._connect(edge, incoming, outgoing)
         made = {}
         for vertex in vertices:
-            for id in vertex.subtasks:
+            for id in (id for id in vertex.subtasks if id in attempts):
                 made[id] = self._subtask(vertex, id, attempts[id], plan, incoming, outgoing)
         return made
 
@@ -123,10 +142,13 @@ class Deployer:
             for index in edge.consumers_of(producer.index):
                 consumer = SubtaskId(edge.consumer.name, index)
                 mine = incoming.setdefault(consumer, [])
-                channel = Channel(producer, consumer, edge.input, len(mine), self.capacity, self.wire)
+                channel = self.channel(producer, consumer, edge.input, len(mine))
                 mine.append(channel)
                 channels.append(channel)
             outgoing.setdefault(producer, []).append(EdgeWriter(edge, producer.index, channels))
+
+    def channel(self, producer: SubtaskId, consumer: SubtaskId, input: int, index: int) -> Channel:
+        return Channel(producer, consumer, input, index, self.capacity, self.wire)
 
     def _subtask(
         self,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Protocol
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pravega_lab.engine.flow.channels import Deliver
+from pravega_lab.engine.flow.elements import Barrier, SubtaskId
+from pravega_lab.engine.flow.graph import JobVertex
+
+if TYPE_CHECKING:
+    from pravega_lab.engine.flow.deployment import Deployer, RestorePlan
 
 
 class Running(Protocol):
@@ -20,6 +25,42 @@ class TaskHost(Protocol):
     """Starts attempts of subtasks."""
 
     def start(self, name: str, coro: Coroutine[Any, Any, None]) -> Running: ...
+
+
+class TaskHandle(Protocol):
+    """What the job master has of an attempt: `subtask.Subtask` itself, or what stands for one elsewhere. None
+    of these waits."""
+
+    @property
+    def attempt(self) -> int: ...
+
+    def trigger_checkpoint(self, barrier: Barrier) -> None: ...
+
+    def notify_complete(self, checkpoint_id: int) -> None: ...
+
+    def notify_aborted(self, checkpoint_id: int, latest_id: int) -> None: ...
+
+    def handle_event(self, operator_id: str, event: Any) -> None: ...
+
+    def fail(self, error: BaseException) -> None: ...
+
+    def sample(self, now_ms: int) -> None: ...
+
+
+class TaskDeployer(Protocol):
+    """Makes attempts: here (`deployment.Deployer`), or in other processes."""
+
+    def deploy(
+        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+    ) -> Mapping[SubtaskId, tuple[TaskHandle, Coroutine[Any, Any, None]]]:
+        """Each with the coroutine that is its life: it ends with the attempt, and ends it when cancelled."""
+
+
+class Home(Protocol):
+    """A place other than this event loop for all of a job's subtasks."""
+
+    def deployer(self, local: Deployer) -> TaskDeployer:
+        """``local`` has the graph, the gateway to the master and the observer."""
 
 
 class _LocalTask:

@@ -24,7 +24,7 @@ from pravega_lab.engine.flow.errors import IllegalStateError, JobCancelledError,
 from pravega_lab.engine.flow.files import Files, FsspecFiles, join
 from pravega_lab.engine.flow.graph import JobGraph
 from pravega_lab.engine.flow.handles import CompletedCheckpoint
-from pravega_lab.engine.flow.hosting import LocalHost, LocalWire, TaskHost
+from pravega_lab.engine.flow.hosting import Home, LocalHost, LocalWire, TaskHost
 from pravega_lab.engine.flow.life import SubtaskState
 from pravega_lab.engine.flow.master import JobMaster
 from pravega_lab.engine.flow.observer import NoObserver, Observer
@@ -41,7 +41,7 @@ class Job:
     """One execution of a graph. ``files``: where checkpoints lie, fsspec unless something else is given.
 
     ``restore_from``: the folder of a checkpoint or savepoint to begin with. ``wire``, ``host``, ``now_ms``,
-    ``unique_id``: time, chance and places, for homes other than this event loop.
+    ``unique_id``, ``home``: time, chance and places, for homes other than this event loop.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Job:
         now_ms: Callable[[], int] = wall_ms,
         unique_id: Callable[[], str] = lambda: uuid.uuid4().hex,
         job_id: str | None = None,
+        home: Home | None = None,
     ) -> None:
         self.graph, self.config = graph, config or JobConfig()
         self.files = files or FsspecFiles()
@@ -65,6 +66,7 @@ class Job:
         self._wire: Wire = wire or LocalWire()
         self._host: TaskHost = host or LocalHost()
         self._now_ms, self._unique_id, self._job_id = now_ms, unique_id, job_id
+        self._home = home
         self.master: JobMaster
 
     async def start(self) -> None:
@@ -90,6 +92,7 @@ class Job:
             now_ms=self._now_ms,
             unique_id=self._unique_id,
             job_id=self._job_id,
+            home=self._home,
         )
         await self.master.start(restore)
 
@@ -210,7 +213,7 @@ class Job:
 
     def fail_subtask(self, subtask: SubtaskId, error: BaseException) -> None:
         """Let a subtask fail, as if its operators had raised."""
-        task = self.master.executions[subtask].subtask
+        task = self.master.executions[subtask].handle
         if task is not None:
             task.fail(error)
 

@@ -35,7 +35,7 @@ from pravega_lab.engine.flow.gate import CoordinatorHolder
 from pravega_lab.engine.flow.graph import JobGraph, JobVertex, hook_ids
 from pravega_lab.engine.flow.handles import CompletedCheckpoint, MasterState
 from pravega_lab.engine.flow.hooks import MasterHook
-from pravega_lab.engine.flow.hosting import Running, TaskHost
+from pravega_lab.engine.flow.hosting import Home, Running, TaskDeployer, TaskHandle, TaskHost
 from pravega_lab.engine.flow.life import SubtaskState as Life
 from pravega_lab.engine.flow.life import check_move
 from pravega_lab.engine.flow.observer import (
@@ -59,8 +59,13 @@ class Execution:
 
     attempt: int = -1
     state: Life = Life.CREATED
-    subtask: Subtask | None = None
+    handle: TaskHandle | None = None
     running: Running | None = None
+
+    @property
+    def subtask(self) -> Subtask | None:
+        """The subtask itself, if it is in this process."""
+        return self.handle if isinstance(self.handle, Subtask) else None
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,7 @@ class JobMaster:
         now_ms: Callable[[], int],
         unique_id: Callable[[], str] = lambda: uuid.uuid4().hex,
         job_id: str | None = None,
+        home: Home | None = None,
     ) -> None:
         self.graph, self.config, self.files, self.wire, self._host = graph, config, files, wire, host
         self._observer, self.now_ms = observer, now_ms
@@ -107,7 +113,7 @@ class JobMaster:
             observer=observer,
             history=config.history,
         )
-        self._deployer = Deployer(
+        local = Deployer(
             graph,
             wire,
             self,
@@ -124,6 +130,7 @@ class JobMaster:
                 config.history,
             ),
         )
+        self._deployer: TaskDeployer = local if home is None else home.deployer(local)
         self._restart = config.fresh_restart()
         self._answers: dict[Request, asyncio.Future[CompletedCheckpoint]] = {}
         self._next_id = 1
@@ -235,24 +242,12 @@ class JobMaster:
             self._move(id, Life.SCHEDULED)
             self._move(id, Life.DEPLOYING)
         attempts = {id: self.executions[id].attempt for id in ids}
-        made = self._deployer.make(vertices, attempts, plan)
-        for id, (subtask, operators) in made.items():
+        for id, (subtask, life) in self._deployer.deploy(vertices, attempts, plan).items():
             execution = self.executions[id]
-            execution.subtask = subtask
+            execution.handle = subtask
             for holder_id in self._holders_of(id):
                 self.holders[holder_id].attempt_ready(id.index, execution.attempt)
-
-            async def run(
-                id: SubtaskId = id, subtask: Subtask = subtask, operators: list[Any] = operators
-            ) -> None:
-                try:
-                    await self._deployer.load(id, operators, plan)
-                except Exception as error:
-                    self.state_changed(id, subtask.attempt, Life.FAILED, error)
-                    return
-                await subtask.run()
-
-            execution.running = self._host.start(f"{id}#{execution.attempt}", run())
+            execution.running = self._host.start(f"{id}#{execution.attempt}", life)
 
     def _holders_of(self, id: SubtaskId) -> list[str]:
         vertex = self.graph.vertex(id.vertex)
@@ -354,7 +349,7 @@ class JobMaster:
             def deliver() -> None:
                 is_there = self._is_current(id, attempt)
                 if is_there:
-                    subtask = self.executions[id].subtask
+                    subtask = self.executions[id].handle
                     assert subtask is not None
                     subtask.handle_event(operator_id, event)
                 confirm(is_there)
@@ -498,14 +493,14 @@ class JobMaster:
 
     def _trigger(self, subtask: SubtaskId, barrier: Barrier) -> None:
         execution = self.executions[subtask]
-        if execution.subtask is None or execution.state is not Life.RUNNING:
+        if execution.handle is None or execution.state is not Life.RUNNING:
             error = CheckpointFailedError(
                 Reason.TRIGGER_CHECKPOINT_FAILURE, f"{subtask} is {execution.state.value}."
             )
             self.coordinator.triggering_failed(barrier.checkpoint_id, error)
             self.act()
         else:
-            execution.subtask.trigger_checkpoint(barrier)
+            execution.handle.trigger_checkpoint(barrier)
 
     async def _finalize(self, checkpoint: CompletedCheckpoint) -> None:
         try:
@@ -531,12 +526,12 @@ class JobMaster:
             holder.notify_aborted(checkpoint_id)
 
     def _call_attempt(
-        self, id: SubtaskId, call: Callable[[Subtask], None], may_be_lost: bool = False
+        self, id: SubtaskId, call: Callable[[TaskHandle], None], may_be_lost: bool = False
     ) -> None:
         attempt = self.executions[id].attempt
 
         def deliver() -> None:
-            subtask = self.executions[id].subtask
+            subtask = self.executions[id].handle
             if self._is_current(id, attempt) and subtask is not None:
                 call(subtask)
 
@@ -734,10 +729,8 @@ class JobMaster:
         """Tell the observer what lies where."""
         now_ms = self.now_ms()
         for execution in self.executions.values():
-            if execution.subtask is not None and not execution.state.is_terminal:
-                self._observer.observe(execution.subtask.throughput())
-                for contents in execution.subtask.channel_contents(now_ms):
-                    self._observer.observe(contents)
+            if execution.handle is not None and not execution.state.is_terminal:
+                execution.handle.sample(now_ms)
 
 
 def _check_forms(graph: JobGraph, checkpoint: CompletedCheckpoint) -> None:

@@ -529,6 +529,12 @@ class Subtask:
             return []
         return self.input.contents(now_ms)
 
+    def sample(self, now_ms: int) -> None:
+        """Tell the observer what lies where."""
+        self.observe(self.throughput())
+        for contents in self.channel_contents(now_ms):
+            self.observe(contents)
+
     def handle_event(self, operator_id: str, event: Any) -> None:
         """From an operator's coordinator."""
         operator = next(o for o in self.chain.operators if o.context.operator_id == operator_id)
