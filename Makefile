@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-CI_FLAGS := -q --color=no -p no:cacheprovider
+CI_FLAGS := -q --color=no -p no:cacheprovider --durations=15 --durations-min=3
 # The installed copy is a farm of links that does not see new files, so their list is a prerequisite.
 SOURCES := $(shell find pravega_lab engine widgets -name '*.py' -o -name '*.js' -o -name '*.css' | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
