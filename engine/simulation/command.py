@@ -91,13 +91,16 @@ def run(args: argparse.Namespace) -> int:
     )
     failed: list[Result] = []
     faults: Counter[str] = Counter()
+    steps, cpu_s = 0, 0.0
     for result in _with_bar(_results(seeds, args.scenario, args.bug, jobs), len(seeds)):
         faults += result.faults
+        steps, cpu_s = steps + result.steps, cpu_s + result.cpu_s
         _show(result, always=args.verbose or len(seeds) == 1)
         if result.problems:
             failed.append(result)
         if args.journal:
             _keep_journal(result, args.journal)
+    print(f"{steps:,} steps, {steps / max(cpu_s, 1e-9):,.0f} per second of CPU")
     return _conclude(len(seeds), failed, faults)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.handles import CompletedCheckpoint
-from pravega_lab.engine.flow.observer import CheckpointCompleted, Observer, Restored
+from pravega_lab.engine.flow.observer import CheckpointCompleted, JobStateChanged, Observer, Restored
 from pravega_lab.engine.simulation.connector_forms import Form
 
 
@@ -22,13 +22,13 @@ class Measures:
     lost: int = 0
     doubled: int = 0
     out_of_order: int = 0
-    failures: int = 0
-    scales: int = 0
+    failures: int = 0  # of the job, that it restarted from; kills of the store are none
+    scales: int = 0  # of the stream
     recovery_ms: list[int] = field(default_factory=list)
     position_bytes: int = 0  # of the source, in the last checkpoint
     group_updates: int = 0  # entries in the state log of the reader group
     first_out_of_order: str = ""
-    messages: int = 0
+    messages: int = 0  # all that the network delivered
 
     def compare(self, written: Sequence[Row], out: Sequence[Row]) -> None:
         """What came out, in its order, with what went in."""
@@ -58,7 +58,7 @@ class Measures:
 
 
 class Watch(Observer):
-    """Recovery times: from a failure to the first record that is read after the restore."""
+    """Failures, and recovery times: from a failure to the first record that is read after the restore."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -66,6 +66,7 @@ class Watch(Observer):
         self._is_restored = False
         self.recovery_ms: list[int] = []
         self.completed = 0
+        self.failures = 0
 
     def failed(self) -> None:
         if self._failed_ms is None:
@@ -76,6 +77,8 @@ class Watch(Observer):
             self._is_restored = True
         elif isinstance(observation, CheckpointCompleted):
             self.completed += 1
+        elif isinstance(observation, JobStateChanged):
+            self.failures += observation.state == "restarting"
 
     def read(self) -> None:
         """A record was read."""

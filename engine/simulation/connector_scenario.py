@@ -32,13 +32,15 @@ from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.run import Result, run_story
 from pravega_lab.engine.simulation.store_process import WALL_START_MS
+from pravega_lab.engine.simulation.traffic import RULE, Size
 from pravega_lab.engine.simulation.world import World, events_in
 from pravega_lab.errors import PravegaError
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
 
 SCOPE, IN, OUT, GROUP = "sim", "sim/in", "sim/out", "sim/copy"
 KEYS = 6
-WRITING_US = 3_000_000  # about so long rows are written
+ROWS = 720  # at least; more until the messages are there
+WRITING_US = 3_000_000  # about so long it takes to write these
 END_WITHIN_S = 60.0
 QUIET_S = 2.0  # of a form that may lose, once its group has nothing left
 HOPELESS_S = 30.0  # of a form that must not: what is missing by then is lost
@@ -48,9 +50,10 @@ SCENARIO = "connector"
 class ConnectorWorld(World):
     """One seed's stream, group and job, through all their lives."""
 
-    def __init__(self, loop: SimulationLoop, journal: Journal, form: Form) -> None:
+    def __init__(self, loop: SimulationLoop, journal: Journal, form: Form, size: Size) -> None:
         super().__init__(loop, journal)
-        self.form = form
+        self.form, self.size = form, size
+        self.traffic = loop.network.traffic
         self.draw = chance = Random(f"{loop.seed}/connector")
         self.conditions = FlowConditions(delay_us_max=chance.choice((200, 2_000)))
         self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
@@ -105,10 +108,9 @@ class ConnectorWorld(World):
         await self._start(None)
         writing = self.loop.create_task(self._write(rows), name="writer")
         scaling = self.loop.create_task(self._scale(self.draw.choice((2, 3, 4))), name="scaler")
-        for life in range(2):
-            await self._trouble(self.draw.choice((1.0, 2.0)))
-            if life == 0:
-                await self._go_on_elsewhere()
+        await self._trouble(self.draw.choice((1.0, 2.0)))
+        await self._go_on_elsewhere()
+        await self._trouble(self.draw.choice((1.0, 2.0)), self.size.failures)
         await asyncio.gather(writing, scaling)
         self.heal()
         await self._until_quiet()
@@ -150,12 +152,10 @@ class ConnectorWorld(World):
 
     async def _write(self, rows: int) -> None:
         async with self.client("writer") as client, client.stream(IN).writer() as writer:
-            while len(self.written) < rows:
-                first = len(self.written)
-                burst = [
-                    {"k": f"k{n % KEYS}", "n": n}
-                    for n in range(first, min(first + self.draw.choice((1, 5, 20)), rows))
-                ]
+            while (first := len(self.written)) < rows or self.traffic.messages < self.size.messages:
+                stop = first + self.draw.choice((1, 5, 20))
+                stop = min(stop, rows) if first < rows else stop
+                burst = [{"k": f"k{n % KEYS}", "n": n} for n in range(first, stop)]
                 await writer.write([json.dumps(row).encode() for row in burst], [row["k"] for row in burst])
                 self.written += burst
                 await asyncio.sleep(self.draw.randint(0, 2 * WRITING_US * len(burst) // rows) / 1e6)
@@ -180,19 +180,19 @@ class ConnectorWorld(World):
 
     # -- trouble -------------------------------------------------------------------------------------------
 
-    async def _trouble(self, for_s: float) -> None:
+    async def _trouble(self, for_s: float, failures: int = 0) -> None:
+        """For so long, and until the job has had so many failures."""
         chance = self.draw
         self.conditions.slow_chance = chance.choice((0.0, 0.005, 0.02))
         self.network.conditions.cut_chance = chance.choice((0.0, 0.0, 0.005))
         end_us = self.loop.now_us + int(for_s * 1e6)
         acts = [self._kill, self._kill, self._fail_one, self._fail_all, self._crash_store]
-        while self.loop.now_us < end_us:
+        while self.loop.now_us < end_us or self.watch.failures < failures:
             await asyncio.sleep(chance.randint(100_000, 1_000_000) / 1e6)
             await chance.choice(acts)()
 
     def _failed(self, how: str) -> None:
         self.crashes[how] += 1
-        self.measures.failures += 1
         self.journal.add("world", how)
         self.watch.failed()
 
@@ -274,17 +274,21 @@ class ConnectorWorld(World):
         measures = self.measures
         measures.compare(self.written, self._out())
         measures.recovery_ms = self.watch.recovery_ms
-        measures.messages = self.wire.delivered
+        measures.failures, measures.messages = self.watch.failures, self.traffic.messages
         if self.form.has_group:
             scope, group = split_scoped_name(GROUP)
             measures.group_updates = len(events_in(self._stored(f"{scope}/{READER_GROUP_PREFIX}{group}"), 0))
 
 
-def run_connector(seed: int, letter: str | None = None, rows: int = 240) -> tuple[Result, Measures]:
+def run_connector(
+    seed: int, letter: str | None = None, rows: int = ROWS, size: Size = RULE
+) -> tuple[Result, Measures]:
     """One run from its seed; what went wrong is in ``problems``.
 
     Args:
         letter: One of `connector_forms.FORMS`; without it the seed draws one that is exactly once.
+        rows: To be written, at least.
+        size: What the run has to see; it is extended until it has.
     """
     sound = [form.letter for form in FORMS.values() if form.is_exactly_once and form.is_in_order]
     form = FORMS[letter or sound[seed % len(sound)]]
@@ -292,12 +296,13 @@ def run_connector(seed: int, letter: str | None = None, rows: int = 240) -> tupl
 
     def tell(result: Result, loop: SimulationLoop) -> None:
         nonlocal measures
-        world = ConnectorWorld(loop, result.journal, form)
+        world = ConnectorWorld(loop, result.journal, form, size)
         try:
             loop.run_until_complete(world.run_job(rows))
         finally:
             measures = world.measures
             result.faults = world.faults + world.wire.faults
-        result.problems += measures.problems(form)
+            result.traffic.failures, result.traffic.scales = world.watch.failures, measures.scales
+        result.problems += measures.problems(form) + result.traffic.short_of(size)
 
     return run_story(seed, SCENARIO, tell), measures

@@ -3,6 +3,7 @@
 ``python -m pravega_lab.engine.simulation.connector_table 0..499`` runs every form with the same seeds, so
 each meets the same stream, scales and failures (until its own actions move the order of steps), and prints a
 table for a page. ``--keep FILE`` writes a line of JSON per run, and skips those that are there already.
+``--write`` puts the figures where the page and the tutorial have them (in a checkout).
 """
 
 from __future__ import annotations
@@ -11,17 +12,27 @@ import argparse
 import json
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any
 
 from pravega_lab.engine.simulation.command import parse_seeds
 from pravega_lab.engine.simulation.connector_forms import FORMS
 from pravega_lab.engine.simulation.connector_scenario import run_connector
+from pravega_lab.engine.simulation.traffic import RULE, Size
+from pravega_lab.errors import BadInputError
 
 Run = dict[str, Any]
+ROWS = 240  # of one run: six forms times some hundred seeds are to be done in an hour
+SIZE = Size(failures=RULE.failures, scales=RULE.scales)
+ROOT = Path(__file__).resolve().parents[2]
+SUMMARY = "pravega_lab/exercises/recorded/flip-27-table.json"
+PAGE = "docs/connector-flow.md"
+MARKS = "<!-- table -->\n", "<!-- end of table -->\n"
+WHATS = ("lost", "doubled", "out_of_order")
 HEAD = (
     "",
     "runs",
@@ -49,7 +60,7 @@ COUPLING = {
 def run_one(task: tuple[str, int]) -> Run:
     """One form and seed, as plain values."""
     letter, seed = task
-    result, measures = run_connector(seed, letter)
+    result, measures = run_connector(seed, letter, ROWS, SIZE)
     broken = [p for p in result.problems if not p.startswith(("exactly once", "in order"))]
     return {"seed": seed, "steps": result.steps, "broken": broken, **asdict(measures)}
 
@@ -77,38 +88,89 @@ def _run_all(tasks: Sequence[tuple[str, int]], jobs: int) -> Iterator[Run]:
         yield from pool.imap_unordered(run_one, tasks, chunksize=4)
 
 
-def table(found: Sequence[Run]) -> str:
-    """Markdown: a row per form."""
+# -- what they showed ----------------------------------------------------------------------------------------
+
+
+def summary(found: Sequence[Run]) -> dict[str, Any]:
+    """All figures of the table, as JSON has them; docs/connector-flow.md says what each is."""
+    total = {
+        what: sum(run[what] for run in found) for what in ("rows", "messages", "steps", "failures", "scales")
+    }
+    firsts = [run for run in found if run["form"] == "d" and run["first_out_of_order"]]
+    first = min(firsts, key=lambda run: run["seed"], default=None)
+    by_form = {letter: [run for run in found if run["form"] == letter] for letter in FORMS}
+    return {
+        "seeds": len({run["seed"] for run in found}),
+        "rows_per_run": ROWS,
+        "total": {"runs": len(found), **total},
+        "forms": {letter: _figures(letter, of_form) for letter, of_form in by_form.items() if of_form},
+        "first_out_of_order": first and {"seed": first["seed"], "what": first["first_out_of_order"]},
+    }
+
+
+def _figures(letter: str, found: Sequence[Run]) -> Run:
+    recovery = sorted(ms for run in found for ms in run["recovery_ms"])
+    figures: Run = {"about": FORMS[letter].about, "runs": len(found)}
+    for what in WHATS:
+        figures[what] = sum(run[what] for run in found)
+        figures[f"runs_{what}"] = sum(1 for run in found if run[what])
+    return figures | {
+        "recovery_ms_median": round(median(recovery)) if recovery else None,
+        "recovery_ms_95": recovery[int(len(recovery) * 0.95)] if recovery else None,
+        "position_bytes": round(median(run["position_bytes"] for run in found)),
+        "group_updates": round(median(run["group_updates"] for run in found)),
+        "coupling": COUPLING[letter],
+    }
+
+
+def table(figures: dict[str, Any]) -> str:
+    """The figures of `summary` in Markdown: a row per form."""
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    for form in FORMS.values():
-        of_form = [run for run in found if run["form"] == form.letter]
-        if of_form:
-            lines.append("| " + " | ".join(_row(form.letter, form.about, of_form)) + " |")
+    for letter, form in figures["forms"].items():
+        cells = [f"({letter}) {form['about']}", form["runs"]]
+        cells += [form[name] for what in WHATS for name in (what, f"runs_{what}")]
+        cells.append(f"{form['recovery_ms_median']}, {form['recovery_ms_95']}")
+        cells += [form["position_bytes"], form["group_updates"], form["coupling"]]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 
 
-def _row(letter: str, about: str, found: Sequence[Run]) -> list[str]:
-    recovery = sorted(ms for run in found for ms in run["recovery_ms"])
-    late = recovery[int(len(recovery) * 0.95)] if recovery else 0
-    cells = [f"({letter}) {about}", str(len(found))]
-    for what in ("lost", "doubled", "out_of_order"):
-        cells += [str(sum(run[what] for run in found)), str(sum(1 for run in found if run[what]))]
-    cells.append(f"{median(recovery) if recovery else 0:.0f}, {late}")
-    middle: Callable[[str], str] = lambda what: f"{median(run[what] for run in found):.0f}"  # noqa: E731
-    return [*cells, middle("position_bytes"), middle("group_updates"), COUPLING[letter]]
+def words(figures: dict[str, Any]) -> str:
+    """What the runs were."""
+    total = figures["total"]
+    said = (
+        f"{figures['seeds']} seeds, each form with each: {total['rows']:,} rows, {total['messages']:,} "
+        f"messages, {total['failures']:,} failures of the job (kills of the store not counted), "
+        f"{total['scales']:,} scales of the stream."
+    )
+    return fill(said, 120)
 
 
-def summary(found: Sequence[Run]) -> str:
-    """What the runs were, and the first event out of order of the form without order."""
-    failures, scales = sum(run["failures"] for run in found), sum(run["scales"] for run in found)
-    rows, steps = sum(run["rows"] for run in found), sum(run["steps"] for run in found)
-    broken = [f"seed {run['seed']} ({run['form']}): {run['broken'][0]}" for run in found if run["broken"]]
-    lines = [f"{len(found)} runs: {rows} rows, {failures} failures, {scales} scales, {steps} steps."]
-    firsts = [run for run in found if run["form"] == "d" and run["first_out_of_order"]]
-    if firsts:
-        first = min(firsts, key=lambda run: run["seed"])
-        lines.append(f"(d), seed {first['seed']}: {first['first_out_of_order']}.")
-    return "\n".join([*lines, *broken])
+def page_part(figures: dict[str, Any]) -> str:
+    """What stands between the marks of the page."""
+    first = figures["first_out_of_order"]
+    parts = [words(figures), table(figures)]
+    if first:
+        parts.append(f"The first event out of order of (d): seed {first['seed']}, {first['what']}.")
+    return "\n\n".join(parts)
+
+
+def write(figures: dict[str, Any], root: Path = ROOT) -> None:
+    """Into the files of a checkout that have them.
+
+    Raises:
+        BadInputError: there is no such page in ``root``, or the marks are not in it.
+    """
+    page = root / PAGE
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    before, begin, rest = text.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not end:
+        raise BadInputError(
+            f"{page} has no place for the table: it stands between {MARKS[0]!r} and {MARKS[1]!r}"
+        )
+    page.write_text(f"{before}{begin}{page_part(figures)}\n{end}{after}", encoding="utf-8")
+    (root / SUMMARY).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -120,17 +182,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--keep", type=Path, metavar="FILE", help="write each run there, and go on from there"
     )
+    parser.add_argument("--write", action="store_true", help=f"put the figures into {PAGE} and {SUMMARY}")
     asked = parser.parse_args(arguments)
     found = list(runs(asked.forms.split(","), parse_seeds(asked.seeds), asked.jobs, asked.keep))
-    print(summary(found), table(found), sep="\n\n")
-    failed = [
-        run for run in found if run["broken"] or (FORMS[run["form"]].is_exactly_once and _is_wrong(run))
-    ]
-    return 1 if failed else 0
+    figures = summary(found)
+    broken = [f"seed {run['seed']} ({run['form']}): {run['broken'][0]}" for run in found if run["broken"]]
+    print("\n\n".join([page_part(figures), *broken]))
+    if asked.write:
+        write(figures)
+    return 1 if broken or any(_breaks_its_promise(run) for run in found) else 0
 
 
-def _is_wrong(run: Run) -> bool:
-    return bool(run["lost"] or run["doubled"])
+def _breaks_its_promise(run: Run) -> bool:
+    form = FORMS[run["form"]]
+    is_inexact = form.is_exactly_once and (run["lost"] or run["doubled"])
+    return bool(is_inexact or (form.is_in_order and run["out_of_order"]))
 
 
 if __name__ == "__main__":

@@ -296,4 +296,4 @@ def _run(result: Result, loop: SimulationLoop) -> None:
     finally:
         result.problems += world.watcher.problems
         result.faults = world.faults + world.wire.faults + world.files.faults
-        result.journal.add("world", "messages", delivered=world.wire.delivered)
+        result.journal.add("world", "messages", delivered=world.loop.network.traffic.messages)

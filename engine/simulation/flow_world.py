@@ -16,6 +16,7 @@ from pravega_lab.engine.flow.elements import Barrier
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.process import Process
+from pravega_lab.engine.simulation.traffic import CALLS, CREDITS, ELEMENTS
 
 
 @dataclass
@@ -42,8 +43,8 @@ class FlowWire:
     def __init__(self, loop: SimulationLoop, chance: Random, conditions: FlowConditions) -> None:
         self._loop, self._chance, self._conditions = loop, chance, conditions
         self._lanes: dict[str, int] = {}
-        self.delivered = 0
         self.faults: Counter[str] = Counter()
+        self._carried = loop.network.traffic.carried
         self.sent: dict[Channel, int] = {}
         self.before_barrier: dict[Channel, dict[int, int]] = {}
 
@@ -54,23 +55,26 @@ class FlowWire:
         elif isinstance(element, Barrier):
             marks = self.before_barrier.setdefault(channel, {})
             marks.setdefault(element.checkpoint_id, self.sent.get(channel, 0))
-        self._send(lane, deliver, args)
+        self._send(lane, ELEMENTS, deliver, args)
 
     def call(self, lane: str, deliver: Callable[..., None], *args: object, may_be_lost: bool = False) -> None:
         if may_be_lost and self._chance.random() < self._conditions.loss_chance:
             self.faults["lost message"] += 1
             return
-        self._send(lane, deliver, args)
+        self._send(lane, CREDITS if lane.endswith("<") else CALLS, deliver, args)
 
-    def _send(self, lane: str, deliver: Callable[..., None], args: tuple[object, ...]) -> None:
+    def _send(self, lane: str, kind: str, deliver: Callable[..., None], args: tuple[object, ...]) -> None:
         delay_us = self._chance.randint(0, self._conditions.delay_us_max)
         if self._conditions.slow_chance and self._chance.random() < self._conditions.slow_chance:
             self.faults["slow message"] += 1
             delay_us += self._chance.randint(0, self._conditions.slow_us_max)
         at_us = max(self._loop.now_us + delay_us, self._lanes.get(lane, 0))
         self._lanes[lane] = at_us
-        self.delivered += 1
-        self._loop.call_at_us(at_us, deliver, *args, context=Context())
+        self._loop.call_at_us(at_us, self._arrive, kind, deliver, args, context=Context())
+
+    def _arrive(self, kind: str, deliver: Callable[..., None], args: tuple[object, ...]) -> None:
+        self._carried[kind] += 1
+        deliver(*args)
 
 
 class _Hosted:

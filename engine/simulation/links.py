@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pravega_lab.client.link import ControllerCallError
 from pravega_lab.engine.simulation.network import Network
 from pravega_lab.engine.simulation.process import Process
+from pravega_lab.engine.simulation.traffic import ANSWERS, REQUESTS
 from pravega_lab.engine.store.answers import RpcError
 
 Serve = Callable[[str, bytes], Awaitable[bytes]]
@@ -54,10 +55,13 @@ class SimulatedControllerLink:
         if process is None or serve is None or not process.alive or lost:
             await self._travel()
             raise ControllerCallError("UNAVAILABLE", "failed to connect to all addresses")
+        carried = self._network.traffic.carried
+        carried[REQUESTS] += 1
         answer = await self._ask(process, serve, method, request)
         await self._travel()
         if self._network.strikes("lost answer", self._port.lost_answer_chance):
             raise ControllerCallError("UNAVAILABLE", "connection reset by peer")
+        carried[ANSWERS] += 1
         if isinstance(answer, RpcError):
             raise ControllerCallError(answer.code_name, answer.details)
         return answer

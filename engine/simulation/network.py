@@ -18,6 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from pravega_lab.engine.simulation.process import Process, current_process
+from pravega_lab.engine.simulation.traffic import Traffic
 from pravega_lab.engine.simulation.transport import SimulatedTransport
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Network:
         self.chance = chance
         self.conditions = Conditions()
         self.faults: Counter[str] = Counter()
+        self.traffic = Traffic()
         self._listeners: dict[int, SimulatedServer] = {}
         self._transports: dict[int, SimulatedTransport] = {}
         self._next_port = FIRST_FREE_PORT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import START_US, SimulationLoop
+from pravega_lab.engine.simulation.traffic import Traffic
 
 LOGGER = "pravega_lab"
 
@@ -27,6 +29,8 @@ class Result:
     journal: Journal = field(default_factory=Journal)
     steps: int = 0
     virtual_s: float = 0.0
+    traffic: Traffic = field(default_factory=Traffic)
+    cpu_s: float = 0.0  # of the machine: no function of the seed
 
     @property
     def command(self) -> str:
@@ -42,7 +46,8 @@ class Result:
         """One line: seed, scenario, what it drew."""
         drawn = ", ".join(f"{kind} {n}" for kind, n in sorted(self.faults.items()) if n) or "no faults"
         return (
-            f"seed {self.seed} ({self.scenario}, {self.virtual_s:.1f} virtual s, {self.steps} steps): {drawn}"
+            f"seed {self.seed} ({self.scenario}, {self.virtual_s:.1f} virtual s, {self.steps} steps, "
+            f"{self.traffic.words()}): {drawn}"
         )
 
 
@@ -58,7 +63,8 @@ def run_story(seed: int, scenario: str, story: Story) -> Result:
             journal of the result (which is there); faults and last lines also if it raises.
     """
     loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
-    result = Result(seed, scenario, journal=Journal(lambda: loop.now_us))
+    result = Result(seed, scenario, journal=Journal(lambda: loop.now_us), traffic=loop.network.traffic)
+    began_s = time.process_time()
     with contained(loop) as errors:
         try:
             story(result, loop)
@@ -66,6 +72,7 @@ def run_story(seed: int, scenario: str, story: Story) -> Result:
             result.problems.append(f"{type(error).__name__}: {error}")
         result.problems += loop.errors + errors.messages
         result.steps, result.virtual_s = loop.steps, (loop.now_us - START_US) / 1e6
+    result.cpu_s = time.process_time() - began_s
     return result
 
 

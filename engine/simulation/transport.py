@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, cast
 
 from pravega_lab.engine.simulation.process import Process
+from pravega_lab.engine.simulation.traffic import FRAMES, FrameCounter
 
 if TYPE_CHECKING:
     from contextvars import Context
@@ -49,6 +50,7 @@ class SimulatedTransport(asyncio.Transport):
         self._sends_nothing = False  # cut off, or the end was sent
         # receiving
         self._arrived: deque[bytes] = deque()  # b"" is the end
+        self._frames = FrameCounter()
         self._reading = False
         # the end
         self._closing = False
@@ -184,6 +186,7 @@ class SimulatedTransport(asyncio.Transport):
             if piece and not self._network_knows_reset():
                 self._reset_peer()
             return
+        self._network.traffic.carried[FRAMES] += self._frames.ended_in(piece)
         self._arrived.append(piece)
         self._drain_arrived()
 

@@ -36,6 +36,7 @@ def loaded(name: str) -> Journal:
 def test_each_run_has_its_files_and_no_file_is_left_over() -> None:
     wanted = {f"{name}.jsonl.gz" for name in RUNS}
     wanted |= {f"{name}-store.zip" for name, run in RUNS.items() if run.keeps_store}
+    wanted |= {"flip-27-table.json"}  # of `connector_table`
     assert {path.name for path in recordings.FOLDER.iterdir()} == wanted
     assert list(RUNS) == list(VERDICTS)
 
