@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import Context
 from typing import TYPE_CHECKING, cast
 
 from pravega_lab.engine.simulation.process import Process
 from pravega_lab.engine.simulation.traffic import FRAMES, FrameCounter
 
 if TYPE_CHECKING:
-    from contextvars import Context
-
     from pravega_lab.engine.simulation.network import Network
 
 HIGH_WATER_BYTES = 65_536
@@ -37,7 +36,8 @@ class SimulatedTransport(asyncio.Transport):
         self.process = process
         self._network = network
         self._loop = network.loop
-        self._context: Context | None = process.context() if process else None
+        # Of nobody's process: one of its own, or what comes would be a step of the sender and die with it.
+        self._context = process.context() if process else Context()
         self._protocol: asyncio.BaseProtocol | None = None
         # sending
         self._unsent: deque[bytes] = deque()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.traffic import FRAMES, FrameCounter, Size
 
 
 @pytest.fixture
@@ -221,3 +222,60 @@ def test_peers_of_a_killed_process_notice(loop: SimulationLoop) -> None:
 
     loop.run_until_complete(main())
     assert set(ends) == {"lost None", "lost ConnectionResetError"}
+
+
+def test_a_cut_by_a_process_that_dies_is_noticed_by_an_end_of_nobodys_process(loop: SimulationLoop) -> None:
+    """It was a step of the process that sent last, and died with it: the other end waited for ever."""
+    near, far = Recorder(), Recorder()
+    store = loop.spawn_process("store")
+
+    async def listen() -> int:
+        server = await loop.create_server(lambda: far, "127.0.0.1", 0)
+        port: int = server.sockets[0].getsockname()[1]
+        return port
+
+    async def main() -> None:
+        port = await store.spawn(listen())
+        await loop.create_connection(lambda: near, "127.0.0.1", port)
+        await asyncio.sleep(0.1)
+        store.run(far.transport.cut)
+        store.kill()
+        await asyncio.sleep(10)
+
+    loop.run_until_complete(main())
+    assert near.calls == ["made", "lost ConnectionResetError"]
+
+
+def test_frames_are_counted_however_they_are_cut() -> None:
+    frames = [
+        n.to_bytes(4, "big") + size.to_bytes(4, "big") + bytes(size)
+        for n, size in enumerate((0, 5, 0, 90, 3))
+    ]
+    data = b"".join(frames)
+    for width in (1, 3, 8, 11, 50, len(data)):
+        counter = FrameCounter()
+        pieces = [data[at : at + width] for at in range(0, len(data), width)]
+        assert sum(map(counter.ended_in, pieces)) == len(frames)
+    counter = FrameCounter()
+    assert counter.ended_in(data[:-1]) == len(frames) - 1
+    assert counter.ended_in(b"") == 0
+    assert counter.ended_in(data[-1:]) == 1
+
+
+def test_what_arrives_is_counted_by_name(loop: SimulationLoop) -> None:
+    near, far = Recorder(), Recorder()
+
+    async def main() -> None:
+        await pair(loop, near, far)
+        near.transport.write(bytes(8))
+        near.transport.write(bytes(4))
+        await asyncio.sleep(1)
+
+    loop.run_until_complete(main())
+    assert loop.network.traffic.carried == {FRAMES: 1}
+    assert loop.network.traffic.short_of(Size(messages=2)) == [
+        "size of the run: 1 messages, and 2 are the least"
+    ]
+    assert loop.network.traffic.short_of(Size(messages=1, failures=2)) == []
+    loop.network.traffic.failures = 1
+    assert len(loop.network.traffic.short_of(Size(failures=2))) == 1
