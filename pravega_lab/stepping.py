@@ -91,6 +91,16 @@ class StepByStep:
         return self._job.steps
 
     @property
+    def now_ms(self) -> int:
+        """Virtual time of the last step, since the start."""
+        return self._job.now_ms - (self.journal.start_ms or self._job.now_ms)
+
+    @property
+    def files(self) -> MemoryFiles:
+        """What sinks and checkpoints have written up to the last step; ``files.data`` by path."""
+        return self._job.files
+
+    @property
     def is_over(self) -> bool:
         """The job has ended, and the last step is shown."""
         return self._job.is_over and self.position == self.steps

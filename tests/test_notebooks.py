@@ -26,6 +26,7 @@ VERDICTS = (
     pytest.param("04-break-it.ipynb", "329", id="04"),
     pytest.param("05-time-travel.ipynb", "2108", id="05"),
     pytest.param("06-spark-pipelines.ipynb", "4000", id="06", marks=pytest.mark.spark),
+    pytest.param("09-final-checkpoints.ipynb", "129", id="09"),
 )
 Notebook = dict[str, Any]
 
@@ -69,7 +70,7 @@ def test_a_tutorial_opens_with_what_it_is_for_and_ends_with_facts_exercises_and_
     assert sum("predict(" in text for text in texts) >= 5
     facts = max(i for i, text in enumerate(texts) if "assert " in text)
     checks = [i for i, text in enumerate(texts) if text.startswith("check(")]
-    assert len(checks) == 2
+    assert 2 <= len(checks) <= 4
     assert facts < checks[0]
     assert texts[-1].startswith("reset(")
 

@@ -25,10 +25,12 @@ from pravega_lab.connector.spark.register import (
     decide,
 )
 from pravega_lab.datasets import flights
+from pravega_lab.engine.flow.history import Finishing, LastPiece
 from pravega_lab.errors import BadInputError
 from pravega_lab.exercises import check
 from pravega_lab.exercises.answers import numbers_in_any_order, whole_number, word, words_in_any_order
 from pravega_lab.exercises.book import Exercise, exercises, seal, unseal
+from pravega_lab.exercises.finishing import MixedJob, chain, checkpoints_after_the_end
 from pravega_lab.exercises.recordings import recorded
 from pravega_lab.exercises.session import wrong_answers
 from pravega_lab.observe import Journal
@@ -150,6 +152,22 @@ def read_by_one_task() -> list[int]:
     return together
 
 
+def customers_twice() -> list[int]:
+    """In the files of a sink that commits when it ends, after a failure of another part: exercise 09.2."""
+    job = MixedJob(Finishing.BEFORE_FLIP_147, LastPiece.COMMITTED).to(900)
+    job.run.fail("orders[0]")
+    kept = [row["customer"] for row in job.to(2_000).committed("known")]
+    return sorted({n for n in kept if kept.count(n) > 1})
+
+
+def skipped_after_the_failure() -> list[str]:
+    """Restored as finished: no method of theirs is called again; exercise 09.3."""
+    job = MixedJob(Finishing.FLIP_147).to(1_500)
+    job.run.fail("orders[0]")
+    calls = job.to(2_000).run.journal.to_pandas("operator_called")
+    return sorted(set(calls.vertex) - set(calls[calls.attempt > 0].vertex))
+
+
 @cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
@@ -164,6 +182,9 @@ def answers() -> dict[str, Any]:
         "05.2": ms_with_nobody(),
         "06.1": kept_of_four(),
         "06.2": read_by_one_task(),
+        "09.1": checkpoints_after_the_end(chain(6, Finishing.WAIT_IN_EACH_TASK))[0],
+        "09.2": customers_twice(),
+        "09.3": skipped_after_the_failure(),
     }
 
 

@@ -1,0 +1,68 @@
+"""Pictures that are made once: what is drawn, and the same in words."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from pravega_lab.errors import BadInputError
+from pravega_lab.widgets.drawing import Drawing
+from pravega_lab.widgets.line_picture import Line, Mark, line_picture
+from pravega_lab.widgets.palette import VERMILION
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def lines() -> Drawing:
+    return line_picture(
+        "Up <and> down",
+        [Line("up", [(0, 0), (2, 10)]), Line("down", [(0, 10), (2, 0)], dots=True)],
+        x="seconds",
+        y="events",
+        marks=[Mark(1, "begins"), Mark(1.5, "breaks", fails=True)],
+        words=["up goes up,", "down goes down."],
+    )
+
+
+def test_it_is_a_picture_and_the_same_in_words() -> None:
+    drawn = lines()
+    bundle = drawn._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(drawn) == "Up <and> down\nup goes up,\ndown goes down."
+    root = ElementTree.fromstring(bundle["image/svg+xml"])
+    assert root.findtext(f"{SVG}title") == "Up <and> down"
+    assert root.findtext(f"{SVG}desc") == repr(drawn)
+    assert drawn.svg == lines().svg
+
+
+def test_lines_go_from_left_to_right_and_only_a_failure_is_vermilion() -> None:
+    root = ElementTree.fromstring(lines().svg)
+    texts = {text.text: text for text in root.iter(f"{SVG}text")}
+    assert {"up", "down", "seconds", "events", "begins", "× breaks"} <= set(texts)
+    assert texts["× breaks"].get("fill") == VERMILION
+    assert texts["begins"].get("fill") != VERMILION
+    strokes = [path.get("stroke") for path in root.iter(f"{SVG}path") if path.get("fill") == "none"]
+    assert len(strokes) == 2
+    assert VERMILION not in strokes
+
+
+def test_names_at_the_ends_do_not_lie_on_each_other() -> None:
+    drawn = line_picture(
+        "Close", [Line(name, [(0, 0), (1, 5)]) for name in ("one", "two", "three")], x="x", y="y", words=[]
+    )
+    root = ElementTree.fromstring(drawn.svg)
+    found = {text.text: float(text.get("y", 0)) for text in root.iter(f"{SVG}text")}
+    places = sorted(found[name] for name in ("one", "two", "three"))
+    assert min(b - a for a, b in pairwise(places)) >= 12
+
+
+def test_it_can_be_kept_as_a_file(tmp_path: Path) -> None:
+    path = lines().save(tmp_path / "in" / "lines.svg")
+    assert path.read_text() == lines().svg
+
+
+def test_without_points_it_says_what_is_wanted() -> None:
+    with pytest.raises(BadInputError, match="no points: give each Line"):
+        line_picture("Empty", [Line("none", [])], x="x", y="y", words=[])
