@@ -26,6 +26,7 @@ ARROWS = {
     "engine.store": {"protocol"},
     "engine.server": {"engine.store", "protocol"},
     "engine.flow": set(),
+    "engine.cluster": {"engine.flow"},
     "engine.simulation": {
         "connector.flow",
         "engine.flow",
@@ -152,6 +153,7 @@ def test_the_store_imports_nothing_heavy() -> None:
             ["numpy", "numba", "pandas", "pyarrow", "pyspark", "IPython"],
         ),
         ("pravega_lab.connector.spark", ["grpc", "IPython"]),
+        ("pravega_lab.engine.cluster.spark", ["pyspark", "grpc", "IPython"]),
         ("pyspark_pravega", ["grpc", "IPython"]),
         ("pravega_lab.observe", ["pyspark", "IPython", "ipywidgets"]),
     ],

@@ -1,0 +1,279 @@
+"""The synchronous face of a job whose subtasks run in workers: everything of `job.Job`, without `await`."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pravega_lab.engine.cluster.driver import Driver
+from pravega_lab.engine.cluster.epoch import WorkerInfo
+from pravega_lab.engine.cluster.errors import NotEnoughSlotsError
+from pravega_lab.engine.cluster.launching import Launcher
+from pravega_lab.engine.cluster.placement import check_files, default_workers
+from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.errors import IllegalStateError
+from pravega_lab.engine.flow.files import Files, FsspecFiles
+from pravega_lab.engine.flow.graph import JobGraph
+from pravega_lab.engine.flow.handles import CompletedCheckpoint
+from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.observer import Observer
+from pravega_lab.errors import BadInputError
+
+T = TypeVar("T")
+OVER = ("finished", "failed", "cancelled")
+
+
+class ClusterJob:
+    """One execution of a graph in workers; the master, enumerators and hooks run in a thread of this process.
+
+    Its methods wait, and may be called from any thread but the job's own. When the job ends, its workers do.
+
+    Args:
+        graph: The job.
+        config: As of `Job`; ``config.folder`` is a folder that all workers reach.
+        workers: How many processes; without it as many as the widest vertex has subtasks, as far as there
+            are slots. Subtask i of a vertex of n runs in worker ``i * workers // n``.
+        restore_from: Folder of a checkpoint or savepoint, also of a job of another parallelism.
+        files: Where checkpoints lie; goes to the workers.
+        observer: Is told everything, in the job's thread; `JobObserver` may be read from any.
+        host: Address on which the driver listens and workers reach it.
+        start_timeout_s: How long workers may take to come.
+        cancel_timeout_s: How long a cancelled subtask may take to end before its worker is given up.
+
+    Raises:
+        BadInputError: ``workers`` below 1; checkpoints in the memory of one process.
+        NotEnoughSlotsError: there can never be so many workers at a time.
+    """
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        graph: JobGraph,
+        config: JobConfig | None = None,
+        *,
+        workers: int | None = None,
+        restore_from: str | None = None,
+        files: Files | None = None,
+        observer: Observer | None = None,
+        host: str | None = None,
+        start_timeout_s: float = 60,
+        cancel_timeout_s: float = 30,
+    ) -> None:
+        self.graph, self.config = graph, config or JobConfig()
+        files = files or FsspecFiles()
+        check_files(self.config, files)
+        slots = launcher.slots()
+        self.workers_wanted = default_workers(graph, slots) if workers is None else workers
+        _check_workers(self.workers_wanted, slots)
+        self._driver = Driver(
+            launcher,
+            self.workers_wanted,
+            self.config,
+            host=host or launcher.default_host(),
+            start_timeout_s=start_timeout_s,
+            cancel_timeout_s=cancel_timeout_s,
+        )
+        self._options: dict[str, Any] = {"restore_from": restore_from, "files": files, "observer": observer}
+        self._job: Job | None = None
+        self._thread: threading.Thread | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    # -- running -------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start workers and deploy; returns when the workers are there.
+
+        Raises:
+            WorkersNotStartedError, WorkerLostError: they did not come, with what may help.
+            BadInputError: something in the graph cannot travel.
+            DamagedCheckpointError, RestoreError: see `Job.start`.
+        """
+        if self._thread is not None:
+            raise IllegalStateError("the job was started before: make another one")
+        self._loop = asyncio.new_event_loop()
+        name = f"job {self.graph.name}"
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._start())
+        except BaseException:
+            self._run(self._close())
+            self._end_thread()
+            raise
+
+    async def _start(self) -> None:
+        await self._driver.listen()
+        job = Job(self.graph, self.config, home=self._driver, **self._options)
+        await job.start()
+        self._job = job
+        try:
+            await self._driver.acquire()
+        except BaseException:
+            await job.cancel()
+            raise
+        self._closing = asyncio.get_running_loop().create_task(self._close_with(job))
+
+    async def _close_with(self, job: Job) -> None:
+        await asyncio.shield(job.master.done)
+        await self._driver.close()
+
+    async def _close(self) -> None:
+        if self._job is not None:
+            await self._job.cancel()
+        await self._driver.close()
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Until it has finished and its workers are gone.
+
+        Raises:
+            JobFailedError, StopWithSavepointStoppingError, JobCancelledError: see `Job.wait`.
+            TimeoutError: it has not, within ``timeout_s``; it goes on.
+        """
+
+        async def wait() -> None:
+            assert self._closing is not None
+            async with asyncio.timeout(timeout_s):
+                await asyncio.shield(self._closing)
+            await self.job.wait()
+
+        self._ask(wait())
+
+    def cancel(self) -> None:
+        """End it; what was not committed is not."""
+
+        async def cancel() -> None:
+            await self.job.cancel()
+            if self._closing is not None:
+                await asyncio.shield(self._closing)
+
+        self._ask(cancel())
+
+    def close(self) -> None:
+        """Cancel it if it runs, and end the job's thread."""
+        if self._thread is not None and self._thread.is_alive():
+            if self._job is not None and self.state not in OVER:
+                self.cancel()
+            self._run(self._close())
+            self._end_thread()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- checkpoints ---------------------------------------------------------------------------------------
+
+    def trigger_checkpoint(self) -> CompletedCheckpoint:
+        """See `Job.trigger_checkpoint`."""
+        return self._ask(self.job.trigger_checkpoint())
+
+    def trigger_savepoint(self, folder: str | None = None) -> str:
+        """See `Job.trigger_savepoint`."""
+        return self._ask(self.job.trigger_savepoint(folder))
+
+    def stop_with_savepoint(self, folder: str | None = None, *, drain: bool = False) -> str:
+        """See `Job.stop_with_savepoint`; returns when the workers are gone, too."""
+
+        async def stop() -> str:
+            path = await self.job.stop_with_savepoint(folder, drain=drain)
+            if self._closing is not None:
+                await asyncio.shield(self._closing)
+            return path
+
+        return self._ask(stop())
+
+    @property
+    def latest_checkpoint(self) -> CompletedCheckpoint | None:
+        """What a failure would go back to."""
+        return self.job.latest_checkpoint
+
+    # -- looking -------------------------------------------------------------------------------------------
+
+    @property
+    def job(self) -> Job:
+        """The job itself; its coroutines belong to the job's thread.
+
+        Raises:
+            IllegalStateError: it was not started.
+        """
+        if self._job is None:
+            raise IllegalStateError("the job was not started: call start() first")
+        return self._job
+
+    @property
+    def state(self) -> str:
+        """``created``, or see `observer.JobStateChanged`."""
+        return "created" if self._job is None else self._job.state
+
+    @property
+    def workers(self) -> Sequence[WorkerInfo]:
+        """The processes that subtasks run in now: index, epoch, pid, host."""
+        return self._driver.workers
+
+    @property
+    def epoch(self) -> int:
+        """How often workers were started for this job: 1, and one more for each time that some were lost."""
+        return self._driver.epoch
+
+    def observe_now(self) -> None:
+        """Sample throughput and channels for the observer, who is told soon after."""
+        self._loop.call_soon_threadsafe(self.job.observe_now)
+
+    def fail_subtask(self, subtask: SubtaskId, error: BaseException) -> None:
+        """Let a subtask fail, as if its operators had raised."""
+        self._loop.call_soon_threadsafe(self.job.fail_subtask, subtask, error)
+
+    def explain(self) -> list[str]:
+        """In sentences: what the job does, whom each pending checkpoint waits for, where its workers are."""
+
+        async def explain() -> list[str]:
+            return self.job.explain()
+
+        words = self._ask(explain())
+        if self.state not in OVER:
+            where = ", ".join(f"{info.index} (pid {info.pid} on {info.host})" for info in self.workers)
+            words.append(f"Epoch {self.epoch} of its workers: {where or 'none has come yet'}.")
+        return words
+
+    # -- its thread ----------------------------------------------------------------------------------------
+
+    def _ask(self, coro: Coroutine[Any, Any, T]) -> T:
+        if self._thread is None or not self._thread.is_alive():
+            coro.close()
+            raise IllegalStateError("the job does not run in this process: it was not started, or was closed")
+        return self._run(coro)
+
+    def _run(self, coro: Coroutine[Any, Any, T]) -> T:
+        if threading.current_thread() is self._thread:
+            coro.close()
+            raise IllegalStateError("this call waits for the job's own thread: use the methods of .job there")
+        future = asyncio.run_coroutine_threadsafe(coro, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _end_thread(self) -> None:
+        assert self._thread is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _check_workers(workers: int, slots: int) -> None:
+    if workers < 1:
+        raise BadInputError(f"workers={workers}: at least 1")
+    if workers > slots:
+        raise NotEnoughSlotsError(
+            f"workers={workers}, and there are {slots} slots: all workers run at the same time, so ask for "
+            f"{slots} at most (each hosts several subtasks), or start Spark with more (local[{workers}])"
+        )

@@ -1,0 +1,151 @@
+"""The Spark home of the engine: a barrier job places the workers, the driver keeps the coordinator.
+
+::
+
+    from pravega_lab.engine.cluster.spark import SparkJob
+
+    job = SparkJob(env.job_graph(), JobConfig(folder="/shared/checkpoints"), spark=spark, workers=2)
+    job.start()
+    job.wait()
+
+One barrier task is one worker, which hosts several subtasks, as a TaskManager does with its slots. Nothing
+but placement, start together and liveness is left to Spark: no allGather, no retry of its own (reference:
+a barrier stage that is the result stage fails at once). When a worker is lost the barrier job is submitted
+again, and the job goes on from its last checkpoint as its restart strategy says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from pravega_lab.engine.cluster.home import ClusterJob
+from pravega_lab.engine.cluster.placement import WorkerSpec
+from pravega_lab.engine.cluster.worker import run_worker
+from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.engine.flow.files import Files
+from pravega_lab.engine.flow.graph import JobGraph
+from pravega_lab.engine.flow.observer import Observer
+from pravega_lab.errors import BadInputError
+
+END_S = 5.0
+KILL_S = 30.0
+
+
+class SparkJob(ClusterJob):
+    """A `home.ClusterJob` in a Spark session. ``spark``: the session, else the active one; classic, not
+    Connect. Other arguments as there; ``host`` is ``spark.driver.host`` unless it is given.
+
+    A job holds ``workers`` of the session's slots until it ends. Errors as there.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        config: JobConfig | None = None,
+        *,
+        spark: Any = None,
+        workers: int | None = None,
+        restore_from: str | None = None,
+        files: Files | None = None,
+        observer: Observer | None = None,
+        host: str | None = None,
+        start_timeout_s: float = 60,
+        cancel_timeout_s: float = 30,
+    ) -> None:
+        super().__init__(
+            SparkLauncher(spark, graph.name),
+            graph,
+            config,
+            workers=workers,
+            restore_from=restore_from,
+            files=files,
+            observer=observer,
+            host=host,
+            start_timeout_s=start_timeout_s,
+            cancel_timeout_s=cancel_timeout_s,
+        )
+
+
+class SparkLauncher:
+    """A `launching.Launcher`.
+
+    Raises:
+        BadInputError: there is no session of classic Spark.
+    """
+
+    def __init__(self, spark: Any, name: str) -> None:
+        self._context, self._name = _context(spark), name
+
+    def default_host(self) -> str:
+        return str(self._context.getConf().get("spark.driver.host", "127.0.0.1"))
+
+    def slots(self) -> int:
+        """Tasks that can run at a time, with the executors that there are now."""
+        scala = self._context._jsc.sc()
+        profile = scala.resourceProfileManager().defaultResourceProfile()
+        return int(scala.maxNumConcurrentTasks(profile))
+
+    def launch(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> BarrierJob:
+        return BarrierJob(self._context, self._name, spec, on_end)
+
+
+class BarrierJob:
+    """A `launching.Launched`: one Spark job, submitted from a thread of its own."""
+
+    def __init__(self, context: Any, name: str, spec: WorkerSpec, on_end: Callable[[str], None]) -> None:
+        self._context, self._spec, self._on_end = context, spec, on_end
+        self._words = f"workers of job {name}, epoch {spec.epoch}"
+        self._group = f"pravega-lab-{uuid.uuid4().hex}"
+        self._thread = threading.Thread(target=self._submit, name=self._words, daemon=True)
+        self._thread.start()
+
+    def _submit(self) -> None:
+        context, workers = self._context, self._spec.workers
+        try:
+            context.setJobGroup(self._group, self._words, interruptOnCancel=True)
+            tasks = context.parallelize(range(workers), workers).barrier()
+            tasks.mapPartitions(partial(_in_barrier_task, self._spec)).collect()
+        except Exception as error:  # py4j raises whatever Spark does
+            self._on_end(f"the Spark job of the workers ended: {_first_words(error)}")
+        else:
+            self._on_end("the workers ended")
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._thread.join, END_S)
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._context.cancelJobGroup, self._group)
+            await asyncio.to_thread(self._thread.join, KILL_S)
+
+
+def _in_barrier_task(spec: WorkerSpec, _rows: Iterable[int]) -> Iterator[int]:
+    """What each barrier task runs."""
+    from pyspark import BarrierTaskContext
+
+    index = BarrierTaskContext.get().partitionId()
+    run_worker(spec, index)
+    yield index
+
+
+def _context(spark: Any) -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise BadInputError("SparkJob needs Spark: pip install 'pravega-lab[spark]'") from None
+    session = SparkSession.getActiveSession() if spark is None else spark
+    if session is None:
+        raise BadInputError("there is no Spark session: give SparkJob(spark=...), Lab().spark for example")
+    context = getattr(session, "_sc", None)
+    if context is None:
+        raise BadInputError("SparkJob needs a classic Spark session: Spark Connect has no barrier jobs")
+    return context
+
+
+def _first_words(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("An error occurred while calling", "at "))]
+    return " ".join(telling[:2])[:400] or type(error).__name__

@@ -1,0 +1,315 @@
+"""A worker: one process that hosts subtasks of a job on an asyncio loop.
+
+It dials the driver first, says which epoch it is of, and does what the driver says until the driver says
+`end` or is gone. Calls from the driver: peers, deploy, start, cancel, trigger, notify-complete,
+notify-aborted, event, fail, sample, end. To the driver: ready, deployed, refused, state, ack, decline, event,
+seen, ended, lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import chdir, nullcontext
+from typing import Any
+
+from pravega_lab.engine.cluster.channels import IncomingEnd, OutgoingEnd
+from pravega_lab.engine.cluster.errors import FrameError
+from pravega_lab.engine.cluster.frames import Frame, Hello, Kind
+from pravega_lab.engine.cluster.graphs import unpacked
+from pravega_lab.engine.cluster.links import Link, call_of
+from pravega_lab.engine.cluster.peers import Peers
+from pravega_lab.engine.cluster.placement import JobSpec, WorkerSpec, worker_of
+from pravega_lab.engine.cluster.values import error_from_told, error_to_told
+from pravega_lab.engine.flow.channels import Channel
+from pravega_lab.engine.flow.deployment import Deployer, RestorePlan
+from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.errors import JobCancelledError
+from pravega_lab.engine.flow.failures import Reason
+from pravega_lab.engine.flow.graph import JobVertex
+from pravega_lab.engine.flow.hosting import LocalHost, LocalWire, Running
+from pravega_lab.engine.flow.life import SubtaskState as Life
+from pravega_lab.engine.flow.observer import NoObserver, Observation, Observer
+from pravega_lab.engine.flow.plan import TaskAck
+from pravega_lab.engine.flow.subtask import Subtask, SubtaskSettings
+
+CONNECT_S = 30.0
+
+
+def run_worker(spec: WorkerSpec, index: int) -> None:
+    """The whole life of a worker, from any code without an event loop.
+
+    Raises:
+        JobCancelledError: the driver is gone, or wants no more of this epoch.
+    """
+    with chdir(spec.folder) if os.path.isdir(spec.folder) else nullcontext():
+        asyncio.run(Worker(spec, index).run())
+
+
+class DriverGateway:
+    """A `subtask.MasterGateway` and an observer whose master is in the driver."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._seen: list[Observation] = []
+
+    def state_changed(
+        self, subtask: SubtaskId, attempt: int, state: Life, error: BaseException | None
+    ) -> None:
+        self.call("state", subtask, attempt, state, error_to_told(error))
+
+    def acknowledge(self, subtask: SubtaskId, attempt: int, checkpoint_id: int, ack: TaskAck) -> None:
+        self.call("ack", subtask, attempt, checkpoint_id, ack)
+
+    def decline(
+        self, subtask: SubtaskId, attempt: int, checkpoint_id: int, reason: Reason, message: str
+    ) -> None:
+        self.call("decline", subtask, attempt, checkpoint_id, reason, message)
+
+    def operator_event(self, subtask: SubtaskId, attempt: int, operator_id: str, event: Any) -> None:
+        self.call("event", subtask, attempt, operator_id, event)
+
+    def call(self, name: str, *args: Any) -> None:
+        """To the driver, after everything that was observed before."""
+        self.flush()
+        self._link.call(name, *args)
+
+    def observe(self, observation: Observation) -> None:
+        if not self._seen:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._seen.append(observation)
+
+    def flush(self) -> None:
+        if self._seen:
+            seen, self._seen = self._seen, []
+            self._link.call("seen", seen)
+
+
+class WorkerDeployer(Deployer):
+    """Subtasks of this worker only; channels to others end in sockets."""
+
+    def prepare(self, peers: Peers, index: int, workers: int) -> None:
+        self._peers, self._index, self._workers = peers, index, workers
+        self.deployment = self._count = 0
+        self.ends: dict[int, OutgoingEnd | IncomingEnd] = {}
+
+    def begin(self, deployment: int) -> None:
+        """The next channels are of this deployment; every worker counts all of them alike."""
+        self.deployment, self._count, self.ends = deployment, 0, {}
+
+    def is_mine(self, subtask: SubtaskId) -> bool:
+        return self._home(subtask) == self._index
+
+    def _home(self, subtask: SubtaskId) -> int:
+        return worker_of(self.graph.vertex(subtask.vertex), subtask, self._workers)
+
+    def channel(self, producer: SubtaskId, consumer: SubtaskId, input: int, index: int) -> Channel:
+        number, self._count = self._count, self._count + 1
+        sends, takes = self.is_mine(producer), self.is_mine(consumer)
+        args = (producer, consumer, input, index, self.capacity, self.wire)
+        if sends == takes:
+            return Channel(*args)
+        peer = self._peers.link(self._home(consumer if sends else producer))
+        kind = OutgoingEnd if sends else IncomingEnd
+        end = kind(*args, deployment=self.deployment, number=number, send=peer.send)
+        self.ends[number] = end
+        return end
+
+
+class _Attempt:
+    """Of a subtask here: made, perhaps started."""
+
+    def __init__(self, subtask: Subtask, life: Any) -> None:
+        self.subtask, self.life = subtask, life
+        self.running: Running | None = None
+
+
+class Worker:
+    """``index`` counts from 0."""
+
+    def __init__(self, spec: WorkerSpec, index: int) -> None:
+        self._spec, self._index = spec, index
+        self._attempts: dict[SubtaskId, _Attempt] = {}
+        self._ends: dict[int, dict[int, OutgoingEnd | IncomingEnd]] = {}  # by deployment and number
+        self._deployments: dict[int, set[str]] = {}  # vertices
+        self._helpers: set[asyncio.Task[None]] = set()
+        self._host = LocalHost()
+
+    async def run(self) -> None:
+        """Until the driver says that it is over.
+
+        Raises:
+            JobCancelledError: the driver is gone.
+        """
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        spec, loop = self._spec, asyncio.get_running_loop()
+        job = unpacked(spec.work)
+        async with asyncio.timeout(CONNECT_S):
+            _, self._driver = await loop.create_connection(
+                lambda: Link(self._from_driver, self._driver_lost, greeted=True), spec.host, spec.port
+            )
+        self._peers = Peers(spec, self._index, self._from_peer, self._peer_lost)
+        port = await self._peers.listen(self._driver.local_host)
+        self._gateway = DriverGateway(self._driver)
+        self._deployer = self._make_deployer(job)
+        self._driver.send(self._hello(port).encode())
+        try:
+            await self._over
+        finally:
+            await self._stop_all()
+            self._peers.close()
+            self._driver.close()
+
+    def _hello(self, port: int) -> Hello:
+        spec = self._spec
+        return Hello(spec.token, spec.epoch, self._index, os.getpid(), port, self._driver.local_host)
+
+    def _make_deployer(self, job: JobSpec) -> WorkerDeployer:
+        config = job.config
+        observer: Observer = self._gateway if job.is_watched else NoObserver()
+        deployer = WorkerDeployer(
+            job.graph,
+            LocalWire(),
+            self._gateway,
+            observer,
+            lambda: time.time_ns() // 1_000_000,
+            lambda: uuid.uuid4().hex,
+            config.channel_capacity,
+            config.exactly_once,
+            SubtaskSettings(
+                job.files,
+                job.shared_folder,
+                config.checkpoints is not None,
+                config.after_tasks_finish,
+                config.history,
+            ),
+        )
+        deployer.prepare(self._peers, self._index, self._spec.workers)
+        return deployer
+
+    async def _stop_all(self) -> None:
+        for helper in self._helpers:
+            helper.cancel()
+        attempts = list(self._attempts.values())
+        await asyncio.gather(*(one.running.stop() for one in attempts if one.running is not None))
+        for attempt in attempts:
+            attempt.life.close()
+
+    # -- the driver ----------------------------------------------------------------------------------------
+
+    def _driver_lost(self, link: Link, why: str) -> None:
+        if not self._over.done():
+            self._over.set_exception(JobCancelledError(f"worker {self._index} lost its driver: {why}"))
+
+    def _from_driver(self, link: Link, frame: Frame) -> None:
+        name, args = call_of(frame)
+        match name:
+            case "peers":
+                self._help(self._connect(*args))
+            case "deploy":
+                self._deploy(*args)
+            case "start":
+                self._start(*args)
+            case "cancel":
+                self._help(self._cancel(*args))
+            case "end":
+                if not self._over.done():
+                    self._over.set_result(None)
+            case _:
+                self._call_subtask(name, *args)
+
+    def _call_subtask(self, name: str, id: SubtaskId, number: int, *args: Any) -> None:
+        attempt = self._attempts.get(id)
+        if attempt is None or attempt.subtask.attempt != number:
+            return  # it has ended meanwhile
+        subtask = attempt.subtask
+        match name:
+            case "trigger":
+                subtask.trigger_checkpoint(*args)
+            case "notify-complete":
+                subtask.notify_complete(*args)
+            case "notify-aborted":
+                subtask.notify_aborted(*args)
+            case "event":
+                subtask.handle_event(*args)
+            case "fail":
+                subtask.fail(error_from_told(*args) or FrameError("no error was told"))
+            case "sample":
+                subtask.sample(*args)
+            case _:
+                raise FrameError(f"the driver calls {name!r}, which this version does not know")
+
+    def _help(self, coro: Any) -> None:
+        task = asyncio.get_running_loop().create_task(coro)
+        self._helpers.add(task)
+        task.add_done_callback(self._helpers.discard)
+
+    async def _connect(self, places: Sequence[tuple[str, int]]) -> None:
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await self._peers.connect(places)
+        except (OSError, TimeoutError) as error:
+            self._gateway.call("lost", f"worker {self._index} does not reach the others: {error!r}")
+        else:
+            self._gateway.call("ready")
+
+    # -- subtasks ------------------------------------------------------------------------------------------
+
+    def _deploy(
+        self, number: int, names: Sequence[str], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+    ) -> None:
+        deployer = self._deployer
+        vertices: list[JobVertex] = [deployer.graph.vertex(name) for name in names]
+        for old in [n for n, of in self._deployments.items() if of & set(names)]:
+            del self._deployments[old], self._ends[old]
+        deployer.begin(number)
+        mine = {id: attempt for id, attempt in attempts.items() if deployer.is_mine(id)}
+        try:
+            made = deployer.deploy(vertices, mine, plan)
+        except Exception as error:  # a user's factory
+            self._gateway.call("refused", number, error_to_told(error))
+            return
+        for id, (subtask, life) in made.items():
+            self._attempts[id] = _Attempt(subtask, life)
+        self._deployments[number], self._ends[number] = set(names), deployer.ends
+        self._gateway.call("deployed", number)
+
+    def _start(self, number: int) -> None:
+        for id, attempt in self._attempts.items():
+            if attempt.running is None and id.vertex in self._deployments.get(number, ()):
+                running = self._host.start(f"{id}#{attempt.subtask.attempt}", self._live(id, attempt))
+                attempt.running = running
+
+    async def _live(self, id: SubtaskId, attempt: _Attempt) -> None:
+        await attempt.life
+        self._ended(id, attempt)
+
+    async def _cancel(self, id: SubtaskId, number: int) -> None:
+        attempt = self._attempts.get(id)
+        if attempt is None or attempt.subtask.attempt != number:
+            return
+        if attempt.running is not None:
+            await attempt.running.stop()
+        attempt.life.close()  # it may not have begun
+        self._ended(id, attempt)
+
+    def _ended(self, id: SubtaskId, attempt: _Attempt) -> None:
+        if self._attempts.get(id) is attempt:
+            del self._attempts[id]
+            self._gateway.call("ended", id, attempt.subtask.attempt)
+
+    # -- other workers -------------------------------------------------------------------------------------
+
+    def _from_peer(self, link: Link, frame: Frame) -> None:
+        if frame.kind in (Kind.HELLO, Kind.CALL):
+            raise FrameError(f"{frame.kind.name} where elements of channels are expected")
+        end = self._ends.get(frame.deployment, {}).get(frame.channel)
+        if end is not None:  # else it is of a deployment that has ended
+            end.receive(frame)
+
+    def _peer_lost(self, peer: int, why: str) -> None:
+        if not self._over.done():
+            self._gateway.call("lost", f"worker {self._index} lost worker {peer}: {why}")
