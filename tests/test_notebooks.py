@@ -27,6 +27,7 @@ VERDICTS = (
     pytest.param("05-time-travel.ipynb", "2108", id="05"),
     pytest.param("06-spark-pipelines.ipynb", "4000", id="06", marks=pytest.mark.spark),
     pytest.param("09-final-checkpoints.ipynb", "129", id="09"),
+    pytest.param("11-exactly-once-end-to-end.ipynb", "28", id="11"),
 )
 Notebook = dict[str, Any]
 

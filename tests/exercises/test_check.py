@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from pravega_lab.client.reader_group import fold, reading
+from pravega_lab.connector.flow import PravegaWriter
 from pravega_lab.connector.spark.lineage import groups
 from pravega_lab.connector.spark.register import (
     Abort,
@@ -37,7 +39,9 @@ from pravega_lab.observe import Journal
 from pravega_lab.observe.group_observations import GroupSegmentAcquired, GroupSegmentReleased
 from pravega_lab.observe.known_cuts import cut_before
 from pravega_lab.protocol import reader_group as rg
+from pravega_lab.testing.commit_kills import Step, killed_at
 from tests.client.reader_group.box import Box, Member
+from tests.flow.test_two_phase import Recorded, operator_of
 
 
 @pytest.fixture(autouse=True)
@@ -168,6 +172,35 @@ def skipped_after_the_failure() -> list[str]:
     return sorted(set(calls.vertex) - set(calls[calls.attempt > 0].vertex))
 
 
+def committed_by_a_restart() -> list[int]:
+    """Exercise 11.1: the operator itself, up to checkpoint 6, and another one with its state."""
+    dead = Recorded()
+    dead._begun = 4
+    operator = operator_of(dead)  # begins t5
+    for checkpoint in (5, 6):
+        asyncio.run(operator.snapshot_state(checkpoint))
+    again = Recorded()
+    operator_of(again, list(operator._state))
+    return [int(call.removeprefix("commit t")) for call in again.calls if call.startswith("commit ")]
+
+
+def exact_from_the_checkpoint_before() -> str:
+    """Exercise 11.2."""
+    runs = {step.name: killed_at(step, PravegaWriter, checkpoints_back=1) for step in Step}
+    [name] = [name for name, run in runs.items() if run.verdict.is_exact]
+    return name
+
+
+def shortest_lease_s() -> int:
+    """Exercise 11.3."""
+    leases = range(40, 140, 10)
+    return next(
+        s
+        for s in leases
+        if killed_at(Step.COMPLETE, PravegaWriter, lease_ms=1000 * s, down_s=60).verdict.is_exact
+    )
+
+
 @cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
@@ -185,6 +218,9 @@ def answers() -> dict[str, Any]:
         "09.1": checkpoints_after_the_end(chain(6, Finishing.WAIT_IN_EACH_TASK))[0],
         "09.2": customers_twice(),
         "09.3": skipped_after_the_failure(),
+        "11.1": committed_by_a_restart(),
+        "11.2": exact_from_the_checkpoint_before(),
+        "11.3": shortest_lease_s(),
     }
 
 
