@@ -81,6 +81,11 @@ class Batch:
         return Batch(None, rows, timestamps, kinds)
 
     @property
+    def is_arrow(self) -> bool:
+        """Is it at hand as Arrow, so that `arrow` makes nothing?"""
+        return self._arrow is not None
+
+    @property
     def rows(self) -> Sequence[Row]:
         """One dict per record."""
         if self._rows is None:

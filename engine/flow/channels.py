@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.elements import (
@@ -142,6 +143,7 @@ class EdgeWriter:
     def __init__(self, edge: JobEdge, index: int, channels: Sequence[Channel]) -> None:
         self.edge, self.channels = edge, list(channels)
         self._next = index % max(1, len(self.channels))
+        self._owners = _owners(edge.consumer.max_parallelism, edge.consumer.parallelism)
 
     def route(self, batch: Batch) -> Iterator[tuple[Channel, Batch]]:
         """Pieces of the batch with their channels; order within a channel is that of the batch."""
@@ -160,9 +162,7 @@ class EdgeWriter:
             yield self.channels[0], batch
             return
         assert self.edge.key is not None
-        consumer = self.edge.consumer
-        groups = self.edge.key.key_groups(batch, consumer.max_parallelism)
-        owners = owner_of_all(groups, consumer.max_parallelism, consumer.parallelism)
+        owners = self._owners[self.edge.key.key_groups(batch, self.edge.consumer.max_parallelism)]
         for index, channel in enumerate(self.channels):
             mine = np.flatnonzero(owners == index)
             if len(mine):
@@ -179,9 +179,6 @@ class EdgeWriter:
         self._next = (self._next + batch.num_rows) % count
 
 
-def owner_of_all(
-    groups: np.ndarray[tuple[int], np.dtype[np.int64]], max_parallelism: int, parallelism: int
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """`keys.owner_of` of an array."""
-    owners = np.array([owner_of(group, max_parallelism, parallelism) for group in range(max_parallelism)])
-    return owners[groups]
+def _owners(max_parallelism: int, parallelism: int) -> npt.NDArray[np.int64]:
+    """`keys.owner_of` each key group."""
+    return np.array([owner_of(group, max_parallelism, parallelism) for group in range(max_parallelism)])

@@ -1,4 +1,4 @@
-"""Sources of rows that are at hand: for lessons, tests and benchmarks. FLIP-27 in its plainest form."""
+"""Sources of rows that are at hand, for lessons, tests and benchmarks: FLIP-27 in its plainest form."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import pyarrow as pa
 
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.plain import PlainSerializer
@@ -83,7 +85,7 @@ class RowsReader(SourceReader[RowsSplit]):
     def __init__(
         self,
         context: ReaderContext,
-        rows: Sequence[Row],
+        rows: Sequence[Row] | pa.Table,
         batch_rows: int,
         pause_ms: Callable[[], int],
         boundedness: Boundedness,
@@ -108,9 +110,8 @@ class RowsReader(SourceReader[RowsSplit]):
             return InputStatus.NOTHING_AVAILABLE
         split = self._splits[0]
         stop = min(split.position + self._batch_rows, split.stop)
-        rows = self._rows[split.position : stop]
-        if rows:
-            output.emit(Batch.of_rows(list(rows)), split.split_id)
+        if stop > split.position:
+            output.emit(_batch_of(self._rows, split.position, stop), split.split_id)
         if stop == split.stop:
             self._splits.popleft()
             output.release_split(split.split_id)
@@ -148,17 +149,23 @@ class RowsReader(SourceReader[RowsSplit]):
         self._news.set()
 
 
+def _batch_of(rows: Sequence[Row] | pa.Table, start: int, stop: int) -> Batch:
+    if isinstance(rows, pa.Table):
+        return Batch.of_arrow(rows.slice(start, stop - start).combine_chunks().to_batches()[0])
+    return Batch.of_rows(list(rows[start:stop]))
+
+
 def no_pause() -> int:
     return 0
 
 
 class RowsSource(Source[RowsSplit, list[RowsSplit]]):
-    """Rows in contiguous splits. ``pause_ms`` gives the time between two batches of a reader. An unbounded
-    one stays when it has read everything."""
+    """Rows, dicts or an Arrow table, in contiguous splits. ``pause_ms`` gives the time between two batches of
+    a reader. An unbounded one stays when it has read everything."""
 
     def __init__(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[Row] | pa.Table,
         *,
         splits: int = 1,
         batch_rows: int = 100,

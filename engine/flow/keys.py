@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pravega_lab.errors import BadInputError
 
 Key = Any
 DEFAULT_MAX_PARALLELISM = 128
+GROUPS_KEPT = 131_072
 
 
 def _canonical(key: Key) -> bytes:
@@ -45,7 +47,11 @@ def _canonical(key: Key) -> bytes:
 
 
 def key_hash(key: Key) -> int:
-    """32 bits, well spread."""
+    """32 bits, well spread.
+
+    Raises:
+        BadInputError: the key is not plain.
+    """
     value = zlib.crc32(_canonical(key))
     value = ((value ^ (value >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     value = ((value ^ (value >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
@@ -53,6 +59,23 @@ def key_hash(key: Key) -> int:
 
 
 def key_group(key: Key, max_parallelism: int) -> int:
+    """
+    Raises:
+        BadInputError: the key is not plain.
+    """
+    return key_groups_of([key], max_parallelism)[0]
+
+
+def key_groups_of(keys: Sequence[Key], max_parallelism: int) -> list[int]:
+    """`key_group` of each."""
+    try:
+        return [_kept_group(key, max_parallelism) for key in keys]
+    except TypeError:  # a list or the like: it cannot even be looked up
+        return [key_hash(key) % max_parallelism for key in keys]
+
+
+@lru_cache(GROUPS_KEPT, typed=True)
+def _kept_group(key: Key, max_parallelism: int) -> int:
     return key_hash(key) % max_parallelism
 
 
@@ -109,8 +132,7 @@ class KeySelector:
     def key_groups(self, batch: Batch, max_parallelism: int) -> npt.NDArray[np.int64]:
         """Per record its key group."""
         keys, indices = self.encoded(batch)
-        groups = np.array([key_group(key, max_parallelism) for key in keys], dtype=np.int64)
-        return groups[indices]
+        return np.array(key_groups_of(keys, max_parallelism), dtype=np.int64)[indices]
 
     def __str__(self) -> str:
         return self.by if isinstance(self.by, str) else getattr(self.by, "__name__", str(self.by))

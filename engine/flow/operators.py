@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pravega_lab.engine.flow.batch import Batch, Row, RowKind
 from pravega_lab.engine.flow.functions import (
@@ -22,6 +23,8 @@ from pravega_lab.engine.flow.functions import (
 )
 from pravega_lab.engine.flow.keys import Key, KeySelector
 from pravega_lab.engine.flow.operator import Operator, OperatorContext, RuntimeMode
+from pravega_lab.engine.flow.rolling import is_exact_key, rolling_sums
+from pravega_lab.engine.flow.state import Table
 from pravega_lab.engine.flow.timers import Timer
 from pravega_lab.errors import BadInputError
 
@@ -185,8 +188,11 @@ class AggregateOperator(Operator):
     ``is_changelog``: the output tells what changed: +I first, then -U and +U, and -D when nothing is left of
     the key. Rows that retract are understood in either case. Batch execution tells each key's last value
     only.
-    ``initial``: accumulators of keys that have no state yet.
+    ``initial``: accumulators of keys that have no state yet. ``column``: of the result, if a row is made of
+    it and the key's columns.
     """
+
+    together_from = 16  # records: fewer are faster one by one
 
     def __init__(
         self,
@@ -196,12 +202,17 @@ class AggregateOperator(Operator):
         *,
         is_changelog: bool,
         initial: Mapping[Key, Any] | None,
+        column: str | None = None,
     ) -> None:
-        self._function, self._key, self._make_row = function, key, make_row
+        self._function, self._key, self._make_row, self._column = function, key, make_row, column
         self._is_changelog, self._initial = is_changelog, dict(initial or {})
 
     def process_batch(self, batch: Batch, input: int) -> None:
         keyed, is_batch = self.context.keyed, self.context.mode is RuntimeMode.BATCH
+        rolled = self._rolled(batch) if batch.num_rows >= self.together_from else None
+        if rolled is not None:
+            self.context.output.emit(rolled)
+            return
         for row, timestamp_ms, kind in batch.records():
             try:
                 keyed.set_key(self._key.key(row))
@@ -213,12 +224,42 @@ class AggregateOperator(Operator):
             except Exception as error:
                 raise self.context.user_error(error, row) from error
 
+    def _rolled(self, batch: Batch) -> Batch | None:
+        """The results of all records at once; None where they have to be taken one by one."""
+        by, adding, mode = self._key.by, self._function.increments, self.context.mode
+        is_plain = batch.is_arrow and batch.kinds is None and not self._is_changelog
+        if adding is None or self._column is None or not is_plain or mode is RuntimeMode.BATCH:
+            return None
+        rows = batch.arrow
+        if not isinstance(by, str) or by == self._column or by not in rows.schema.names:
+            return None
+        increments = adding(rows) if is_exact_key(rows.schema.field(by).type) else None
+        if increments is None:
+            return None
+        keys, codes = self._key.encoded(batch)
+        tables = self.context.keyed.changing_all("aggregate", keys)
+        none = (0, self._function.create())
+        old = [self._before(table, key) or none for table, key in zip(tables, keys, strict=True)]
+        found = rolling_sums(codes, increments, [accumulator for _, accumulator in old])
+        if found is None:
+            return None
+        results, sums, counts = found
+        for table, key, (n, _), more, new in zip(tables, keys, old, counts, sums, strict=True):
+            table[key] = (n + more, new)
+        columns = [rows.column(by), pa.array(results)]
+        return Batch.of_arrow(pa.RecordBatch.from_arrays(columns, [by, self._column]), batch.timestamps)
+
+    def _before(self, table: Table, key: Key) -> tuple[int, Any] | None:
+        """(count, accumulator) of the key; None if there are no rows of it."""
+        if key in table:
+            found: tuple[int, Any] = table[key]
+            return found
+        return (1, self._initial[key]) if key in self._initial else None
+
     def _fold(self, row: Row, kind: RowKind) -> tuple[Any, Any]:
         """(count, accumulator) before and after; None where there are no rows of the key."""
         table, key = self.context.keyed.changing("aggregate"), self.context.keyed.key
-        old = table.get(key)
-        if old is None and key in self._initial:
-            old = (1, self._initial[key])
+        old = self._before(table, key)
         count, accumulator = old or (0, self._function.create())
         if kind.adds:
             new = (count + 1, self._function.add(accumulator, row))

@@ -6,14 +6,14 @@ known to be in a completed checkpoint is only referred to (incremental, keyed st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pravega_lab.engine.flow import plain
 from pravega_lab.engine.flow.errors import IllegalStateError
 from pravega_lab.engine.flow.handles import Blob, ListMode
-from pravega_lab.engine.flow.keys import Key, key_group
+from pravega_lab.engine.flow.keys import Key, key_group, key_groups_of
 
 Table = dict[Key, Any]
 _ABSENT = object()
@@ -48,11 +48,14 @@ class KeyedState:
             self._tables.clear()
         group = key_group(key, self.max_parallelism)
         if group not in self.groups:
-            raise IllegalStateError(
-                f"key {key!r} is of key group {group}, and this subtask owns {self.groups.start} to "
-                f"{self.groups.stop - 1}: equal keys have to be equal at key_by and at state"
-            )
+            raise self._foreign(key, group)
         self.current_key, self.current_group = key, group
+
+    def _foreign(self, key: Key, group: int) -> IllegalStateError:
+        return IllegalStateError(
+            f"key {key!r} is of key group {group}, and this subtask owns {self.groups.start} to "
+            f"{self.groups.stop - 1}: equal keys have to be equal at key_by and at state"
+        )
 
     @property
     def key(self) -> Key:
@@ -71,6 +74,19 @@ class KeyedState:
         at = self.current_group if group is None else group
         self._changes[at] = self._changes.get(at, 0) + 1
         return self.table(name, at)
+
+    def changing_all(self, name: str, keys: Sequence[Key]) -> list[Table]:
+        """`changing` for each key, whatever the current one is.
+
+        Raises:
+            IllegalStateError: as of `set_key`.
+        """
+        groups = key_groups_of(keys, self.max_parallelism)
+        for key, group in zip(keys, groups, strict=True):
+            if group not in self.groups:
+                raise self._foreign(key, group)
+        at = {group: self.changing(name, group) for group in dict.fromkeys(groups)}
+        return [at[group] for group in groups]
 
     def tables(self, name: str) -> Iterator[tuple[int, Table]]:
         """Key group and table, of all groups that have one by that name."""

@@ -13,6 +13,8 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.collections import RowsSource
 from pravega_lab.engine.flow.committers import sink_nodes
@@ -113,7 +115,7 @@ class StreamEnvironment:
 
     def from_rows(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[Row] | pa.Table,
         watermarks: WatermarkStrategy | None = None,
         *,
         splits: int = 1,
@@ -122,7 +124,7 @@ class StreamEnvironment:
         uid: str | None = None,
         parallelism: int | None = None,
     ) -> DataStream:
-        """A bounded source of rows, shared out in ``splits`` contiguous pieces."""
+        """A bounded source of rows, dicts or an Arrow table, shared out in ``splits`` contiguous pieces."""
         source = RowsSource(rows, splits=splits, batch_rows=batch_rows)
         return self.from_source(source, watermarks, name=name, uid=uid, parallelism=parallelism)
 
@@ -301,7 +303,9 @@ class KeyedStream(DataStream):
         make_row = self._row_maker(column)
         return self._keyed(
             name,
-            lambda: AggregateOperator(function, self.key, make_row, is_changelog=changelog, initial=initial),
+            lambda: AggregateOperator(
+                function, self.key, make_row, is_changelog=changelog, initial=initial, column=column
+            ),
         )
 
     def window(
