@@ -11,11 +11,13 @@ The open transaction is in memory. A row is a line of JSON.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import Any
 
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.errors import JobError
 from pravega_lab.engine.flow.files import Files, FsspecFiles, join
+from pravega_lab.engine.flow.json_lines import json_lines
 from pravega_lab.engine.flow.sinks import SinkContext, TwoPhaseCommitSink
 
 PENDING = ".pending"
@@ -25,13 +27,21 @@ class LostTransactionError(JobError):
     """What was pre-committed is not there any more: its rows are lost."""
 
 
+@dataclass
+class _Open:
+    """What a transaction has so far."""
+
+    n_rows: int = 0
+    lines: list[bytes] = field(default_factory=list)
+
+
 class TwoPhaseFileSink(TwoPhaseCommitSink):
     """``files``: in memory for the simulation; else any file system of fsspec."""
 
     def __init__(self, folder: str, files: Files | None = None) -> None:
         self._folder = folder
         self._files = files or FsspecFiles()
-        self._rows: dict[str, list[Row]] = {}
+        self._open: dict[str, _Open] = {}
         self._context: SinkContext
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TwoPhaseFileSink:
@@ -42,18 +52,19 @@ class TwoPhaseFileSink(TwoPhaseCommitSink):
 
     def begin(self) -> dict[str, Any]:
         name = f"{self._context.subtask_index}-{self._context.unique_id()[:12]}"
-        self._rows[name] = []
+        self._open[name] = _Open()
         return {"name": name, "rows": 0}
 
     def write(self, transaction: dict[str, Any], batch: Batch) -> None:
-        self._rows[transaction["name"]].extend(batch.rows)
+        content = self._open[transaction["name"]]
+        content.n_rows += batch.num_rows
+        content.lines.append(json_lines(batch))
 
     async def pre_commit(self, transaction: dict[str, Any]) -> None:
-        rows = self._rows.pop(transaction["name"])
-        transaction["rows"] = len(rows)
-        if rows:
-            data = "".join(json.dumps(row) + "\n" for row in rows).encode()
-            await self._files.write(self._pending(transaction), data)
+        content = self._open.pop(transaction["name"])
+        transaction["rows"] = content.n_rows
+        if content.n_rows:
+            await self._files.write(self._pending(transaction), b"".join(content.lines))
 
     async def commit(self, transaction: dict[str, Any]) -> None:
         """Also when it is committed already."""
@@ -69,7 +80,7 @@ class TwoPhaseFileSink(TwoPhaseCommitSink):
                 ) from None
 
     async def abort(self, transaction: dict[str, Any]) -> None:
-        self._rows.pop(transaction["name"], None)
+        self._open.pop(transaction["name"], None)
         await self._files.delete(self._pending(transaction))
 
     def _pending(self, transaction: dict[str, Any]) -> str:
