@@ -1,0 +1,140 @@
+"""What a job's checkpoints kept of its source, and where their barriers passed; for `copying`.
+
+A note of positions is taken right behind the source, in its own chain: what was noted when a barrier comes is
+what lies before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pravega_lab.client.reader_group.values import Checkpoint, Position
+from pravega_lab.connector.flow.reader_slots import SlotSerializer
+from pravega_lab.connector.flow.segment_splits import SplitSerializer, SplitsSerializer
+from pravega_lab.engine.flow import metadata, plain
+from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.files import MemoryFiles, join
+from pravega_lab.engine.flow.functions import FunctionContext, ProcessFunction
+from pravega_lab.engine.flow.handles import CompletedCheckpoint
+from pravega_lab.engine.flow.observer import Aligned, CheckpointCompleted, NoObserver, Observer, Restored
+from pravega_lab.engine.flow.source_input import READER_STATE
+from pravega_lab.engine.flow.storage import METADATA
+from pravega_lab.engine.simulation.connector_forms import Form
+from pravega_lab.protocol.names import parse_segment_name
+
+SOURCE = "source"
+HOOK, ENUMERATOR = "master hook", "enumerator"
+KEEPS_IN_ENUMERATOR = ("b2", "b3", "c")  # (b1) keeps nothing there, (d) only which partitions it dealt out
+Where = dict[int, int]  # segment id: offset of the next event, -1 where it was read to its end
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A completed checkpoint. ``kept``: by whom, which positions. ``passed``: the first byte behind its
+    barrier in each segment that was read since the job had started or gone back."""
+
+    checkpoint_id: int
+    at_ms: int
+    kept: dict[str, Where]
+    passed: Where
+
+
+class Notes(ProcessFunction, Observer):
+    """Stands behind the source in every subtask, and watches the job; all copies are this one.
+
+    Args:
+        form: How the job reads.
+        files: Where its checkpoints lie.
+
+    ``then`` watches, too. Of a row it takes ``segment_id``, ``offset`` and ``bytes`` (in the segment), and
+    hands on number, key and place.
+    """
+
+    def __init__(self, form: Form, files: MemoryFiles) -> None:
+        self._form, self._files = form, files
+        self.then: Observer = NoObserver()
+        self._reached: dict[int, Where] = {}  # by subtask
+        self._barriers: dict[int, dict[int, Where]] = {}  # by checkpoint and subtask
+        self.taken: dict[int, Taken] = {}
+        self.back_to: list[int | None] = []  # the checkpoint of each start
+        self.read_on_at: Where = {}  # of each segment, since the last start
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Notes:
+        return self
+
+    # -- behind the source ---------------------------------------------------------------------------------
+
+    def process(self, row: Row, context: FunctionContext) -> None:
+        segment, offset = row["segment_id"], row["offset"]
+        self._reached.setdefault(context.subtask_index, {})[segment] = offset + row["bytes"]
+        self.read_on_at[segment] = min(offset, self.read_on_at.get(segment, offset))
+        context.emit({"n": row["n"], "k": row["k"], "segment_id": segment, "offset": offset})
+
+    # -- watching ------------------------------------------------------------------------------------------
+
+    def observe(self, observation: Any) -> None:
+        match observation:
+            case Aligned(subtask=subtask, checkpoint_id=number) if subtask.vertex.startswith(SOURCE):
+                reached = dict(self._reached.get(subtask.index, {}))
+                self._barriers.setdefault(number, {})[subtask.index] = reached
+            case CheckpointCompleted(at_ms=at_ms, checkpoint_id=number, path=path):
+                self.taken[number] = self._take(number, at_ms, path)
+            case Restored(checkpoint_id=back_to):
+                self.back_to.append(back_to)
+                self._reached, self.read_on_at = {}, {}
+        self.then.observe(observation)
+
+    def _take(self, number: int, at_ms: int, path: str) -> Taken:
+        passed: Where = {}
+        for reached in self._barriers.get(number, {}).values():
+            for segment, behind in reached.items():
+                passed[segment] = max(behind, passed.get(segment, 0))
+        data = self._files.data
+        checkpoint = metadata.decode(data[join(path, METADATA)], path)
+        return Taken(number, at_ms, dict(kept_by(self._form, checkpoint, data)), passed)
+
+
+def kept_by(
+    form: Form, checkpoint: CompletedCheckpoint, data: Mapping[str, bytes]
+) -> Iterator[tuple[str, Where]]:
+    """Who keeps which positions of the source in it; ``data`` are its files by path."""
+    for hook in checkpoint.master.values():
+        yield HOOK, _of_group(hook.data)
+    source = checkpoint.operators.get(SOURCE)
+    if source is None:
+        return
+    if form.letter in KEEPS_IN_ENUMERATOR and source.coordinator:
+        version, state = plain.from_bytes(source.coordinator)
+        yield ENUMERATOR, _of_splits(version, state) if form.letter == "c" else _of_group(state)
+    for index, subtask in sorted(source.subtasks.items()):
+        elements = subtask.lists[READER_STATE].elements if READER_STATE in subtask.lists else ()
+        blobs = (plain.from_bytes(data[b.path][b.offset : b.offset + b.length]) for b in elements)
+        where: Where = {}
+        for version, split in blobs:
+            where |= _of_slot(version, split) if form.has_group else _of_split(version, split)
+        if where:
+            yield f"task {index}", where
+
+
+def _of_group(data: bytes) -> Where:
+    cuts = Checkpoint.from_bytes(data).stream_cuts.values()
+    return {segment: offset for cut in cuts for segment, offset in cut.positions.items()}
+
+
+def _of_splits(version: int, data: bytes) -> Where:
+    return {split.segment_id: split.offset for split in SplitsSerializer().from_bytes(version, data)}
+
+
+def _of_split(version: int, data: bytes) -> Where:
+    split = SplitSerializer().from_bytes(version, data)
+    return {split.segment_id: split.offset}
+
+
+def _of_slot(version: int, data: bytes) -> Where:
+    position = SlotSerializer().from_bytes(version, data).position
+    if position is None:
+        return {}
+    named = Position.from_bytes(position).segments
+    return {parse_segment_name(name).segment_id: offset for name, offset in named.items()}
