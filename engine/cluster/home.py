@@ -233,15 +233,16 @@ class ClusterJob:
 
     def explain(self) -> list[str]:
         """In sentences: what the job does, whom each pending checkpoint waits for, where its workers are."""
+        job = self.job
 
         async def explain() -> list[str]:
-            return self.job.explain()
+            return job.explain()
 
-        words = self._ask(explain())
-        if self.state not in OVER:
-            where = ", ".join(f"{info.index} (pid {info.pid} on {info.host})" for info in self.workers)
-            words.append(f"Epoch {self.epoch} of its workers: {where or 'none has come yet'}.")
-        return words
+        if self.state in OVER:
+            return job.explain()
+        where = ", ".join(f"{info.index} (pid {info.pid} on {info.host})" for info in self.workers)
+        workers = f"Epoch {self.epoch} of its workers: {where or 'none has come yet'}."
+        return [*self._ask(explain()), workers]
 
     # -- its thread ----------------------------------------------------------------------------------------
 

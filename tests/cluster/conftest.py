@@ -1,0 +1,35 @@
+"""The same tests over plain processes and, with the marker `spark`, over a barrier job of a Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pravega_lab.engine.cluster.home import ClusterJob
+from pravega_lab.engine.cluster.processes import ProcessJob
+from pravega_lab.engine.cluster.spark import SparkJob
+
+Home = Callable[..., ClusterJob]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The session of ``Lab().spark``, on two cores."""
+    from pravega_lab.connector.spark import create_session
+
+    quick_start = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": quick_start}
+    session = create_session("tests", conf=conf)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=["processes", pytest.param("spark", marks=pytest.mark.spark)])
+def home(request: pytest.FixtureRequest) -> Home:
+    """Makes a job with two workers; more options as of `ClusterJob`."""
+    if request.param == "processes":
+        return partial(ProcessJob, workers=2)
+    return partial(SparkJob, spark=request.getfixturevalue("spark"), workers=2)
