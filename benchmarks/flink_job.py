@@ -1,0 +1,93 @@
+"""The job of `benchmarks.flow` on a released Flink: mini clusters in one JVM that runs `flink/Counting.java`.
+
+The jars lie in ``.cache/flink-benchmark`` of the checkout; where they are missing Maven fetches them once
+(38 jars, 63 MB).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+VERSION = "2.2.1"
+HERE = Path(__file__).parent / "flink"
+CACHE = Path(__file__).resolve().parents[1] / ".cache" / "flink-benchmark"
+FETCH_S_MAX = 600
+COMPILE_S_MAX = 120
+FLAGS = ["-Xmx1g"]
+OPENED = ["java.lang", "java.util", "java.net", "java.time"]
+
+
+class NoFlinkError(Exception):
+    """There is no Java, no Maven, or no jar: the message says which."""
+
+
+class FlinkJob:
+    """``with FlinkJob() as flink``: one JVM for all runs, so that a round to warm up does warm it up.
+
+    Raises:
+        NoFlinkError: it cannot be had.
+    """
+
+    def __enter__(self) -> Self:
+        opens = [word for package in OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
+        command = ["java", *FLAGS, *opens, "-cp", classpath(), "Counting"]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def run(
+        self, folder: str, *, records: int, keys: int, parallelism: int, interval_ms: int, fails: bool = False
+    ) -> dict[str, Any]:
+        """seconds (first to last record), cpu_s (of the JVM), checkpoints_ms, recovery_ms (if it fails)."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        words = [records, keys, parallelism, interval_ms, str(fails).lower(), folder]
+        self._process.stdin.write(" ".join(map(str, words)) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError("the JVM of the Flink job ended: run it by hand to see why")
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+
+def classpath() -> str:
+    """Of our compiled job and Flink, fetched and compiled if need be."""
+    if shutil.which("javac") is None:
+        raise NoFlinkError("it needs a Java 17 compiler (javac) on the PATH")
+    library, classes = _jars(), CACHE / "classes"
+    source = HERE / "Counting.java"
+    made = classes / "Counting.class"
+    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        command = ["javac", "-nowarn", "-cp", f"{library}/*", "-d", str(classes), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX)
+        assert done.returncode == 0, done.stderr[-4000:]
+    return f"{classes}:{library}/*"
+
+
+def _jars() -> Path:
+    library = CACHE / "lib"
+    if any(library.glob(f"flink-connector-files-{VERSION}.jar")):
+        return library
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise NoFlinkError(f"no jars in {library} and no Maven (mvn) on the PATH to fetch them")
+    command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
+    command += [f"-DoutputDirectory={library}", "-DincludeScope=runtime"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S_MAX)
+    if done.returncode:
+        raise NoFlinkError(f"Maven could not fetch the jars: {(done.stdout + done.stderr)[-500:]}")
+    return library
