@@ -23,6 +23,7 @@ from pravega_lab.runs import Runs
 from pravega_lab.store_process import StoreProcess
 
 if TYPE_CHECKING:
+    from pravega_lab.connector.spark.savepoint import Savepoint
     from pravega_lab.fork import Fork
     from pravega_lab.observe.journal import Journal
     from pravega_lab.observe.ledger import Ledger
@@ -148,6 +149,19 @@ class Lab:
         driver = submit(script, *args, **options)
         self._drivers.append(driver)
         return driver
+
+    def stop_with_savepoint(
+        self, query: Any, folder: str | Path, drain: bool = False, *, timeout_s: float = 120.0
+    ) -> Savepoint:
+        """Stop a streaming query between two batches and copy its checkpoint into ``folder``.
+
+        A query that begins with the copy goes on where this one stopped, also into the same stream: its sink
+        has an id of its own. See `pravega_lab.connector.spark.savepoint.stop_with_savepoint` for arguments
+        and errors.
+        """
+        from pravega_lab.connector.spark.savepoint import stop_with_savepoint
+
+        return stop_with_savepoint(query, folder, drain, timeout_s=timeout_s)
 
     def observe(self, thing: Any, **options: Any) -> Any:
         """The observer of a stream, a reader group, a streaming query or a submitted driver.

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...errors import BadInputError
+from .gate import HOLD_FOLDER_VARIABLE
 from .progress import PROGRESS_FILE_VARIABLE, read_progress
 
 
@@ -28,7 +29,12 @@ class Driver:
         self.command = tuple(command)
         self.progress_file = progress_file
         self.log_file = progress_file.with_name("driver.log")
-        self._environ = {**environ, PROGRESS_FILE_VARIABLE: str(self.progress_file)}
+        self.hold_folder = progress_file.with_name("holds")
+        self._environ = {
+            **environ,
+            PROGRESS_FILE_VARIABLE: str(self.progress_file),
+            HOLD_FOLDER_VARIABLE: str(self.hold_folder),
+        }
         self._process: subprocess.Popen[bytes] | None = None
         self.runs = 0
         self.exit_codes: list[int] = []  # of the runs before the newest; negative: the signal that ended it

@@ -2,8 +2,8 @@
 
 What it sets, and why each, is in reference/spark.md 9 and 12. It changes variables of this process's
 environment, because Spark's launcher and its Python workers take them from there: ``JAVA_HOME``,
-``PYSPARK_PYTHON``, ``PYSPARK_DRIVER_PYTHON``, ``SPARK_LOCAL_IP`` and, where the package is not installed,
-``PYTHONPATH``.
+``PYSPARK_PYTHON``, ``PYSPARK_DRIVER_PYTHON``, ``SPARK_LOCAL_IP``, ``PRAVEGA_LAB_HOLD_FOLDER`` (see `gate`)
+and, where the package is not installed, ``PYTHONPATH``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .gate import HOLD_FOLDER_VARIABLE
 from .java import find_java
 from .progress import PROGRESS_FILE_VARIABLE, write_progress
 from .registration import installed_spark, register
@@ -123,11 +124,19 @@ def _environment(more: Mapping[str, str]) -> Iterator[None]:
 
 def _local_settings(memory: str | None, fast_workers: bool) -> dict[str, str]:
     prepare_environment(os.environ)
-    warehouse = tempfile.mkdtemp(prefix="pravega-lab-warehouse-")
-    atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
+    if HOLD_FOLDER_VARIABLE not in os.environ:  # a submitted driver has it from who submits it
+        os.environ[HOLD_FOLDER_VARIABLE] = _own_folder("pravega-lab-holds-")
+    warehouse = _own_folder("pravega-lab-warehouse-")
     cores = int(os.environ.get(CORES_VARIABLE) or os.cpu_count() or 2)
     memory = memory or os.environ.get(MEMORY_VARIABLE) or "512m"
     return local_conf(cores=cores, memory=memory, warehouse=warehouse, fast_workers=fast_workers)
+
+
+def _own_folder(prefix: str) -> str:
+    """Deleted when this process ends."""
+    folder = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:

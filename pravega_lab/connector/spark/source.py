@@ -29,6 +29,7 @@ from pyspark.sql.streaming.datasource import (
 from ...errors import BadInputError
 from . import FORMAT
 from .connections import client_of, close_all, stream_of
+from .gate import Hold, held
 from .limits import advance
 from .offsets import Cuts, bounds, check_streams, decode, encode, following, initial
 from .options import EARLIEST, LATEST, UNBOUNDED, PravegaOptions, parse_options
@@ -159,10 +160,21 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next batch ends: the tail, or as far towards it as the limit allows."""
         check_streams(start, self._options.scoped_streams)
+        hold = held(self._options.scoped_streams)
+        if hold is not None and not hold.drain:
+            hold.answer(start)
+            return following(start, decode(start))
         target = self._frozen or self._newest()
+        if hold is not None:
+            target = self._drained(hold, target)
         if isinstance(limit, ReadMaxBytes):
             return following(start, self._advance(decode(start), target, limit.max_bytes))
         return following(start, target)
+
+    def _drained(self, hold: Hold, newest: Cuts) -> Cuts:
+        """Where a hold that drains lets reading end: what was there when it was first seen."""
+        hold.answer(encode(newest))
+        return decode(hold.answered() or encode(newest))
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """The tail, from which Spark's progress and the views tell the lag."""
