@@ -26,7 +26,9 @@ VERDICTS = (
     pytest.param("04-break-it.ipynb", "329", id="04"),
     pytest.param("05-time-travel.ipynb", "2108", id="05"),
     pytest.param("06-spark-pipelines.ipynb", "4000", id="06", marks=pytest.mark.spark),
+    pytest.param("07-two-kinds-of-checkpoint.ipynb", "2244", id="07"),
     pytest.param("09-final-checkpoints.ipynb", "129", id="09"),
+    pytest.param("12-a-race-in-the-coordinator.ipynb", "657", id="12"),
     pytest.param("11-exactly-once-end-to-end.ipynb", "28", id="11"),
 )
 Notebook = dict[str, Any]

@@ -20,6 +20,8 @@ from pravega_lab.engine.simulation.bugs import BUGS
 from pravega_lab.engine.simulation.connector_scenario import SCENARIO as CONNECTOR
 from pravega_lab.engine.simulation.connector_scenario import run_connector
 from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
+from pravega_lab.engine.simulation.flow_race import RACE_BUGS, run_race_seed
+from pravega_lab.engine.simulation.flow_race import SCENARIO as RACE
 from pravega_lab.engine.simulation.flow_scenario import run_flow
 from pravega_lab.engine.simulation.group_bugs import GROUP_BUGS
 from pravega_lab.engine.simulation.group_scenario import run_groups
@@ -40,12 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scenario",
-        choices=(*NAMES, GROUPS, FLOW, CONNECTOR),
-        help="one scenario for all seeds; else each draws its own, groups, flow and connector left out",
+        choices=(*NAMES, GROUPS, FLOW, CONNECTOR, RACE),
+        help="one scenario for all seeds; else each draws its own, groups, flow, connector and race left out",
     )
     parser.add_argument(
         "--bug",
-        choices=(*BUGS, *GROUP_BUGS, *FLOW_BUGS),
+        choices=(*BUGS, *GROUP_BUGS, *FLOW_BUGS, *RACE_BUGS),
         metavar="NAME",
         help="plant a deliberate bug and see it found: %(choices)s",
     )
@@ -77,8 +79,9 @@ def run(args: argparse.Namespace) -> int:
         raise BadInputError("--output is where a report goes: give --report SEED with it")
     if args.journal and len(seeds) > 1:
         raise BadInputError(f"--journal is for one seed; --seeds {args.seeds} are {len(seeds)}")
-    own = GROUPS if args.bug in GROUP_BUGS else FLOW if args.bug in FLOW_BUGS else None
-    if args.bug and own != (args.scenario if args.scenario in (GROUPS, FLOW) else None):
+    planted = {GROUPS: GROUP_BUGS, FLOW: FLOW_BUGS, RACE: RACE_BUGS}
+    own = next((scenario for scenario, bugs in planted.items() if args.bug in bugs), None)
+    if args.bug and own != (args.scenario if args.scenario in planted else None):
         where = f"--scenario {own}" if own else "another scenario"
         raise BadInputError(f"--bug {args.bug} is planted in {where}")
     if args.report is not None:
@@ -163,6 +166,8 @@ def _run_one(task: tuple[int, str | None, str | None]) -> Result:
 def _run_seed(seed: int, scenario: str | None, bug: str | None) -> Result:
     if scenario == FLOW:
         return run_flow(seed, bug)
+    if scenario == RACE:
+        return run_race_seed(seed, bug)
     if scenario == CONNECTOR:
         return run_connector(seed)[0]
     return run_groups(seed, bug) if scenario == GROUPS else run_seed(seed, scenario, bug)

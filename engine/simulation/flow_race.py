@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -19,14 +20,19 @@ from typing import Any
 from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.config import JobConfig
 from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
 from pravega_lab.engine.flow.history import History, Triggering
 from pravega_lab.engine.flow.job import Job
 from pravega_lab.engine.flow.restart import NoRestart
 from pravega_lab.engine.flow.stream import StreamEnvironment
 from pravega_lab.engine.simulation.flow_external import ExternalLog, HookSource, LogHook, Positions
+from pravega_lab.engine.simulation.flow_steps import apart
 from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, FlowWire
-from pravega_lab.engine.simulation.loop import SimulationLoop
+from pravega_lab.engine.simulation.journal import Journal
+from pravega_lab.engine.simulation.loop import START_US, SimulationLoop
+from pravega_lab.engine.simulation.run import Result
+from pravega_lab.engine.simulation.traffic import Traffic
 
 LANES = ("timer", "task a", "task b", "ack thread", "hook")
 WORDS = {"lock": Triggering.LOCK, "mailbox": Triggering.MAILBOX_1_11_0, "mended": Triggering.MENDED}
@@ -35,23 +41,30 @@ ANSWER_US_MAX = 6_000
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happened, in its lane."""
+    """One thing that happened, in its lane. ``by``: the lane that it came from, if from another one."""
 
     time_us: int
     lane: str
     what: str
+    by: str | None = None
+    fails: bool = False
 
 
 @dataclass
 class Race:
     """One seed. ``failure``: the words of the failed checkpoint, if one failed; ``steps``: of that
-    checkpoint, else of the last one."""
+    checkpoint, else of the last one; ``checkpoints``: the steps of each."""
 
     seed: int
     triggering: Triggering
     completed: list[int] = field(default_factory=list)
     failure: str | None = None
     steps: list[Step] = field(default_factory=list)
+    checkpoints: dict[int, list[Step]] = field(default_factory=dict)
+    journal: Journal = field(default_factory=Journal)
+    loop_steps: int = 0
+    virtual_s: float = 0.0
+    traffic: Traffic = field(default_factory=Traffic)
 
     def lines(self) -> list[str]:
         """A picture in text: a column per lane."""
@@ -69,9 +82,9 @@ class Race:
 class _SlowHook(LogHook):
     """Its answer takes a while to come back."""
 
-    def __init__(self, log: ExternalLog, chance: Random) -> None:
+    def __init__(self, log: ExternalLog, chance: Random, lanes: _Lanes) -> None:
         super().__init__(log, 2)
-        self._chance = chance
+        self._chance, self._lanes = chance, lanes
 
     def trigger_checkpoint(self, checkpoint_id: int, timestamp_ms: int) -> Awaitable[Positions]:  # type: ignore[override]
         asked = self._log.checkpoint(checkpoint_id)
@@ -79,21 +92,22 @@ class _SlowHook(LogHook):
         async def answer() -> Positions:
             positions = await asked
             await asyncio.sleep(self._chance.randint(0, ANSWER_US_MAX) / 1e6)
+            self._lanes.hook_answers(checkpoint_id)
             return positions
 
         return answer()
 
 
 class _Source(HookSource):
-    def __init__(self, log: ExternalLog, chance: Random) -> None:
+    def __init__(self, log: ExternalLog, chance: Random, lanes: _Lanes) -> None:
         super().__init__(log, 2, 1, 0.003)
-        self._chance = chance
+        self._chance, self._lanes = chance, lanes
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Source:
-        return _Source(self._log, self._chance)
+        return _Source(self._log, self._chance, self._lanes)
 
     def create_master_hook(self) -> LogHook:
-        return _SlowHook(self._log, self._chance)
+        return _SlowHook(self._log, self._chance, self._lanes)
 
 
 class _Lanes:
@@ -101,6 +115,7 @@ class _Lanes:
 
     def __init__(self, loop: SimulationLoop) -> None:
         self._loop = loop
+        self.journal = Journal(lambda: loop.now_us)
         self.steps: dict[int, list[Step]] = {}
         self.completed: list[int] = []
         self.failed: tuple[int, str] | None = None
@@ -110,30 +125,46 @@ class _Lanes:
             case seen.CheckpointPending(checkpoint_id=n):
                 self._add(n, "timer", f"pending {n}")
             case seen.CheckpointStep(checkpoint_id=n, step="hook-asked"):
-                self._add(n, "timer", "asks the hook")
+                self._add(n, "hook", "is asked", by="timer")
             case seen.CheckpointStep(checkpoint_id=n, step="task-triggered", who=who):
                 if who.endswith("[0]"):
                     self._add(n, "timer", "triggers tasks")
-            case seen.CheckpointStep(checkpoint_id=n, step="hook-acknowledged"):
-                self._add(n, "hook", "its state is in")
             case seen.Aligned(subtask=subtask, checkpoint_id=n):
-                self._add(n, "task a" if subtask.index == 0 else "task b", f"reads event {n}")
+                self._add(n, _task(subtask), f"reads event {n}", by="hook")
             case seen.Acknowledged(subtask=subtask, checkpoint_id=n):
-                self._add(n, "ack thread", f"ack {n} of {'ab'[subtask.index]}")
+                self._add(n, "ack thread", f"ack {n} of {_task(subtask)[-1]}", by=_task(subtask))
             case seen.CheckpointCompleted(checkpoint_id=n):
                 self.completed.append(n)
                 self._add(n, "timer", f"{n} is complete")
             case seen.CheckpointFailed(checkpoint_id=n, reason=reason, message=message) if n is not None:
                 if self.failed is None:
                     self.failed = (n, message)
-                    self._add(n, "ack thread", f"fails: {reason}")
+                    self._add(n, "ack thread", reason, fails=True)
 
-    def _add(self, checkpoint_id: int, lane: str, what: str) -> None:
-        self.steps.setdefault(checkpoint_id, []).append(Step(self._loop.now_us, lane, what))
+    def hook_answers(self, checkpoint_id: int) -> None:
+        """Its state is on the way to the coordinator's timer thread; a checkpoint that has failed has no use
+        for it."""
+        is_late = self.failed is not None and self.failed[0] == checkpoint_id
+        self._add(checkpoint_id, "timer", "its state, too late" if is_late else "its state", by="hook")
+
+    def _add(
+        self, checkpoint_id: int, lane: str, what: str, *, by: str | None = None, fails: bool = False
+    ) -> None:
+        step = Step(self._loop.now_us, lane, what, by, fails)
+        self.steps.setdefault(checkpoint_id, []).append(step)
+        self.journal.add(lane, what, checkpoint_id=checkpoint_id, **({"by": by} if by else {}))
+
+
+def _task(subtask: SubtaskId) -> str:
+    return "task a" if subtask.index == 0 else "task b"
 
 
 def run_race(seed: int, triggering: Triggering) -> Race:
     """Three checkpoints of a job of two subtasks and a hook, as the coordinator was."""
+    return apart(lambda: _run_race(seed, triggering))
+
+
+def _run_race(seed: int, triggering: Triggering) -> Race:
     loop = SimulationLoop(f"{seed}/race")  # type: ignore[abstract]
     chance, conditions = Random(f"{seed}/race/chance"), FlowConditions(delay_us_max=8_000)
     lanes, files = _Lanes(loop), FlowFiles(Random(f"{seed}/race/files"), FlowConditions())
@@ -142,7 +173,7 @@ def run_race(seed: int, triggering: Triggering) -> Race:
     async def story() -> None:
         log = ExternalLog([{"k": n} for n in range(200)], 2)
         env = StreamEnvironment("FLINK-18641", parallelism=2)
-        env.add_source(_Source(log, chance)).sink_to(TwoPhaseFileSink("out", files))
+        env.add_source(_Source(log, chance, lanes)).sink_to(TwoPhaseFileSink("out", files))
         config = JobConfig(
             checkpoints=CheckpointConfig(interval_ms=60),
             restart=NoRestart(),
@@ -161,6 +192,7 @@ def run_race(seed: int, triggering: Triggering) -> Race:
         await job.start()
         while len(lanes.completed) < 3 and lanes.failed is None:
             await asyncio.sleep(0.01)
+        await asyncio.sleep(ANSWER_US_MAX / 1e6)  # what comes too late is to be seen
         await job.cancel()
 
     try:
@@ -169,7 +201,18 @@ def run_race(seed: int, triggering: Triggering) -> Race:
         loop.dispose()
     number = lanes.failed[0] if lanes.failed else lanes.completed[-1]
     failure = None if lanes.failed is None else lanes.failed[1]
-    return Race(seed, triggering, lanes.completed, failure, lanes.steps[number])
+    return Race(
+        seed,
+        triggering,
+        lanes.completed,
+        failure,
+        lanes.steps[number],
+        lanes.steps,
+        lanes.journal,
+        loop.steps,
+        (loop.now_us - START_US) / 1e6,
+        loop.network.traffic,
+    )
 
 
 def find(triggering: Triggering, seeds: Iterable[int] = range(200)) -> Race | None:
@@ -179,6 +222,29 @@ def find(triggering: Triggering, seeds: Iterable[int] = range(200)) -> Race | No
         if race.failure is not None:
             return race
     return None
+
+
+SCENARIO = "race"
+RACE_BUGS = {"mailbox-1.11.0": "A checkpoint is complete when all tasks have acknowledged it (FLINK-18641)."}
+
+
+def run_race_seed(seed: int, bug: str | None = None) -> Result:
+    """`run_race` for ``pravega-lab simulate --scenario race``: the mended coordinator, or with ``bug`` the
+    one of 1.11.0."""
+    began_s = time.process_time()
+    race = run_race(seed, Triggering.MAILBOX_1_11_0 if bug else Triggering.MENDED)
+    problems = [] if race.failure is None else [f"complete: {race.failure}"]
+    return Result(
+        seed,
+        SCENARIO,
+        bug,
+        problems,
+        journal=race.journal,
+        steps=race.loop_steps,
+        virtual_s=race.virtual_s,
+        traffic=race.traffic,
+        cpu_s=time.process_time() - began_s,
+    )
 
 
 def main(words: list[str]) -> int:

@@ -259,7 +259,7 @@ class SteppedJob:
         """
         if self.is_over:
             return False
-        return _apart(self._step)
+        return apart(self._step)
 
     def _step(self) -> bool:
         until_ms = self.now_ms + QUIET_MS
@@ -417,7 +417,7 @@ class SteppedJob:
             self.loop.run_ready()
             self._tell()
 
-        _apart(run)
+        apart(run)
 
     # -- another one ---------------------------------------------------------------------------------------
 
@@ -436,13 +436,13 @@ class SteppedJob:
 
     def close(self) -> None:
         """End what is left of it."""
-        _apart(self.loop.dispose)
+        apart(self.loop.dispose)
 
 
 ACTIONS = ("drop", "delay", "fail", "kill", "checkpoint", "stop")
 
 
-def _apart(run: Callable[[], T]) -> T:
+def apart(run: Callable[[], T]) -> T:
     """In this thread, or in another one while this one's event loop runs, as a notebook's does."""
     try:
         asyncio.get_running_loop()

@@ -42,7 +42,7 @@ from pravega_lab.engine.flow.restart import FixedDelay
 from pravega_lab.engine.flow.sinks import SinkContext, TwoPhaseCommitSink
 from pravega_lab.engine.flow.storage import METADATA
 from pravega_lab.engine.flow.stream import StreamEnvironment
-from pravega_lab.engine.simulation.flow_steps import _apart
+from pravega_lab.engine.simulation.flow_steps import apart
 from pravega_lab.errors import PravegaError
 from pravega_lab.observe.job import JobObserver
 from pravega_lab.observe.journal import Journal
@@ -181,7 +181,7 @@ def killed_at(
     world = SimulatedPravega(seed)
     story = _Story(world, step, sink, lease_ms, ignores_lost_leases)
     with _errors_of_commits(story.run.logged):
-        return _apart(lambda: world.run(story.tell(down_s, checkpoints_back)))
+        return apart(lambda: world.run(story.tell(down_s, checkpoints_back)))
 
 
 @contextmanager

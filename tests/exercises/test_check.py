@@ -27,11 +27,13 @@ from pravega_lab.connector.spark.register import (
     decide,
 )
 from pravega_lab.datasets import flights
-from pravega_lab.engine.flow.history import Finishing, LastPiece
+from pravega_lab.engine.flow.history import Finishing, LastPiece, Triggering
+from pravega_lab.engine.simulation.flow_race import run_race
 from pravega_lab.errors import BadInputError
 from pravega_lab.exercises import check
 from pravega_lab.exercises.answers import numbers_in_any_order, whole_number, word, words_in_any_order
 from pravega_lab.exercises.book import Exercise, exercises, seal, unseal
+from pravega_lab.exercises.copying import Copying, Story, copied
 from pravega_lab.exercises.finishing import MixedJob, chain, checkpoints_after_the_end
 from pravega_lab.exercises.recordings import recorded
 from pravega_lab.exercises.session import wrong_answers
@@ -202,6 +204,39 @@ def shortest_lease_s() -> int:
 
 
 @cache
+def kafka_style(*, fails: bool = True) -> Copying:
+    """The run of tutorial 07."""
+    acts = ((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3"))
+    return copied("d", Story(tuple(act for act in acts if fails or act[1] != "fail 0"), events=480), 5)
+
+
+def first_pair_out_of_order() -> list[int]:
+    """Numbers of their segments, by what the ledger noted of the event and where the other one is stored."""
+    run = kafka_style()
+    first = run.disorder().iloc[0]
+    [told] = run.journal.to_pandas("ledger_offended").query("what == 'out of order'").head(1).itertuples()
+    assert told.event == str(first["event"])
+    newer = first["came behind"]
+    [stored] = [s.segment_id for s, events in run.stored.items() if newer in (n for _, n in events)]
+    return [int(told.read_where.split("#")[1].split()[0]), stored & 0xFFFFFFFF]
+
+
+def moments_of_race(seed: int, triggering: Triggering) -> dict[str, int]:
+    """When each step of its second checkpoint happened, in the exercises of 12."""
+    return {step.what: step.time_us for step in run_race(seed, triggering).checkpoints[2]}
+
+
+def too_late_by_us() -> int:
+    moments = moments_of_race(53, Triggering.MAILBOX_1_11_0)
+    return moments["its state, too late"] - moments["ack 2 of b"]
+
+
+def in_line_for_us() -> int:
+    locked, mended = (moments_of_race(14, way) for way in (Triggering.LOCK, Triggering.MENDED))
+    return locked["ack 2 of b"] - mended["ack 2 of b"]
+
+
+@cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
     return {
@@ -215,12 +250,18 @@ def answers() -> dict[str, Any]:
         "05.2": ms_with_nobody(),
         "06.1": kept_of_four(),
         "06.2": read_by_one_task(),
+        "07.1": len(set(kafka_style().disorder()["key"])),
+        "07.2": first_pair_out_of_order(),
+        "07.3": kafka_style(fails=False).ledger.verdict().sentence,
         "09.1": checkpoints_after_the_end(chain(6, Finishing.WAIT_IN_EACH_TASK))[0],
         "09.2": customers_twice(),
         "09.3": skipped_after_the_failure(),
         "11.1": committed_by_a_restart(),
         "11.2": exact_from_the_checkpoint_before(),
         "11.3": shortest_lease_s(),
+        "12.1": [n for n in range(50, 100) if run_race(n, Triggering.MAILBOX_1_11_0).failure is not None],
+        "12.2": too_late_by_us(),
+        "12.3": in_line_for_us(),
     }
 
 

@@ -35,7 +35,7 @@ def test_the_report_of_a_job_that_failed(capsys: pytest.CaptureFixture[str]) -> 
     for name in ("Python", "numpy", "pyarrow", "System"):
         assert f"- {name}: " in found["Versions"]
     assert "1. commit after completion: " in found["What went wrong"]
-    task = re.search(r"after completion: (\S+) was told", text)
+    task = re.search(r"after completion: (.+?) was told", text)
     assert task is not None
     steps = found["Order of steps"]
     assert f"subtask={task[1]}" in steps
@@ -48,6 +48,18 @@ def test_the_report_of_a_job_that_failed(capsys: pytest.CaptureFixture[str]) -> 
     assert 10 < len(numbers) <= STEPS_MAX
     assert main(repeat.split()[1:]) == 1
     assert found["What went wrong"].split("1. ")[1].splitlines()[0] in capsys.readouterr().out
+
+
+def test_the_report_of_the_race_in_the_coordinator(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--scenario", "race", "--bug", "mailbox-1.11.0"]
+    assert main(["simulate", "--report", "14", *words, "--output", "-"]) == 1
+    found = sections(capsys.readouterr().out)
+    assert "1. complete: " in found["What went wrong"]
+    assert f"pravega-lab simulate --seeds 14 {' '.join(words)}" in found["Repeat it"]
+    steps = [line for line in found["Order of steps"].splitlines() if "checkpoint_id=2" in line]
+    assert 5 < len(steps) <= 9
+    assert "FINALIZE_CHECKPOINT_FAILURE" in steps[-2]
+    assert main(["simulate", "--seeds", "14", "--scenario", "race"]) == 0  # as it is now
 
 
 def test_the_report_of_a_seed_that_passed_goes_to_a_file(
