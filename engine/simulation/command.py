@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pravega_lab.engine.simulation.bugs import BUGS
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInputError("--output is where a report goes: give --report SEED with it")
     if args.journal and len(seeds) > 1:
         raise BadInputError(f"--journal is for one seed; --seeds {args.seeds} are {len(seeds)}")
-    planted = {GROUPS: GROUP_BUGS, FLOW: FLOW_BUGS, RACE: RACE_BUGS}
+    planted: dict[str, Collection[str]] = {GROUPS: GROUP_BUGS, FLOW: FLOW_BUGS, RACE: RACE_BUGS}
     own = next((scenario for scenario, bugs in planted.items() if args.bug in bugs), None)
     if args.bug and own != (args.scenario if args.scenario in planted else None):
         where = f"--scenario {own}" if own else "another scenario"
