@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 from random import Random
@@ -31,11 +32,12 @@ from pravega_lab.engine.simulation.flow_scenario import FlowFailure
 from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowHost, FlowWire
 from pravega_lab.engine.simulation.world import EVENT_HEADER_BYTES, events_in
 from pravega_lab.errors import BadInputError, NotFoundError
-from pravega_lab.exercises.copy_notes import SOURCE, Notes
+from pravega_lab.exercises.copy_notes import ENUMERATOR, HOOK, SOURCE, Notes
 from pravega_lab.exercises.copy_result import Stored, cut_lines, disorder, kept_rows
 from pravega_lab.exercises.recorder import GROUP, STREAM, Recorder, Script
 from pravega_lab.observe.job import JobObserver
 from pravega_lab.protocol.names import SegmentRange, epoch_of, number_of, segment_name, split_scoped_name
+from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,6 +124,18 @@ class Copying(Recorder):
         """What a checkpoint has of the source: who keeps which segment, and how many of its events are
         before that place. By default the one that it went back to."""
         return kept_rows(self.notes.taken[checkpoint_id or self.went_back_to], self.stored)
+
+    def stream_cut(self, checkpoint_id: int | None = None) -> StreamCut:
+        """The cut of the reader group in a checkpoint; by default the one that it went back to.
+
+        Raises:
+            BadInputError: this way to read keeps none.
+        """
+        kept = self.notes.taken[checkpoint_id or self.went_back_to].kept
+        found = next((where for who, where in kept.items() if who in (HOOK, ENUMERATOR)), None)
+        if found is None or not self.form.has_group:
+            raise BadInputError(f"({self.form.letter}) keeps no stream cut: .kept() has what it keeps")
+        return StreamCut(STREAM, dict(sorted(found.items())))
 
     def cut(self) -> CutPicture:
         """The checkpoint that it went back to, per segment: where its cut is, where the barrier passed, where
@@ -273,7 +287,8 @@ def copied(way: str, story: Story, seed: int) -> Copying:
     Raises:
         BadInputError: There is no such way.
     """
-    return Copying(way, story, seed)
+    with ThreadPoolExecutor(1) as apart:  # a notebook's thread has a running event loop already
+        return apart.submit(Copying, way, story, seed).result()
 
 
 def _named(act: str, numbers: list[str], known: Mapping[int, T]) -> list[T]:

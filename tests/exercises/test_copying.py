@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.exercises.copying import Copying, Story, copied
+from pravega_lab.exercises.copying import ONE_EVENT, Copying, Story, copied
 from pravega_lab.widgets.cut_picture import CutLine, CutPicture
 
 STORY = Story(acts=((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3")))
@@ -70,6 +70,19 @@ def test_who_keeps_the_positions(way: str) -> None:
     """In the checkpoint it went back to: one for all, or those who read."""
     keepers = set(run(way).kept()["kept by"])
     assert keepers == ({KEPT_BY[way]} if way in KEPT_BY else {"task 0", "task 1"})
+
+
+@pytest.mark.parametrize("way", ["a", "b2", "b3"])
+def test_a_group_keeps_a_cut_of_all_keys(way: str) -> None:
+    positions = run(way).stream_cut(1).positions
+    assert set(positions) == {0, 1}
+    assert all(at % ONE_EVENT == 0 for at in positions.values())
+
+
+@pytest.mark.parametrize("way", ["b1", "c", "d"])
+def test_others_keep_none(way: str) -> None:
+    with pytest.raises(BadInputError, match="keeps no stream cut"):
+        run(way).stream_cut()
 
 
 def test_equal_runs_are_equal() -> None:
