@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _open_disk(folder: Path | None) -> MemoryDisk | RealDisk:
     if folder is None:
-        return MemoryDisk()
+        return MemoryDisk(is_reopened=False)
     try:
         return RealDisk(folder)
     except OSError as error:

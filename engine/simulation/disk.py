@@ -52,6 +52,7 @@ class SimulatedDisk:
     """Implements `engine.store.disk.Disk` under a `SimulationLoop`."""
 
     caches_reads = False
+    is_reopened = True
 
     def __init__(self, chance: Random) -> None:
         self.conditions = DiskConditions()

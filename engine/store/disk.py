@@ -33,6 +33,9 @@ class Disk(Protocol):
     caches_reads: bool
     """True if recent data need not be kept in memory by the caller (it is there anyhow)."""
 
+    is_reopened: bool
+    """False if no store will ever be opened on what is left: then no snapshots are taken."""
+
     async def create(self, name: str, size: int, header: bytes) -> None:
         """Make a file of ``size`` bytes, reserved on disk: ``header``, then zeros. Raises DiskFull."""
 
@@ -85,7 +88,8 @@ class MemoryDisk:
 
     caches_reads = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_reopened: bool = True) -> None:
+        self.is_reopened = is_reopened
         self._files: dict[str, _MemoryFile] = {}
 
     async def create(self, name: str, size: int, header: bytes) -> None:
@@ -123,6 +127,7 @@ class RealDisk:
     """
 
     caches_reads = False
+    is_reopened = True
     _LOCK = "lock"
     _OPEN_FILES = 128
 

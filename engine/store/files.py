@@ -2,8 +2,8 @@
 
 One file is written (*current*), one is ready (*spare*), the others are full. A spare is made ahead of need,
 so a full disk is met here and not inside a group. When the spare becomes current, the state up to there is
-kept as a snapshot; a full file goes once a snapshot stands in for its entries and no segment's bytes live in
-it.
+kept as a snapshot, where a store may be opened again; a full file goes once a snapshot stands in for its
+entries and no segment's bytes live in it.
 """
 
 from __future__ import annotations
@@ -131,12 +131,17 @@ class LogFiles:
         if self.spare is None or self.spare.size - self.spare.position < length:
             return False
         if self.current is not None:
-            self.closed[self.current.file_id] = self.sequence
-            self.snapshot = Snapshot(
-                self.sequence, f"snapshot-{self.sequence:012d}", state(self.spare.file_id)
-            )
+            self._close(self.current, state, self.spare.file_id)
         self.current, self.spare = self.spare, None
         return True
+
+    def _close(self, full: OpenFile, state: Callable[[int], bytes], next_file: int) -> None:
+        self.closed[full.file_id] = self.sequence
+        if self.disk.is_reopened:
+            self.snapshot = Snapshot(self.sequence, f"snapshot-{self.sequence:012d}", state(next_file))
+        else:  # the entries are needed no more as soon as they are synced, which all in a full file are
+            self.durable_sequence = self.sequence
+            self._synced.emptied = True
 
     def wanted(self, head: int) -> NewFile | None:
         """The next file to make, if one is needed: a spare, or one large enough for ``head`` bytes."""

@@ -19,6 +19,7 @@ class TornDisk:
     """Implements Disk in memory; ``tear`` keeps any subset of the sectors of a write that was not synced."""
 
     caches_reads = False
+    is_reopened = True
 
     def __init__(self, capacity: int = 1 << 40) -> None:
         self.contents: dict[str, bytearray] = {}

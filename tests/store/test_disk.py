@@ -82,8 +82,9 @@ def test_the_pump_carries_rotations_and_a_restart(disk: Any) -> None:
     assert data == b"".join(bytes([number]) * 20_000 for number in range(20))
 
 
-def test_memory_is_given_back() -> None:
-    disk = MemoryDisk()
+@pytest.mark.parametrize("is_reopened", [True, False])
+def test_memory_is_given_back(is_reopened: bool) -> None:
+    disk = MemoryDisk(is_reopened=is_reopened)
 
     async def write(storage: Any) -> None:
         for number in range(30):
@@ -92,6 +93,7 @@ def test_memory_is_given_back() -> None:
 
     run(pumped(disk, write))
     assert len(disk.files()) <= 5
+    assert any(name.startswith("snapshot-") for name in disk.files()) is is_reopened
 
 
 def test_a_failed_sync_is_not_tried_again() -> None:
