@@ -11,11 +11,13 @@ import struct
 from typing import NamedTuple
 
 from pravega_lab.errors import ProtocolError
-from pravega_lab.protocol import codec
+from pravega_lab.protocol.codec import COMMANDS, PAYLOAD_BYTES_MAX, decode_at
 from pravega_lab.protocol.commands import Command, SegmentRead
 
 BUFFER_BYTES = 64 * 1024
 OWN_BUFFER_BYTES = 32 * 1024
+_KNOWN = frozenset(command.code for command in COMMANDS)
+_BYTES_MAX, _READ_CODE = PAYLOAD_BYTES_MAX, SegmentRead.code
 _HEADER = struct.Struct(">ii")
 _U16 = struct.Struct(">H")
 _READ = struct.Struct(">q??i")
@@ -54,8 +56,10 @@ class FrameReceiver:
             self._own_have += n_bytes
             if self._own_have < len(self._own):
                 return []
-            whole, self._own = memoryview(self._own), None
-            return [_decode(self._own_code, whole)]
+            whole, self._own = self._own, None
+            if self._own_code == _READ_CODE:
+                return [_read_reply(whole)]
+            return [decode_at(self._own_code, bytes(whole), 0, len(whole))]
         self._have += n_bytes
         return self._take_frames()
 
@@ -76,15 +80,17 @@ class FrameReceiver:
         view, at = memoryview(self._buffer), 0
         while self._have - at >= _HEADER.size:
             code, length = _HEADER.unpack_from(view, at)
-            _check(code, length)
+            if code not in _KNOWN or not 0 <= length <= _BYTES_MAX:
+                raise _unknown(code, length)
             start = at + _HEADER.size
             if start + length > self._have:
                 if length > OWN_BUFFER_BYTES:
                     self._start_own(code, length, view[start : self._have])
                     at = self._have
                 break
-            frames.append(_decode(code, memoryview(bytes(view[start : start + length]))))
             at = start + length
+            frame = bytes(view[start:at])
+            frames.append(_read_reply(frame) if code == _READ_CODE else decode_at(code, frame, 0, length))
         rest = self._have - at
         if at and rest:
             view[:rest] = bytes(view[at : self._have])
@@ -96,17 +102,14 @@ class FrameReceiver:
         self._own[: len(begin)] = begin
 
 
-def _check(code: int, length: int) -> None:
-    if not codec.is_known(code) or not 0 <= length <= codec.PAYLOAD_BYTES_MAX:
-        raise ProtocolError(
-            f"a frame of type {code} and {length} bytes: no segment store of Pravega answers like this. "
-            "Check the address that the controller gave."
-        )
+def _unknown(code: int, length: int) -> ProtocolError:
+    return ProtocolError(
+        f"a frame of type {code} and {length} bytes: no segment store of Pravega answers like this. "
+        "Check the address that the controller gave."
+    )
 
 
-def _decode(code: int, payload: memoryview) -> Command | ReadReply:
-    if code != SegmentRead.code:
-        return codec.decode(code, bytes(payload))
+def _read_reply(payload: bytes | bytearray) -> ReadReply:
     try:
         (name_bytes,) = _U16.unpack_from(payload)
         offset, at_tail, end_of_segment, length = _READ.unpack_from(payload, 2 + name_bytes)
@@ -116,4 +119,5 @@ def _decode(code: int, payload: memoryview) -> Command | ReadReply:
         raise ProtocolError(f"a SegmentRead of {len(payload)} bytes is cut short: {error}") from error
     if length < 0:
         raise ProtocolError(f"a SegmentRead claims {length} bytes of data")
-    return ReadReply(request_id, offset, at_tail, end_of_segment, payload[start : start + length])
+    data = memoryview(payload)[start : start + length]
+    return ReadReply(request_id, offset, at_tail, end_of_segment, data)

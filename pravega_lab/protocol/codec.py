@@ -6,6 +6,7 @@ once: neighbouring fields of fixed size, with the length of the variable field b
 copied once in either direction.
 
 Bytes behind the last field are ignored, as upstream does. Fields marked ``?`` may be missing at the end.
+For commands without variable fields ``straight_codec`` makes functions of the plans: the same, quicker.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, get_args, get_type_hints
 from uuid import UUID
 
 from pravega_lab.errors import BadInputError, ProtocolError
-from pravega_lab.protocol import commands, variable_fields
+from pravega_lab.protocol import commands, straight_codec, variable_fields
 from pravega_lab.protocol.commands import Command
 from pravega_lab.protocol.java import text_from_bytes, text_to_bytes
 
@@ -54,6 +55,11 @@ class _Plan(NamedTuple):
 
 def encode(command: Command) -> bytes:
     """The whole frame. Raises ``BadInputError`` for a value that its field cannot hold."""
+    write = _WRITERS.get(command.code)
+    return _encode_by_plan(command) if write is None else write(command)
+
+
+def _encode_by_plan(command: Command) -> bytes:
     return b"".join(encode_parts(command))
 
 
@@ -81,6 +87,11 @@ def decode(code: int, payload: bytes) -> Command:
 
 def decode_at(code: int, data: bytes, at: int, end: int) -> Command:
     """As ``decode``, for the payload ``data[at:end]``, without cutting it out first."""
+    read = _READERS.get(code)
+    return _decode_by_plan(code, data, at, end) if read is None else read(data, at, end)
+
+
+def _decode_by_plan(code: int, data: bytes, at: int, end: int) -> Command:
     plan = _PLANS.get(code)
     if plan is None:
         raise ProtocolError(
@@ -128,11 +139,6 @@ def gather(pieces: Sequence[Piece], start: int, end: int) -> bytes:
             parts.append(memoryview(piece)[max(start - at, 0) : end - at])
         at = after
     return b"".join(parts)
-
-
-def is_known(code: int) -> bool:
-    """Whether a frame of this type can be decoded."""
-    return code in _PLANS
 
 
 def _write_step(step: _Step, command: Command, parts: list[bytes]) -> None:
@@ -234,3 +240,27 @@ COMMANDS: tuple[type[Command], ...] = tuple(
     if isinstance(value, type) and issubclass(value, Command) and value is not Command
 )
 _PLANS = {command.code: _plan_of(command) for command in COMMANDS}
+
+
+def _runs_of(plan: _Plan) -> list[straight_codec.Run]:
+    return [
+        straight_codec.Run(
+            step.layout.format[1 : -1 if step.counted else None],
+            step.names,
+            step.uuids,
+            step.counted,
+            step.variable_name,
+        )
+        for step in plan.steps
+    ]
+
+
+_STRAIGHT = {code: _runs_of(plan) for code, plan in _PLANS.items() if not any(s.variable for s in plan.steps)}
+_WRITERS: dict[int, Callable[[Command], bytes]] = {
+    code: straight_codec.writer(code, runs, PAYLOAD_BYTES_MAX, _encode_by_plan)
+    for code, runs in _STRAIGHT.items()
+}
+_READERS: dict[int, Callable[[bytes, int, int], Command]] = {
+    code: straight_codec.reader(_PLANS[code].command, runs, _uuid_of, partial(_decode_by_plan, code))
+    for code, runs in _STRAIGHT.items()
+}

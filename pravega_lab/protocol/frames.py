@@ -7,10 +7,18 @@ soon as its eight header bytes are there, so at most one legal frame is ever hel
 from __future__ import annotations
 
 from pravega_lab.errors import ProtocolError
-from pravega_lab.protocol.codec import HEADER, PAYLOAD_BYTES_MAX, Piece, decode_at, decode_pieces, is_known
+from pravega_lab.protocol.codec import (
+    COMMANDS,
+    HEADER,
+    PAYLOAD_BYTES_MAX,
+    Piece,
+    decode_at,
+    decode_pieces,
+)
 from pravega_lab.protocol.commands import AppendBlock, AppendBlockEnd, Command, Padding, PartialEvent
 
 HEADER_BYTES = HEADER.size
+_KNOWN = frozenset(command.code for command in COMMANDS)
 LARGE_BYTES = 64 * 1024  # payload; below, joining the pieces is quicker than going through them
 
 
@@ -73,7 +81,8 @@ class FrameDecoder:
         at, have = 0, len(data)
         while have - at >= HEADER_BYTES:
             code, length = HEADER.unpack_from(data, at)
-            _check_header(code, length)
+            if code not in _KNOWN or not 0 <= length <= PAYLOAD_BYTES_MAX:
+                raise _bad_header(code, length)
             end = at + HEADER_BYTES + length
             if end > have:
                 self._missing_bytes = end - have
@@ -119,10 +128,9 @@ def _first_part(block: bytes, at: int, end: AppendBlockEnd) -> bytes:
     return block[at:] if code == PartialEvent.code else b""
 
 
-def _check_header(code: int, length: int) -> None:
-    if not is_known(code):
-        raise ProtocolError(
+def _bad_header(code: int, length: int) -> ProtocolError:
+    if code not in _KNOWN:
+        return ProtocolError(
             f"no command has the type {code}; the bytes are not Pravega's, or newer than 0.13"
         )
-    if not 0 <= length <= PAYLOAD_BYTES_MAX:
-        raise ProtocolError(f"a frame of type {code} claims {length} bytes; the most is {PAYLOAD_BYTES_MAX}")
+    return ProtocolError(f"a frame of type {code} claims {length} bytes; the most is {PAYLOAD_BYTES_MAX}")

@@ -12,8 +12,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pravega_lab.errors import BadInputError, ProtocolError
+from pravega_lab.protocol import codec
 from pravega_lab.protocol import commands as c
-from pravega_lab.protocol.codec import COMMANDS, HEADER, PAYLOAD_BYTES_MAX, decode, encode, encode_parts
+from pravega_lab.protocol.codec import (
+    COMMANDS,
+    HEADER,
+    PAYLOAD_BYTES_MAX,
+    decode,
+    decode_at,
+    encode,
+    encode_parts,
+)
 from pravega_lab.protocol.frames import FrameDecoder, join_append_block
 from tests.protocol import strategies
 
@@ -73,6 +82,22 @@ def test_random_bytes_give_frames_or_one_error(pieces: list[bytes]) -> None:
     decoder = FrameDecoder()
     for piece in pieces:
         _feed_anything(decoder, piece)
+
+
+@settings(max_examples=300, deadline=None)
+@given(strategies.commands, st.binary(max_size=3), st.data())
+def test_reading_in_a_straight_line_is_reading_by_plan(command: c.Command, new: bytes, data: Any) -> None:
+    payload = bytearray(encode(command)[8:])
+    at = data.draw(st.integers(0, len(payload)))
+    payload[at : at + data.draw(st.integers(0, 3))] = new
+    cut = data.draw(st.integers(0, len(payload)))
+    found = []
+    for read in (decode_at, codec._decode_by_plan):
+        try:
+            found.append(read(command.code, bytes(payload), 0, cut))
+        except ProtocolError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
 
 
 @settings(max_examples=600, deadline=None)
