@@ -24,7 +24,6 @@ from pravega_lab.engine.flow.functions import (
 from pravega_lab.engine.flow.keys import Key, KeySelector
 from pravega_lab.engine.flow.operator import Operator, OperatorContext, RuntimeMode
 from pravega_lab.engine.flow.rolling import is_exact_key, rolling_sums
-from pravega_lab.engine.flow.state import Table
 from pravega_lab.engine.flow.timers import Timer
 from pravega_lab.errors import BadInputError
 
@@ -238,8 +237,7 @@ class AggregateOperator(Operator):
             return None
         keys, codes = self._key.encoded(batch)
         tables = self.context.keyed.changing_all("aggregate", keys)
-        none = (0, self._function.create())
-        old = [self._before(table, key) or none for table, key in zip(tables, keys, strict=True)]
+        old = [table.get(key) or self._first(key) for table, key in zip(tables, keys, strict=True)]
         found = rolling_sums(codes, increments, [accumulator for _, accumulator in old])
         if found is None:
             return None
@@ -249,17 +247,16 @@ class AggregateOperator(Operator):
         columns = [rows.column(by), pa.array(results)]
         return Batch.of_arrow(pa.RecordBatch.from_arrays(columns, [by, self._column]), batch.timestamps)
 
-    def _before(self, table: Table, key: Key) -> tuple[int, Any] | None:
-        """(count, accumulator) of the key; None if there are no rows of it."""
-        if key in table:
-            found: tuple[int, Any] = table[key]
-            return found
-        return (1, self._initial[key]) if key in self._initial else None
+    def _first(self, key: Key) -> tuple[int, Any]:
+        """(count, accumulator) of a key without state."""
+        return (1, self._initial[key]) if key in self._initial else (0, self._function.create())
 
     def _fold(self, row: Row, kind: RowKind) -> tuple[Any, Any]:
         """(count, accumulator) before and after; None where there are no rows of the key."""
         table, key = self.context.keyed.changing("aggregate"), self.context.keyed.key
-        old = self._before(table, key)
+        old = table.get(key)
+        if old is None and key in self._initial:
+            old = self._first(key)
         count, accumulator = old or (0, self._function.create())
         if kind.adds:
             new = (count + 1, self._function.add(accumulator, row))

@@ -44,7 +44,7 @@ def rolling_sums(
         The sum after each record, in order of the records; of each key the sum at the end, and the number of
         records. None if a sum so far is no int, or a result might not fit into 63 bits.
     """
-    if not all(type(value) is int for value in before):
+    if set(map(type, before)) != {int}:
         return None
     sums: list[int] = list(before)  # type: ignore[arg-type]
     step_max = max(int(increments.max()), -int(increments.min()))

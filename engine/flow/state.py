@@ -82,10 +82,11 @@ class KeyedState:
             IllegalStateError: as of `set_key`.
         """
         groups = key_groups_of(keys, self.max_parallelism)
-        for key, group in zip(keys, groups, strict=True):
+        at = dict.fromkeys(groups)
+        for group in at:
             if group not in self.groups:
-                raise self._foreign(key, group)
-        at = {group: self.changing(name, group) for group in dict.fromkeys(groups)}
+                raise self._foreign(keys[groups.index(group)], group)
+            at[group] = self.changing(name, group)
         return [at[group] for group in groups]
 
     def tables(self, name: str) -> Iterator[tuple[int, Table]]:

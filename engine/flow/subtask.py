@@ -51,6 +51,7 @@ from pravega_lab.engine.flow.source_events import BarrierTaken
 from pravega_lab.engine.flow.storage import OperatorSnapshot, file_name, write_snapshot
 from pravega_lab.engine.flow.task_input import GateInput, TaskInput
 
+UNCUT_FROM = 1024  # records: what is larger waits for room, for pieces cut to what is free get ever smaller
 Mail = Callable[[], Awaitable[None] | None]
 
 
@@ -294,12 +295,13 @@ class Subtask:
     async def _put(self, channel: Channel, batch: Batch) -> None:
         at = 0
         while at < batch.num_rows:
-            while channel.room <= 0:
+            most = min(channel.capacity, batch.num_rows - at)
+            while channel.room < (most if most >= UNCUT_FROM else 1):
                 if self._failure is not None:
                     raise self._failure
                 self._room.clear()
                 await self._room.wait()
-            size = min(channel.room, batch.num_rows - at)
+            size = min(channel.room, most)
             channel.put(batch if size == batch.num_rows else batch.slice(at, at + size))
             at += size
 
