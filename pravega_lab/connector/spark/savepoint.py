@@ -26,7 +26,7 @@ from .offsets import Cuts, decode
 from .stoppable import Stoppable, stoppable
 
 LOOK_EVERY_S = 0.05
-#: At rest for so long: a batch without data, which follows the last one with data at once, would have begun.
+#: All is committed for so long: a batch without data, which follows one with data at once, would be planned.
 QUIET_S = 0.3
 MORE_HOLD_S = 30.0  # the hold outlives the waiting
 
@@ -147,12 +147,10 @@ def _rest(query: Stoppable, holds: list[Hold], drain: bool, deadline_s: float) -
     since_s, last = time.monotonic(), -1
     for _ in _looks(query, deadline_s, lambda: _waits_for(query, holds, drain)):
         batch = query.checkpoint.planned
-        is_at_rest = query.is_idle and batch == query.checkpoint.committed
-        if not is_at_rest or (drain and not _at_the_end(query, holds)):
-            batch = -1
-        if batch != last or batch < 0:
-            since_s, last = time.monotonic(), batch
-        elif time.monotonic() - since_s >= QUIET_S or query.has_ended:
+        is_done = batch == query.checkpoint.committed and (not drain or _at_the_end(query, holds))
+        if not is_done or batch != last:
+            since_s, last = time.monotonic(), batch if is_done else -1
+        elif query.has_ended or (query.is_idle and time.monotonic() - since_s >= QUIET_S):
             return
 
 
