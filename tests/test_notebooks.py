@@ -27,8 +27,11 @@ VERDICTS = (
     pytest.param("05-time-travel.ipynb", "2108", id="05"),
     pytest.param("06-spark-pipelines.ipynb", "4000", id="06", marks=pytest.mark.spark),
     pytest.param("07-two-kinds-of-checkpoint.ipynb", "2244", id="07"),
+    pytest.param("08-the-flip-27-gap.ipynb", "43", id="08"),
     pytest.param("09-final-checkpoints.ipynb", "129", id="09"),
     pytest.param("12-a-race-in-the-coordinator.ipynb", "657", id="12"),
+    pytest.param("13-streaming-and-batch.ipynb", "1092", id="13"),
+    pytest.param("10-stop-with-savepoint.ipynb", "25", id="10", marks=pytest.mark.spark),
     pytest.param("11-exactly-once-end-to-end.ipynb", "28", id="11"),
 )
 Notebook = dict[str, Any]

@@ -27,14 +27,15 @@ from pravega_lab.connector.spark.register import (
     decide,
 )
 from pravega_lab.datasets import flights
-from pravega_lab.engine.flow.history import Finishing, LastPiece, Triggering
+from pravega_lab.engine.flow.history import Finishing, History, LastPiece, Triggering
 from pravega_lab.engine.simulation.flow_race import run_race
 from pravega_lab.errors import BadInputError
-from pravega_lab.exercises import check
+from pravega_lab.exercises import check, stopping
 from pravega_lab.exercises.answers import numbers_in_any_order, whole_number, word, words_in_any_order
 from pravega_lab.exercises.book import Exercise, exercises, seal, unseal
 from pravega_lab.exercises.copying import Copying, Story, copied
 from pravega_lab.exercises.finishing import MixedJob, chain, checkpoints_after_the_end
+from pravega_lab.exercises.modes import BATCH, BY_NAME, BY_TIME, STREAMING, figure_1, year_then_live
 from pravega_lab.exercises.recordings import recorded
 from pravega_lab.exercises.session import wrong_answers
 from pravega_lab.observe import Journal
@@ -174,6 +175,25 @@ def skipped_after_the_failure() -> list[str]:
     return sorted(set(calls.vertex) - set(calls[calls.attempt > 0].vertex))
 
 
+def sales_in_the_savepoint() -> int:
+    """Exercise 10.1: what was read and is not in the output."""
+    return stopping.SALES_BEFORE - stopping.counted(stopping.stopped(drain=False, resumed=False).at_the_stop)
+
+
+def kept_by_the_old_drain() -> int:
+    """Exercise 10.2."""
+    old = History(drain_before_flip_147=True)
+    told = stopping.stopped(drain=True, resumed=False, history=old, sales_before=28)
+    return stopping.counted(told.at_the_stop)
+
+
+def drained_without_harm() -> int:
+    """Exercise 10.3."""
+    whole = stopping.never_stopped()
+    [found] = [n for n in range(31, 46) if stopping.stopped(drain=True, sales_before=n).in_the_end == whole]
+    return found
+
+
 def committed_by_a_restart() -> list[int]:
     """Exercise 11.1: the operator itself, up to checkpoint 6, and another one with its state."""
     dead = Recorded()
@@ -208,6 +228,27 @@ def kafka_style(*, fails: bool = True) -> Copying:
     """The run of tutorial 07."""
     acts = ((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3"))
     return copied("d", Story(tuple(act for act in acts if fails or act[1] != "fail 0"), events=480), 5)
+
+
+def story_of(way: str) -> Copying:
+    """The run of tutorial 08."""
+    acts = ((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3"))
+    return copied(way, Story(acts, events=480), 5)
+
+
+def read_twice() -> list[int]:
+    """Between the group's checkpoint and the barrier of each source subtask, as the job's observer noted."""
+    told = story_of("b2").job.to_pandas("source_cut").query("checkpoint_id == 2")
+    return [int(n) for n in told["events"]]
+
+
+def who_has_number_2() -> str:
+    """Who got it last before the failure at 5.7 s, by the group's log."""
+    journal = story_of("b1").journal
+    assert journal.start_ms is not None
+    fails_ms = journal.start_ms + 5_700
+    got = [o for o in journal.since() if isinstance(o, GroupSegmentAcquired)]
+    return [o.reader for o in got if o.segment_id & 0xFFFFFFFF == 2 and o.time_ms < fails_ms][-1]
 
 
 def first_pair_out_of_order() -> list[int]:
@@ -253,15 +294,24 @@ def answers() -> dict[str, Any]:
         "07.1": len(set(kafka_style().disorder()["key"])),
         "07.2": first_pair_out_of_order(),
         "07.3": kafka_style(fails=False).ledger.verdict().sentence,
+        "08.1": copied("b1", Story(((5.7, "fail 0"),), events=480), 5).ledger.verdict().sentence,
+        "08.2": read_twice(),
+        "08.3": who_has_number_2(),
         "09.1": checkpoints_after_the_end(chain(6, Finishing.WAIT_IN_EACH_TASK))[0],
         "09.2": customers_twice(),
         "09.3": skipped_after_the_failure(),
+        "10.1": sales_in_the_savepoint(),
+        "10.2": kept_by_the_old_drain(),
+        "10.3": drained_without_harm(),
         "11.1": committed_by_a_restart(),
         "11.2": exact_from_the_checkpoint_before(),
         "11.3": shortest_lease_s(),
         "12.1": [n for n in range(50, 100) if run_race(n, Triggering.MAILBOX_1_11_0).failure is not None],
         "12.2": too_late_by_us(),
         "12.3": in_line_for_us(),
+        "13.1": [sum(len(touch.told) for touch in figure_1(mode, "abacab")) for mode in (STREAMING, BATCH)],
+        "13.2": year_then_live(BY_TIME[::-1]).counted,
+        "13.3": next(bound for bound in (362, 363, 364, 365) if year_then_live(BY_NAME, bound).late == 0),
     }
 
 
