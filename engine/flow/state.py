@@ -82,8 +82,8 @@ class KeyedState:
             IllegalStateError: as of `set_key`.
         """
         groups = key_groups_of(keys, self.max_parallelism)
-        at = dict.fromkeys(groups)
-        for group in at:
+        at: dict[int, Table] = {}
+        for group in dict.fromkeys(groups):
             if group not in self.groups:
                 raise self._foreign(keys[groups.index(group)], group)
             at[group] = self.changing(name, group)
