@@ -59,7 +59,7 @@ spark: setup  ## the Spark connector, with kills and a real cluster
 	$(PY) -m pytest $(CI_FLAGS) -m spark
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.ini --timeout=600
-WITH_SPARK := notebooks/01-quickstart.ipynb notebooks/06-spark-pipelines.ipynb
+WITH_SPARK := notebooks/01-quickstart.ipynb notebooks/06-spark-pipelines.ipynb notebooks/10-stop-with-savepoint.ipynb
 notebooks: setup  ## every tutorial, by nbval; those with Spark have the machine for themselves
 	$(PY) -m pytest $(CI_FLAGS) -p no:xdist $(NBVAL) --nbval-cell-timeout=240 $(WITH_SPARK)
 	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist loadfile $(NBVAL) --nbval-cell-timeout=120 \
