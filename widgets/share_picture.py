@@ -10,7 +10,7 @@ from pravega_lab.widgets.drawing import Drawing
 from pravega_lab.widgets.palette import LINE, SOFT, TEXT, VERMILION, reader_colour
 from pravega_lab.widgets.picture import Picture
 
-WIDTH, LEFT, RIGHT, TOP = 900, 230, 770, 48
+WIDTH, LEFT, RIGHT, TOP = 900, 264, 768, 48
 BAR, GAP = 11, 14
 
 

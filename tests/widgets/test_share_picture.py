@@ -18,7 +18,7 @@ def test_it_says_what_it_draws() -> None:
     assert repr(made).splitlines() == ["Runs", "one: 2 of 8 doubled", "two: none"]
     assert "2 · 7 rows" in made.svg
     assert made.svg.count(VERMILION) == 1  # the legend's
-    assert 'width="135"' in made.svg  # a quarter
+    assert 'width="126"' in made.svg  # a quarter
 
 
 def test_every_group_needs_every_share() -> None:
