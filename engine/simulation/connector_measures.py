@@ -67,6 +67,7 @@ class Watch(Observer):
         self.recovery_ms: list[int] = []
         self.completed = 0
         self.failures = 0
+        self._state = ""  # of the job
 
     def failed(self) -> None:
         if self._failed_ms is None:
@@ -78,7 +79,9 @@ class Watch(Observer):
         elif isinstance(observation, CheckpointCompleted):
             self.completed += 1
         elif isinstance(observation, JobStateChanged):
-            self.failures += observation.state == "restarting"
+            # What fails while it restarts already is no further failure of the job.
+            self.failures += observation.state == "restarting" != self._state
+            self._state = observation.state
 
     def read(self) -> None:
         """A record was read."""

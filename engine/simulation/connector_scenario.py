@@ -152,7 +152,7 @@ class ConnectorWorld(World):
 
     async def _write(self, rows: int) -> None:
         async with self.client("writer") as client, client.stream(IN).writer() as writer:
-            while (first := len(self.written)) < rows or self.traffic.messages < self.size.messages:
+            while (first := len(self.written)) < rows or self._is_too_small():
                 stop = first + self.draw.choice((1, 5, 20))
                 stop = min(stop, rows) if first < rows else stop
                 burst = [{"k": f"k{n % KEYS}", "n": n} for n in range(first, stop)]
@@ -160,6 +160,9 @@ class ConnectorWorld(World):
                 self.written += burst
                 await asyncio.sleep(self.draw.randint(0, 2 * WRITING_US * len(burst) // rows) / 1e6)
             await writer.flush()
+
+    def _is_too_small(self) -> bool:
+        return self.traffic.messages < self.size.messages
 
     async def _scale(self, times: int) -> None:
         async with self.client("scaler") as client:

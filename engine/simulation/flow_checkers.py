@@ -37,6 +37,8 @@ class Watcher:
         self.notified: list[tuple[Attempt, int]] = []
         self.checkpoint_steps: dict[tuple[int, int], list[str]] = {}
         self.failed_checkpoints: Counter[str] = Counter()
+        self.failures = 0  # of the job; what fails while it restarts already is no further one
+        self._state = ""  # of the job
         self._pending: dict[tuple[int, int], seen.CheckpointPending] = {}
         self._acknowledged: dict[tuple[int, int], list[SubtaskId]] = {}
         self._cuts: dict[tuple[int, int], list[str]] = {}
@@ -53,6 +55,9 @@ class Watcher:
         }
         self._journal.add(f"life {self.life}", type(observation).__name__, about=about)
         match observation:
+            case seen.JobStateChanged():
+                self.failures += observation.state == "restarting" != self._state
+                self._state = observation.state
             case seen.LifecycleCall():
                 attempt = (self.life, observation.subtask, observation.attempt)
                 calls = self.calls.setdefault((attempt, observation.operator), [])
@@ -79,7 +84,7 @@ class Watcher:
 
     def _check_notice(self, subtask: SubtaskId, checkpoint_id: int) -> None:
         if (self.life, checkpoint_id) not in self.completed:
-            self.problems.append(
+            self._violated(
                 f"commit after completion: {subtask} was told that {checkpoint_id} is complete, and it is not"
             )
 
@@ -105,7 +110,8 @@ class Watcher:
     def _complete(self, checkpoint_id: int) -> None:
         key = (self.life, checkpoint_id)
         self.completed[key] = None
-        self.problems += self._cuts.get(key, [])
+        for wrong in self._cuts.get(key, []):
+            self._violated(wrong)
         pending, acks = self._pending[key], self._acknowledged.get(key, [])
         missing = [str(s) for s in pending.to_wait_for if s not in acks]
         steps = self.checkpoint_steps.get(key, [])
@@ -113,7 +119,12 @@ class Watcher:
             if steps.count(f"{kind}-acknowledged") < len(wanted):
                 missing.append(f"{kind}s")
         if missing:
-            self.problems.append(f"complete: checkpoint {checkpoint_id} is, without {', '.join(missing)}")
+            self._violated(f"complete: checkpoint {checkpoint_id} is, without {', '.join(missing)}")
+
+    def _violated(self, problem: str) -> None:
+        """Seen now: the journal says when."""
+        self.problems.append(problem)
+        self._journal.add("checker", "violated", problem=problem)
 
     # -- at the end ----------------------------------------------------------------------------------------
 

@@ -80,11 +80,15 @@ class ExternalLog:
                 return [], number
         for partition in self._readers[reader]:
             at = self.positions[partition]
-            rows = self.partitions[partition][at : at + rows_max]
+            rows = self.rows_of(partition, at, rows_max)
             if rows:
                 self.positions[partition] = at + len(rows)
                 return rows, None
         return [], None
+
+    def rows_of(self, partition: int, at: int, rows_max: int) -> list[Row]:
+        """What there is from a place on."""
+        return self.partitions[partition][at : at + rows_max]
 
 
 class LogHook(MasterHook):

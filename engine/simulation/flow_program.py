@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 from pravega_lab.engine.flow.batch import Row
-from pravega_lab.engine.flow.collections import RowsSource
 from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
 from pravega_lab.engine.flow.files import Files
 from pravega_lab.engine.flow.functions import (
@@ -30,11 +29,13 @@ from pravega_lab.engine.flow.sources import Boundedness
 from pravega_lab.engine.flow.stream import DataStream, StreamEnvironment
 from pravega_lab.engine.flow.watermarks import WatermarkStrategy
 from pravega_lab.engine.flow.windows import TumblingWindows
-from pravega_lab.engine.simulation.flow_external import ExternalLog, HookSource, InducedSource
+from pravega_lab.engine.simulation.flow_external import HookSource, InducedSource
+from pravega_lab.engine.simulation.flow_feed import FedLog, Feed, FeedSource
 from pravega_lab.engine.simulation.flow_sink import CommittedTable, TableSink
 
 OUT = "out"
 MAX_PARALLELISM = 16
+SHUFFLED = ("count", "keep", "window", "pair", "rules", "rescale")  # their input is never chained
 
 
 class KeepAll(KeyedProcessFunction):
@@ -122,10 +123,14 @@ class Node:
 
 class Program:
     """Drawn from ``chance``. ``is_endless``: some source never ends, so the job is stopped with a
-    savepoint."""
+    savepoint. ``wants_more``: is input to go on? See `flow_feed`."""
 
-    def __init__(self, chance: Random, files: Files, table: CommittedTable) -> None:
+    def __init__(
+        self, chance: Random, files: Files, table: CommittedTable, wants_more: Callable[[], bool]
+    ) -> None:
         self._chance, self._files, self._table = chance, files, table
+        self._wants_more = wants_more
+        self.feeds: list[Feed] = []
         self.nodes: list[Node] = []
         self.is_endless = False
         self.has_legacy_induced = False
@@ -174,25 +179,27 @@ class Program:
         for end in open_ends:
             self._add(chance.choice(("files", "files", "table")), end)
         self.chaining = chance.random() < 0.7
+        # Whoever is chained to its source has no channel: a job of which that is all would send nothing.
+        self.chaining &= any(node.kind in SHUFFLED for node in self.nodes)
 
     def _draw_source(self, n: int) -> Node:
         chance = self._chance
-        rows = [
-            {"k": chance.randrange(12), "v": n * 100_000 + i, "t": i * 10}
-            for i in range(chance.choice((50, 70, 100)))
-        ]
         kind = chance.choice(("rows", "rows", "rows", "endless", "hook", "induced"))
         if kind == "hook" and self.has_legacy_induced:
             kind = "rows"
         self.is_endless |= kind in ("endless", "induced")
         self.has_legacy_induced |= kind == "hook"
-        params: dict[str, Any] = {
-            "rows": rows,
-            "batch": chance.choice((1, 2, 3)),
-            "splits": chance.randint(1, 5),
-        }
-        if kind in ("hook", "induced"):
-            params["log"] = ExternalLog(rows, 4)
+        is_log = kind in ("hook", "induced")
+        lengths: list[int | None] = [None if is_log else chance.choice((8, 16, 30)) for _ in range(4)]
+        if not self.feeds or chance.random() < 0.6:
+            lengths[-1] = None
+        if not is_log:
+            lengths = lengths[chance.randrange(4) :]
+        feed = Feed(n, lengths, chance, self._wants_more)
+        self.feeds.append(feed)
+        params: dict[str, Any] = {"feed": feed, "batch": chance.choice((1, 2, 3))}
+        if is_log:
+            params["log"] = FedLog(feed)
         return self._add(kind, **params)
 
     def rescale(self) -> None:
@@ -229,14 +236,7 @@ class Program:
         if node.kind == "induced":
             return env.from_source(InducedSource(params["log"], params["batch"], 0.01), strategy)
         kind = Boundedness.CONTINUOUS_UNBOUNDED if node.kind == "endless" else Boundedness.BOUNDED
-        rows = RowsSource(
-            params["rows"],
-            splits=params["splits"],
-            batch_rows=params["batch"],
-            pause_ms=pause_ms,
-            boundedness=kind,
-        )
-        return env.from_source(rows, strategy)
+        return env.from_source(FeedSource(params["feed"], params["batch"], pause_ms, kind), strategy)
 
     def _operator(self, node: Node, inputs: list[DataStream]) -> DataStream:
         first = inputs[0]
@@ -283,8 +283,8 @@ class Program:
     def _model(self, node: Node, inputs: list[list[Row]]) -> list[Row]:
         match node.kind:
             case "rows" | "endless" | "hook" | "induced":
-                given: list[Row] = node.params["rows"]
-                return given
+                feed: Feed = node.params["feed"]
+                return feed.all_rows()
             case "map":
                 return [{**row, "v": row["v"] + 1} for row in inputs[0]]
             case "filter":

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Coroutine
 from dataclasses import replace
 from random import Random
+from typing import Any, TypeVar
 
 from pravega_lab.engine.flow.config import JobConfig
 from pravega_lab.engine.flow.coordinator import CheckpointConfig
@@ -29,9 +31,12 @@ from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, 
 from pravega_lab.engine.simulation.journal import Journal
 from pravega_lab.engine.simulation.loop import SimulationLoop
 from pravega_lab.engine.simulation.run import Result, run_story
+from pravega_lab.engine.simulation.traffic import RULE, Size
 from pravega_lab.errors import PravegaError
 
+T = TypeVar("T")
 END_WITHIN_S = 30.0
+ENOUGH_WITHIN_S = 120.0  # what is too small by then stays so, and has violated the rule
 
 
 class FlowFailure(PravegaError):
@@ -41,15 +46,17 @@ class FlowFailure(PravegaError):
 class FlowWorld:
     """One seed's job, through all its lives."""
 
-    def __init__(self, loop: SimulationLoop, journal: Journal) -> None:
-        self.loop, self.journal = loop, journal
+    def __init__(self, loop: SimulationLoop, journal: Journal, size: Size = RULE) -> None:
+        self.loop, self.journal, self.size = loop, journal, size
         self.chance = chance = Random(f"{loop.seed}/flow")
         self.conditions = FlowConditions()
         self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
         self.host = FlowHost(loop)
         self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions)
         self.table = CommittedTable(Random(f"{loop.seed}/table"))
-        self.program = Program(chance, self.files, self.table)
+        self.traffic = loop.network.traffic
+        self._allowed = 0  # messages: beyond it sources withhold their rows
+        self.program = Program(chance, self.files, self.table, lambda: self.traffic.messages < self._allowed)
         self.watcher = Watcher(journal, self.wire, self.files)
         self.faults: Counter[str] = Counter()
         self._names = Random(f"{loop.seed}/names")
@@ -81,16 +88,19 @@ class FlowWorld:
     async def run(self) -> None:
         lives = self.chance.choice((1, 2, 3)) if not self.program.is_endless else 3
         restore: str | None = None
-        for _ in range(lives - 1):
+        for life in range(1, lives):
             await self._start(restore)
-            await self._trouble(self.chance.choice((0.5, 1.0, 2.0)))
-            if self.job.state in ("finished", "failed"):
-                break
+            self._allowed = self.size.messages * life // lives
+            await self._trouble(self.chance.choice((0.3, 0.6, 1.0)))
             restore = await self._interrupt()
             self.faults["scaled"] += 1
-        else:
-            await self._start(restore)
-            await self._trouble(self.chance.choice((0.5, 1.5)))
+        await self._start(restore)
+        self._allowed = self.size.messages * 4 // 5  # barriers and repetitions are messages too
+        await self._trouble(self.chance.choice((0.5, 1.0)))
+        self._allowed = self.size.messages
+        await self._trouble(ENOUGH_WITHIN_S, until_enough=True)
+        self._close_feeds()
+        await self._trouble(self.chance.choice((0.0, 0.3, 0.8)))
         self._heal()
         await self._come_to_an_end()
         await self._check()
@@ -130,18 +140,28 @@ class FlowWorld:
             except OSError:
                 await asyncio.sleep(0.1)  # the read failed: again
 
-    async def _trouble(self, for_s: float) -> None:
+    async def _trouble(self, for_s: float, *, until_enough: bool = False) -> None:
+        """For so long, or only until the run is large enough; or until the job is over."""
         chance, conditions = self.chance, self.conditions
         conditions.slow_chance = chance.choice((0.0, 0.005, 0.02))
         conditions.loss_chance = chance.choice((0.0, 0.0, 0.01, 0.05))
         conditions.file_fail_chance = chance.choice((0.0, 0.0, 0.01))
         self.table.retry_chance = chance.choice((0.0, 0.2))
         end_us = self.loop.now_us + int(for_s * 1e6)
-        while self.loop.now_us < end_us and self.job.state not in ("finished", "failed"):
+        acts = (self._kill, self._kill, self._fail_one, self._fail_all, self._savepoint)
+        while self.loop.now_us < end_us and not (until_enough and not self._is_too_small()):
             await asyncio.sleep(chance.randint(50_000, 500_000) / 1e6)
             if self.job.state in ("finished", "failed"):
                 return
-            await chance.choice((self._kill, self._kill, self._fail_one, self._fail_all, self._savepoint))()
+            await chance.choice(acts)()
+
+    def _is_too_small(self) -> bool:
+        return self.traffic.messages < self.size.messages or self.watcher.failures < self.size.failures
+
+    def _close_feeds(self) -> None:
+        for feed in self.program.feeds:
+            feed.close()
+        self.journal.add("world", "input ends")
 
     async def _kill(self) -> None:
         """A subtask's process dies; somebody notices later."""
@@ -181,7 +201,8 @@ class FlowWorld:
         for _ in range(self.chance.choice((0, 3)) if not self.program.has_legacy_induced else 0):
             try:
                 self._savepoints += 1
-                return await self.job.stop_with_savepoint(f"savepoints/{self._savepoints}", drain=False)
+                stopping = self.job.stop_with_savepoint(f"savepoints/{self._savepoints}", drain=False)
+                return await self._ends(stopping, "a stop with savepoint has not ended")
             except (CheckpointFailedError, JobError, OSError):
                 if self.job.state == "failed":  # it stopped half-way: the savepoint is good
                     stop = self.job.master.stop
@@ -204,13 +225,15 @@ class FlowWorld:
     # -- the end -------------------------------------------------------------------------------------------
 
     async def _come_to_an_end(self) -> None:
+        await self._ends(self._end(), "all was well, and the job is not done")
+
+    async def _ends(self, what: Coroutine[Any, Any, T], otherwise: str) -> T:
         try:
-            await asyncio.wait_for(self._end(), END_WITHIN_S)
+            return await asyncio.wait_for(what, END_WITHIN_S)
         except TimeoutError:
             words = " ".join(self.job.explain())
             raise AssertionError(
-                f"nothing waits for ever: not done {END_WITHIN_S:g} s after all was well. {words}\n"
-                f"{self.loop.waiting()}"
+                f"nothing waits for ever: for {END_WITHIN_S:g} s {otherwise}. {words}\n{self.loop.waiting()}"
             ) from None
 
     async def _end(self) -> None:
@@ -279,21 +302,31 @@ class FlowWorld:
             problems += self.watcher.check_files(checkpoint)
 
 
-def run_flow(seed: int, bug: str | None = None) -> Result:
-    """One run from its seed; what went wrong is in ``problems``. ``bug``: one of `flow_bugs.FLOW_BUGS`."""
+def run_flow(seed: int, bug: str | None = None, size: Size = RULE) -> Result:
+    """One run from its seed; what went wrong is in ``problems``.
+
+    Args:
+        bug: One of `flow_bugs.FLOW_BUGS`, planted for this run.
+        size: What the run has to see; it is extended until it has.
+    """
     if bug is not None:
         from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
 
         with FLOW_BUGS[bug].planted():
-            return replace(run_flow(seed), bug=bug)
-    return run_story(seed, "flow", _run)
+            return replace(run_flow(seed, size=size), bug=bug)
+
+    def tell(result: Result, loop: SimulationLoop) -> None:
+        _tell(FlowWorld(loop, result.journal, size), result)
+
+    return run_story(seed, "flow", tell)
 
 
-def _run(result: Result, loop: SimulationLoop) -> None:
-    world = FlowWorld(loop, result.journal)
+def _tell(world: FlowWorld, result: Result) -> None:
     try:
-        loop.run_until_complete(world.run())
+        world.loop.run_until_complete(world.run())
     finally:
         result.problems += world.watcher.problems
         result.faults = world.faults + world.wire.faults + world.files.faults
-        result.journal.add("world", "messages", delivered=world.loop.network.traffic.messages)
+        result.traffic.failures = world.watcher.failures
+        result.journal.add("world", "messages", **dict(sorted(result.traffic.carried.items())))
+    result.problems += result.traffic.short_of(world.size)

@@ -6,6 +6,7 @@ versions, the error log, and how to reproduce it. All but the versions is a func
 
 from __future__ import annotations
 
+import json
 import logging
 import platform
 import re
@@ -132,12 +133,22 @@ def chosen(entries: list[Entry], problems: list[str]) -> list[Entry]:
 
     Later problems mostly follow from the first.
     """
+    entries = _until_violated(entries, problems)
     words = subjects(problems[:1])
     if not words:
         return entries[-STEPS_MAX:]
-    about = [word.replace("checkpoint ", '"checkpoint_id":') for word in words]
+    names = [json.dumps(word)[1:-1] for word in words]  # as a line has them
+    about = [name.replace("checkpoint ", '"checkpoint_id":') for name in names]
     mine = [e for e in entries if e.what in TURNS or any(word in e.to_line() for word in about)]
     return mine[-STEPS_MAX:] or entries[-STEPS_MAX:]
+
+
+def _until_violated(entries: list[Entry], problems: list[str]) -> list[Entry]:
+    """What came before the first problem, if it was seen while the job ran."""
+    for n, entry in enumerate(entries):
+        if entry.what == "violated" and entry.about["problem"] in problems[:1]:
+            return entries[: n + 1]
+    return entries
 
 
 def _steps(result: Result) -> list[str]:

@@ -6,53 +6,58 @@ More of them: ``pravega-lab simulate --scenario flow --seeds A..B``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
 from pravega_lab.engine.flow.history import Triggering
 from pravega_lab.engine.simulation.flow_bugs import FLOW_BUGS
+from pravega_lab.engine.simulation.flow_feed import Feed
 from pravega_lab.engine.simulation.flow_race import find
-from pravega_lab.engine.simulation.flow_scenario import run_flow
+from pravega_lab.engine.simulation.flow_scenario import FlowWorld, run_flow
+from pravega_lab.engine.simulation.traffic import CALLS, CREDITS, ELEMENTS, Size
 from pravega_lab.errors import PravegaError
-from tests.flow import test_finishing, test_jobs, test_sources, test_two_phase
+from tests.flow import test_sources, test_two_phase
+
+SMALL = Size(messages=1_000, failures=1)
 
 # A seed that shows the bug, the cheapest known. Whoever changes what a run draws looks for new ones with
 # ``pravega-lab simulate --scenario flow --bug NAME``.
 SEEDS = {
-    "barrier-overtakes": 6,
-    "no-alignment": 6,
-    "first-barrier-is-enough": 1,
-    "ack-before-snapshot": 8,
-    "changes-not-noticed": 15,
-    "shared-file-deleted": 6,
-    "list-state-cut": 4,
-    "rows-that-do-not-fit": 6,
-    "tasks-before-hooks": 1,
-    "notify-before-metadata": 1,
-    "aborted-trigger-left-pending": 9,
-    "timers-forgotten": 29,
-    "finished-not-counted": 12,
-    "oldest-restored": 4,
-    "coordinators-not-restored": 7,
-    "split-assigned-twice": 7,
-    "splits-not-given-back": 8,
-    "reader-state-not-kept": 4,
-    "reader-does-not-wait": 0,
-    "commit-on-abort": 8,
-    "pending-not-in-state": 20,
-    "no-final-checkpoint": 1,
-    "earlier-checkpoint-is-final": 6,
-    "drain-flag-lost": 8,
-    "barrier-before-end-of-data": 7,
-    "finished-runs-again": 7,
+    "barrier-overtakes": 0,
+    "no-alignment": 8,
+    "first-barrier-is-enough": 0,
+    "ack-before-snapshot": 0,
+    "changes-not-noticed": 2,
+    "shared-file-deleted": 2,
+    "list-state-cut": 10,
+    "rows-that-do-not-fit": 0,
+    "tasks-before-hooks": 0,
+    "notify-before-metadata": 0,
+    "aborted-trigger-left-pending": 12,
+    "timers-forgotten": 0,
+    "finished-not-counted": 10,
+    "oldest-restored": 8,
+    "coordinators-not-restored": 0,
+    "split-assigned-twice": 11,
+    "splits-not-given-back": 0,
+    "reader-state-not-kept": 0,
+    "reader-does-not-wait": 10,
+    "commit-on-abort": 0,
+    "no-final-checkpoint": 0,
+    "earlier-checkpoint-is-final": 10,
+    "drain-flag-lost": 10,
+    "suspend-drains": 10,
+    "barrier-before-end-of-data": 0,
+    "fastest-watermark": 0,
+    "finished-runs-again": 14,
+    "pending-not-in-state": 24,
 }
 
-# Seeds that show these are rare: a job that is made for it does.
+# Seeds that show these are rare or long: a job that is made for it does.
 CAUGHT_BY: dict[str, Callable[[], None]] = {
     "hooks-not-reset": test_sources.test_a_failure_before_the_first_checkpoint_resets_the_hook,
     "pending-aborted-at-restore": test_two_phase.test_a_restore_commits_what_was_pre_committed,
-    "suspend-drains": test_finishing.test_with_drain_operators_finish_before_the_savepoint,
-    "fastest-watermark": test_jobs.test_the_slowest_input_sets_the_watermark,
 }
 
 
@@ -60,12 +65,41 @@ CAUGHT_BY: dict[str, Callable[[], None]] = {
 def test_seeds(seed: int) -> None:
     result = run_flow(seed)
     assert result.problems == []
+    assert result.traffic.messages >= 5_000
+    assert result.traffic.failures is not None
+    assert result.traffic.failures >= 2
     [messages] = result.journal.of("messages")
-    assert messages.about["delivered"] > 3_000
+    assert messages.about == result.traffic.carried
+    assert min(messages.about[kind] for kind in (ELEMENTS, CREDITS, CALLS)) > 50
+
+
+def test_a_run_that_sees_too_little_has_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule is checked, not only aimed at: here nothing extends the run."""
+    monkeypatch.setattr(FlowWorld, "_is_too_small", lambda self: False)
+    result = run_flow(0, size=Size(messages=100_000, failures=50))
+    assert [problem.split(":")[0] for problem in result.problems] == ["size of the run"] * 2
+
+
+def test_a_feed_gives_the_same_rows_again_and_withholds_new_ones() -> None:
+    wants = [True]
+    feed = Feed(3, (2, None), Random(1), lambda: wants[0])
+    first = feed.take(1, 0, 4)
+    assert [row["v"] for row in first] == [310_000, 310_001, 310_002, 310_003]
+    wants[0] = False
+    assert feed.take(1, 4, 4) == []
+    assert feed.take(1, 1, 2) == first[1:3]
+    assert not feed.is_over(1, 4)
+    assert [row["v"] for row in feed.take(0, 0, 9)] == [300_000, 300_001]
+    feed.close()
+    assert feed.is_over(0, 2)
+    assert feed.is_over(1, 4)
+    assert feed.take(1, 2, 9) == first[2:]
+    assert feed.all_rows() == feed.take(0, 0, 2) + first
 
 
 def test_equal_seeds_are_equal_runs() -> None:
-    assert run_flow(1).journal.to_bytes() == run_flow(1).journal.to_bytes()
+    first, second = (run_flow(1, size=SMALL).journal.to_bytes() for _ in range(2))
+    assert first == second
 
 
 @pytest.mark.parametrize("name", SEEDS)
@@ -91,7 +125,7 @@ def test_the_simulation_finds_flink_18641_by_itself() -> None:
     assert "has not been fully acknowledged yet: it waits for hook external-log" in str(race.failure)
     assert len(race.steps) <= 9
     lines = race.lines()
-    assert lines[-1].split()[1:] == ["fails:", "FINALIZE_CHECKPOINT_FAILURE"]
+    assert ["FINALIZE_CHECKPOINT_FAILURE"] in [line.split()[1:] for line in lines[-2:]]
 
 
 @pytest.mark.parametrize("triggering", [Triggering.LOCK, Triggering.MENDED])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ def test_seeds_that_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert out[0].startswith("simulating seeds 0 to 3 at commit ")
     assert [line.split(" (")[0] for line in out[1:5]] == ["seed 0", "seed 1", "seed 2", "seed 3"]
     assert out[-1] == "4 seeds, no violation"
+    assert re.fullmatch(r"[\d,]+ steps, [\d,]+ per second of CPU", out[5])
+    assert re.search(r"steps, [\d,]+ messages\)", out[2])
 
 
 def test_a_seed_that_fails_says_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:

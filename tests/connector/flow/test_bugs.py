@@ -6,6 +6,7 @@ import pytest
 
 from pravega_lab.engine.simulation.connector_bugs import CONNECTOR_BUGS, FORM_OF
 from pravega_lab.engine.simulation.connector_scenario import run_connector
+from pravega_lab.engine.simulation.connector_table import ROWS, SIZE
 
 SEEDS = range(8)
 
@@ -15,9 +16,9 @@ def test_a_planted_bug_is_found(name: str) -> None:
     bug = CONNECTOR_BUGS[name]
     for seed in SEEDS:
         with bug.planted():
-            result, _ = run_connector(seed, FORM_OF[name])
+            result, _ = run_connector(seed, FORM_OF[name], ROWS, SIZE)
         if any(bug.checker in problem for problem in result.problems):
-            without, _ = run_connector(seed, FORM_OF[name])
+            without, _ = run_connector(seed, FORM_OF[name], ROWS, SIZE)
             assert not without.problems
             return
     pytest.fail(f"{name} was not found: {bug.what}")
