@@ -15,7 +15,7 @@ from typing import Any
 
 from pravega_lab.engine.cluster.deployments import Deployment, RemoteSubtask
 from pravega_lab.engine.cluster.epoch import Epoch, WorkerInfo
-from pravega_lab.engine.cluster.errors import FrameError, WorkerLostError
+from pravega_lab.engine.cluster.errors import FrameError, WorkerLostError, WorkersNotStartedError
 from pravega_lab.engine.cluster.frames import TOKEN_BYTES, Frame, Hello
 from pravega_lab.engine.cluster.graphs import packed
 from pravega_lab.engine.cluster.launching import Launcher
@@ -27,6 +27,9 @@ from pravega_lab.engine.flow.deployment import Deployer, RestorePlan
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.graph import JobVertex
 from pravega_lab.engine.flow.observer import NoObserver
+
+SLOTS_S = 0.2
+SUSPECT_S = 0.5
 
 
 class Driver:
@@ -104,6 +107,7 @@ class Driver:
     async def _begin(self) -> Epoch:
         if self._epoch is not None:
             await self._gone(self._epoch)
+        await self._slots()
         self._number += 1
         epoch = self._epoch = Epoch(self._number, self._workers, self._over)
         spec = WorkerSpec(
@@ -118,6 +122,19 @@ class Driver:
             epoch.end(WorkerLostError(str(error)))
             raise error from None
         return epoch
+
+    async def _slots(self) -> None:
+        """An executor that is lost is replaced after a while: waiting for it is no failure of the job's."""
+        slots = 0
+        try:
+            async with asyncio.timeout(self._start_timeout_s):
+                while (slots := await asyncio.to_thread(self._launcher.slots)) < self._workers:
+                    await asyncio.sleep(SLOTS_S)
+        except TimeoutError:
+            raise WorkersNotStartedError(
+                f"{slots} of {self._workers} slots were there within {self._start_timeout_s:g} s: executors "
+                "are missing; add some, or ask for fewer workers="
+            ) from None
 
     async def _gone(self, epoch: Epoch) -> None:
         if epoch.launched is not None:
@@ -177,7 +194,8 @@ class Driver:
             case "ready":
                 epoch.is_ready(worker)
             case "lost":
-                epoch.lost(*args)
+                # Its own connection tells more of a worker that is gone, and is about to.
+                asyncio.get_running_loop().call_later(SUSPECT_S, epoch.lost, *args)
             case "deployed" | "refused":
                 self._deployed_by(worker, *args)
             case "ended":

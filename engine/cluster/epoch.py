@@ -91,5 +91,5 @@ class Epoch:
             self.ready.exception()  # somebody may be waiting, or nobody
         for link in self._links.values():
             link.call("end")
-            link.close()
+            link.finish()
         self._on_over(self, error)

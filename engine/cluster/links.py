@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pravega_lab.engine.cluster import values
 from pravega_lab.engine.cluster.errors import FrameError
 from pravega_lab.engine.cluster.frames import Frame, FrameReader, Hello, Kind, encode
 
+LINGER_S = 10.0
 # A peer whose machine is gone says nothing: the kernel asks after 10 s of silence and gives up 15 s later.
 _KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
@@ -53,11 +55,13 @@ class Link(asyncio.Protocol):
         _tune(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
+        if self._is_over:
+            return
         try:
             for frame in self._reader.feed(data):
+                self._on_frame(self, frame)
                 if self._is_over:
                     return
-                self._on_frame(self, frame)
         except FrameError as error:
             self.fail(str(error))
 
@@ -92,6 +96,16 @@ class Link(asyncio.Protocol):
         self._is_over = True
         if self._transport is not None:
             self._transport.close()
+
+    def finish(self) -> None:
+        """As `close`, and whatever the other end still says is thrown away until it closes too: a socket that
+        is closed over unread bytes takes what was sent last with it."""
+        self._is_over = True
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            with suppress(OSError):  # it is gone already
+                transport.write_eof()
+            asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
 
     def _end(self, why: str) -> None:
         if not self._is_over:

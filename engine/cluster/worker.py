@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import chdir, nullcontext
 from typing import Any
 
+import pyarrow.compute  # noqa: F401  # slow to load: before the first record wants it
+
 from pravega_lab.engine.cluster.channels import IncomingEnd, OutgoingEnd
 from pravega_lab.engine.cluster.errors import FrameError
 from pravega_lab.engine.cluster.frames import Frame, Hello, Kind
@@ -133,8 +135,8 @@ class Worker:
     def __init__(self, spec: WorkerSpec, index: int) -> None:
         self._spec, self._index = spec, index
         self._attempts: dict[SubtaskId, _Attempt] = {}
-        self._ends: dict[int, dict[int, OutgoingEnd | IncomingEnd]] = {}  # by deployment and number
-        self._deployments: dict[int, set[str]] = {}  # vertices
+        self._ends: dict[tuple[int, int], OutgoingEnd | IncomingEnd] = {}  # by deployment and number
+        self._made: dict[int, list[_Attempt]] = {}  # by deployment, until it starts
         self._helpers: set[asyncio.Task[None]] = set()
         self._host = LocalHost()
 
@@ -263,8 +265,7 @@ class Worker:
     ) -> None:
         deployer = self._deployer
         vertices: list[JobVertex] = [deployer.graph.vertex(name) for name in names]
-        for old in [n for n, of in self._deployments.items() if of & set(names)]:
-            del self._deployments[old], self._ends[old]
+        self._ends = {at: end for at, end in self._ends.items() if end.consumer.vertex not in names}
         deployer.begin(number)
         mine = {id: attempt for id, attempt in attempts.items() if deployer.is_mine(id)}
         try:
@@ -272,16 +273,18 @@ class Worker:
         except Exception as error:  # a user's factory
             self._gateway.call("refused", number, error_to_told(error))
             return
-        for id, (subtask, life) in made.items():
-            self._attempts[id] = _Attempt(subtask, life)
-        self._deployments[number], self._ends[number] = set(names), deployer.ends
+        attempts_made = {id: _Attempt(subtask, life) for id, (subtask, life) in made.items()}
+        self._attempts.update(attempts_made)
+        self._made[number] = list(attempts_made.values())
+        self._ends.update({(number, at): end for at, end in deployer.ends.items()})
         self._gateway.call("deployed", number)
 
     def _start(self, number: int) -> None:
-        for id, attempt in self._attempts.items():
-            if attempt.running is None and id.vertex in self._deployments.get(number, ()):
-                running = self._host.start(f"{id}#{attempt.subtask.attempt}", self._live(id, attempt))
-                attempt.running = running
+        for attempt in self._made.pop(number, ()):
+            id = attempt.subtask.id
+            if self._attempts.get(id) is attempt:  # else it was cancelled before it began
+                name = f"{id}#{attempt.subtask.attempt}"
+                attempt.running = self._host.start(name, self._live(id, attempt))
 
     async def _live(self, id: SubtaskId, attempt: _Attempt) -> None:
         await attempt.life
@@ -306,7 +309,7 @@ class Worker:
     def _from_peer(self, link: Link, frame: Frame) -> None:
         if frame.kind in (Kind.HELLO, Kind.CALL):
             raise FrameError(f"{frame.kind.name} where elements of channels are expected")
-        end = self._ends.get(frame.deployment, {}).get(frame.channel)
+        end = self._ends.get((frame.deployment, frame.channel))
         if end is not None:  # else it is of a deployment that has ended
             end.receive(frame)
 

@@ -21,7 +21,7 @@ from pravega_lab.engine.flow.restart import FixedDelay, RestartStrategy
 from pravega_lab.engine.flow.stream import StreamEnvironment
 
 KEYS = 7
-LIMIT_S = 120.0
+LIMIT_S = 60.0
 
 
 def config(folder: Path, restart: RestartStrategy | None = None, interval_ms: int = 100) -> JobConfig:

@@ -12,7 +12,7 @@ import pytest
 
 from pravega_lab.engine.cluster import values
 from pravega_lab.engine.cluster.driver import Driver
-from pravega_lab.engine.cluster.errors import NotEnoughSlotsError, WorkersNotStartedError
+from pravega_lab.engine.cluster.errors import NotEnoughSlotsError, WorkerLostError, WorkersNotStartedError
 from pravega_lab.engine.cluster.frames import FrameReader, Hello, Kind, encode
 from pravega_lab.engine.cluster.home import ClusterJob
 from pravega_lab.engine.cluster.placement import WorkerSpec, worker_of
@@ -120,8 +120,8 @@ def story(tmp_path: Path, tell: Callable[[Driver, ByHand, Heard], Awaitable[None
 def test_strangers_are_refused_and_the_others_are_let_in(tmp_path: Path) -> None:
     async def tell(driver: Driver, launcher: ByHand, heard: Heard) -> None:
         starting = asyncio.ensure_future(driver.acquire())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        while not launcher.specs:
+            await asyncio.sleep(0.01)
         [spec] = launcher.specs
         strangers = [
             b"GET / HTTP/1.1\r\n\r\n",
@@ -154,7 +154,7 @@ def test_a_worker_of_an_older_epoch_is_not_heard(tmp_path: Path) -> None:
         async def begin() -> tuple[Connection, Connection]:
             starting = asyncio.ensure_future(driver.acquire())
             while len(launcher.specs) <= driver.epoch - 1 or len(launcher.specs) == begun:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.01)
             both = []
             for worker in range(2):
                 connection = await Connection.of(launcher.specs[-1])
@@ -170,7 +170,7 @@ def test_a_worker_of_an_older_epoch_is_not_heard(tmp_path: Path) -> None:
         zombie, dies = await begin()
         zombie.call("ack", id, 0, 1, TaskAck())
         while len(heard.acks) < 1:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
         dies._writer.transport.abort()
         assert await zombie.next_call() == ("end",)
         zombie.call("ack", id, 0, 2, TaskAck())  # it does not listen
@@ -181,10 +181,26 @@ def test_a_worker_of_an_older_epoch_is_not_heard(tmp_path: Path) -> None:
         assert await with_old.next_call() is None
         first.call("ack", id, 1, 3, TaskAck())
         while len(heard.acks) < 2:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
         assert [ack[2] for ack in heard.acks] == [1, 3]
         assert launcher.stopped == 1
         assert [spec.epoch for spec in launcher.specs] == [1, 2]
+
+    story(tmp_path, tell, workers=2)
+
+
+def test_slots_that_are_gone_are_waited_for(tmp_path: Path) -> None:
+    async def tell(driver: Driver, launcher: ByHand, heard: Heard) -> None:
+        launcher._slots = 1
+        starting = asyncio.ensure_future(driver.acquire())
+        await asyncio.sleep(0.5)
+        assert launcher.specs == []
+        launcher._slots = 2
+        while not launcher.specs:
+            await asyncio.sleep(0.01)
+        launcher.on_end("Spark says no")
+        with pytest.raises(WorkerLostError, match="Spark says no; epoch 1 of 2 workers ends"):
+            await starting
 
     story(tmp_path, tell, workers=2)
 

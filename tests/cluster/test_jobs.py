@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -12,21 +12,21 @@ import pytest
 from pravega_lab.engine.cluster.errors import RemoteTracebackError
 from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.collections import RowsSource
 from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError, UserFunctionError
+from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
+from pravega_lab.engine.flow.functions import count
 from pravega_lab.engine.flow.restart import NoRestart
+from pravega_lab.engine.flow.stream import StreamEnvironment
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import JobObserver
 from tests.cluster.conftest import Home
-from tests.cluster.jobs import check_counts, committed, config, told_pids, until, words
+from tests.cluster.jobs import check_counts, committed, config, tell_pid, told_pids, until, words
 from tests.flow.jobs import Told
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def five() -> int:
+    return 5
 
 
 def test_a_job_counts_in_two_processes_and_is_watched(home: Home, tmp_path: Path) -> None:
@@ -66,6 +66,46 @@ def test_a_worker_is_killed_and_nothing_is_lost_or_doubled(home: Home, tmp_path:
     assert "worker" in failure.reason
     assert "epoch 1 of 2 workers ends" in failure.reason
     assert job.state == "finished"
+
+
+def test_a_job_that_failed_goes_on_with_another_parallelism(home: Home, tmp_path: Path) -> None:
+    with home(words(tmp_path, 3000, pause_ms=20), config(tmp_path, NoRestart())) as job:
+        until(lambda: job.latest_checkpoint, "a checkpoint")
+        os.kill(job.workers[1].pid, signal.SIGKILL)
+        with pytest.raises(JobFailedError, match=r"worker 1 \(pid \d+"):
+            job.wait()
+    last = job.latest_checkpoint
+    assert last is not None
+    rescaled = words(tmp_path, 3000, parallelism=3)
+    with home(rescaled, config(tmp_path), workers=1, restore_from=last.path) as job:
+        job.wait()
+    check_counts(committed(tmp_path), 3000)
+
+
+def test_regions_fail_alone_and_channels_are_sampled(home: Home, tmp_path: Path) -> None:
+    """Two programs in one graph: the one that fails is deployed anew beside the one that goes on."""
+    env = StreamEnvironment("two", parallelism=2)
+    for name in ("calm", "fails"):
+        look = FailsOnce(tmp_path) if name == "fails" else tell_pid(tmp_path)
+        rows = [{"word": f"w{n % 7}"} for n in range(2000)]
+        source = RowsSource(rows, splits=4, batch_rows=20, pause_ms=five)
+        stream = env.from_source(source, uid=name, name=name).map(look)
+        counted = stream.key_by("word").aggregate(count(), name=f"count {name}")
+        counted.sink_to(TwoPhaseFileSink(str(tmp_path / name / "out")))
+    told = Told()
+    sampled = replace(config(tmp_path), sample_interval_ms=50)
+    with home(env.job_graph(), sampled, observer=told) as job:
+        job.wait()
+        assert job.epoch == 1
+    for name in ("calm", "fails"):
+        check_counts(committed(tmp_path / name), 2000)
+    attempts = {(o.subtask.vertex, o.attempt) for o in told.of(seen.SubtaskStateChanged)}
+    assert {attempt for vertex, attempt in attempts if "calm" in vertex} == {0}
+    assert {attempt for vertex, attempt in attempts if "fails" in vertex} == {0, 1}
+    contents = told.of(seen.ChannelContents)
+    assert {(o.producer.index, o.consumer.index) for o in contents} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert all(o.records <= o.capacity == 64 for o in contents)
+    assert max(o.records_in for o in told.of(seen.Throughput)) > 0
 
 
 def test_stop_with_savepoint_and_go_on_with_another_parallelism(home: Home, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_segments_into_transactions_through_a_kill(
             into = await client.create_stream(f"{scope}/in", scaling=FREE)
             await client.create_stream(f"{scope}/out")
             await write(into, rows[:300])
-            await into.scale(splits=2) if hasattr(into, "splits") else None
+            await into.split(0)
 
     asyncio.run(prepare())
     env = StreamEnvironment("copy", parallelism=2)
