@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 VERSION_HIGH, VERSION_LOW = 16, 5
 """What a released 0.13.0 announces; more would invite commands that it does not know (pravega.md D1)."""
 
+LEAVING_APPENDS = frozenset((c.AppendBlockEnd, c.AppendBlock, c.KeepAlive))
+"""Commands that may stand between appends of one submission; any other comes behind those before it."""
+
 REPLY_BYTES_MAX = 1 << 20
 """Replies that are collected before they are handed to the transport, which says when it is enough."""
 
@@ -108,7 +111,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
         handler = self.store.handlers.get(type(command))
         if handler is None:
             return self.close(f"{type(command).__name__} is no request of this server")
-        if not isinstance(command, c.AppendBlockEnd | c.AppendBlock | c.KeepAlive):
+        if type(command) not in LEAVING_APPENDS:
             self.appends.submit()
         try:
             handler(self, command)

@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from pravega_lab.engine.store.tables import Table
@@ -111,6 +112,15 @@ class Extents:
             index += 1
 
 
+class Saved(NamedTuple):
+    """The validated state of a segment, as `Segment.save` found it."""
+
+    numbers: tuple[int, int, bool, int]
+    attributes: dict[UUID, int]
+    merged: dict[str, None]
+    undo_table: Callable[[], None] | None
+
+
 class Segment:
     """A segment that exists, was created, or is on its way out; compared by identity."""
 
@@ -184,19 +194,21 @@ class Segment:
         if len(self.merged) > MERGED_REMEMBERED:
             del self.merged[next(iter(self.merged))]
 
-    def save(self) -> Callable[[], None]:
-        """Returns what puts the validated state back to what it is now."""
-        numbers = (self.next_start, self.next_length, self.next_sealed, self.pending)
-        attributes, merged = dict(self.next_attributes), dict(self.next_merged)
-        undo_table = self.table.save() if self.table else None
+    def save(self) -> Saved:
+        """The validated state, for `restore`."""
+        return Saved(
+            (self.next_start, self.next_length, self.next_sealed, self.pending),
+            self.next_attributes.copy(),
+            self.next_merged.copy(),
+            self.table.save() if self.table else None,
+        )
 
-        def restore() -> None:
-            self.next_start, self.next_length, self.next_sealed, self.pending = numbers
-            self.next_attributes, self.next_merged = attributes, merged
-            if undo_table:
-                undo_table()
-
-        return restore
+    def restore(self, saved: Saved) -> None:
+        """Make the validated state what it was at `save`."""
+        self.next_start, self.next_length, self.next_sealed, self.pending = saved.numbers
+        self.next_attributes, self.next_merged = saved.attributes, saved.merged
+        if saved.undo_table is not None:
+            saved.undo_table()
 
     def info(self) -> SegmentInfo:
         """The synced state as a value."""

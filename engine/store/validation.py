@@ -22,7 +22,7 @@ from pravega_lab.engine.store.errors import (
     WrongKind,
 )
 from pravega_lab.engine.store.log import Change
-from pravega_lab.engine.store.segments import Segment
+from pravega_lab.engine.store.segments import Saved, Segment
 from pravega_lab.engine.store.tables import Table, check_length
 
 Checked = tuple[Any, Change | None]
@@ -55,34 +55,28 @@ class Validated:
 
     def apply_all(self, operations: Sequence[ops.Operation]) -> list[Checked]:
         """Check and apply several, each on top of those before it: all or none."""
-        undo: list[Callable[[], None]] = []
-        saved: set[str] = set()
+        before: dict[str, tuple[Segment, Saved] | None] = {}
         checked: list[Checked] = []
         try:
             for operation in operations:
                 for name in names_of(operation):
-                    if name not in saved:
-                        saved.add(name)
-                        undo.append(self._save(name))
+                    if name not in before:
+                        segment = self.names.get(name)
+                        before[name] = None if segment is None else (segment, segment.save())
                 checked.append(self.apply(operation))
         except Exception:
-            for restore in reversed(undo):
-                restore()
+            for name, found in reversed(before.items()):
+                self._restore(name, found)
             raise
         return checked
 
-    def _save(self, name: str) -> Callable[[], None]:
-        segment = self.names.get(name)
-        undo = segment.save() if segment else None
-
-        def restore() -> None:
-            if segment is None or undo is None:
-                self.names.pop(name, None)
-            else:
-                self.names[name] = segment
-                undo()
-
-        return restore
+    def _restore(self, name: str, before: tuple[Segment, Saved] | None) -> None:
+        if before is None:
+            self.names.pop(name, None)
+        else:
+            segment, saved = before
+            self.names[name] = segment
+            segment.restore(saved)
 
     def get(self, name: str) -> Segment:
         """The segment of that name, or NoSuchSegment."""
@@ -233,6 +227,8 @@ class Validated:
 
 def names_of(operation: ops.Operation) -> tuple[str, ...]:
     """The segments that an operation touches."""
+    if type(operation) is ops.Append:
+        return (operation.segment,)
     if isinstance(operation, ops.Merge):
         return operation.target, operation.source
     return () if isinstance(operation, ops.PutRecord) else (operation.segment,)
