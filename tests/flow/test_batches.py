@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from pravega_lab.engine.flow.operators import AggregateOperator
 from pravega_lab.engine.flow.state import KeyedState
 from pravega_lab.engine.flow.stream import StreamEnvironment
 from pravega_lab.engine.simulation.flow_scenario import run_flow
-from tests.flow.jobs import Virtual, collect
+from tests.flow.jobs import CHECKPOINTED, Virtual, collect
 
 WORDS = [{"word": "abc"[n % 3], "n": n} for n in range(30)]
 
@@ -141,3 +142,27 @@ def test_a_random_job_with_failures_is_the_same_to_the_last_observation(
     monkeypatch.setattr(AggregateOperator, "together_from", 2**40)
     assert together.problems == []
     assert together.journal.to_bytes() == run_flow(seed).journal.to_bytes()
+
+
+class Sizes(Operator):
+    """Notes how large batches are."""
+
+    def __init__(self, into: list[int]) -> None:
+        self._into = into
+
+    def process_batch(self, batch: Batch, input: int) -> None:
+        self._into.append(batch.num_rows)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "sizes"),
+    [(2000, [1500, 1500, 1500]), (1200, [1200, 300] * 3)],
+    ids=["it fits the empty channel", "it never does"],
+)
+def test_a_large_batch_goes_whole_if_the_channel_could_hold_it(capacity: int, sizes: list[int]) -> None:
+    virtual, env, got = Virtual(), StreamEnvironment(chaining=False), []
+    table = pa.table({"n": list(range(4500))})
+    env.from_rows(table, batch_rows=1500).transform("sizes", lambda: Sizes(got))
+    virtual.finish(env, replace(CHECKPOINTED, channel_capacity=capacity))
+    assert sum(got) == 4500
+    assert got == sizes
