@@ -41,7 +41,9 @@ from pravega_lab.exercises.session import wrong_answers
 from pravega_lab.observe import Journal
 from pravega_lab.observe.group_observations import GroupSegmentAcquired, GroupSegmentReleased
 from pravega_lab.observe.known_cuts import cut_before
+from pravega_lab.observe.ledger_observations import LedgerOffended
 from pravega_lab.protocol import reader_group as rg
+from pravega_lab.protocol.names import number_of
 from pravega_lab.testing.commit_kills import Step, killed_at
 from tests.client.reader_group.box import Box, Member
 from tests.flow.test_two_phase import Recorded, operator_of
@@ -248,18 +250,18 @@ def who_has_number_2() -> str:
     assert journal.start_ms is not None
     fails_ms = journal.start_ms + 5_700
     got = [o for o in journal.since() if isinstance(o, GroupSegmentAcquired)]
-    return [o.reader for o in got if o.segment_id & 0xFFFFFFFF == 2 and o.time_ms < fails_ms][-1]
+    return [o.reader for o in got if number_of(o.segment_id) == 2 and o.time_ms < fails_ms][-1]
 
 
 def first_pair_out_of_order() -> list[int]:
     """Numbers of their segments, by what the ledger noted of the event and where the other one is stored."""
     run = kafka_style()
     first = run.disorder().iloc[0]
-    [told] = run.journal.to_pandas("ledger_offended").query("what == 'out of order'").head(1).itertuples()
+    told = next(o for o in run.journal.since() if isinstance(o, LedgerOffended) and o.what == "out of order")
     assert told.event == str(first["event"])
     newer = first["came behind"]
     [stored] = [s.segment_id for s, events in run.stored.items() if newer in (n for _, n in events)]
-    return [int(told.read_where.split("#")[1].split()[0]), stored & 0xFFFFFFFF]
+    return [int(told.read_where.split("#")[1].split()[0]), number_of(stored)]
 
 
 def moments_of_race(seed: int, triggering: Triggering) -> dict[str, int]:
