@@ -124,7 +124,10 @@ class ClusterJob:
     async def _close(self) -> None:
         if self._job is not None:
             await self._job.cancel()
-        await self._driver.close()
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+        else:
+            await self._driver.close()
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Until it has finished and its workers are gone.
