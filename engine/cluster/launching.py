@@ -22,7 +22,10 @@ class Launcher(Protocol):
         """An address of this machine that workers reach."""
 
     def slots(self) -> int:
-        """How many workers there can be at a time."""
+        """How many workers there can be at a time, as things are now."""
+
+    def may_grow(self) -> bool:
+        """Can there be more slots later?"""
 
     def launch(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> Launched:
         """``on_end`` may be called from any thread, with the reason, when the workers will not come or are

@@ -43,6 +43,9 @@ class ProcessLauncher:
     def slots(self) -> int:
         return _MOST
 
+    def may_grow(self) -> bool:
+        return False
+
     def launch(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> WorkerProcesses:
         return WorkerProcesses(spec, on_end)
 

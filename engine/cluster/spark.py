@@ -90,6 +90,10 @@ class SparkLauncher:
         profile = scala.resourceProfileManager().defaultResourceProfile()
         return int(scala.maxNumConcurrentTasks(profile))
 
+    def may_grow(self) -> bool:
+        """Executors of a cluster come and go, also just after the session was made."""
+        return not str(self._context.master).startswith("local[")
+
     def launch(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> BarrierJob:
         return BarrierJob(self._context, self._name, spec, on_end)
 

@@ -26,8 +26,8 @@ from tests.cluster.jobs import config, words
 class ByHand:
     """A `Launcher` that starts nothing: the test speaks for the workers."""
 
-    def __init__(self, slots: int = 4) -> None:
-        self._slots = slots
+    def __init__(self, slots: int = 4, *, may_grow: bool = False) -> None:
+        self._slots, self._may_grow = slots, may_grow
         self.specs: list[WorkerSpec] = []
         self.on_end: Callable[[str], None] = lambda _why: None
         self.stopped = 0
@@ -37,6 +37,9 @@ class ByHand:
 
     def slots(self) -> int:
         return self._slots
+
+    def may_grow(self) -> bool:
+        return self._may_grow
 
     def launch(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> ByHand:
         self.specs.append(spec)
@@ -217,6 +220,10 @@ def test_more_workers_than_slots_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotEnoughSlotsError, match=r"workers=5, and there are 4 slots"):
         ClusterJob(ByHand(slots=4), words(tmp_path, 10), config(tmp_path), workers=5)
     assert ClusterJob(ByHand(slots=1), words(tmp_path, 10), config(tmp_path)).workers_wanted == 1
+    cluster = ByHand(slots=1, may_grow=True)  # executors may still come, for a while
+    job = ClusterJob(cluster, words(tmp_path, 10), config(tmp_path), workers=3, start_timeout_s=0.2)
+    with pytest.raises(WorkersNotStartedError, match=r"1 of 3 slots were there within 0\.2 s: executors"):
+        job.start()
 
 
 def test_a_host_that_is_not_ours_is_refused(tmp_path: Path) -> None:
