@@ -254,8 +254,7 @@ def _sealed_means_stored() -> list[Replacement]:
 
     def forget(self: SegmentAppender) -> Any:
         for block in self._in_flight:
-            for chunk in block.chunks:
-                self._owner.acknowledged(chunk)
+            self._owner.acknowledged(block.chunks)
         self._in_flight.clear()
         return right(self)
 

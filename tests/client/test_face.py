@@ -30,7 +30,8 @@ INTERNAL = {
     "AsyncStream": {"close"},
     "AsyncEventWriter": {"is_failed", "write_durably"},
     "AsyncOrderedSegmentReader": {
-        "take", "wait", "set_ready", "next_ready", "open_available", "is_available",
+        "take", "wait", "set_ready", "next_ready", "open_available", "is_available", "finish_at_end",
+        "has_enough_ready",
     },
 }  # fmt: skip
 
