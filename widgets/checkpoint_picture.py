@@ -98,7 +98,8 @@ def _draw_bars(picture: Picture, scene: Scene) -> None:
     for value in axis:
         y = BARS_BOTTOM - value / top_s * (BARS_BOTTOM - BARS_TOP)
         picture.line(scene.left - 3, y, RIGHT, y, LINE)
-        picture.text(scene.left - 6, y + 3.5, f"{number(value)} s", size=9.5, anchor="end")
+        label = f"{number(value)} s" if top_s >= 0.1 else f"{number(1000 * value)} ms"
+        picture.text(scene.left - 6, y + 3.5, label, size=9.5, anchor="end")
     picture.text(4, BARS_TOP + 3, "duration", size=9.5)
     slot = (RIGHT - scene.left) / max(8, len(scene.bars))
     for place, c in enumerate(scene.bars):

@@ -172,7 +172,7 @@ class _Story:
         return await job.stop_with_savepoint(f"savepoints/{life}", drain=drain)
 
     def _graph(self) -> JobGraph:
-        env = StreamEnvironment("sales", parallelism=1)
+        env = StreamEnvironment("sales", chaining=False)
         source = PravegaSegmentSource(self._config, IN, rows=EventRows(json.loads))
         rows = env.from_source(source, WatermarkStrategy("at"), uid="sales", name="sales")
         windows = rows.key_by("shop").window(TumblingWindows(WINDOW_MS)).aggregate(count(), column="sales")
