@@ -28,7 +28,7 @@ SEEDS = {
     "no-alignment": 8,
     "first-barrier-is-enough": 0,
     "ack-before-snapshot": 0,
-    "changes-not-noticed": 2,
+    "changes-not-noticed": 10,
     "shared-file-deleted": 2,
     "list-state-cut": 10,
     "rows-that-do-not-fit": 0,
