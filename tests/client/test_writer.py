@@ -114,32 +114,36 @@ def test_a_sealed_stream_refuses_and_keeps_what_it_acknowledged(new_stream: NewS
 
 
 def test_order_and_completeness_through_scales_while_writing(uri: str, new_stream: NewStream) -> None:
-    stream = new_stream()
-    n_parts, part = 60, 500
+    stream, part, least = new_stream(), 500, 60
+    scaled = asyncio.Event()
+    written = 0
+
+    async def scale(found: Any) -> None:
+        for turn in range(6):
+            segments = await found.segments()
+            if turn % 3 == 2:
+                await found.merge([s.segment_id for s in segments[:2]])
+            else:
+                await found.split(segments[turn % len(segments)].segment_id)
+        scaled.set()
+
+    async def write(found: Any) -> None:
+        nonlocal written
+        async with found.writer() as writer:
+            while not scaled.is_set() or written < least * part:
+                await writer.write(*numbered(part, 23, written))
+                written += part
+                await asyncio.sleep(0.01)
 
     async def write_and_scale() -> None:
         async with AsyncClient(uri) as client:
-            scaled = client.stream(stream.scoped_name)
-            done = asyncio.create_task(write(scaled))
-            scales = 0
-            while not done.done() and scales < 6:
-                segments = await scaled.segments()
-                if scales % 3 == 2:
-                    await scaled.merge([s.segment_id for s in segments[:2]])
-                else:
-                    await scaled.split(segments[scales % len(segments)].segment_id)
-                scales += 1
-            await done
-            assert scales >= 3
-
-    async def write(scaled: Any) -> None:
-        async with scaled.writer() as writer:
-            for i in range(n_parts):
-                await writer.write(*numbered(part, 23, i * part))
-                await asyncio.sleep(0.01)
+            found = client.stream(stream.scoped_name)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(write(found))
+                both.create_task(scale(found))
 
     asyncio.run(write_and_scale())
-    assert_each_once_in_order(read_all(stream), n_parts * part)
+    assert_each_once_in_order(read_all(stream), written)
 
 
 CUTS = [[500] * 4, [60, 100, 150, 200, 250], [60_000, 20_000, 1_000, 20_000], [40_000] * 12]
