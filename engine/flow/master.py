@@ -228,7 +228,7 @@ class JobMaster:
         if self.state in ("finished", "failed", "cancelled"):
             return
         self._set_state("cancelling")
-        await self._stop(self.graph.vertices, Life.CANCELED)
+        await self._stop_all()
         await self._end("cancelled", JobCancelledError(f"job {self.graph.name!r} was cancelled"))
 
     # -- deployment ----------------------------------------------------------------------------------------
@@ -603,7 +603,7 @@ class JobMaster:
         self.beside(self._fail_for_good(error), "failure")
 
     async def _fail_for_good(self, error: BaseException) -> None:
-        await self._stop(self.graph.vertices, Life.CANCELED)
+        await self._stop_all()
         if self.stop is not None:
             self.on_stop_ended()
         if not isinstance(error, StopWithSavepointStoppingError):
@@ -647,6 +647,14 @@ class JobMaster:
             if any(vertex.name in failed for vertex in region)
             for vertex in region
         ]
+
+    async def _stop_all(self) -> None:
+        """Also a recovery that is under way: what it deployed from here on would belong to nobody, and
+        read and write on beside the job's successor."""
+        if self._recovery is not None and not self._recovery.done():
+            self._recovery.cancel()
+            await asyncio.wait([self._recovery])
+        await self._stop(self.graph.vertices, Life.CANCELED)
 
     async def _stop(self, vertices: Sequence[JobVertex], state: Life) -> None:
         """Cancel the attempts of these vertices and wait for them."""

@@ -38,6 +38,8 @@ from pravega_lab.engine.flow.functions import (
 )
 from pravega_lab.engine.flow.graph import JobGraph, NodeEdge
 from pravega_lab.engine.flow.job import run
+from pravega_lab.engine.flow.life import SubtaskState as Life
+from pravega_lab.engine.flow.operator import Operator
 from pravega_lab.engine.flow.restart import FixedDelay, NoRestart
 from pravega_lab.engine.flow.sources import Boundedness
 from pravega_lab.engine.flow.stream import StreamEnvironment
@@ -299,6 +301,41 @@ def test_a_failed_subtask_goes_back_to_the_last_checkpoint() -> None:
     restored = [o.checkpoint_id for o in virtual.told.of(seen.Restored)]
     assert restored[0] is None
     assert restored[-1] is not None
+
+
+class SlowToClose(Operator):
+    """Takes a while to close, as one that has to tell a store."""
+
+    async def close(self) -> None:
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("is_global", [False, True])
+@pytest.mark.parametrize("after_ms", range(0, 120, 10))
+def test_nothing_of_a_cancelled_job_lives_on_also_if_it_was_recovering(
+    is_global: bool, after_ms: int
+) -> None:
+    virtual, env = Virtual(), StreamEnvironment(parallelism=2)
+    env.from_source(endless(WORDS), uid="words").rebalance().transform("slow", SlowToClose)
+
+    async def story() -> None:
+        job = virtual.job(env, replace(CHECKPOINTED, restart=FixedDelay(wait_ms=10)))
+        await job.start()
+        await asyncio.sleep(0.25)
+        if is_global:
+            job.master.fail_globally(ValueError("broken"))
+        else:
+            job.fail_subtask(job.graph.subtasks()[-1], ValueError("broken"))
+        await asyncio.sleep(after_ms / 1000)
+        await job.cancel()
+        ended = len(virtual.told.all)
+        await asyncio.sleep(10)
+        assert virtual.told.all[ended:] == []
+        assert {e.state for e in job.master.executions.values()} <= {Life.CANCELED, Life.FAILED}
+        names = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert names == []
+
+    virtual.run(story)
 
 
 def test_only_the_region_that_failed_restarts() -> None:
