@@ -23,16 +23,16 @@ EXERCISES = (
     ),
     Exercise(
         number="07.2",
-        asks="Which segments does the last checkpoint of kafka name, and that of pravega does not?",
+        asks="In which segments did the first event out of order, and the one that it came behind, lie?",
         read=numbers_in_any_order,
-        right="7aee2dee32b9a97d",
+        right="82fa80e91782efd2",
         hints=(
-            "`last(kafka)` and `last(pravega)` have a column with the segments.",
-            "Those that were sealed and read. The number follows the #, the epoch the e.",
+            "`kafka.disorder()` is in the order of the copy. Look at its first row.",
+            "The number of a segment follows the #, its epoch the e.",
         ),
         solution=(
-            "c-kGx%L#xm6h*;SP5~l*mbPI7Pjew+OdyGh-79W~=^FZm0gH~YW%hcwl|_*Sx!=8AVv!<Q=BSD4wPh6Dgt4BLHC@UD3x"
-            "Qov;ohoGpMUXaUot%*eE"
+            "c-kGv!3lsc5CzdzrT`Ig@M0Y{u$Uhdk`0(>+E+Zx;Z49ivaBqmnsXhEFmZN<HHt+s4msg>lV!!3?GSq8oqB&I`Zrud7uCgXM"
+            "Wpj;eSQI}@E?@"
         ),
     ),
     Exercise(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pravega_lab.exercises.answers import numbers_in_any_order, word, words_in_any_order
+from pravega_lab.exercises.answers import numbers_in_any_order, word
 from pravega_lab.exercises.book import Exercise
 
 EXERCISES = (
@@ -19,33 +19,35 @@ EXERCISES = (
             "c-k$E(G7z@3`1A(0Ej*M(;ZUIa1oH8OG?}Adqw@S^kn<-EmMxTJA%tjOVA1n#0t!fn5x*)L5~uUIoXi)$2qNstL1=j@M"
             "Qbo@X%B@nCuL^sw6Z6jZ*q9Qn#%?#fV!XW$m4ZXB{Be{p4j8%%a<~@h{UHzey!J^Z"
         ),
+        remarks={"4192f87b72dfae03": "That is with the splits and the merge."},
     ),
     Exercise(
         number="08.2",
-        asks="b2: which segments does the cut in checkpoint 2 name?",
+        asks="b2, checkpoint 2: how many events of each source subtask would be read twice?",
         read=numbers_in_any_order,
-        right="654cbbe9153bdfb5",
+        right="a75d11463eb37b00",
         hints=(
-            "`b2.stream_cut(2).positions` has an offset for each of them; -1 is the end.",
-            "All keys have to be in it, each once.",
+            "In the timeline, the hatched part of a source's row is between the cut and its barrier.",
+            '`b2.job.to_pandas("source_cut")` has a row for each checkpoint and subtask.',
         ),
         solution=(
-            "c-ke(K?;B%5QX8ZJa8Lgwd)*RV6rKrp#inT+b6Yo{0}|{x>ocSv+kS&N3^N%`m`hwoLticGkngB*i=LdjO&o}#}pY0ho"
-            "gb^;qTmm5(p)zuzdkEUmz9"
+            "c-kF}K?=h#3<STjw_Zx1v`@(glv>1s)GD$<@bA0zMF{Q8>IG>9kLQBbcg?B+jsXe9RV85^#n0`~0&D*aZ~qSB+zxL$1w"
+            "p73ja$bi5ylfOZ?NpRWZb9raaLMRmY`PS<JouS@&hadE`|"
         ),
     ),
     Exercise(
         number="08.3",
-        asks="c: who keeps positions in the checkpoint that it went back to?",
-        read=words_in_any_order,
-        right="c80aa8b54643eb1d",
+        asks="b1, at the failure: which reader has segment 2?",
+        read=word,
+        right="231a0d6e12a84b51",
         hints=(
-            "`c.kept()` has a column for it.",
-            "Each name once: `.unique()`.",
+            "The table of act 1 says who got it, and when. The failure is at 5.7 s.",
+            "Whoever got it last before that has it.",
         ),
         solution=(
-            "c-ke5Q4T;b5Jays2N2=cIb2}rM5Sz{yCQC{_?yXlGcK0UK{UYM*bku05grNSvQyn^5y$E%lwd8!%BbhgBAyEpc^I;8H?"
-            "CLIJmqlza`Qibd#l9bstY0u+XpyXD>w"
+            "c-mdgK@P$&3<SWhti-jgfFnQP8CK&oR*7B3Mu^{&3J$1OYj(Z)A-ax@DRCRm6YhaR35x|zSL9|D`JY@sIk+JTV=g?en~"
+            "BB%H%K__rP$0R#1xhf49VD`y<4er4-6np9Z~G~@JM_=s^RH;>$ng5hJWKo->BAj`T!y7Lx%"
         ),
+        remarks={"d14f1303db52be4a": "That one had it at the barrier."},
     ),
 )

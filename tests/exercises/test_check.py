@@ -41,6 +41,7 @@ from pravega_lab.exercises.session import wrong_answers
 from pravega_lab.observe import Journal
 from pravega_lab.observe.group_observations import GroupSegmentAcquired, GroupSegmentReleased
 from pravega_lab.observe.known_cuts import cut_before
+from pravega_lab.observe.ledger_observations import LedgerOffended
 from pravega_lab.protocol import reader_group as rg
 from pravega_lab.protocol.names import number_of
 from pravega_lab.testing.commit_kills import Step, killed_at
@@ -225,18 +226,43 @@ def shortest_lease_s() -> int:
     )
 
 
-def named_by_kafka_alone() -> list[int]:
-    """Numbers of segments in the last checkpoint of (d), and not in that of (b3)."""
-    kafka, pravega = (run.notes.taken[max(run.notes.taken)] for run in map(story_of, ("d", "b3")))
-    named = [{number_of(s) for where in taken.kept.values() for s in where} for taken in (kafka, pravega)]
-    return sorted(named[0] - named[1])
-
-
 @cache
-def story_of(way: str, *, fails: bool = True) -> Copying:
-    """The runs of tutorials 07 and 08."""
+def kafka_style(*, fails: bool = True) -> Copying:
+    """The run of tutorial 07."""
     acts = ((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3"))
-    return copied(way, Story(tuple(act for act in acts if fails or act[1] != "fail 0"), events=480), 390)
+    return copied("d", Story(tuple(act for act in acts if fails or act[1] != "fail 0"), events=480), 5)
+
+
+def story_of(way: str) -> Copying:
+    """The run of tutorial 08."""
+    acts = ((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3"))
+    return copied(way, Story(acts, events=480), 5)
+
+
+def read_twice() -> list[int]:
+    """Between the group's checkpoint and the barrier of each source subtask, as the job's observer noted."""
+    told = story_of("b2").job.to_pandas("source_cut").query("checkpoint_id == 2")
+    return [int(n) for n in told["events"]]
+
+
+def who_has_number_2() -> str:
+    """Who got it last before the failure at 5.7 s, by the group's log."""
+    journal = story_of("b1").journal
+    assert journal.start_ms is not None
+    fails_ms = journal.start_ms + 5_700
+    got = [o for o in journal.since() if isinstance(o, GroupSegmentAcquired)]
+    return [o.reader for o in got if number_of(o.segment_id) == 2 and o.time_ms < fails_ms][-1]
+
+
+def first_pair_out_of_order() -> list[int]:
+    """Numbers of their segments, by what the ledger noted of the event and where the other one is stored."""
+    run = kafka_style()
+    first = run.disorder().iloc[0]
+    told = next(o for o in run.journal.since() if isinstance(o, LedgerOffended) and o.what == "out of order")
+    assert told.event == str(first["event"])
+    newer = first["came behind"]
+    [stored] = [s.segment_id for s, events in run.stored.items() if newer in (n for _, n in events)]
+    return [int(told.read_where.split("#")[1].split()[0]), number_of(stored)]
 
 
 def moments_of_race(seed: int, triggering: Triggering) -> dict[str, int]:
@@ -268,12 +294,12 @@ def answers() -> dict[str, Any]:
         "05.2": ms_with_nobody(),
         "06.1": kept_of_four(),
         "06.2": read_by_one_task(),
-        "07.1": len(set(story_of("d").disorder()["key"])),
-        "07.2": named_by_kafka_alone(),
-        "07.3": story_of("d", fails=False).ledger.verdict().sentence,
-        "08.1": copied("b1", Story(((5.7, "fail 0"),), events=480), 390).ledger.verdict().sentence,
-        "08.2": list(story_of("b2").stream_cut(2).positions),
-        "08.3": list(story_of("c").kept()["kept by"].unique()),
+        "07.1": len(set(kafka_style().disorder()["key"])),
+        "07.2": first_pair_out_of_order(),
+        "07.3": kafka_style(fails=False).ledger.verdict().sentence,
+        "08.1": copied("b1", Story(((5.7, "fail 0"),), events=480), 5).ledger.verdict().sentence,
+        "08.2": read_twice(),
+        "08.3": who_has_number_2(),
         "09.1": checkpoints_after_the_end(chain(6, Finishing.WAIT_IN_EACH_TASK))[0],
         "09.2": customers_twice(),
         "09.3": skipped_after_the_failure(),

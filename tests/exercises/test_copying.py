@@ -11,7 +11,7 @@ from pravega_lab.exercises.copying import ONE_EVENT, Copying, Story, copied
 from pravega_lab.widgets.cut_picture import CutLine, CutPicture
 
 STORY = Story(acts=((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3")))
-SEED = 390
+SEED = 5
 KEPT_BY = {"a": "master hook", "b2": "enumerator", "b3": "enumerator"}
 ALL = ("a", "b1", "b2", "b3", "c", "d")
 
