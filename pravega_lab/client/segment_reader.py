@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 SHARE_MIN = 1 / 16  # so that one small segment's answer need not be awaited before the next is asked
+READY_SHARES = 1 / 2  # that are worth taking together
 SHARES_MISSING = 1 / 2  # when it is worth looking through all segments for some to begin with
 
 
@@ -223,6 +224,12 @@ class AsyncOrderedSegmentReader:
         if segment_id in self._reading:
             self._ready[segment_id] = None
             self._news.set()
+
+    @property
+    def has_enough_ready(self) -> bool:
+        """Are the segments that are ready worth a large one, or all that are being read?"""
+        shares = sum(self._reading[segment_id].share for segment_id in self._ready)
+        return shares >= READY_SHARES or len(self._ready) == len(self._reading)
 
     def next_ready(self) -> int | None:
         """The segment whose turn it is; it stays out until it is ready again."""

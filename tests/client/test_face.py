@@ -31,6 +31,7 @@ INTERNAL = {
     "AsyncEventWriter": {"is_failed", "write_durably"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "set_ready", "next_ready", "open_available", "is_available", "finish_at_end",
+        "has_enough_ready",
     },
 }  # fmt: skip
 
