@@ -254,7 +254,8 @@ def _sealed_means_stored() -> list[Replacement]:
 
     def forget(self: SegmentAppender) -> Any:
         for block in self._in_flight:
-            self._owner.acknowledged(block.chunks)
+            for chunk in block.chunks:
+                self._owner.acknowledged(chunk)
         self._in_flight.clear()
         return right(self)
 

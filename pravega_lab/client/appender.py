@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from pravega_lab.client.connection import Connection, ConnectionLostError, Listener, Reply
 from pravega_lab.client.context import StreamContext
@@ -33,6 +33,7 @@ from pravega_lab.protocol.commands import (
 BLOCK_BYTES = 1 * MIB  # of whole events; one large event may exceed it
 IN_FLIGHT_BYTES_MAX = 4 * MIB  # per segment
 FULL_ENOUGH_BYTES = 256 * KIB  # a block behind others waits until it has this much, or they are acknowledged
+JOIN_BYTES_MAX = 64 * KIB  # below this one write is cheaper than three
 _HEAD = struct.Struct(
     ">ii16sii"
 )  # type, payload length, writer id, size of whole events (in the block: none), length
@@ -51,18 +52,20 @@ class Ticket:
         self.stored = 0
 
 
-class Chunk(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Chunk:
     """Framed events of one call that go to one segment."""
 
     run: Run
     ticket: Ticket
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Block:
     """What one append carries; its numbers and bytes never change once it was sent."""
 
     chunks: list[Chunk]
-    n_bytes: int
+    data: memoryview
     n_events: int
     last_event_number: int
 
@@ -73,8 +76,8 @@ class Owner(Protocol):
     context: StreamContext
     connections: Connections
 
-    def acknowledged(self, chunks: Sequence[Chunk]) -> None:
-        """The chunks are durable."""
+    def acknowledged(self, chunk: Chunk) -> None:
+        """The chunk is durable."""
 
     async def sealed(self, appender: SegmentAppender) -> None:
         """The segment takes no more; `SegmentAppender.take_back` has what it did not take."""
@@ -96,7 +99,6 @@ class SegmentAppender:
         self._owner = owner
         self._name = name
         self._writer_id = owner.context.new_id()
-        self._writer_bytes = b""  # the same, once it is set up
         self._pending: deque[Chunk] = deque()
         self._pending_bytes = 0
         self._in_flight: deque[Block] = deque()
@@ -121,12 +123,10 @@ class SegmentAppender:
         """Queue events behind all that were put before."""
         self._pending.append(chunk)
         self._pending_bytes += len(chunk.run.frames)
-        if self._connection is not None:
-            self._pump()
-        elif self._task is None:
+        if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
-        else:
-            self._has_work.set()
+        self._has_work.set()
+        self._pump()
 
     def take_back(self) -> list[Chunk]:
         """Everything that was put and is not acknowledged, in order; the appender forgets it."""
@@ -145,7 +145,7 @@ class SegmentAppender:
     # sending
 
     def _pump(self) -> None:
-        while self._pending and self._connection is not None and self._may_send():
+        while self._connection is not None and self._pending and self._may_send():
             self._send(self._connection, self._next_block())
 
     def _may_send(self) -> bool:
@@ -154,30 +154,31 @@ class SegmentAppender:
         return self._pending_bytes >= FULL_ENOUGH_BYTES and self._in_flight_bytes < IN_FLIGHT_BYTES_MAX
 
     def _next_block(self) -> Block:
-        pending = self._pending
-        chunks = [pending.popleft()]
-        n_bytes, n_events = len(chunks[0].run.frames), len(chunks[0].run.positions)
-        while pending and n_bytes + len(pending[0].run.frames) <= BLOCK_BYTES:
-            chunk = pending.popleft()
-            chunks.append(chunk)
-            n_bytes += len(chunk.run.frames)
-            n_events += len(chunk.run.positions)
+        chunks = [self._pending.popleft()]
+        n_bytes = len(chunks[0].run.frames)
+        while self._pending and n_bytes + len(self._pending[0].run.frames) <= BLOCK_BYTES:
+            n_bytes += len(self._pending[0].run.frames)
+            chunks.append(self._pending.popleft())
+        data = chunks[0].run.frames
+        if len(chunks) > 1:
+            data = memoryview(b"".join([chunk.run.frames for chunk in chunks]))
+        n_events = sum(len(chunk.run.positions) for chunk in chunks)
         self._last_event_number += n_events
-        block = Block(chunks, n_bytes, n_events, self._last_event_number)
+        block = Block(chunks, data, n_events, self._last_event_number)
         self._pending_bytes -= n_bytes
         self._in_flight_bytes += n_bytes
         self._in_flight.append(block)
         return block
 
     def _send(self, connection: Connection, block: Block) -> None:
-        chunks, n_bytes, n_events, last_event_number = block
+        n_bytes = len(block.data)
         payload_bytes = _HEAD_PAYLOAD_BYTES + n_bytes + _FOOT.size
-        head = _HEAD.pack(AppendBlockEnd.code, payload_bytes, self._writer_bytes, 0, n_bytes)
-        foot = _FOOT.pack(n_events, last_event_number, self._request_id)
-        parts: list[bytes | memoryview] = [head]
-        parts += [chunk.run.frames for chunk in chunks]
-        parts.append(foot)
-        connection.write(parts, _HEAD.size + n_bytes + _FOOT.size)
+        head = _HEAD.pack(AppendBlockEnd.code, payload_bytes, self._writer_id.bytes, 0, n_bytes)
+        foot = _FOOT.pack(block.n_events, block.last_event_number, self._request_id)
+        if n_bytes <= JOIN_BYTES_MAX:
+            connection.write(b"".join((head, block.data, foot)))
+        else:
+            connection.write(head, block.data, foot)
 
     # what the store answers
 
@@ -200,9 +201,10 @@ class SegmentAppender:
     def _acknowledge(self, event_number: int) -> None:
         while self._in_flight and self._in_flight[0].last_event_number <= event_number:
             block = self._in_flight.popleft()
-            self._in_flight_bytes -= block.n_bytes
+            self._in_flight_bytes -= len(block.data)
             self._retries.start_over()
-            self._owner.acknowledged(block.chunks)
+            for chunk in block.chunks:
+                self._owner.acknowledged(chunk)
 
     def _end(self, error: Exception | None) -> None:
         """The session is over: the segment is sealed (no error), or the connection of no more use."""
@@ -273,7 +275,6 @@ class SegmentAppender:
         """Ask for the last event that is in the segment; everything up to it is acknowledged."""
         token = await self._owner.context.token(write=True)
         self._set_up = asyncio.get_running_loop().create_future()
-        self._writer_bytes = self._writer_id.bytes
         try:
             connection.send(SetupAppend(self._request_id, self._writer_id, self._name, token))
             self._acknowledge(await self._set_up)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import NamedTuple, Protocol
 
 from pravega_lab.client import events as inputs
@@ -21,9 +20,7 @@ from pravega_lab.client.values import MIB
 from pravega_lab.errors import AppendUnknownError, PravegaError
 from pravega_lab.protocol.names import SegmentRange
 
-UNACKNOWLEDGED_BYTES_MAX = 40 * MIB  # with the slice that is being put
-MANY_ROUTES = 256  # above it slices are larger, for what one costs is by route
-MANY_SLICE_BYTES = UNACKNOWLEDGED_BYTES_MAX // 2  # one is on its way while the next is being put
+UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
 
 
 class Target(Protocol):
@@ -79,15 +76,12 @@ class Appends:
         ticket.number, ticket.remaining = self._last_ticket, len(events)
         left = len(events)
         try:
-            slice_bytes = MANY_SLICE_BYTES if len(self._routes) > MANY_ROUTES else inputs.SLICE_BYTES
-            before_bytes_max = UNACKNOWLEDGED_BYTES_MAX - slice_bytes
-            for part in events.slices(slice_bytes):
-                await self._wait_while(lambda: self._unacknowledged_bytes > before_bytes_max)
+            for part in events.slices():
+                await self._wait_while(lambda: self._unacknowledged_bytes > UNACKNOWLEDGED_BYTES_MAX)
                 self._put(part, ticket)
                 left -= len(part)
         finally:
             self._settle(ticket, left)  # those that were not put are not waited for
-            self._wake()
 
     async def wait_for(self, ticket: Ticket) -> None:
         """Wait until all events of one call are durable."""
@@ -134,23 +128,18 @@ class Appends:
         return self._appenders[segment_id]
 
     def _put(self, events: FewEvents | ManyEvents, ticket: Ticket) -> None:
-        with ExitStack() as gathering:
-            for connection in self.connections.all_open():
-                gathering.enter_context(connection.gathering())
-            for run in events.runs(self._highs, BLOCK_BYTES):
-                self._unacknowledged_bytes += len(run.frames)
-                self._routes[run.route].appender.put(Chunk(run, ticket))
+        for run in events.runs(self._highs, BLOCK_BYTES):
+            self._unacknowledged_bytes += len(run.frames)
+            self._routes[run.route].appender.put(Chunk(run, ticket))
 
     # what appenders tell
 
-    def acknowledged(self, chunks: Sequence[Chunk]) -> None:
-        for run, ticket in chunks:
-            n_events = len(run.positions)
-            self._unacknowledged_bytes -= len(run.frames)
-            self.stored += n_events
-            ticket.stored += n_events
-            self._settle(ticket, n_events)
-        self._wake()
+    def acknowledged(self, chunk: Chunk) -> None:
+        n_events = len(chunk.run.positions)
+        self._unacknowledged_bytes -= len(chunk.run.frames)
+        self.stored += n_events
+        chunk.ticket.stored += n_events
+        self._settle(chunk.ticket, n_events)
 
     async def sealed(self, appender: SegmentAppender) -> None:
         successors = await self._target.successors(appender.segment_id)
@@ -193,6 +182,7 @@ class Appends:
         ticket.remaining -= n_events
         if ticket.remaining == 0:
             self._tickets.pop(ticket.number, None)
+        self._wake()
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 SEGMENTS_AT_ONCE = (
     4  # of a bounded read; each has some reads of 2 MiB under way. At the tail it is all of them
 )
-TURNS_MAX = 16
 
 
 class AsyncBatches:
@@ -70,27 +69,12 @@ class AsyncBatches:
 
     async def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
         found: list[pa.RecordBatch] = []
-        await self._let_arrive()
-        batch, n_bytes = await self._wait_for_batch(), 0
+        batch, n_bytes = await self.next_batch(), 0
         while batch is not None:
             found.append(batch)
             n_bytes += self._reader.last_bytes
-            batch = await self._take() if n_bytes < bytes_max else None
+            batch = await self.next_batch(0.0) if n_bytes < bytes_max else None
         return found
-
-    async def _let_arrive(self) -> None:
-        """Wait for one answer, and a few turns more for others if it is small: together they cost less.
-
-        Nothing is taken yet, so a cancellation loses nothing.
-        """
-        reader = self._reader
-        reader.open_available(self._at_once)
-        if not self.ended:
-            await reader.wait()
-        for _ in range(TURNS_MAX):
-            if self.ended or reader.has_enough_ready:
-                return
-            await asyncio.sleep(0)
 
     async def _take(self) -> pa.RecordBatch | None:
         """A batch that is there; segments that have some take turns."""
@@ -103,8 +87,7 @@ class AsyncBatches:
                 reader.set_ready(segment)
                 raise
             if batch is not None:
-                if not reader.finish_at_end(segment):
-                    reader.set_ready(segment)
+                reader.set_ready(segment)
                 return batch
             if not reader.is_available(segment):
                 reader.open_available(self._at_once)

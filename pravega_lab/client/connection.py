@@ -8,16 +8,13 @@ Source: reference D1 to D5.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from pravega_lab.client.dialer import Dialer, Endpoint
 from pravega_lab.client.receiver import FrameReceiver, ReadReply
 from pravega_lab.client.retry import TransientError
-from pravega_lab.client.values import KIB
 from pravega_lab.errors import ProtocolError
 from pravega_lab.protocol import codec
 from pravega_lab.protocol.commands import AuthTokenCheckFailed, Command, Hello, KeepAlive, ReadSegment
@@ -30,8 +27,6 @@ CONNECT_S = 5.0
 # from here on are no offsets of anything.
 FIRST_ID = 2**62
 READS_KEPT_MAX = 64
-WRITE_BYTES = 256 * KIB  # small frames are handed to the transport joined, up to this much
-JOIN_BYTES_MAX = 64 * KIB  # of one frame; below it joining is cheaper than another write
 TOKEN_EXPIRED = 1
 
 Reply: TypeAlias = Command | ReadReply
@@ -41,18 +36,8 @@ class ConnectionLostError(TransientError):
     """The connection ended before the reply came; what was asked may have happened."""
 
 
-class Listening(Protocol):
-    """Gets the replies to one request id, and the news that there will be no more."""
-
-    @property
-    def replied(self) -> Callable[[Reply], None]: ...
-
-    @property
-    def lost(self) -> Callable[[Exception], None]: ...
-
-
 class Listener(NamedTuple):
-    """A `Listening` of two functions."""
+    """Gets the replies to one request id, and the news that there will be no more."""
 
     replied: Callable[[Reply], None]
     lost: Callable[[Exception], None]
@@ -84,12 +69,8 @@ class Connection(asyncio.BufferedProtocol):
         self.greeted: asyncio.Future[None] = self._loop.create_future()
         self._transport: asyncio.Transport | None = None
         self._receiver = FrameReceiver()
-        self._unsent: deque[bytes | memoryview] = deque()
-        self._small: list[bytes | memoryview] = []  # behind them, to be joined
-        self._small_bytes = 0
-        self._is_paused = False  # the transport has enough to send
-        self._is_gathering = False
-        self._listeners: dict[int, Listening] = {}
+        self._unsent: list[bytes] = []  # requests of this turn of the loop
+        self._listeners: dict[int, Listener] = {}
         self._last_id = FIRST_ID
         self._reads: dict[int, int] = {}  # of reads with a token: id to offset
         self._heard = False
@@ -97,7 +78,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # requests
 
-    def listen(self, listener: Listening) -> int:
+    def listen(self, listener: Listener) -> int:
         """A new request id whose replies go to ``listener`` until `forget`."""
         self._last_id += 1
         self._listeners[self._last_id] = listener
@@ -120,12 +101,8 @@ class Connection(asyncio.BufferedProtocol):
         finally:
             self.forget(request_id)
 
-    async def ask_all(self, requests: Sequence[Callable[[int], Command]]) -> list[Reply]:
-        """`ask`, for many at once: without a task for each. Raises ``ConnectionLostError``.
-
-        Args:
-            requests: Each makes the request that has the given id.
-        """
+    async def ask_all(self, requests: Sequence[Command]) -> list[Reply]:
+        """`ask`, for many at once: without a task for each. Raises ``ConnectionLostError``."""
         replies: dict[int, Reply] = {}
         done: asyncio.Future[None] = self._loop.create_future()
 
@@ -138,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         ids = [self.listen(listener) for _ in requests]
         try:
             for request_id, request in zip(ids, requests, strict=True):
-                self.send(request(request_id))
+                self.send(replace(cast(Any, request), request_id=request_id))
             if requests:
                 await done
         finally:
@@ -149,52 +126,28 @@ class Connection(asyncio.BufferedProtocol):
     def send(self, command: Command) -> None:
         """Send a frame, with all others of this turn of the loop. Raises ``ConnectionLostError``."""
         self._check_open()
-        if not self._small and not self._is_gathering:
+        if not self._unsent:
             self._loop.call_soon(self._flush)
         if isinstance(command, ReadSegment) and command.token:
             self._remember(command)
-        self._small.append(codec.encode(command))
+        self._unsent.append(codec.encode(command))
 
-    def write(self, parts: Sequence[bytes | memoryview], n_bytes: int) -> None:
-        """Send encoded bytes, ``n_bytes`` together, at once or with others of `gathering`.
+    def write(self, *parts: bytes | memoryview) -> None:
+        """Send encoded bytes at once; large ones are not joined first. Raises ``ConnectionLostError``."""
+        transport = self._check_open()
+        self._flush()
+        for part in parts:
+            transport.write(part)
 
-        They must not change any more. Raises ``ConnectionLostError``.
-        """
-        self._check_open()
-        if n_bytes <= JOIN_BYTES_MAX:
-            self._small += parts
-            self._small_bytes += n_bytes
-        else:
-            self._join_small()
-            self._unsent += parts
-        if not self._is_gathering or self._small_bytes >= WRITE_BYTES:
-            self._flush()
-
-    @contextmanager
-    def gathering(self) -> Iterator[None]:
-        """Small frames that are sent inside go out together, at the end or when they are many."""
-        outer, self._is_gathering = self._is_gathering, True
-        try:
-            yield
-        finally:
-            self._is_gathering = outer
-            self._flush()
-
-    def _check_open(self) -> None:
+    def _check_open(self) -> asyncio.Transport:
         if self._transport is None or not self.is_open:
             raise ConnectionLostError(f"{self.endpoint}: the connection is closed")
+        return self._transport
 
     def _flush(self) -> None:
-        """Hand over what is unsent, as long as the transport takes it: it would copy a long queue again."""
-        self._join_small()
-        transport = self._transport
-        while self._unsent and not self._is_paused and self.is_open and transport is not None:
-            transport.write(self._unsent.popleft())
-
-    def _join_small(self) -> None:
-        if self._small:
-            self._unsent.append(b"".join(self._small))
-            self._small, self._small_bytes = [], 0
+        unsent, self._unsent = self._unsent, []
+        if unsent and self._transport is not None and self.is_open:
+            self._transport.write(b"".join(unsent))
 
     def close(self, reason: Exception | None = None) -> None:
         """Close at once, without waiting for what is unsent."""
@@ -219,13 +172,6 @@ class Connection(asyncio.BufferedProtocol):
         """For transports that know plain protocols only."""
         self._received(lambda: self._receiver.feed(data))
 
-    def pause_writing(self) -> None:
-        self._is_paused = True
-
-    def resume_writing(self) -> None:
-        self._is_paused = False
-        self._flush()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(ConnectionLostError(f"{self.endpoint}: connection lost ({exc or 'closed by the store'})"))
 
@@ -234,22 +180,20 @@ class Connection(asyncio.BufferedProtocol):
     def _received(self, take: Callable[[], list[Reply]]) -> None:
         self._heard = True
         try:
-            replies = take()
-            if replies:
-                with self.gathering():
-                    for reply in replies:
-                        self._dispatch(reply)
+            for reply in take():
+                self._dispatch(reply)
         except ProtocolError as error:
             self.close(error)
 
     def _dispatch(self, reply: Reply) -> None:
-        listener = self._listeners.get(getattr(reply, "request_id", None))  # type: ignore[arg-type]
-        if listener is not None:
-            listener.replied(reply)
-        elif isinstance(reply, Hello):
+        if isinstance(reply, Hello):
             self._greet(reply)
-        elif isinstance(reply, AuthTokenCheckFailed):
-            self._refuse_reads(reply)
+        elif not isinstance(reply, KeepAlive):
+            listener = self._listeners.get(cast(Any, reply).request_id)
+            if listener is not None:
+                listener.replied(reply)
+            elif isinstance(reply, AuthTokenCheckFailed):
+                self._refuse_reads(reply)
 
     def _remember(self, read: ReadSegment) -> None:
         if len(self._reads) >= READS_KEPT_MAX:
@@ -288,8 +232,6 @@ class Connection(asyncio.BufferedProtocol):
         if not self.is_open:
             return
         self.is_open = False
-        self._unsent.clear()
-        self._small.clear()
         if self._probe is not None:
             self._probe.cancel()
         _failer(self.greeted)(error)

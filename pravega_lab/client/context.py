@@ -13,7 +13,7 @@ from pravega_lab.client.controller import Controller
 from pravega_lab.client.stores import SegmentStores
 from pravega_lab.client.values import SegmentInfo
 from pravega_lab.errors import RefusedError, SegmentNotFoundError
-from pravega_lab.protocol.commands import Command, GetStreamSegmentInfo, StreamSegmentInfo
+from pravega_lab.protocol.commands import GetStreamSegmentInfo, StreamSegmentInfo
 from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
 
 NO_TOKEN = ""  # what `SegmentStores.ask` replaces if there are tokens
@@ -74,10 +74,11 @@ class StreamContext:
 
     async def infos(self, segment_ids: Sequence[int]) -> list[SegmentInfo]:
         """`info` of several segments, asked in parallel."""
-        return [_info(r) for r in await self.stores.ask_all(self.name, segment_ids, self._info_request)]
+        requests = {segment_id: self._info_request(segment_id) for segment_id in segment_ids}
+        return [_info(reply) for reply in await self.stores.ask_all(self.name, requests)]
 
-    def _info_request(self, segment_id: int, token: str = NO_TOKEN, request_id: int = 0) -> Command:
-        return GetStreamSegmentInfo(request_id, self.segment_name(segment_id), token)
+    def _info_request(self, segment_id: int) -> GetStreamSegmentInfo:
+        return GetStreamSegmentInfo(0, self.segment_name(segment_id), NO_TOKEN)
 
 
 def _info(reply: Reply) -> SegmentInfo:

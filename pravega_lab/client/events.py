@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pravega_lab.client.values import Events, Keys
 
 FEW = 32  # events up to which plain Python is as fast, and starts faster
-SLICE_BYTES = 8 * MIB  # of a large array, handed on before the next is looked at
-SLICE_BYTES_PER_EVENT = 128  # at least so many are counted for each
+SLICE_EVENTS = 65_536  # of a large array, handed on before the next is looked at
+SLICE_BYTES = 8 * MIB
 
 _position = lru_cache(maxsize=65_536)(key_position)
 
@@ -42,7 +42,7 @@ class FewEvents:
     def __len__(self) -> int:
         return len(self._payloads)
 
-    def slices(self, bytes_max: int) -> Iterator[FewEvents]:
+    def slices(self) -> Iterator[FewEvents]:
         """What is routed and sent at a time."""
         yield self
 
@@ -65,15 +65,14 @@ class ManyEvents:
     def __len__(self) -> int:
         return len(self._positions)
 
-    def slices(self, bytes_max: int) -> Iterator[ManyEvents]:
+    def slices(self) -> Iterator[ManyEvents]:
         """What is routed and sent at a time: bounded in events and, but for one large event, in bytes."""
         import numpy as np
 
         start, n_events = 0, len(self)
-        events_max = bytes_max // SLICE_BYTES_PER_EVENT
         while start < n_events:
-            full = np.searchsorted(self._offsets, self._offsets[start] + bytes_max, side="right") - 1
-            end = min(max(int(full), start + 1), start + events_max, n_events)
+            full = np.searchsorted(self._offsets, self._offsets[start] + SLICE_BYTES, side="right") - 1
+            end = min(max(int(full), start + 1), start + SLICE_EVENTS, n_events)
             part = ManyEvents.__new__(ManyEvents)
             part._offsets, part._data = self._offsets[start : end + 1], self._data
             part._positions = self._positions[start:end]

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from pravega_lab.client.connection import Connection, ConnectionLostError, Reply
+from pravega_lab.client.connection import Connection, ConnectionLostError, Listener, Reply
 from pravega_lab.client.context import NO_TOKEN, StreamContext
 from pravega_lab.client.receiver import ReadReply
 from pravega_lab.client.retry import Retries, TransientError
@@ -36,21 +36,14 @@ class TruncatedError(Exception):
 class _Read:
     """One read that was asked for, in the order of offsets. At the tail less than ``length`` may come."""
 
-    __slots__ = ("_input", "data", "is_tail", "length", "offset", "request_id")
+    __slots__ = ("data", "is_tail", "length", "offset", "request_id")
 
-    def __init__(self, whose: SegmentInput, offset: int, length: int, is_tail: bool) -> None:
-        self._input = whose
+    def __init__(self, offset: int, length: int, is_tail: bool) -> None:
         self.offset = offset
         self.length = length
         self.is_tail = is_tail
         self.request_id = 0
         self.data: memoryview | None = None
-
-    def replied(self, reply: Reply) -> None:
-        self._input._replied(self, reply)
-
-    def lost(self, error: Exception) -> None:
-        self._input._stop(error)
 
 
 class SegmentInput:
@@ -115,7 +108,7 @@ class SegmentInput:
     # asking
 
     def _ask_ahead(self) -> None:
-        if self._connection is None or self.is_ended or self._next == self._end:
+        if self._connection is None or self.is_ended:
             return
         if not self._connection.is_open:  # lost while no read of ours was under way, so nobody told us
             self._stop(ConnectionLostError(f"{self._name}: the connection was lost between two reads"))
@@ -124,10 +117,10 @@ class SegmentInput:
             return  # how far it gets is not known, and so not where the next one begins
         while len(self._reads) < READS_AHEAD and self._next < self._known_end:
             length = min(READ_BYTES, self._known_end - self._next)
-            self._ask(_Read(self, self._next, length, is_tail=False), len(self._reads))
+            self._ask(_Read(self._next, length, is_tail=False), len(self._reads))
             self._next += length
         if self._may_wait_at_tail():
-            self._ask(_Read(self, self._next, READ_BYTES, is_tail=True), len(self._reads))
+            self._ask(_Read(self._next, READ_BYTES, is_tail=True), len(self._reads))
 
     def _may_wait_at_tail(self) -> bool:
         if self._end is not None or self._sealed_at is not None or len(self._reads) >= READS_AHEAD:
@@ -136,7 +129,9 @@ class SegmentInput:
 
     def _ask(self, read: _Read, index: int) -> None:
         assert self._connection is not None
-        read.request_id = self._connection.listen(read)
+        read.request_id = self._connection.listen(
+            Listener(lambda reply: self._replied(read, reply), self._lost)
+        )
         self._reads.insert(index, read)
         self._connection.send(ReadSegment(self._name, read.offset, read.length, self._token, read.request_id))
 
@@ -175,7 +170,7 @@ class SegmentInput:
         elif len(data) < read.length and reply.end_of_segment:  # before the end of the read: none can come
             self._sealed_at = self._known_end = end
         elif len(data) < read.length:
-            rest = _Read(self, end, read.length - len(data), is_tail=False)
+            rest = _Read(end, read.length - len(data), is_tail=False)
             self._ask(rest, self._reads.index(read) + 1)
         self._look_for_end()
         self._ask_ahead()
@@ -201,7 +196,7 @@ class SegmentInput:
         """A held read is answered with "sealed"; a new one tells whether that was the end (D4)."""
         index = self._reads.index(read)
         del self._reads[index]
-        self._ask(_Read(self, read.offset, read.length, is_tail=True), index)
+        self._ask(_Read(read.offset, read.length, is_tail=True), index)
 
     def _look_for_end(self) -> None:
         if self._taken in (self._end, self._sealed_at) and not self.is_ended:
@@ -209,6 +204,9 @@ class SegmentInput:
             self._stop(None)
 
     # the session
+
+    def _lost(self, error: Exception) -> None:
+        self._stop(error)
 
     def _begin_at_once(self) -> bool:
         """Ask without a task of its own, where nothing has to be asked or opened before: cheap when small."""

@@ -19,6 +19,7 @@ from pravega_lab.client.segment_input import BYTES_AHEAD, SegmentInput, Truncate
 from pravega_lab.client.stores import Connections
 from pravega_lab.client.values import MIB, Edge
 from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
+from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 
 SHARE_MIN = 1 / 16  # so that one small segment's answer need not be awaited before the next is asked
-READY_SHARES = 1 / 2  # that are worth taking together
 SHARES_MISSING = 1 / 2  # when it is worth looking through all segments for some to begin with
 
 
@@ -123,9 +123,13 @@ class AsyncOrderedSegmentReader:
         wanted = [s for s in known if self._only is None or s.segment_id in self._only]
         self._lineage.add((s, begins.get(s.segment_id, 0)) for s in wanted)
         for segment in wanted:
-            begin = self._lineage.offset(segment.segment_id)
-            if begin == SEGMENT_READ or begin == self._ends.get(segment.segment_id):
-                await self._finish(segment.segment_id, begin)  # nothing is left to read, by the cuts alone
+            await self._finish_empty(segment)
+
+    async def _finish_empty(self, segment: SegmentRange) -> None:
+        """A segment of which nothing is left to read, by the cuts alone."""
+        begin = self._lineage.offset(segment.segment_id)
+        if begin == SEGMENT_READ or begin == self._ends.get(segment.segment_id):
+            await self._finish(segment.segment_id, begin)
 
     # reading
 
@@ -207,15 +211,6 @@ class AsyncOrderedSegmentReader:
             if segment_id not in self._reading:
                 self._open(segment_id)
 
-    def finish_at_end(self, segment_id: int) -> bool:
-        """End a segment of which everything up to the end of the read was taken; False if that is not so."""
-        reading, end = self._reading[segment_id], self._ends.get(segment_id, SEGMENT_READ)
-        if end == SEGMENT_READ or not reading.is_ended or reading.position != end:
-            return False
-        self._lineage.finish(segment_id, end)
-        self._forget(segment_id, reading)
-        return True
-
     def is_available(self, segment_id: int) -> bool:
         return self._lineage.is_available(segment_id)
 
@@ -224,12 +219,6 @@ class AsyncOrderedSegmentReader:
         if segment_id in self._reading:
             self._ready[segment_id] = None
             self._news.set()
-
-    @property
-    def has_enough_ready(self) -> bool:
-        """Are the segments that are ready worth a large one, or all that are being read?"""
-        shares = sum(self._reading[segment_id].share for segment_id in self._ready)
-        return shares >= READY_SHARES or len(self._ready) == len(self._reading)
 
     def next_ready(self) -> int | None:
         """The segment whose turn it is; it stays out until it is ready again."""
@@ -253,9 +242,6 @@ class AsyncOrderedSegmentReader:
                 "end of the segment; start and end of a read must lie between events"
             )
         await self._finish(segment_id, end)
-        self._forget(segment_id, reading)
-
-    def _forget(self, segment_id: int, reading: _Reading) -> None:
         if self._reading.pop(segment_id, None) is not None:
             self._shares -= reading.share
         self._ready.pop(segment_id, None)

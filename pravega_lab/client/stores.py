@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from random import Random
 from typing import Any, cast
 
@@ -134,29 +133,23 @@ class SegmentStores:
             self.forget(stream, segment_id)
             raise
 
-    async def ask_all(
-        self, stream: str, segment_ids: Sequence[int], request: Callable[[int, str, int], Command]
-    ) -> list[Reply]:
-        """`ask` one thing of each segment, in the order given; raises as `ask` does.
-
-        Args:
-            request: Makes the request about a segment, with a token to read, and with an id.
-        """
-        token = await self.tokens.get(stream, write=False)
+    async def ask_all(self, stream: str, requests: Mapping[int, Command]) -> list[Reply]:
+        """`ask` one thing of each segment, in the order given; raises as `ask` does."""
+        requests = {i: await self._signed(stream, request) for i, request in requests.items()}
         by_endpoint: dict[Endpoint | None, list[int]] = {}
-        for segment_id in segment_ids:
+        for segment_id in requests:
             by_endpoint.setdefault(self.known_endpoint(stream, segment_id), []).append(segment_id)
         replies: dict[int, Reply] = {}
         for endpoint, ids in by_endpoint.items():
             connection = None if endpoint is None else self._shared.get_open(endpoint)
             if connection is not None:
                 with suppress(TransientError, OSError):
-                    requests = [partial(request, i, token) for i in ids]
-                    replies |= zip(ids, await connection.ask_all(requests), strict=True)
-        again = [i for i in segment_ids if _good(replies.get(i)) is None]
-        asking = (self.ask(stream, i, request(i, token, 0)) for i in again)
-        replies |= zip(again, await asyncio.gather(*asking), strict=True)
-        return [replies[i] for i in segment_ids]
+                    replies |= zip(ids, await connection.ask_all([requests[i] for i in ids]), strict=True)
+        again = [i for i in requests if _good(replies.get(i)) is None]
+        replies |= zip(
+            again, await asyncio.gather(*(self.ask(stream, i, requests[i]) for i in again)), strict=True
+        )
+        return [replies[i] for i in requests]
 
     async def close(self) -> None:
         """Close all connections at once, and open none any more."""
@@ -179,10 +172,6 @@ class Connections:
         opening = self._opening.get(endpoint)
         return opening.result() if opening is not None and opening.done() and _is_usable(opening) else None
 
-    def all_open(self) -> list[Connection]:
-        """Those that are open now."""
-        return [o.result() for o in self._opening.values() if o.done() and _is_usable(o)]
-
     async def get(self, endpoint: Endpoint) -> Connection:
         """An open connection. Raises ``OSError`` or ``TransientError``."""
         connection = self.get_open(endpoint)
@@ -204,9 +193,6 @@ class Connections:
                 result.close()
 
 
-_ERRORS = frozenset((AuthTokenCheckFailed, ErrorMessage, NoSuchSegment, OperationUnsupported, WrongHost))
-
-
 def _is_usable(opening: asyncio.Task[Connection]) -> bool:
     return not opening.cancelled() and opening.exception() is None and opening.result().is_open
 
@@ -221,8 +207,6 @@ def _good(reply: Reply | None) -> Reply | None:
 
 def check_reply(reply: Reply) -> Reply:
     """The reply, unless it is one of the errors that mean the same to every request."""
-    if type(reply) not in _ERRORS:
-        return reply
     if isinstance(reply, WrongHost):
         raise MovedError(f"{reply.segment} is served by {reply.correct_host or 'another store'} now")
     if isinstance(reply, NoSuchSegment):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -75,8 +74,7 @@ def test_a_key_on_a_bound_belongs_to_the_range_that_ends_there() -> None:
     highs = [0.25, 0.5, 1.0]
     positions = [0.0, 0.25, np.nextafter(0.25, 1), 0.5, 0.75, np.nextafter(1.0, 0)]
     routes = np.empty(len(positions), np.int64)
-    ranges = np.array(highs)
-    compiled._choose(np.array(positions), ranges, compiled._firsts(ranges), routes)
+    compiled._choose(np.array(positions), np.array(highs), routes)
     assert routes.tolist() == [0, 0, 1, 1, 2, 2] == [plain.route_of(p, highs) for p in positions]
 
 
@@ -98,12 +96,3 @@ def test_decoding_agrees(payloads: list[bytes], rest: bytes, first: bytes | None
     assert array.to_pylist() == in_front + expected[0]
     assert found.starts.tolist()[len(in_front) :] == expected[1]
     assert found.end == expected[2]
-
-
-@pytest.mark.parametrize(("n_bytes", "per_slice"), [(1000, 10), (100, 78)])
-def test_a_slice_is_bounded_in_bytes_and_in_events(n_bytes: int, per_slice: int) -> None:
-    """Of small events so many as would fit with 128 bytes each."""
-    many = events.prepare(pa.array([b"x" * n_bytes] * 200), "key", Random(0))
-    lengths = [len(part) for part in many.slices(10_000)]
-    assert sum(lengths) == 200
-    assert set(lengths[:-1]) == {per_slice}

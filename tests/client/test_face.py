@@ -30,8 +30,7 @@ INTERNAL = {
     "AsyncStream": {"close"},
     "AsyncEventWriter": {"is_failed", "write_durably"},
     "AsyncOrderedSegmentReader": {
-        "take", "wait", "set_ready", "next_ready", "open_available", "is_available", "finish_at_end",
-        "has_enough_ready",
+        "take", "wait", "set_ready", "next_ready", "open_available", "is_available",
     },
 }  # fmt: skip
 
