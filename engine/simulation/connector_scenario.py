@@ -233,6 +233,8 @@ class ConnectorWorld(World):
             await asyncio.sleep(0.1)
         self._failed("scaled job")
         await self.job.cancel()
+        alive = [str(id) for id, e in self.job.master.executions.items() if not e.state.is_terminal]
+        assert not alive, f"nothing of a cancelled job lives on: {alive}"
         latest = self.job.latest_checkpoint
         assert latest is not None
         await self._start(latest.path)
