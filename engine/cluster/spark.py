@@ -27,9 +27,7 @@ from pravega_lab.engine.cluster.home import ClusterJob
 from pravega_lab.engine.cluster.placement import WorkerSpec
 from pravega_lab.engine.cluster.worker import run_worker
 from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.files import Files
 from pravega_lab.engine.flow.graph import JobGraph
-from pravega_lab.engine.flow.observer import Observer
 from pravega_lab.errors import BadInputError
 
 END_S = 5.0
@@ -49,26 +47,9 @@ class SparkJob(ClusterJob):
         config: JobConfig | None = None,
         *,
         spark: Any = None,
-        workers: int | None = None,
-        restore_from: str | None = None,
-        files: Files | None = None,
-        observer: Observer | None = None,
-        host: str | None = None,
-        start_timeout_s: float = 60,
-        cancel_timeout_s: float = 30,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            SparkLauncher(spark, graph.name),
-            graph,
-            config,
-            workers=workers,
-            restore_from=restore_from,
-            files=files,
-            observer=observer,
-            host=host,
-            start_timeout_s=start_timeout_s,
-            cancel_timeout_s=cancel_timeout_s,
-        )
+        super().__init__(SparkLauncher(spark, graph.name), graph, config, **options)
 
 
 class SparkLauncher:

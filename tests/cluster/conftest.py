@@ -11,20 +11,14 @@ import pytest
 from pravega_lab.engine.cluster.home import ClusterJob
 from pravega_lab.engine.cluster.processes import ProcessJob
 from pravega_lab.engine.cluster.spark import SparkJob
+from tests.spark_session import two_cores
 
 Home = Callable[..., ClusterJob]
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """The session of ``Lab().spark``, on two cores."""
-    from pravega_lab.connector.spark import create_session
-
-    quick_start = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-    conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": quick_start}
-    session = create_session("tests", conf=conf)
-    yield session
-    session.stop()
+    yield from two_cores()
 
 
 @pytest.fixture(params=["processes", pytest.param("spark", marks=pytest.mark.spark)])

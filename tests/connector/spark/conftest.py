@@ -9,17 +9,12 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.connector.spark import create_session
+from tests.spark_session import two_cores
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """The session of ``Lab().spark``, on two cores."""
-    quick_start = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-    conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": quick_start}
-    session = create_session("tests", conf=conf)
-    yield session
-    session.stop()
+    yield from two_cores()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
