@@ -367,7 +367,9 @@ function checkpointSpec(store) {
     ctx.font = b.font(Math.min(10.5, h / s - 1), "600");
     ctx.textAlign = "left";
     ctx.fillStyle = b.theme.text;
-    if (h > 7 * s) ctx.fillText(fit(ctx, rowName(part), l.left - 18 * s), 13 * s, mid);
+    const name = fit(ctx, rowName(part), l.left - 18 * s);
+    const across = ctx.measureText(name).width;
+    if (h > 7 * s) ctx.fillText(name, 13 * s, mid);
     let right = l.left;
     const mine = phasesOf(part, t);
     for (const [k, start, end] of mine) {
@@ -414,7 +416,7 @@ function checkpointSpec(store) {
     const room = l.right - right - 8;
     ctx.fillText(fit(ctx, text, room), right + 5, mid);
     if (!why) return;
-    ctx.fillRect(13 * s, mid - 0.5, Math.min(l.left - 18 * s, ctx.measureText(rowName(part)).width + 4), 1.2);
+    ctx.fillRect(13 * s, mid - 0.5, across, 1.2);
   }
 
   /** The cut as a column of the key space, of one stream; what it leaves out is vermilion. */

@@ -104,7 +104,8 @@ def versions(commit: str) -> list[tuple[str, str]]:
             found.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
             found.append((name, "not installed"))
-    found.append(("System", f"{platform.system()} {platform.release()}, {platform.machine()}"))
+    release = platform.release().partition("-")[0]  # without who built it
+    found.append(("System", f"{platform.system()} {release}, {platform.machine()}"))
     return found
 
 

@@ -26,7 +26,7 @@ class Prediction:
 
     def compare(self, actual: Any) -> None:
         """Print the prediction beside what happened."""
-        print(f"Your prediction: {self._beside(actual)}" if self.is_made else f"It is {actual}.")
+        print(f"Your prediction: {self._beside(actual)}" if self.is_made else f"{_it_is(actual)}.")
 
     @property
     def is_made(self) -> bool:
@@ -36,8 +36,8 @@ class Prediction:
         if self.answer == actual:
             return f"{self.answer}. So it is."
         if _are_numbers(self.answer, actual) and abs(self.answer - actual) <= _CLOSE * abs(actual):
-            return f"{self.answer}. It is {actual}: close."
-        return f"{self.answer}. It is {actual}."
+            return f"{self.answer}. {_it_is(actual)}: close."
+        return f"{self.answer}. {_it_is(actual)}."
 
     def __repr__(self) -> str:
         choices = f" ({' / '.join(map(str, self.among))})" if self.among else ""
@@ -66,6 +66,11 @@ def predict(question: str, answer: Any = ..., *, among: Sequence[Any] = ()) -> P
     prediction = Prediction(question, answer, tuple(among))
     predictions[question] = prediction
     return prediction
+
+
+def _it_is(actual: Any) -> str:
+    """A choice can be a sentence of its own, so it stands behind a colon."""
+    return f"The answer: {actual}" if isinstance(actual, str) else f"It is {actual}"
 
 
 def _are_numbers(*values: Any) -> bool:

@@ -91,4 +91,4 @@ def _back_to(history: JobHistory, now_ms: int) -> str:
     if latest is None:
         return "No checkpoint is complete: a failure would begin anew."
     ago = spell(now_ms - (latest.end_ms or now_ms))
-    return f"A failure would go back to checkpoint {latest.checkpoint_id}, complete since {ago}."
+    return f"A failure would go back to checkpoint {latest.checkpoint_id}, complete for {ago}."

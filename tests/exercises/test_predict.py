@@ -37,6 +37,16 @@ def test_what_became_of_it(predicted: object, said: str, capsys: pytest.CaptureF
     assert capsys.readouterr().out == said
 
 
+def test_an_answer_may_be_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    choices = ["it counts wrong", "it refuses"]
+    predict("What does it do?", ..., among=choices).compare("it refuses")
+    predict("And then?", "it counts wrong", among=choices).compare("it refuses")
+    assert capsys.readouterr().out.splitlines() == [
+        "The answer: it refuses.",
+        "Your prediction: it counts wrong. The answer: it refuses.",
+    ]
+
+
 def test_asking_waits_for_nobody() -> None:
     open_ = predict("Will it hold?", ..., among=["yes", "no"])
     assert repr(open_) == ("Will it hold? (yes / no)\nPut your prediction in place of the dots, then run on.")
