@@ -141,11 +141,13 @@ def _draw_detail(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     y, start_ms = scene.under + 16, scene.history.start_ms or 0
     title = f"{scene.source.system} checkpoint {c.number}"
     asked = f"asked at {number((c.start_ms - start_ms) / 1000)} s"
-    picture.heading(title, f"{c.name} · {asked} · {c.word} · {scene.spent_ms(c) / 1000:.2f} s", y)
+    spent_ms = scene.spent_ms(c)
+    took = f"{spent_ms / 1000:.2f} s" if spent_ms >= 100 else f"{number(spent_ms)} ms"
+    picture.heading(title, f"{c.name} · {asked} · {c.word} · {took}", y)
     fill = VERMILION if c.state == "failed" else TEXT
     picture.text(4, y + 16, held_up(c, scene.source.phases, scene.now_ms), size=11, fill=fill)
     ends = [p.end_ms - c.start_ms for part in scene.parts for p in part.phases if p.end_ms is not None]
-    top_ms = max([50, scene.spent_ms(c), *ends]) * 1.02
+    top_ms = max([10, spent_ms, *ends]) * 1.02
 
     def x(ms: float) -> float:
         return scene.left + max(0.0, min(ms, top_ms)) / top_ms * (RIGHT - scene.left) * 0.68

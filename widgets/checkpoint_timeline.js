@@ -166,6 +166,8 @@ function checkpointSpec(store) {
 
   // Painting: the bars.
 
+  const brief = (sec) => (sec < 0.1 ? `${Number((1000 * sec).toFixed(1))} ms` : seconds(1000 * sec));
+
   const nice = (top) => {
     const power = 10 ** Math.floor(Math.log10(top));
     return [1, 2, 5, 10].map((k) => k * power).find((v) => v >= top);
@@ -174,7 +176,7 @@ function checkpointSpec(store) {
   function paintBars(ctx, b, l, all, picked, t) {
     const s = b.scale;
     const shown = all.slice(-BARS_MAX);
-    const most = nice(Math.max(0.1, ...shown.map((c) => spent(c, t))));
+    const most = nice(Math.max(0.005, ...shown.map((c) => spent(c, t))));
     const slots = Math.max(8, shown.length);
     const slot = (l.right - l.left) / slots;
     const y = (v) => l.bars.bottom - (v / most) * (l.bars.bottom - l.bars.top - 6 * s);
@@ -185,7 +187,7 @@ function checkpointSpec(store) {
       ctx.fillStyle = b.theme.line;
       ctx.fillRect(l.left - 3, Math.round(y(v)), l.right - l.left + 3, v ? 0.5 : 1);
       ctx.fillStyle = b.theme.soft;
-      ctx.fillText(seconds(1000 * v).replace(/\.?0+ s/, " s"), l.left - 6, y(v));
+      ctx.fillText((most < 0.1 ? brief(v) : seconds(1000 * v)).replace(/\.?0+ s/, " s"), l.left - 6, y(v));
     }
     ctx.textAlign = "left";
     ctx.fillText("duration", 4 * s, l.bars.top + 2 * s);
@@ -262,14 +264,14 @@ function checkpointSpec(store) {
     ctx.font = b.font(10.5);
     ctx.fillStyle = b.theme.soft;
     const pinned = isMine(b.clock.pin, c) ? ", pinned" : "";
-    const about = `${nameOf(c)} · asked at ${seconds(1000 * col().start[c])} · ${wordAt(c, t)} · ${seconds(1000 * spent(c, t))}${pinned}`;
+    const about = `${nameOf(c)} · asked at ${seconds(1000 * col().start[c])} · ${wordAt(c, t)} · ${brief(spent(c, t))}${pinned}`;
     ctx.fillText(fit(ctx, about, l.right - from), from, y);
     ctx.font = b.font(11);
     ctx.fillStyle = word === "failed" ? VERMILION : b.theme.text;
     ctx.fillText(fit(ctx, heldUp(c, t), b.width - 8 * s), 4 * s, y + 15 * s);
     const [rows, all] = rowsOf(c, t);
     const ends = rows.flatMap((p) => phasesOf(p, t).map(([, , end]) => (end <= t ? end - col().start[c] : 0)));
-    const most = Math.max(0.05, spent(c, t), ...ends) * 1.02;
+    const most = Math.max(0.01, spent(c, t), ...ends) * 1.02;
     const x = (sec) => l.left + (Math.max(0, sec) / most) * (l.right - l.left) * 0.68;
     const { row: rowOf } = store.tables.parts.col;
     const isReader = (part) => isJob() && rowOf[part] >= facts().readers_from;
@@ -564,7 +566,7 @@ function checkpointSpec(store) {
     if (c === undefined) return null;
     const word = stateAt(c, t);
     const rows = [["asked", when(col().start[c])], ["passed", `${doneAt(c, t)} of ${partsOf(c).length}`]];
-    if (word !== "running") rows.push([word, `after ${seconds(1000 * spent(c, t))}`]);
+    if (word !== "running") rows.push([word, `after ${brief(spent(c, t))}`]);
     for (const [low, high] of (store.lists.gaps ?? []).filter((g) => g[0] === c).map((g) => [g[2], g[3]])) rows.push(["gap", `keys ${low} to ${high}`]);
     return `<b>checkpoint ${col().number[c]}</b> ${esc(word)}<br><span class="soft">${esc(nameOf(c))}</span>${table(rows)}${esc(heldUp(c, t))}`;
   }

@@ -474,12 +474,15 @@ function jobSpec(store) {
     const room = box.w - 16 * s;
     let right = box.x + 4 * s;
     ctx.font = b.font(9.5);
-    ["open", "pre-c.", "committed"].forEach((word, k) => {
-      const w = room * [0.27, 0.32, 0.41][k];
+    const words = ["open", "pre-c.", "committed"];
+    const wide = (k) => room * [0.27, 0.32, 0.41][k];
+    const forms = [(word, n, k) => `${k + 1} ${word} ${n}`, (word, n) => `${word} ${n}`, (_, n, k) => `${k + 1}: ${n}`];
+    const said = forms.map((form) => words.map((word, k) => form(word, count(counts[k]), k)));
+    const texts = said.find((all) => all.every((text, k) => ctx.measureText(text).width < wide(k) - 4 * s)) ?? said.at(-1);
+    texts.forEach((text, k) => {
+      const w = wide(k);
       const x = right + 2 * s;
       right = x + w;
-      const whole = `${k + 1} ${word} ${count(counts[k])}`;
-      const text = ctx.measureText(whole).width < w - 4 * s ? whole : `${k + 1}: ${count(counts[k])}`;
       ctx.strokeStyle = b.theme.none;
       ctx.strokeRect(x + 0.5, box.y + 50.5 * s, w - 1, 16 * s);
       ctx.fillStyle = b.theme.text;
