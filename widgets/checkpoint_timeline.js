@@ -1,7 +1,7 @@
 // The last checkpoints as bars, and of one of them who passed when; beside it the cut in the key space. Draws the
 // rows it is given: phases, their words and what a part waits for come from the kernel, whatever system they are of.
 import {
-  Store, VERMILION, bytes, count, esc, fillReader, fit, haloText, hatch, ink, readerColour, seconds, ticks, wallTime, widget,
+  Store, VERMILION, bytes, count, esc, fillReader, fit, forkOfJob, haloText, hatch, ink, readerColour, seconds, ticks, upTo, wallTime, widget,
 } from "./common.js";
 
 // The same formats stand in checkpoint_timeline.py.
@@ -510,7 +510,7 @@ function checkpointSpec(store) {
   const gapsOf = (c, stream) => (store.lists.gaps ?? []).filter((g) => g[0] === c && (!g[1] || g[1] === stream)).map((g) => [g[2], g[3]]);
 
   function paint(ctx, b) {
-    const t = (b.now - origin()) / 1000;
+    const t = upTo((b.now - origin()) / 1000);
     state.t = t;
     const all = b.clock.ticking ? known(t) : [];
     const l = layout(b, isTurned(all.length));
@@ -612,6 +612,7 @@ function checkpointSpec(store) {
     tip,
     say,
     legend,
+    fork: () => (isJob() ? forkOfJob(facts()) : undefined),
     leftOut: () => {
       const n = known(state.t).length;
       const older = n > BARS_MAX ? `the last ${BARS_MAX} of ${count(n)} drawn` : "";

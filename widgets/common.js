@@ -105,6 +105,7 @@ const JUMPS = {
 const SAME_MS = 2000; // the same words of two journals within this time are about the same; as in clock.py
 const NONE = [];
 const MANY = 2000; // moments; more are not sorted again for every new one
+const ANSWER_MS = 8000; // after which it is said that nobody answers
 const NEAR_MS = 0.5; // rows have seconds as f32: closer than this is the same moment
 
 /**
@@ -354,6 +355,9 @@ export function seconds(ms) {
   return h ? `${h}:${String(m).padStart(2, "0")}:${rest} h` : `${m}:${rest} min`;
 }
 
+/** A moment (s) of the clock for comparing with rows: these carry seconds in fewer digits. */
+export const upTo = (t) => t + Math.max(1e-4, t * 2e-7);
+
 /** Clock time of a moment, or "" in a simulated run, whose time starts at 0. */
 export function wallTime(ms) {
   if (ms < 1e11) return "";
@@ -371,6 +375,12 @@ export function mix(a, b, t) {
   const [x, y] = [rgb(a), rgb(b)];
   return `#${x.map((v, i) => Math.round(v + (y[i] - v) * t).toString(16).padStart(2, "0")).join("")}`;
 }
+
+/** The fork of a job: from a step, by its run; what `lab.fork` copies are streams. */
+export const forkOfJob = ({ control, no_control }) =>
+  control
+    ? { call: `fork = ${control}.fork()  # at the step that is shown`, ask: { name: "fork", args: [] } }
+    : { reason: `no fork here: ${no_control ?? "the kernel has not said yet what can be done"}` };
 
 /** Black or white, whichever reads better on this colour. */
 export function ink(hex) {
@@ -526,8 +536,8 @@ function element(parent, tag, cls, attributes = {}) {
  * A view on the page. `spec` says what it shows:
  *   height(scale), paint(ctx, box), pick(x, y) -> mark | null, marks() -> [mark], events() -> [ms],
  *   tip(mark) -> html, say(mark) -> text, legend() -> [[colour, text, style]], empty: [sentence, code],
- *   controls(parent, redraw, call), summary() -> text, fork() -> the call where it is not the lab's; and, where there
- *   is more to read than to draw,
+ *   controls({parent, element, on, redraw, call, clock, ask}), summary() -> text, fork() -> {call, ask} or {reason} where
+ *   it is not the lab's; and, where there is more to read than to draw,
  *   body({parent, element, on, redraw, call, clock}) -> what takes it away, called once; the spec keeps it up to date
  *   in paint.
  * A mark is {kind, key, time}. Returns the function that takes everything away again.
@@ -649,8 +659,23 @@ export function mount({ model, el, store, spec }) {
   };
   on(call, "click", () => navigator.clipboard?.writeText(call.textContent));
 
+  /** Ask the kernel to do something at the moment that is shown; `text` is the call of it. */
+  let askTimer = 0;
+  function ask(content, text) {
+    copyable(text);
+    const before = store.updates;
+    voice.say({ kind: "ask", page: id, at_ms: clock.at, ...content });
+    clearTimeout(askTimer);
+    askTimer = setTimeout(() => store.updates === before && copyable(`${text}  # no answer yet: the kernel is busy, or does not run`), ANSWER_MS);
+  }
+
+  let answered = "";
   function learn() {
     const f = store.facts;
+    if (f.answer && f.answer !== answered) {
+      answered = aloud.textContent = call.textContent = f.answer;
+      call.title = "";
+    }
     me.ticking = Boolean(f.ticking);
     me.origin = f.origin_ms ?? 0;
     me.now = me.origin + 1000 * (f.now_s ?? 0);
@@ -817,6 +842,8 @@ export function mount({ model, el, store, spec }) {
     play.setAttribute("aria-label", play.textContent === "▶" ? "play" : "pause");
     newest.textContent = clock.live ? "now" : "end";
     newest.disabled = clock.at === null;
+    const own = spec.fork?.();
+    if (own) [fork.disabled, fork.title] = [!own.ask, own.reason ?? `${own.call} (F)`];
     const span = clock.newest - clock.start || 1;
     if (document.activeElement !== slider || clock.playing || clock.at === null)
       slider.value = me.ticking ? Math.round((1000 * (b.now - clock.start)) / span) : 0;
@@ -944,8 +971,9 @@ export function mount({ model, el, store, spec }) {
     const now = clock.now;
     const own = spec.fork?.();
     if (own) {
-      copyable(own);
-      toSay = () => own;
+      if (own.ask) ask(own.ask, own.call);
+      else call.textContent = own.reason;
+      toSay = () => own.call ?? own.reason;
       return redraw();
     }
     const from = clock.moments.findLast((m) => m.hasCut && m.time <= now + NEAR_MS);
@@ -1009,7 +1037,7 @@ export function mount({ model, el, store, spec }) {
   on(slider, "keydown", (e) => e.stopPropagation());
   on(speed, "change", () => clock.set({ speed: Number(speed.value) }));
   speed.value = "1";
-  const uncontrol = spec.controls?.({ parent: controls, element, on, redraw, call: copyable, clock });
+  const uncontrol = spec.controls?.({ parent: controls, element, on, redraw, call: copyable, clock, ask });
   const body = element(root, "div", "plab-body"); // for what is better read than drawn: spec.body(…)
   root.insertBefore(body, stage);
   const unbody = spec.body?.({ parent: body, element, on, redraw, call: copyable, clock });
@@ -1050,6 +1078,7 @@ export function mount({ model, el, store, spec }) {
     themes.disconnect();
     store.listeners.delete(updated);
     clearTimeout(tellTimer);
+    clearTimeout(askTimer);
     uncontrol?.();
     unbody?.();
     clock.leave(me);

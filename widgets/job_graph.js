@@ -1,6 +1,6 @@
 // A job as a graph: a column per chain, a box per subtask, before each box its channels with what they hold, the head
 // at the right. Draws the rows it is given, as they were at the clock's moment; knows no rule of checkpoints.
-import { Store, VERMILION, bytes, count, esc, fit, mix, seconds, wallTime, widget } from "./common.js";
+import { Store, VERMILION, bytes, count, esc, fit, forkOfJob, mix, seconds, upTo, wallTime, widget } from "./common.js";
 
 // The same formats stand in job_graph.py.
 const FORMATS = {
@@ -247,7 +247,7 @@ function jobSpec(store) {
 
   function paint(ctx, b) {
     const t = Math.max((b.now - origin()) / 1000, 0);
-    state.t = t + Math.max(1e-4, t * 2e-7); // rows carry seconds in fewer digits
+    state.t = upTo(t);
     [state.boxes, state.slots, state.marks] = [[], [], []];
     if (!b.clock.ticking || !(store.lists.vertices ?? []).length) return;
     const l = layout(b.width, b.scale, state.t);
@@ -567,6 +567,46 @@ function jobSpec(store) {
     return box.tasks.length > 1 ? `${box.vertex.short}, ${box.tasks.length} subtasks` : `${mark.name}, ${told[0]}`;
   }
 
+  // Buttons for what is pinned: on a step that is past they fork there first.
+
+  const DELAY_MS = 50;
+  function offers(pin, delayMs) {
+    if (pin?.kind === "task" && pin.id) return [["fail here", "fail", [pin.id]], ["kill its process", "kill", [pin.id]]];
+    const delay = ["delay by", "delay", [pin?.lane, delayMs]];
+    if (pin?.kind === "mark") return [["drop it", "drop", [pin.lane, pin.what]], delay];
+    return pin?.kind === "channel" ? [delay] : [];
+  }
+
+  function controls({ parent, element, on, clock, ask }) {
+    const wrap = element(parent, "span", "plab-acts");
+    const buttons = element(wrap, "span", "");
+    const input = element(wrap, "input", "plab-ms", { type: "number", min: 1, value: DELAY_MS, "aria-label": "ms of delay", title: "ms of delay" });
+    on(input, "keydown", (e) => e.stopPropagation());
+    let shown = "";
+    state.offer = ({ pin, at }) => {
+      const { control, no_control } = facts();
+      const isPast = at !== null;
+      const now = JSON.stringify([pin?.key, isPast, control, no_control]);
+      if (now === shown) return;
+      shown = now;
+      const made = offers(pin, 0);
+      buttons.replaceChildren();
+      input.hidden = !made.some(([, name]) => name === "delay");
+      for (const [words, name] of made) {
+        const button = element(buttons, "button", `plab-act plab-act-${name}`, { type: "button" });
+        const args = () => offers(pin, Number(input.value) || DELAY_MS).find((one) => one[1] === name)[2];
+        const done = (of) => `${of}.${name}(${args().map((v) => JSON.stringify(v)).join(", ")})`;
+        const call = () => (isPast ? `fork = ${control}.fork(); ${done("fork")}` : done(control));
+        button.textContent = isPast && control ? `fork here, ${words}` : words;
+        button.disabled = !control;
+        button.title = control ? call() : (no_control ?? "");
+        on(button, "click", () => ask({ name, args: args() }, call()));
+      }
+    };
+    state.offer(clock);
+    return () => (state.offer = null);
+  }
+
   const jobAt = (t) => (store.lists.jobs ?? []).filter(([at]) => at <= t).at(-1)?.[1] ?? "created";
 
   function legend(theme) {
@@ -579,14 +619,14 @@ function jobSpec(store) {
   return {
     ownAxis: true,
     height,
-    paint: (ctx, b) => ((state.pinned = b.clock.pin?.key), paint(ctx, b)),
+    paint: (ctx, b) => ((state.pinned = b.clock.pin?.key), paint(ctx, b), state.offer?.(b.clock)),
     pick,
     tip,
     say,
     legend,
     leftOut: () => [facts().simulated || !facts().source ? "" : "channels are sampled", facts().left_out].filter(Boolean).join("; "),
-    // A job goes on from a step, by its run; what `lab.fork` copies are streams.
-    fork: () => (facts().control ? `fork = ${facts().control}.fork()  # at the step that is shown` : `no fork here: ${facts().no_control ?? ""}`),
+    fork: () => forkOfJob(facts()),
+    controls,
     isEmpty: () => !(store.lists.vertices ?? []).length,
     get empty() {
       return facts().empty ?? ["No job has begun.", "show(observer)"];

@@ -1,6 +1,6 @@
 // The ledger: a sentence, a table of counts, a row per fault, the first offending event; under them the counts
 // over time. Words and sums come from the kernel; what is shown is what was counted by the clock's time.
-import { PALETTE, Store, VERMILION, count, esc, seconds, wallTime, widget } from "./common.js";
+import { PALETTE, Store, VERMILION, count, esc, seconds, upTo, wallTime, widget } from "./common.js";
 
 // The same format stands in ledger.py.
 const FORMATS = {
@@ -65,7 +65,7 @@ function ledgerSpec(store) {
     return value("unknown", now) ? `none so far; ${count(value("unknown", now))} not yet known` : "none";
   }
 
-  const past = (list) => list.filter((item) => item[0] <= state.t + 1e-6);
+  const past = (list) => list.filter((item) => item[0] <= state.t);
 
   function tableHtml(row) {
     const lastFault = past(faults()).at(-1);
@@ -179,7 +179,7 @@ function ledgerSpec(store) {
   return {
     height: (s) => (nothing() ? EMPTY : STRIP + 22) * s,
     paint(ctx, b) {
-      state.t = b.clock.ticking ? (b.now - origin()) / 1000 : 0;
+      state.t = b.clock.ticking ? upTo((b.now - origin()) / 1000) : 0;
       state.row = rowAt(state.t);
       if (store.tables.counts.n) paintStrip(ctx, b);
       state.refresh();

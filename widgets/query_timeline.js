@@ -1,6 +1,6 @@
 // A row per attempt of a micro-batch, its phases over time; under them rows a second and lag. Draws the rows it is
 // given: phases, outcomes and replays come from the kernel.
-import { Store, VERMILION, bytes, count, esc, fit, seconds, wallTime, widget } from "./common.js";
+import { Store, VERMILION, bytes, count, esc, fit, seconds, upTo, wallTime, widget } from "./common.js";
 
 // The same formats stand in query_timeline.py.
 const FORMATS = {
@@ -267,7 +267,7 @@ function batchSpec(store) {
   function paint(ctx, b) {
     const l = layout(b);
     const blue = b.theme.dark ? "#4da3d9" : "#0072B2";
-    const t = (b.now - origin()) / 1000;
+    const t = upTo((b.now - origin()) / 1000);
     state.t = t;
     ctx.strokeStyle = b.theme.line;
     ctx.strokeRect(b.left + 0.5, Math.round(l.rows.top) - 3.5, b.right - b.left, l.rows.bottom - l.rows.top + 6);

@@ -2,7 +2,7 @@
 // Draws the rows it is given; who took what and why comes from the kernel. What was so at a moment of the past is
 // what the bars and marks before that moment say.
 import {
-  Store, VERMILION, bytes, commonStart, count, esc, failure, fillReader, fit, haloText, hatch, ink, readerColour, seconds, squeezed, wallTime, widget,
+  Store, VERMILION, bytes, commonStart, count, esc, failure, fillReader, fit, haloText, hatch, ink, readerColour, seconds, squeezed, upTo, wallTime, widget,
 } from "./common.js";
 
 // The same formats stand in reader_board.py. A reader is its index, and +1 where 0 is nobody.
@@ -603,7 +603,7 @@ function boardSpec(store) {
   }
 
   function paint(ctx, b) {
-    const t = (b.now - origin()) / 1000;
+    const t = upTo((b.now - origin()) / 1000);
     state.t = t;
     if (!b.clock.ticking || !store.lists.names?.length) return paintEmpty(ctx, b);
     paintLanes(ctx, b, t);

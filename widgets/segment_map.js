@@ -1,7 +1,7 @@
 // Segments as rectangles: time across, key space up. Draws the rows it is given; ranges, predecessors, causes
 // and thresholds come from the kernel. Below it a strip of rates with the causes of the scales.
 import {
-  GUTTER, PALETTE, Store, VERMILION, bytes, commonStart, count, esc, fillReader, fit, haloText, hatch, mix, rgb, seconds, squeezed, wallTime, widget,
+  GUTTER, PALETTE, Store, VERMILION, bytes, commonStart, count, esc, fillReader, fit, haloText, hatch, mix, rgb, seconds, squeezed, upTo, wallTime, widget,
 } from "./common.js";
 
 // The same formats stand in segment_rows.py.
@@ -750,7 +750,7 @@ function segmentSpec(store) {
       paintAxisUp(ctx, b, l.map);
       return;
     }
-    const t = (b.now - origin()) / 1000;
+    const t = upTo((b.now - origin()) / 1000);
     state.t = t;
     const list = visible(b);
     state.shown = list.length;
