@@ -133,4 +133,4 @@ def _context(spark: Any) -> Any:
 def _first_words(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("An error occurred while calling", "at "))]
-    return " ".join(telling[:2])[:400] or type(error).__name__
+    return " ".join(telling[:2]).lstrip(": ")[:400] or type(error).__name__

@@ -57,13 +57,14 @@ def words(
     rows: int,
     *,
     parallelism: int = 2,
-    pause_ms: int = 0,
+    pause_ms: int | Callable[[], int] = 0,
     look: Callable[[Row], Row] | None = None,
 ) -> JobGraph:
-    """rows → map → key by → count → two-phase files."""
+    """rows → map → key by → count → two-phase files. ``pause_ms``: behind each batch of a source."""
     env = StreamEnvironment("words", parallelism=parallelism)
     given = [{"word": f"w{n % KEYS}"} for n in range(rows)]
-    source = RowsSource(given, splits=4, batch_rows=20, pause_ms=lambda: pause_ms)
+    pause = pause_ms if callable(pause_ms) else lambda: pause_ms
+    source = RowsSource(given, splits=4, batch_rows=20, pause_ms=pause)
     counted = (
         env.from_source(source, uid="rows")
         .map(look or tell_pid(folder))
@@ -92,9 +93,9 @@ def check_counts(found: list[Row], rows: int) -> None:
     assert (sum(lost.values()), sum(doubled.values())) == (0, 0), (lost, doubled)
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
+def until(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S) -> Any:
     """Wait until it is true; returns its value."""
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + limit_s
     while not (value := condition()):
         assert time.monotonic() < deadline, f"never: {what}"
         time.sleep(0.02)

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pravega_lab.client import ScalingPolicy, connect
-from pravega_lab.connector.spark.java import find_java
 from pravega_lab.datasets import flights
 from pravega_lab.demo.run import CLOSING_EVENT, CLOSING_KEY
 from pravega_lab.demo.verdict import check, read_json
+from tests.spark_cluster import ROOT, daemons, environ_for_spark, free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
-ROOT = Path(__file__).resolve().parents[3]
 VARIABLES, MASTER, WORKER_1, WORKER_2, SUBMIT = re.findall(
     r"^```sh\n(.*?)^```$", (ROOT / "docs" / "cluster.md").read_text(), re.MULTILINE | re.DOTALL
 )
-START_S_MAX = 120.0
 RUN_S_MAX = 300.0
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @pytest.fixture
@@ -48,54 +36,19 @@ def environ(store: str, tmp_path: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
     }
     assert re.findall(r"^export (\w+)=", VARIABLES, re.MULTILINE) == list(ours)
-    python_path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    java = {"JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    return {**os.environ, **java, "PATH": path, "PYTHONPATH": python_path, **ours}
-
-
-class Daemon:
-    """A line of the page that runs until it is stopped."""
-
-    def __init__(self, line: str, environ: dict[str, str], log: Path) -> None:
-        self._log = log
-        with log.open("wb") as out:
-            self._process = subprocess.Popen(
-                ["bash", "-c", line], env=environ, stdout=out, stderr=out, start_new_session=True
-            )
-
-    def wait_for(self, words: str) -> None:
-        deadline = time.monotonic() + START_S_MAX
-        while words not in self._log.read_text():
-            assert self._process.poll() is None, self._log.read_text()
-            assert time.monotonic() < deadline, self._log.read_text()
-            time.sleep(0.1)
-
-    def stop(self) -> None:
-        os.killpg(self._process.pid, signal.SIGTERM)
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+    return environ_for_spark() | ours
 
 
 @pytest.fixture
 def cluster(environ: dict[str, str], tmp_path: Path) -> Iterator[None]:
-    started: list[Daemon] = []
-    try:
-        for name, line, words in (
-            ("master", MASTER, "I have been elected leader"),
-            ("worker-1", WORKER_1, "Successfully registered with master"),
-            ("worker-2", WORKER_2, "Successfully registered with master"),
-        ):
-            daemon = Daemon(line, environ, tmp_path / f"{name}.log")
-            started.append(daemon)
-            daemon.wait_for(words)
+    registered = "Successfully registered with master"
+    lines = {
+        "master": (MASTER, "I have been elected leader"),
+        "worker-1": (WORKER_1, registered),
+        "worker-2": (WORKER_2, registered),
+    }
+    with daemons(lines, environ, tmp_path):
         yield
-    finally:
-        for daemon in reversed(started):
-            daemon.stop()
 
 
 @pytest.mark.usefixtures("cluster")
