@@ -15,7 +15,7 @@ from pravega_lab.connector.flow.events import EventRows
 from pravega_lab.connector.flow.segment_source import initial_splits
 from pravega_lab.connector.flow.segment_splits import SegmentSplit
 from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
-from pravega_lab.connector.flow.split_source import Splits, SplitSource
+from pravega_lab.connector.flow.split_source import OneStreamSource, Splits
 from pravega_lab.engine.flow.sources import (
     Boundedness,
     ReaderOutput,
@@ -33,7 +33,7 @@ class BatchReader(SplitReader):
             self.context.send_split_request()
 
     def split_read(self, split: SegmentSplit, output: ReaderOutput) -> None:
-        self.forget(split.segment_id)
+        self.forget(split.key)
         if not self.splits:
             self.context.send_split_request()
 
@@ -80,7 +80,7 @@ class BatchEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         return list(self._splits)
 
 
-class PravegaBatchSource(SplitSource):
+class PravegaBatchSource(OneStreamSource):
     """Reads from ``start`` to ``end`` (by default the tail as it is when the job starts), segment by segment
     in parallel: no order per routing key."""
 

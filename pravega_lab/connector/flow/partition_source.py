@@ -17,7 +17,7 @@ from pravega_lab.connector.flow.events import EventRows
 from pravega_lab.connector.flow.segment_source import split_of
 from pravega_lab.connector.flow.segment_splits import SegmentSplit
 from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
-from pravega_lab.connector.flow.split_source import Splits, SplitSource
+from pravega_lab.connector.flow.split_source import OneStreamSource, Splits
 from pravega_lab.engine.flow.sources import (
     Boundedness,
     ReaderOutput,
@@ -107,7 +107,7 @@ class PartitionEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         return [split for split in self._known.values() if split.segment_id not in pending]
 
 
-class PravegaPartitionSource(SplitSource):
+class PravegaPartitionSource(OneStreamSource):
     """(d). Not in order: see the module. ``discovery_ms``: how often it looks for new segments."""
 
     boundedness = Boundedness.CONTINUOUS_UNBOUNDED

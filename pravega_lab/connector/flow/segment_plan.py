@@ -2,7 +2,7 @@
 
 Order per routing key has to hold at the far end of the job, not in the readers alone. So a segment waits
 
-* for every older unread segment that shares a key with it (the rule of `client.lineage`), and
+* for every older unread segment of its stream that shares a key with it (the rule of `client.lineage`), and
 * for a checkpoint, if another reader has read such an older one: what that reader emitted may still be on its
   way, behind what the next one emits. A complete checkpoint says that it arrived. The same reader may go on
   at once: its channels keep order.
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pravega_lab.connector.flow.segment_splits import SegmentSplit
+from pravega_lab.connector.flow.segment_splits import SegmentSplit, SplitKey
 
 NOBODY = -1
 UNEVEN = 2  # so many more splits than another reader has: one moves
@@ -34,59 +34,59 @@ class SegmentPlan:
 
     def __init__(self, waiting: Iterable[SegmentSplit] = (), *, waits_for_checkpoints: bool = True) -> None:
         self._waits_for_checkpoints = waits_for_checkpoints
-        self.waiting: dict[int, SegmentSplit] = {split.segment_id: split for split in waiting}
-        self.reading: dict[int, tuple[SegmentSplit, int]] = {}
-        self._behind: dict[int, _Behind] = {}
+        self.waiting: dict[SplitKey, SegmentSplit] = {split.key: split for split in waiting}
+        self.reading: dict[SplitKey, tuple[SegmentSplit, int]] = {}
+        self._behind: dict[SplitKey, _Behind] = {}
         self._behind_at: dict[int, list[_Behind]] = {}  # by checkpoint
-        self._leaving: int | None = None  # a split that was asked back
+        self._leaving: SplitKey | None = None  # a split that was asked back
 
     # -- what happened -------------------------------------------------------------------------------------
 
     def add(self, splits: Iterable[SegmentSplit]) -> None:
         """Segments that are new, or may be: those already known are left alone."""
         for split in splits:
-            if split.segment_id not in self.reading and split.segment_id not in self._behind:
-                self.waiting.setdefault(split.segment_id, split)
+            if split.key not in self.reading and split.key not in self._behind:
+                self.waiting.setdefault(split.key, split)
 
     def reported(self, reader: int, splits: Iterable[SegmentSplit]) -> None:
         """A reader begins with these, whatever was known of them before."""
         for split in splits:
-            self.waiting.pop(split.segment_id, None)
-            self._behind.pop(split.segment_id, None)
-            self.reading[split.segment_id] = (split, reader)
+            self.waiting.pop(split.key, None)
+            self._behind.pop(split.key, None)
+            self.reading[split.key] = (split, reader)
 
     def came_back(self, splits: Iterable[SegmentSplit]) -> None:
         """Their reader failed, and goes back to a checkpoint in which it did not have them."""
         for split in splits:
-            self.reading.pop(split.segment_id, None)
-            self._behind.pop(split.segment_id, None)
-            known = self.waiting.get(split.segment_id)
+            self.reading.pop(split.key, None)
+            self._behind.pop(split.key, None)
+            known = self.waiting.get(split.key)
             if known is None or split.offset < known.offset:
-                self.waiting[split.segment_id] = split
+                self.waiting[split.key] = split
 
-    def is_read_by(self, segment_id: int, reader: int) -> bool:
-        return segment_id in self.reading and self.reading[segment_id][1] == reader
+    def is_read_by(self, key: SplitKey, reader: int) -> bool:
+        return key in self.reading and self.reading[key][1] == reader
 
     def finished(self, reader: int, split: SegmentSplit, successors: Iterable[SegmentSplit]) -> None:
         """``reader`` read it to its end."""
-        del self.reading[split.segment_id]
+        del self.reading[split.key]
         self._put_behind(split, reader)
         self.add(successors)
-        self._forget_leaving(split.segment_id)
+        self._forget_leaving(split.key)
 
     def returned(self, split: SegmentSplit) -> None:
         """Its reader gave it back at its offset."""
-        del self.reading[split.segment_id]
-        self.waiting[split.segment_id] = split
+        del self.reading[split.key]
+        self.waiting[split.key] = split
         self._put_behind(split, NOBODY)
-        self._forget_leaving(split.segment_id)
+        self._forget_leaving(split.key)
 
     def _put_behind(self, split: SegmentSplit, reader: int) -> None:
         if self._waits_for_checkpoints:
-            self._behind[split.segment_id] = _Behind(split, reader)
+            self._behind[split.key] = _Behind(split, reader)
 
-    def _forget_leaving(self, segment_id: int) -> None:
-        if self._leaving == segment_id:
+    def _forget_leaving(self, key: SplitKey) -> None:
+        if self._leaving == key:
             self._leaving = None
 
     def restarted(self) -> None:
@@ -104,8 +104,8 @@ class SegmentPlan:
         """What readers emitted before it has arrived."""
         for number in [n for n in self._behind_at if n <= checkpoint_id]:
             for behind in self._behind_at.pop(number):
-                if self._behind.get(behind.split.segment_id) is behind:
-                    del self._behind[behind.split.segment_id]
+                if self._behind.get(behind.split.key) is behind:
+                    del self._behind[behind.split.key]
 
     def aborted(self, checkpoint_id: int) -> None:
         self._behind_at.pop(checkpoint_id, None)
@@ -115,11 +115,11 @@ class SegmentPlan:
     def assignments(self, readers: Sequence[int]) -> Mapping[int, list[SegmentSplit]]:
         """Who begins to read what now; they are reading it from here on."""
         found: dict[int, list[SegmentSplit]] = {}
-        for segment_id in sorted(self.waiting):
-            reader = self._reader_for(self.waiting[segment_id], readers)
+        for key in sorted(self.waiting):
+            reader = self._reader_for(self.waiting[key], readers)
             if reader is not None:
-                split = self.waiting.pop(segment_id)
-                self.reading[segment_id] = (split, reader)
+                split = self.waiting.pop(key)
+                self.reading[key] = (split, reader)
                 found.setdefault(reader, []).append(split)
         return found
 
@@ -127,7 +127,7 @@ class SegmentPlan:
         unread = [*self.waiting.values(), *(other for other, _ in self.reading.values())]
         if any(_comes_before(other, split) for other in unread):
             return None
-        before = {b.reader for b in self._behind.values() if b.split.range.overlaps(split.range)}
+        before = {b.reader for b in self._behind.values() if _shares_keys(b.split, split)}
         if before:
             [reader] = before if len(before) == 1 else [NOBODY]
             return reader if reader in readers else None
@@ -143,12 +143,16 @@ class SegmentPlan:
         most, least = max(readers, key=self._load), min(readers, key=self._load)
         if self._load(most) - self._load(least) < UNEVEN:
             return None
-        self._leaving = max(id for id, (_, reader) in self.reading.items() if reader == most)
+        self._leaving = max(key for key, (_, reader) in self.reading.items() if reader == most)
         return most, self.reading[self._leaving][0]
 
 
 def _comes_before(other: SegmentSplit, split: SegmentSplit) -> bool:
-    return other.segment_id < split.segment_id and other.range.overlaps(split.range)
+    return other.segment_id < split.segment_id and _shares_keys(other, split)
+
+
+def _shares_keys(one: SegmentSplit, other: SegmentSplit) -> bool:
+    return one.stream == other.stream and one.range.overlaps(other.range)
 
 
 def at_offset(split: SegmentSplit, offset: int) -> SegmentSplit:

@@ -3,6 +3,7 @@
 Readers keep offsets, the enumerator keeps what nobody reads yet; `SegmentPlan` decides who reads what when,
 `segment_splits` has the changes that FLIP-27 lacks. Each fact is in the enumerator's state or in a reader's,
 never in both or none: an answer that goes through the event gate moves it (`SplitsFinished`).
+Of several streams each has its own splits, start and end; they share readers, and a savepoint.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pravega_lab.connector.flow.segment_plan import SegmentPlan
 from pravega_lab.connector.flow.segment_splits import (
     Change,
     SegmentSplit,
+    SegmentState,
+    SegmentStateSerializer,
     SplitsAddition,
     SplitsFinished,
     SplitsRead,
@@ -30,6 +33,8 @@ from pravega_lab.connector.flow.segment_splits import (
 )
 from pravega_lab.connector.flow.split_reader import BATCH_BYTES, SplitReader
 from pravega_lab.connector.flow.split_source import Splits, SplitSource
+from pravega_lab.connector.flow.stream_bounds import Bounds, bounds_of, check_streams
+from pravega_lab.engine.flow.errors import RestoreError
 from pravega_lab.engine.flow.sources import (
     Boundedness,
     ReaderOutput,
@@ -56,41 +61,67 @@ class SegmentReader(SplitReader):
         change = from_event(event)
         if isinstance(change, SplitsFinished):
             for split in change.splits:
-                self.forget(split.segment_id)
+                self.forget(split.key)
         elif isinstance(change, SplitsRemoval):
             for split in change.splits:
-                found = self.splits.get(split.segment_id)
+                found = self.splits.get(split.key)
                 if found is not None and not found.is_read:  # else it is finished, which says more
-                    self._tell(SplitsReturned((self.leave(split.segment_id),)))
+                    self._tell(SplitsReturned((self.leave(split.key),)))
 
     def _tell(self, change: Change) -> None:
         self.context.send_source_event(to_event(change))
 
 
-class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
-    """Finds successors, and does what the plan says once all readers have reported what they have."""
+class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
+    """Finds successors, and does what the plan says once all readers have reported what they have.
+
+    Raises:
+        RestoreError: ``restored`` has positions in a stream that the source does not read.
+    """
 
     def __init__(
         self,
         source: PravegaSegmentSource,
         context: SplitEnumeratorContext[SegmentSplit],
-        restored: Splits | None,
+        restored: SegmentState | None,
     ) -> None:
         self._source, self._context = source, context
-        self._is_fresh = restored is None
-        self.plan = SegmentPlan(restored or (), waits_for_checkpoints=source.waits_for_checkpoints)
+        state = restored or SegmentState((), ())
+        check_streams([*(state.streams or ()), *(split.stream for split in state.splits)], source.streams)
+        self._begun = state.streams
+        self._named = {split.stream for split in state.splits}
+        self.plan = SegmentPlan(state.splits, waits_for_checkpoints=source.waits_for_checkpoints)
         self._reported: dict[int, None] = {}
         self._told_no_more: dict[int, None] = {}
-        self._client = source.config.client(f"enumerator of {source.stream}")
-        self._segments = SingleSegments(self._client, source.stream)
+        self._client = source.config.client(f"enumerator of {', '.join(source.streams)}")
+        self._segments = {stream: SingleSegments(self._client, stream) for stream in source.streams}
 
     async def start(self) -> None:
-        if self._is_fresh:
-            source = self._source
-            self.plan.add(await initial_splits(self._segments, source.stream, source.start, source.end))
+        if self._begun is not None:
+            await self._begin(self._begun)
+
+    async def _begin(self, begun: Sequence[str]) -> None:
+        """Streams that a checkpoint does not have begin where a new job would."""
+        source = self._source
+        for stream in source.streams:
+            if stream not in begun:
+                start, end = source.starts.get(stream, HEAD), source.ends.get(stream)
+                self.plan.add(await initial_splits(self._segments[stream], stream, start, end))
+        self._begun = source.streams
+
+    async def _begin_unnamed(self) -> None:
+        """The stream of the checkpoint is that of its splits, now that all are known."""
+        if not self._named:
+            raise RestoreError(
+                "the checkpoint is of a source of one stream, which was read to its end, and does not say "
+                f"which: give the source of {', '.join(self._source.streams)} another uid, with which it "
+                "begins anew"
+            )
+        await self._begin(sorted(self._named))
 
     async def close(self) -> None:
-        await self._segments.close()
+        for segments in self._segments.values():
+            await segments.close()
         await self._client.close()
 
     # -- readers -------------------------------------------------------------------------------------------
@@ -108,6 +139,7 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         match from_event(event):
             case SplitsReported(splits):
                 self.plan.reported(subtask, splits)
+                self._named.update(split.stream for split in splits)
                 self._reported[subtask] = None
             case SplitsRead(splits):
                 for split in splits:
@@ -115,19 +147,21 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
             case SplitsReturned(splits):
                 for split in splits:
                     self._take_back(subtask, split)
+        if self._begun is None and self._readers() is not None:
+            await self._begin_unnamed()
         self._act()
 
     async def _finish(self, subtask: int, split: SegmentSplit) -> None:
         successors: tuple[SegmentSplit, ...] = ()
-        if self.plan.is_read_by(split.segment_id, subtask):
-            if self._source.end is None:
-                found = await self._segments.successors(split.segment_id)
-                successors = tuple(split_of(self._source.stream, segment) for segment in found)
+        if self.plan.is_read_by(split.key, subtask):
+            if split.stream not in self._source.ends:
+                found = await self._segments[split.stream].successors(split.segment_id)
+                successors = tuple(split_of(split.stream, segment) for segment in found)
             self.plan.finished(subtask, split, successors)
         self._send(subtask, SplitsFinished((split,), successors))
 
     def _take_back(self, subtask: int, split: SegmentSplit) -> None:
-        if self.plan.is_read_by(split.segment_id, subtask):
+        if self.plan.is_read_by(split.key, subtask):
             self.plan.returned(split)
         self._send(subtask, SplitsFinished((split,)))
 
@@ -137,30 +171,35 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
 
     # -- what follows --------------------------------------------------------------------------------------
 
-    def _act(self) -> None:
+    def _readers(self) -> list[int] | None:
+        """None while somebody's splits are not known (again) yet."""
         readers = [r for r in self._context.registered_readers if r in self._reported]
-        if len(readers) < self._context.current_parallelism:
-            return  # somebody's splits are not known (again) yet
+        return readers if len(readers) >= self._context.current_parallelism else None
+
+    def _act(self) -> None:
+        readers = self._readers()
+        if readers is None:
+            return
         for subtask, splits in self.plan.assignments(readers).items():
             addition = SplitsAddition(tuple(splits))
             self._context.assign_splits({subtask: addition.splits})
-        if self._source.end is not None and not self.plan.waiting:
+        if self._source.is_bounded and not self.plan.waiting:
             for subtask in [r for r in readers if r not in self._told_no_more]:
                 self._told_no_more[subtask] = None
                 self._context.signal_no_more_splits(subtask)
 
-    def snapshot_state(self, checkpoint_id: int) -> Splits:
-        return self.plan.snapshot(checkpoint_id)
+    def snapshot_state(self, checkpoint_id: int) -> SegmentState:
+        return SegmentState(self.plan.snapshot(checkpoint_id), self._begun)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         self.plan.completed(checkpoint_id)
         self._act()
-        if self._source.end is None and self._source.rebalances:
+        if self._source.rebalances and not self._source.is_bounded:
             self._rebalance()
 
     def _rebalance(self) -> None:
-        readers = [r for r in self._context.registered_readers if r in self._reported]
-        if len(readers) == self._context.current_parallelism:
+        readers = self._readers()
+        if readers is not None:
             removal = self.plan.removal(readers)
             if removal is not None:
                 self._send(removal[0], SplitsRemoval((removal[1],)))
@@ -169,18 +208,24 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         self.plan.aborted(checkpoint_id)
 
 
-class PravegaSegmentSource(SplitSource):
-    """Reads a stream segment by segment, in order per routing key also through scales of stream and job.
+class PravegaSegmentSource(SplitSource[SegmentState]):
+    """Reads streams segment by segment, each in order per routing key also through scales of stream and job.
+
+    A savepoint of it goes on with the same streams or with more, which begin at their start.
 
     Args:
-        stream: ``scope/stream``, or a name in the default scope.
-        start: A cut, HEAD or TAIL.
-        end: A cut or TAIL (as it is when the job starts): bounded. None: goes on.
+        streams: ``scope/stream``, or a name in the default scope; or several.
+        start: HEAD or TAIL of each stream, a cut, or cuts; streams without one begin at their head.
+        end: TAIL of each stream (as it is when the job starts), a cut, or cuts; streams without one go on.
+            The source is bounded when each has one. None: all go on.
         waits_for_checkpoints: A segment whose predecessor another subtask has read begins after the next
             completed checkpoint, so that order holds behind the source too. For jobs without checkpoints:
             False.
         rebalances: Segments move to readers that have fewer, at checkpoints.
         batch_bytes: Most bytes of events emitted at once; a barrier falls between two batches.
+
+    Raises:
+        BadInputError: no stream, one twice, or a cut of another stream.
     """
 
     reader = SegmentReader
@@ -188,24 +233,29 @@ class PravegaSegmentSource(SplitSource):
     def __init__(
         self,
         config: PravegaConfig,
-        stream: str,
+        streams: str | Sequence[str],
         *,
-        start: StreamCut | Edge = HEAD,
-        end: StreamCut | Edge | None = None,
+        start: Bounds = HEAD,
+        end: Bounds | None = None,
         rows: EventRows | None = None,
         waits_for_checkpoints: bool = True,
         rebalances: bool = True,
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
-        super().__init__(config, stream, rows, batch_bytes)
-        self.start, self.end = start, end
+        super().__init__(config, streams, rows, batch_bytes)
+        self.starts = bounds_of(self.streams, start, "start")
+        self.ends = {} if end is None else bounds_of(self.streams, end, "end")
+        self.is_bounded = len(self.ends) == len(self.streams)
         self.waits_for_checkpoints, self.rebalances = waits_for_checkpoints, rebalances
-        self.boundedness = Boundedness.CONTINUOUS_UNBOUNDED if end is None else Boundedness.BOUNDED
+        self.boundedness = Boundedness.BOUNDED if self.is_bounded else Boundedness.CONTINUOUS_UNBOUNDED
 
     def enumerator(
-        self, context: SplitEnumeratorContext[SegmentSplit], restored: Splits | None
+        self, context: SplitEnumeratorContext[SegmentSplit], restored: SegmentState | None
     ) -> SegmentEnumerator:
         return SegmentEnumerator(self, context, restored)
+
+    def enumerator_serializer(self) -> SegmentStateSerializer:
+        return SegmentStateSerializer(self.streams)
 
 
 def split_of(stream: str, segment: SegmentRange, offset: int = 0, end: int | None = None) -> SegmentSplit:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pravega_lab.engine.flow import plain
 from pravega_lab.engine.flow.errors import DamagedCheckpointError
 from pravega_lab.protocol.names import SegmentRange, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
-VERSION = 1
+VERSION, VERSION_OF_SEVERAL = 1, 2
+SplitKey: TypeAlias = tuple[str, int]
+"""``scope/stream`` and the id of a segment: splits of several streams side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,10 @@ class SegmentSplit:
     high: float
     offset: int = 0
     end: int | None = None
+
+    @property
+    def key(self) -> SplitKey:
+        return self.stream, self.segment_id
 
     @property
     def split_id(self) -> str:
@@ -72,6 +78,36 @@ class SplitsSerializer:
     def from_bytes(self, version: int, data: bytes) -> list[SegmentSplit]:
         _check(version)
         return [SegmentSplit(*split) for split in plain.from_bytes(data)]
+
+
+@dataclass(frozen=True)
+class SegmentState:
+    """What the enumerator of (c) keeps: splits that nobody reads, and the streams in which reading has begun;
+    None: a checkpoint of a source of one stream, which does not say of which."""
+
+    splits: Sequence[SegmentSplit]
+    streams: tuple[str, ...] | None
+
+
+class SegmentStateSerializer:
+    """Of a `SegmentState`, for a source of ``streams``: one as `SplitsSerializer` has it, several with their
+    names (version 2)."""
+
+    def __init__(self, streams: Sequence[str]) -> None:
+        self._streams = tuple(streams)
+        self.version = VERSION if len(streams) == 1 else VERSION_OF_SEVERAL
+
+    def to_bytes(self, value: SegmentState) -> bytes:
+        if self.version == VERSION:
+            return SplitsSerializer().to_bytes(value.splits)
+        return plain.to_bytes((value.streams, [astuple(split) for split in value.splits]))
+
+    def from_bytes(self, version: int, data: bytes) -> SegmentState:
+        if version == VERSION_OF_SEVERAL:
+            streams, splits = plain.from_bytes(data)
+            return SegmentState([SegmentSplit(*split) for split in splits], streams)
+        streams = self._streams if len(self._streams) == 1 else None
+        return SegmentState(SplitsSerializer().from_bytes(version, data), streams)
 
 
 def _check(version: int) -> None:

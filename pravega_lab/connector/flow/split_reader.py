@@ -13,7 +13,8 @@ from pravega_lab.client.single_segments import SingleSegments
 from pravega_lab.connector.flow.config import PravegaConfig
 from pravega_lab.connector.flow.events import EventRows
 from pravega_lab.connector.flow.segment_plan import at_offset
-from pravega_lab.connector.flow.segment_splits import SegmentSplit
+from pravega_lab.connector.flow.segment_splits import SegmentSplit, SplitKey
+from pravega_lab.connector.flow.stream_bounds import check_streams
 from pravega_lab.engine.flow.sources import InputStatus, ReaderContext, ReaderOutput, SourceReader
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class SplitReader(SourceReader[SegmentSplit]):
-    """Takes turns among its segments. ``splits``: by segment id, each behind what was emitted of it.
+    """Takes turns among its segments. ``splits``: by stream and segment, each behind what was emitted of it.
 
     What was truncated away before it was read is skipped, with a warning.
     """
@@ -30,19 +31,19 @@ class SplitReader(SourceReader[SegmentSplit]):
     def __init__(
         self,
         config: PravegaConfig,
-        stream: str,
+        streams: Sequence[str],
         rows: EventRows,
         context: ReaderContext,
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
-        self._stream, self._rows, self.context = stream, rows, context
+        self._rows, self.context = rows, context
         self._batch_bytes = batch_bytes
         self._client: AsyncClient = config.client(context.task_name)
-        self._segments = SingleSegments(self._client, stream)
-        self.splits: dict[int, SegmentSplit] = {}
-        self._sources: dict[int, SegmentSource] = {}
+        self._segments = {stream: SingleSegments(self._client, stream) for stream in streams}
+        self.splits: dict[SplitKey, SegmentSplit] = {}
+        self._sources: dict[SplitKey, SegmentSource] = {}
         self._left: list[SegmentSource] = []  # to be closed where one may wait
-        self._ready: dict[int, None] = {}
+        self._ready: dict[SplitKey, None] = {}
         self._news = asyncio.Event()
         self.no_more_splits = False
         self.skipped_bytes = 0
@@ -50,37 +51,42 @@ class SplitReader(SourceReader[SegmentSplit]):
     # -- splits --------------------------------------------------------------------------------------------
 
     def add_splits(self, splits: Sequence[SegmentSplit]) -> None:
+        """
+        Raises:
+            RestoreError: one is of a stream that is not read.
+        """
+        check_streams((split.stream for split in splits), list(self._segments))
         for split in splits:
-            self.splits[split.segment_id] = split
+            self.splits[split.key] = split
             if not split.is_read:
                 self._open(split)
         self._news.set()
 
     def _open(self, split: SegmentSplit) -> None:
-        segment_id = split.segment_id
-        self._sources[segment_id] = self._segments.open(
-            segment_id, split.offset, split.end, lambda: self._set_ready(segment_id)
+        key = split.key
+        self._sources[key] = self._segments[split.stream].open(
+            split.segment_id, split.offset, split.end, lambda: self._set_ready(key)
         )
-        self._set_ready(segment_id)
+        self._set_ready(key)
 
-    def _set_ready(self, segment_id: int) -> None:
-        if segment_id in self._sources:
-            self._ready[segment_id] = None
+    def _set_ready(self, key: SplitKey) -> None:
+        if key in self._sources:
+            self._ready[key] = None
             self._news.set()
 
-    def leave(self, segment_id: int) -> SegmentSplit:
+    def leave(self, key: SplitKey) -> SegmentSplit:
         """Stop reading it; it stays among ``splits``."""
-        source = self._sources.pop(segment_id, None)
-        self._ready.pop(segment_id, None)
+        source = self._sources.pop(key, None)
+        self._ready.pop(key, None)
         if source is not None:
             self._left.append(source)
-        return self.splits[segment_id]
+        return self.splits[key]
 
-    def forget(self, segment_id: int) -> None:
+    def forget(self, key: SplitKey) -> None:
         """It is not this reader's any more."""
-        if segment_id in self.splits:
-            self.leave(segment_id)
-            del self.splits[segment_id]
+        if key in self.splits:
+            self.leave(key)
+            del self.splits[key]
             self._news.set()
 
     def notify_no_more_splits(self) -> None:
@@ -100,15 +106,15 @@ class SplitReader(SourceReader[SegmentSplit]):
 
     def poll_next(self, output: ReaderOutput) -> InputStatus:
         while self._ready:
-            segment_id = next(iter(self._ready))
-            del self._ready[segment_id]
-            if self._emit(segment_id, output):
+            key = next(iter(self._ready))
+            del self._ready[key]
+            if self._emit(key, output):
                 return InputStatus.MORE_AVAILABLE
         self._news.clear()
         return InputStatus.END_OF_INPUT if self.is_at_end else InputStatus.NOTHING_AVAILABLE
 
-    def _emit(self, segment_id: int, output: ReaderOutput) -> bool:
-        source, split = self._sources[segment_id], self.splits[segment_id]
+    def _emit(self, key: SplitKey, output: ReaderOutput) -> bool:
+        source, split = self._sources[key], self.splits[key]
         try:
             found = source.take_batch(self._batch_bytes)
         except TruncatedError as error:
@@ -116,19 +122,19 @@ class SplitReader(SourceReader[SegmentSplit]):
             return False
         if found is not None:
             events, behind = found
-            self.splits[segment_id] = at_offset(split, behind)
-            self._ready[segment_id] = None
-            output.emit(self._rows.batch(self._stream, events), split.split_id)
+            self.splits[key] = at_offset(split, behind)
+            self._ready[key] = None
+            output.emit(self._rows.batch(split.stream, events), split.split_id)
             return True
         if source.is_ended:
-            self._end(segment_id, output)
+            self._end(key, output)
         return False
 
     def _skip(self, split: SegmentSplit, error: TruncatedError, output: ReaderOutput) -> None:
-        self.leave(split.segment_id)
+        self.leave(split.key)
         if error.start_offset is None:
             _log.warning("%s was truncated away before it was read from %d on", split.split_id, split.offset)
-            self._end(split.segment_id, output)
+            self._end(split.key, output)
             return
         self.skipped_bytes += error.start_offset - split.offset
         _log.warning(
@@ -137,12 +143,12 @@ class SplitReader(SourceReader[SegmentSplit]):
             split.offset,
             error.start_offset,
         )
-        split = self.splits[split.segment_id] = at_offset(split, error.start_offset)
+        split = self.splits[split.key] = at_offset(split, error.start_offset)
         self._open(split)
 
-    def _end(self, segment_id: int, output: ReaderOutput) -> None:
-        split = at_offset(self.leave(segment_id), SEGMENT_READ)
-        self.splits[segment_id] = split
+    def _end(self, key: SplitKey, output: ReaderOutput) -> None:
+        split = at_offset(self.leave(key), SEGMENT_READ)
+        self.splits[key] = split
         output.release_split(split.split_id)
         self.split_read(split, output)
 
@@ -162,10 +168,11 @@ class SplitReader(SourceReader[SegmentSplit]):
             self._left.pop()
 
     async def close(self) -> None:
-        for segment_id in list(self._sources):
-            self.leave(segment_id)
+        for key in list(self._sources):
+            self.leave(key)
         try:
             await self._close_left()
-            await self._segments.close()
+            for segments in self._segments.values():
+                await segments.close()
         finally:
             await self._client.close()

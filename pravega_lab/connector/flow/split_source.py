@@ -3,46 +3,60 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar
 
 from pravega_lab.connector.flow.config import PravegaConfig
 from pravega_lab.connector.flow.events import EventRows
 from pravega_lab.connector.flow.segment_splits import SegmentSplit, SplitSerializer, SplitsSerializer
 from pravega_lab.connector.flow.split_reader import SplitReader
+from pravega_lab.connector.flow.stream_bounds import resolved
 from pravega_lab.engine.flow.sources import ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
 
 Splits = list[SegmentSplit]
+StateT = TypeVar("StateT")
 
 
-class SplitSource(Source[SegmentSplit, Splits]):
-    """A stream, its ``reader`` and its enumerator, whose state is splits."""
+class SplitSource(Source[SegmentSplit, StateT]):
+    """Streams, their ``reader`` and their enumerator."""
 
     reader: type[SplitReader]
 
-    def __init__(self, config: PravegaConfig, stream: str, rows: EventRows | None, batch_bytes: int) -> None:
-        self.config, self.stream = config, config.resolve(stream)
+    def __init__(
+        self, config: PravegaConfig, streams: str | Sequence[str], rows: EventRows | None, batch_bytes: int
+    ) -> None:
+        self.config, self.streams = config, resolved(config, streams)
         self.rows, self.batch_bytes = rows or EventRows(), batch_bytes
 
     @abstractmethod
     def enumerator(
-        self, context: SplitEnumeratorContext[SegmentSplit], restored: Splits | None
-    ) -> SplitEnumerator[SegmentSplit, Splits]:
+        self, context: SplitEnumeratorContext[SegmentSplit], restored: StateT | None
+    ) -> SplitEnumerator[SegmentSplit, StateT]:
         """``restored``: the state that it goes on from; None for a new one."""
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[SegmentSplit]
-    ) -> SplitEnumerator[SegmentSplit, Splits]:
+    ) -> SplitEnumerator[SegmentSplit, StateT]:
         return self.enumerator(context, None)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: Splits
-    ) -> SplitEnumerator[SegmentSplit, Splits]:
+        self, context: SplitEnumeratorContext[SegmentSplit], checkpoint: StateT
+    ) -> SplitEnumerator[SegmentSplit, StateT]:
         return self.enumerator(context, checkpoint)
 
     def create_reader(self, context: ReaderContext) -> SplitReader:
-        return self.reader(self.config, self.stream, self.rows, context, self.batch_bytes)
+        return self.reader(self.config, self.streams, self.rows, context, self.batch_bytes)
 
     def split_serializer(self) -> SplitSerializer:
         return SplitSerializer()
+
+
+class OneStreamSource(SplitSource[Splits]):
+    """Of one ``stream``; the enumerator's state is splits."""
+
+    def __init__(self, config: PravegaConfig, stream: str, rows: EventRows | None, batch_bytes: int) -> None:
+        super().__init__(config, stream, rows, batch_bytes)
+        [self.stream] = self.streams
 
     def enumerator_serializer(self) -> SplitsSerializer:
         return SplitsSerializer()

@@ -112,7 +112,7 @@ def test_what_came_back_twice_begins_where_it_was_first() -> None:
     plan.came_back([at_offset(LEFT, 90)])
     plan.came_back([at_offset(LEFT, 40)])
     plan.came_back([at_offset(LEFT, 60)])
-    assert plan.waiting[0].offset == 40
+    assert plan.waiting[LEFT.key].offset == 40
 
 
 def test_changes_and_splits_travel_as_plain_values() -> None:
