@@ -145,20 +145,34 @@ class Chain:
         return taken
 
     async def notify_complete(self, checkpoint_id: int) -> None:
+        """Every operator is told, also if one of them fails; the first failure is raised at the end."""
         if self.is_finished:
             return
+        first: Exception | None = None
         for position, operator in reversed(list(enumerate(self.operators))):
             operator.context.keyed.confirm(checkpoint_id)
             self._observe(operator, "notify-complete", checkpoint_id)
-            await _done(operator.notify_checkpoint_complete(checkpoint_id))
-            await self.drain(position)
+            try:
+                await _done(operator.notify_checkpoint_complete(checkpoint_id))
+                await self.drain(position)
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise first
 
     async def notify_aborted(self, checkpoint_id: int) -> None:
+        """As `notify_complete`."""
         if self.is_finished:
             return
+        first: Exception | None = None
         for operator in reversed(self.operators):
             self._observe(operator, "notify-aborted", checkpoint_id)
-            await _done(operator.notify_checkpoint_aborted(checkpoint_id))
+            try:
+                await _done(operator.notify_checkpoint_aborted(checkpoint_id))
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise first
 
     async def close(self) -> None:
         """Every operator that was opened, also if one of them fails; the first failure is raised."""

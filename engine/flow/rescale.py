@@ -1,7 +1,8 @@
 """State of a checkpoint to the subtasks of a job, also of another parallelism.
 
 Keyed state goes by key group, split lists in contiguous pieces (with equal parallelism each subtask keeps its
-own, also if others had finished), union lists to everyone, broadcast state as one copy to everyone.
+own, also if others had finished), union lists to everyone, broadcast state as one copy to everyone (copies
+should be equal; they are dealt out in turn).
 Source: Flink's `StateAssignmentOperation`, `RoundRobinOperatorStateRepartitioner`.
 """
 
@@ -62,9 +63,11 @@ def _shares(
     if mode is ListMode.UNION:
         return [everything] * new
     if mode is ListMode.BROADCAST:
-        # Each keeps its own; who has none (it had finished, or is new) gets that of one who has.
-        some = next(iter(holders.values())).elements
-        return [holders[i].elements if old == new and i in holders else some for i in range(new)]
+        # With equal parallelism each keeps its own, but who had finished has none: then, and with another
+        # parallelism, the copies are dealt out in turn.
+        copies = [lists.elements for lists in holders.values()]
+        keeps = holders if old == new else {}
+        return [keeps[i].elements if i in keeps else copies[i % len(copies)] for i in range(new)]
     if old == new:
         return [holders[i].elements if i in holders else None for i in range(new)]
     share, rest = divmod(len(everything), new)

@@ -1,30 +1,11 @@
-"""The scripts. Each is run on both engines and says the same.
-
-`answers.txt` has what a real Flink 2.2.1 said. ``python -m tests.conformance.flink.cases`` prints it anew:
-commit a difference only if you understand it.
-"""
+"""Scripts of jobs whose data ends, that are stopped with a savepoint, and that are restored."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-import tempfile
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 
-from tests.conformance.flink.flink import FlinkLab
+from tests.conformance.flink.catalogue import case
 from tests.conformance.flink.world import Lab, RefusedError
-
-ANSWERS = Path(__file__).with_name("answers.txt")
-_HEAD = "### "
-Case = Callable[[Lab], Awaitable[list[str]]]
-CASES: dict[str, Case] = {}
-
-
-def case(function: Case) -> Case:
-    CASES[function.__name__] = function  # type: ignore[attr-defined]
-    return function
-
 
 # -- final checkpoints (FLIP-147) ---------------------------------------------------------------------------
 
@@ -71,7 +52,7 @@ async def inputs_that_end_one_after_the_other(lab: Lab) -> list[str]:
     return [await lab.wait(), *lab.lifecycle(), await lab.metadata(first), await lab.metadata(last)]
 
 
-async def _partly(lab: Lab, job: str = "mixed") -> str:
+async def partly(lab: Lab, job: str = "mixed") -> str:
     """Until one of two subtasks has finished: its checkpoint."""
     await lab.start(job)
     await lab.until(r"end\[0\] sink.element", 3)
@@ -93,7 +74,7 @@ async def _partly(lab: Lab, job: str = "mixed") -> str:
 
 async def _fully(lab: Lab) -> str:
     """Then the other has finished too: its checkpoint."""
-    await _partly(lab)
+    await partly(lab)
     await lab.open_gate(2)
     await lab.until(r"some\[1\] a.finish")
     await lab.until(r"sink.element", 9)
@@ -109,7 +90,7 @@ async def _fully(lab: Lab) -> str:
 
 @case
 async def checkpoint_after_one_of_two_subtasks_finished(lab: Lab) -> list[str]:
-    folder = await _partly(lab)
+    folder = await partly(lab)
     savepoint = await lab.savepoint()  # of which nobody is told
     await lab.cancel()
     return [*lab.lifecycle(), await lab.metadata(folder), await lab.metadata(savepoint)]
@@ -124,7 +105,7 @@ async def checkpoint_after_an_operator_finished(lab: Lab) -> list[str]:
 
 @case
 async def restored_after_one_of_two_subtasks_finished(lab: Lab) -> list[str]:
-    folder = await _partly(lab)
+    folder = await partly(lab)
     await lab.cancel()
     await lab.start("mixed", restore=folder)
     await lab.open_gate(2)
@@ -340,11 +321,11 @@ async def _spread(lab: Lab, parallelism: int) -> list[str]:
     await lab.open_gate(1)
     await lab.until(r"sink.element", 3)
     await lab.stop(drain=True)
-    restored = sorted(_ordered(f"{where} {what}") for where, what in lab.journal if ".restored" in what)
+    restored = sorted(ordered(f"{where} {what}") for where, what in lab.journal if ".restored" in what)
     return [*lines, *restored, "rows " + lab.rows("sink"), *lab.committed()]
 
 
-def _ordered(line: str) -> str:
+def ordered(line: str) -> str:
     """Who gets which elements is fixed; their order, in Flink, changes from run to run."""
     head, _, elements = line.partition("[")
     place, _, elements = elements.partition("[")
@@ -387,39 +368,3 @@ async def failure_after_a_checkpoint(lab: Lab) -> list[str]:
     await lab.until(r"#1 sink.commit")
     await lab.stop(drain=False)
     return lab.lifecycle()
-
-
-# -- answers ------------------------------------------------------------------------------------------------
-
-
-async def answer(name: str, lab: Lab) -> list[str]:
-    """What a case says on an engine."""
-    await lab.new_case()
-    return await CASES[name](lab)
-
-
-async def flink_answers() -> dict[str, list[str]]:
-    """What a real Flink says, case by case, in one JVM."""
-    with tempfile.TemporaryDirectory(prefix="pravega-lab-flink-") as folder:
-        async with FlinkLab(Path(folder)) as lab:
-            return {name: await answer(name, lab) for name in CASES}
-
-
-def recorded_answers() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in ANSWERS.read_text().splitlines():
-        if line.startswith(_HEAD):
-            found[line.removeprefix(_HEAD)] = []
-        else:
-            found[list(found)[-1]].append(line)
-    return found
-
-
-def main() -> None:
-    for name, lines in asyncio.run(flink_answers()).items():
-        print(_HEAD + name)
-        print("".join(f"{line}\n" for line in lines), end="")
-
-
-if __name__ == "__main__":
-    main()

@@ -150,8 +150,15 @@ class FlinkLab(Lab):
     async def savepoint(self) -> str:
         return await self._ask("savepoint")
 
-    async def stop(self, *, drain: bool) -> str:
-        folder = await self._ask("stop", "drain" if drain else "suspend")
+    async def fail_at(self, pattern: str) -> None:
+        await self._ask("fail", pattern)
+
+    async def savepoint_left(self) -> str:
+        return await self._ask("left")
+
+    async def stop(self, *, drain: bool, forbidden: bool = False) -> str:
+        where = "forbidden" if forbidden else "allowed"
+        folder = await self._ask("stop", "drain" if drain else "suspend", where)
         if drain:
             # Flink begins a checkpoint of its own when all data has ended, here too, where nobody needs it.
             # How far it comes is left to chance.

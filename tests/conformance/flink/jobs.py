@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any, Self
 
 from pravega_lab.engine.flow.batch import Batch, Row
@@ -23,11 +24,16 @@ from pravega_lab.engine.flow.sources import (
     SourceReader,
     SplitEnumeratorContext,
 )
+from pravega_lab.engine.flow.state import BroadcastState
 from pravega_lab.engine.flow.stream import DataStream, StreamEnvironment
 from pravega_lab.engine.flow.watermarks import WatermarkStrategy
 from pravega_lab.engine.flow.windows import TumblingWindows
 
 FAR_MS = 1_000_000
+
+
+class PlantedError(Exception):
+    """What the script asked for."""
 
 
 class Happenings:
@@ -38,13 +44,22 @@ class Happenings:
         self.gates: dict[int, asyncio.Event] = {}
         self.transactions: dict[str, list[str]] = {}
         self.may_fail = True
+        self.to_fail: list[re.Pattern[str]] = []
 
     def __deepcopy__(self, _memo: object) -> Self:
         return self
 
     def tell(self, task: str, context: Any, what: str) -> None:
         attempt = int(context.task_name.rpartition("#")[2])
-        self.journal.append((f"{task}[{context.subtask_index}]" + (f"#{attempt}" if attempt else ""), what))
+        where = f"{task}[{context.subtask_index}]" + (f"#{attempt}" if attempt else "")
+        self.journal.append((where, what))
+        self.check(where, what)
+
+    def check(self, where: str, what: str) -> None:
+        """Fails if the script asked for it: once."""
+        for pattern in [pattern for pattern in self.to_fail if pattern.search(f"{where} {what}")]:
+            self.to_fail.remove(pattern)
+            raise PlantedError("planted")
 
     def gate(self, number: int) -> asyncio.Event:
         return self.gates.setdefault(number, asyncio.Event())
@@ -78,20 +93,29 @@ class Pieces(RowsSource):
         self.boundedness = Boundedness.BOUNDED if ends else Boundedness.CONTINUOUS_UNBOUNDED
 
     def create_enumerator(self, context: SplitEnumeratorContext[RowsSplit]) -> PiecesEnumerator:
-        return PiecesEnumerator(
-            context, [RowsSplit(str(n), 0, len(rows)) for n, rows in enumerate(self.pieces)]
-        )
+        splits = [RowsSplit(str(n), 0, len(rows)) for n, rows in enumerate(self.pieces)]
+        return PiecesEnumerator(self, context, splits)
 
     def restore_enumerator(
         self, context: SplitEnumeratorContext[RowsSplit], checkpoint: list[RowsSplit]
     ) -> PiecesEnumerator:
-        return PiecesEnumerator(context, checkpoint)
+        return PiecesEnumerator(self, context, checkpoint)
 
     def create_reader(self, context: ReaderContext) -> Any:
         return PiecesReader(self, context)
 
 
 class PiecesEnumerator(RowsEnumerator):
+    def __init__(
+        self, source: Pieces, context: SplitEnumeratorContext[RowsSplit], splits: Sequence[RowsSplit]
+    ) -> None:
+        super().__init__(context, splits)
+        self._source = source
+
+    def snapshot_state(self, checkpoint_id: int) -> list[RowsSplit]:
+        self._source.seen.check(self._source.task, f"enumerator.snapshot {checkpoint_id}")
+        return super().snapshot_state(checkpoint_id)
+
     def add_reader(self, subtask: int) -> None:
         for split in [split for split in self._splits if int(split.split_id) == subtask]:
             self._splits.remove(split)
@@ -173,12 +197,20 @@ class PiecesReader(SourceReader[RowsSplit]):
 # -- operators ----------------------------------------------------------------------------------------------
 
 
-class Traced(Operator):
-    """Keeps what it got in list state; adds a row at the end of its input and when it finishes."""
+class Kept(Enum):
+    """In which kind of operator state an operator keeps what it got."""
 
-    def __init__(self, seen: Happenings, task: str, name: str, *, is_union: bool = False) -> None:
-        self._seen, self._task, self._name = seen, task, name
-        self._mode = ListMode.UNION if is_union else ListMode.SPLIT
+    SPLIT = "split"
+    UNION = "union"
+    BROADCAST = "broadcast"
+    LATE_UNION = "split, and beside it a union list, which is there from the row b2 on"
+
+
+class Traced(Operator):
+    """Keeps what it got in operator state; adds a row at the end of its input and when it finishes."""
+
+    def __init__(self, seen: Happenings, task: str, name: str, kept: Kept = Kept.SPLIT) -> None:
+        self._seen, self._task, self._name, self._kept = seen, task, name, kept
         self._inputs = 1
 
     def _tell(self, what: str) -> None:
@@ -188,8 +220,15 @@ class Traced(Operator):
         self.context.output.row(row_of(f"{text}-of-{self._name}"))
 
     def initialize_state(self) -> None:
-        self._state = self.context.lists.of("seen", self._mode)
-        restored = "restored [" + ", ".join(self._state) + "]"
+        lists = self.context.lists
+        if self._kept is Kept.BROADCAST:
+            copies = BroadcastState(lists, "seen")
+            rows = sorted(key for key, _ in copies.items())
+            self._keep: Callable[[str], None] = lambda text: copies.put(text, text)
+        else:
+            rows = lists.of("seen", ListMode.UNION if self._kept is Kept.UNION else ListMode.SPLIT)
+            self._keep = rows.append
+        restored = "restored [" + ", ".join(rows) + "]"
         self._tell(restored if self.context.has_restored_state else "initialize")
 
     def open(self) -> None:
@@ -201,7 +240,9 @@ class Traced(Operator):
             if text_of(row) == "boom" and self._seen.may_fail:
                 self._seen.may_fail = False
                 raise ValueError("boom")
-            self._state.append(text_of(row))
+            self._keep(text_of(row))
+            if self._kept is Kept.LATE_UNION and text_of(row) == "b2":
+                self.context.lists.of("late", ListMode.UNION).append("late")
             self.context.output.row(row, timestamp_ms)
 
     def process_watermark(self, watermark: Watermark) -> MaybeAwaitable:
@@ -376,14 +417,20 @@ class Jobs:
             "failing": lambda: self._chain("a1 |1 b1 |2 boom c1", ends=False),
             "tasks": lambda: self._tasks(ends=True),
             "endless-tasks": lambda: self._tasks(ends=False),
-            "mixed": lambda: self._mixed(is_union=False),
-            "mixed-union": lambda: self._mixed(is_union=True),
+            "mixed": lambda: self._mixed(Kept.SPLIT),
+            "mixed-union": lambda: self._mixed(Kept.UNION),
+            "mixed-late-union": lambda: self._mixed(Kept.LATE_UNION),
+            "mixed-broadcast": lambda: self._mixed(Kept.BROADCAST),
             "mixed-chained": lambda: self._grown(job),
             "mixed-in-front": lambda: self._grown(job),
             "mixed-behind": lambda: self._grown(job),
             "inputs": self._inputs,
             "windows": self._windows,
             "spread": self._spread,
+            "copies": self._copies,
+            "some-split": lambda: self._some(Kept.SPLIT, "a3 |2 b3"),
+            "some-broadcast": lambda: self._some(Kept.BROADCAST, "a3 |2 b3"),
+            "some-equal": lambda: self._some(Kept.BROADCAST, "a2 |2 b2"),
             "committing": lambda: self._committing(ends=True),
             "endless-committing": lambda: self._committing(ends=False),
         }
@@ -402,9 +449,9 @@ class Jobs:
         return stream.set_parallelism(len(pieces))
 
     def _traced(
-        self, stream: DataStream, task: str, name: str, *, parallelism: int = 1, is_union: bool = False
+        self, stream: DataStream, task: str, name: str, *, parallelism: int = 1, kept: Kept = Kept.SPLIT
     ) -> DataStream:
-        made = stream.transform(name, lambda: Traced(self._seen, task, name, is_union=is_union))
+        made = stream.transform(name, lambda: Traced(self._seen, task, name, kept))
         return made.uid(name).set_parallelism(parallelism)
 
     def _sink(self, stream: DataStream, task: str) -> None:
@@ -418,10 +465,10 @@ class Jobs:
         source = self._source("src", "a1 |1 b1", "a2 |1 b2", ends=ends)
         self._sink(self._traced(source, "map", "a", parallelism=2).disable_chaining().to_one(), "end")
 
-    def _mixed(self, *, is_union: bool) -> None:
+    def _mixed(self, kept: Kept) -> None:
         some = self._source("some", "a1 |1 b1", "a2 |2 b2", ends=True)
         endless = self._source("endless", "x1 |3 y1", ends=False)
-        mapped = self._traced(some, "some", "a", parallelism=2, is_union=is_union)
+        mapped = self._traced(some, "some", "a", parallelism=2, kept=kept)
         self._sink(mapped.union(self._traced(endless, "endless", "b")).to_one(), "end")
 
     def _grown(self, job: str) -> None:
@@ -456,9 +503,20 @@ class Jobs:
         source = self._source("src", "a1 b1 c1 |1 a2", "a3 d1 |1 b2 d2", ends=False).rescale()
         width = self._parallelism
         split = self._traced(source, "map", "split", parallelism=width)
-        union = self._traced(split, "map", "union", parallelism=width, is_union=True)
+        union = self._traced(split, "map", "union", parallelism=width, kept=Kept.UNION)
         counts = union.key_by(first_letter).process(Counts()).uid("counts").set_parallelism(width)
         self._sink(counts.to_one(), "end")
+
+    def _copies(self) -> None:
+        source = self._source("src", "a1 b1 |1 a2", "a3 |1 b2", ends=False).rescale()
+        width = self._parallelism
+        copies = self._traced(source, "map", "copies", parallelism=width, kept=Kept.BROADCAST)
+        self._sink(copies.to_one(), "end")
+
+    def _some(self, kept: Kept, third: str) -> None:
+        source = self._source("src", "a1 |1 b1", "a2 |2 b2", third, ends=True).rescale()
+        kept_rows = self._traced(source, "map", "a", parallelism=self._parallelism, kept=kept)
+        self._sink(kept_rows.to_one(), "end")
 
     def _committing(self, *, ends: bool) -> None:
         source = self._source("chain", "a1 b1 |1 c1", ends=ends)

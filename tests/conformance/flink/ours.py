@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable
+from contextlib import suppress
 
 from pravega_lab.engine.flow import metadata
 from pravega_lab.engine.flow.committers import WRITER_STATE
 from pravega_lab.engine.flow.config import JobConfig
 from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.errors import JobError
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.handles import OperatorState, SubtaskState
 from pravega_lab.engine.flow.job import Job
 from pravega_lab.engine.flow.life import SubtaskState as Life
 from pravega_lab.engine.flow.restart import FixedDelay
+from pravega_lab.engine.flow.storage import METADATA
 from pravega_lab.errors import PravegaError
-from tests.conformance.flink.jobs import Happenings, Jobs
+from tests.conformance.flink.jobs import Happenings, Jobs, PlantedError
 from tests.conformance.flink.world import WAIT_S, Lab, RefusedError
 
+FORBIDDEN = "forbidden"
 _LIVE = (Life.RUNNING, Life.FINISHED)
 
 
@@ -33,14 +38,32 @@ async def _answer(given: Awaitable[str]) -> str:
         raise RefusedError(_causes(error)) from error
 
 
+class FragileFiles(MemoryFiles):
+    """Writing an operator's state fails where the script asked for it, and always below ``forbidden``."""
+
+    def __init__(self, seen: Happenings) -> None:
+        super().__init__()
+        self._seen = seen
+
+    async def write(self, path: str, data: bytes) -> None:
+        if path.startswith(FORBIDDEN):
+            raise PermissionError(f"{path} is forbidden")
+        try:
+            self._seen.check("", f"{path.rpartition('/')[2].partition('-')[0]}.write")
+        except PlantedError as error:
+            raise OSError("planted") from error
+        await super().write(path, data)
+
+
 class OurLab(Lab):
     def __init__(self) -> None:
         super().__init__()
-        self._files = MemoryFiles()
         self._seen = Happenings(self.journal)
+        self._files = FragileFiles(self._seen)
         self._folders = 0
         self._uids: list[str | None] = []
         self._job: Job
+        self._last = ""
 
     def _folder(self, kind: str) -> str:
         self._folders += 1
@@ -48,13 +71,13 @@ class OurLab(Lab):
 
     async def new_case(self) -> None:
         self._seen.gates.clear()
-        self._seen.may_fail = True
+        self._seen.may_fail, self._seen.to_fail = True, []
 
     async def start(self, job: str, parallelism: int = 1, restore: str = "-") -> None:
         self.journal.clear()
         config = JobConfig(
             CheckpointConfig(retain=100, tolerable_failures=100),
-            restart=FixedDelay(attempts=1, wait_ms=10),
+            restart=FixedDelay(attempts=3, wait_ms=10),
             folder=self._folder("checkpoints"),
         )
         jobs = Jobs(self._seen, parallelism)
@@ -84,15 +107,23 @@ class OurLab(Lab):
     async def savepoint(self) -> str:
         return await _answer(self._job.trigger_savepoint(self._folder("savepoint")))
 
-    async def stop(self, *, drain: bool) -> str:
-        return await _answer(self._job.stop_with_savepoint(self._folder("savepoint"), drain=drain))
+    async def fail_at(self, pattern: str) -> None:
+        self._seen.to_fail.append(re.compile(pattern))
+
+    async def stop(self, *, drain: bool, forbidden: bool = False) -> str:
+        self._last = self._folder(FORBIDDEN if forbidden else "savepoint")
+        return await _answer(self._job.stop_with_savepoint(self._last, drain=drain))
+
+    async def savepoint_left(self) -> str:
+        return self._last if METADATA in await self._files.names(self._last) else "-"
 
     async def cancel(self) -> None:
         await self._job.cancel()
 
     async def wait(self) -> str:
         async with asyncio.timeout(WAIT_S):
-            await self._job.wait()
+            with suppress(JobError):  # how it failed was told to whoever stopped it
+                await self._job.wait()
         return self._job.state
 
     async def finished_subtasks(self) -> int:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.flink.cases import CASES, answer, flink_answers, recorded_answers
+from tests.conformance.flink.answers import answer, flink_answers, recorded_answers
+from tests.conformance.flink.catalogue import CASES
 from tests.conformance.flink.flink import NoFlinkError, classpath
 from tests.conformance.flink.ours import OurLab
 

@@ -41,6 +41,11 @@ class Lab(ABC):
         """Sources read on behind ``|number``."""
 
     @abstractmethod
+    async def fail_at(self, pattern: str) -> None:
+        """What matches next (``where what``) fails, once: an event, or one of those that are not told,
+        ``operator.write`` (state, beside the subtask) and ``enumerator.snapshot n``."""
+
+    @abstractmethod
     async def checkpoint(self) -> str:
         """Its folder.
 
@@ -56,8 +61,16 @@ class Lab(ABC):
     async def savepoint(self) -> str: ...
 
     @abstractmethod
-    async def stop(self, *, drain: bool) -> str:
-        """The savepoint's folder."""
+    async def stop(self, *, drain: bool, forbidden: bool = False) -> str:
+        """The savepoint's folder. ``forbidden``: one that cannot be written.
+
+        Raises:
+            RefusedError: it failed.
+        """
+
+    @abstractmethod
+    async def savepoint_left(self) -> str:
+        """The folder of the savepoint that the last `stop` has left, also if that failed, or "-"."""
 
     @abstractmethod
     async def cancel(self) -> None: ...
@@ -89,12 +102,13 @@ class Lab(ABC):
             while await self.finished_subtasks() < count:
                 await asyncio.sleep(0.01)
 
-    def lifecycle(self) -> list[str]:
-        """The events of each subtask in their order; rows that follow on each other have no order."""
-        lines = []
+    def lifecycle(self, without: str = "$^") -> list[str]:
+        """The events of each subtask in their order; rows that follow on each other have no order.
+        ``without``: a pattern of events that are left to chance."""
+        lines, left_out = [], re.compile(without)
         for where in sorted({where for where, _ in self.journal}):
             lines.append(where)
-            events = [what for place, what in self.journal if place == where]
+            events = [what for place, what in self.journal if place == where and not left_out.search(what)]
             for is_row, run in groupby(events, lambda what: ".element " in what):
                 found = list(run)
                 lines.append("  " + ", ".join(sorted(found) if is_row else found))

@@ -32,12 +32,18 @@ final class Jobs {
             case "failing" -> chain("a1 |1 b1 |2 boom c1", false);
             case "tasks" -> tasks(true);
             case "endless-tasks" -> tasks(false);
-            case "mixed" -> mixed(false);
-            case "mixed-union" -> mixed(true);
+            case "mixed" -> mixed(Kept.SPLIT);
+            case "mixed-union" -> mixed(Kept.UNION);
+            case "mixed-late-union" -> mixed(Kept.LATE_UNION);
+            case "mixed-broadcast" -> mixed(Kept.BROADCAST);
             case "mixed-chained", "mixed-in-front", "mixed-behind" -> grown(job);
             case "inputs" -> inputs();
             case "windows" -> windows();
             case "spread" -> spread();
+            case "copies" -> copies();
+            case "some-split" -> some(Kept.SPLIT, "a3 |2 b3");
+            case "some-broadcast" -> some(Kept.BROADCAST, "a3 |2 b3");
+            case "some-equal" -> some(Kept.BROADCAST, "a2 |2 b2");
             case "committing" -> source("chain", true, "a1 b1 |1 c1").sinkTo(new Committing("chain")).uid("sink");
             case "endless-committing" ->
                 source("chain", false, "a1 b1 |1 c1").sinkTo(new Committing("chain")).uid("sink");
@@ -52,9 +58,13 @@ final class Jobs {
             .uid(task + ".source").setParallelism(pieces.length);
     }
 
+    private static SingleOutputStreamOperator<String> traced(DataStream<String> input, String task, String name) {
+        return traced(input, task, name, Kept.SPLIT);
+    }
+
     private static SingleOutputStreamOperator<String> traced(
-            DataStream<String> input, String task, String name, boolean isUnion) {
-        return input.transform(name, Types.STRING, new Traced.One(task, name, isUnion)).uid(name);
+            DataStream<String> input, String task, String name, Kept kept) {
+        return input.transform(name, Types.STRING, new Traced.One(task, name, kept)).uid(name);
     }
 
     private static void sink(DataStream<String> input, String task, int parallelism) {
@@ -64,21 +74,21 @@ final class Jobs {
     /** One task: source, two operators, sink. */
     private void chain(String rows, boolean ends) {
         DataStream<String> source = source("chain", ends, rows);
-        sink(traced(traced(source, "chain", "a", false), "chain", "b", false), "chain", 1);
+        sink(traced(traced(source, "chain", "a"), "chain", "b"), "chain", 1);
     }
 
     /** Three tasks, of parallelism 2, 2 and 1. */
     private void tasks(boolean ends) {
         DataStream<String> source = source("src", ends, "a1 |1 b1", "a2 |1 b2");
-        sink(traced(source, "map", "a", false).setParallelism(2).disableChaining().global(), "end", 1);
+        sink(traced(source, "map", "a").setParallelism(2).disableChaining().global(), "end", 1);
     }
 
     /** A bounded source of two pieces beside one without end. */
-    private void mixed(boolean isUnion) {
+    private void mixed(Kept kept) {
         DataStream<String> some = source("some", true, "a1 |1 b1", "a2 |2 b2");
         DataStream<String> endless = source("endless", false, "x1 |3 y1");
-        DataStream<String> mapped = traced(some, "some", "a", isUnion).setParallelism(2);
-        DataStream<String> other = traced(endless, "endless", "b", false).setParallelism(1);
+        DataStream<String> mapped = traced(some, "some", "a", kept).setParallelism(2);
+        DataStream<String> other = traced(endless, "endless", "b").setParallelism(1);
         sink(mapped.union(other).global(), "end", 1);
     }
 
@@ -86,17 +96,17 @@ final class Jobs {
     private void grown(String job) {
         DataStream<String> some = source("some", true, "a1 |1 b1", "a2 |2 b2");
         DataStream<String> endless = source("endless", false, "x1 |3 y1");
-        DataStream<String> other = traced(endless, "endless", "b", false).setParallelism(1);
+        DataStream<String> other = traced(endless, "endless", "b").setParallelism(1);
         SingleOutputStreamOperator<String> mapped;
         if (job.equals("mixed-behind")) {
-            mapped = traced(some, "some", "a", false).setParallelism(2);
-            mapped = traced(mapped, "new", "n", false).setParallelism(2).disableChaining();
+            mapped = traced(some, "some", "a").setParallelism(2);
+            mapped = traced(mapped, "new", "n").setParallelism(2).disableChaining();
         } else {
-            var added = traced(some, "new", "n", false).setParallelism(2);
+            var added = traced(some, "new", "n").setParallelism(2);
             if (job.equals("mixed-in-front")) {
                 added.disableChaining();
             }
-            mapped = traced(added, "some", "a", false).setParallelism(2);
+            mapped = traced(added, "some", "a").setParallelism(2);
         }
         sink(mapped.union(other).global(), "end", 1);
     }
@@ -147,10 +157,22 @@ final class Jobs {
     private void spread() {
         String[] rows = {"a1 b1 c1 |1 a2", "a3 d1 |1 b2 d2"};
         DataStream<String> source = source("src", false, rows).rescale();
-        DataStream<String> split = traced(source, "map", "split", false).setParallelism(parallelism);
-        DataStream<String> union = traced(split, "map", "union", true).setParallelism(parallelism);
+        DataStream<String> split = traced(source, "map", "split").setParallelism(parallelism);
+        DataStream<String> union = traced(split, "map", "union", Kept.UNION).setParallelism(parallelism);
         var counts = union.keyBy(row -> row.substring(0, 1)).process(new Counts()).uid("counts");
         sink(counts.setParallelism(parallelism).global(), "end", 1);
+    }
+
+    /** Broadcast state, in which (against the rules) each subtask has something else: so one sees whose it gets. */
+    private void copies() {
+        DataStream<String> source = source("src", false, "a1 b1 |1 a2", "a3 |1 b2").rescale();
+        sink(traced(source, "map", "copies", Kept.BROADCAST).setParallelism(parallelism).global(), "end", 1);
+    }
+
+    /** Three pieces that end, one before the others. */
+    private void some(Kept kept, String third) {
+        DataStream<String> source = source("src", true, "a1 |1 b1", "a2 |2 b2", third).rescale();
+        sink(traced(source, "map", "a", kept).setParallelism(parallelism).global(), "end", 1);
     }
 
     static final class Counts extends KeyedProcessFunction<String, String, String> {

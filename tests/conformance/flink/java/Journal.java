@@ -1,9 +1,11 @@
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** What happened, told line by line; and what the script holds back or has set off. One JVM runs everything. */
@@ -14,12 +16,28 @@ final class Journal {
     private static final Map<Integer, CompletableFuture<Void>> GATES = new HashMap<>();
     private static final Map<String, Integer> READERS = new HashMap<>();
     private static boolean mayFail = true;
+    private static final List<Pattern> TO_FAIL = new ArrayList<>();
 
     private Journal() {}
 
-    /** {@code where}: task[subtask]#attempt, without the attempt if it is the first. */
+    /** {@code where}: task[subtask]#attempt, without the attempt if it is the first. May fail: {@link #check}. */
     static void tell(String where, String what) {
         say("event", where, what);
+        check(where, what);
+    }
+
+    /** Fails if the script asked for it: once. */
+    static synchronized void check(String where, String what) {
+        for (Pattern pattern : TO_FAIL) {
+            if (pattern.matcher(where + " " + what).find()) {
+                TO_FAIL.remove(pattern);
+                throw new IllegalStateException("planted");
+            }
+        }
+    }
+
+    static synchronized void failAt(String pattern) {
+        TO_FAIL.add(Pattern.compile(pattern));
     }
 
     static synchronized void say(String kind, String... parts) {
@@ -44,6 +62,7 @@ final class Journal {
     static synchronized void newCase() {
         GATES.clear();
         mayFail = true;
+        TO_FAIL.clear();
     }
 
     static synchronized CompletableFuture<Void> gate(int number) {

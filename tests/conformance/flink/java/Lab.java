@@ -6,6 +6,7 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.Map;
 import java.util.Set;
@@ -13,6 +14,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.configuration.CheckpointingOptions;
@@ -54,7 +56,7 @@ final class Lab {
         settings.set(CheckpointingOptions.TOLERABLE_FAILURE_NUMBER, 100);
         settings.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
         settings.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_DELAY, Duration.ofMillis(10));
-        settings.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, 1);
+        settings.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, 3);
         settings.set(RestOptions.BIND_PORT, "0");
         settings.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.ofMebiBytes(32));
         settings.set(TaskManagerOptions.NETWORK_MEMORY_MAX, MemorySize.ofMebiBytes(64));
@@ -97,10 +99,12 @@ final class Lab {
             case "savepoint":
                 return done(cluster.triggerSavepoint(job, target(), false, SavepointFormatType.CANONICAL));
             case "stop":
-                boolean drain = words[1].equals("drain");
-                String path = done(cluster.stopWithSavepoint(job, target(), drain, SavepointFormatType.CANONICAL));
-                done(cluster.requestJobResult(job));
-                return path;
+                return stop(words[1].equals("drain"), words[2]);
+            case "fail":
+                Journal.failAt(String.join(" ", Arrays.asList(words).subList(1, words.length)));
+                return "";
+            case "left":
+                return left();
             case "cancel":
                 done(cluster.cancelJob(job));
                 return wait(job);
@@ -147,6 +151,27 @@ final class Lab {
 
     private String target() {
         return folder.resolve("savepoints-" + savepoints++).toUri().toString();
+    }
+
+    /** Savepoints cannot be written into the folder "forbidden". */
+    private String stop(boolean drain, String kind) throws Exception {
+        String path = target();
+        if (kind.equals("forbidden")) {
+            Files.createFile(Path.of(URI.create(path)));
+            path = path + "/below-a-file";
+        }
+        String made = done(cluster.stopWithSavepoint(job, path, drain, SavepointFormatType.CANONICAL));
+        done(cluster.requestJobResult(job));
+        return made;
+    }
+
+    /** The savepoint that the last command for one has left, or "-". */
+    private String left() throws Exception {
+        Path last = folder.resolve("savepoints-" + (savepoints - 1));
+        try (var found = Files.exists(last) ? Files.walk(last) : Stream.<Path>empty()) {
+            return found.filter(path -> path.endsWith("_metadata"))
+                .map(path -> path.getParent().toUri().toString()).findFirst().orElse("-");
+        }
     }
 
     private String wait(JobID job) throws Exception {

@@ -49,10 +49,12 @@ final class Pieces implements Source<String, Pieces.Piece, List<Pieces.Piece>> {
     }
 
     static final class Enumerator implements SplitEnumerator<Piece, List<Piece>> {
+        private final String task;
         private final SplitEnumeratorContext<Piece> context;
         private final Map<Integer, Piece> left = new TreeMap<>();
 
-        Enumerator(SplitEnumeratorContext<Piece> context, List<Piece> left) {
+        Enumerator(String task, SplitEnumeratorContext<Piece> context, List<Piece> left) {
+            this.task = task;
             this.context = context;
             left.forEach(p -> this.left.put(p.number(), p));
         }
@@ -79,6 +81,7 @@ final class Pieces implements Source<String, Pieces.Piece, List<Pieces.Piece>> {
 
         @Override
         public List<Piece> snapshotState(long checkpoint) {
+            Journal.check(task, "enumerator.snapshot " + checkpoint);
             return new ArrayList<>(left.values());
         }
 
@@ -203,13 +206,13 @@ final class Pieces implements Source<String, Pieces.Piece, List<Pieces.Piece>> {
         for (int n = 0; n < rows.length; n++) {
             all.add(new Piece(n, 0));
         }
-        return new Enumerator(context, all);
+        return new Enumerator(task, context, all);
     }
 
     @Override
     public SplitEnumerator<Piece, List<Piece>> restoreEnumerator(
             SplitEnumeratorContext<Piece> context, List<Piece> left) {
-        return new Enumerator(context, left);
+        return new Enumerator(task, context, left);
     }
 
     @Override

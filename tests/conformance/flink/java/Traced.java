@@ -1,7 +1,11 @@
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import org.apache.flink.api.common.state.BroadcastState;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
+import org.apache.flink.api.common.state.MapStateDescriptor;
+import org.apache.flink.api.common.state.OperatorStateStore;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.state.StateInitializationContext;
 import org.apache.flink.runtime.state.StateSnapshotContext;
@@ -17,19 +21,21 @@ import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 abstract class Traced extends AbstractStreamOperator<String> {
     private final String task;
     private final String name;
-    private final boolean isUnion;
+    private final Kept kept;
     private final List<String> seen = new ArrayList<>();
+    private transient OperatorStateStore store;
     private transient ListState<String> state;
+    private transient BroadcastState<String, String> copies;
 
-    Traced(String task, String name, boolean isUnion) {
+    Traced(String task, String name, Kept kept) {
         this.task = task;
         this.name = name;
-        this.isUnion = isUnion;
+        this.kept = kept;
     }
 
     static final class One extends Traced implements OneInputStreamOperator<String, String>, BoundedOneInput {
-        One(String task, String name, boolean isUnion) {
-            super(task, name, isUnion);
+        One(String task, String name, Kept kept) {
+            super(task, name, kept);
         }
 
         @Override
@@ -46,7 +52,7 @@ abstract class Traced extends AbstractStreamOperator<String> {
     static final class Two extends Traced
             implements TwoInputStreamOperator<String, String, String>, BoundedMultiInput {
         Two(String task, String name) {
-            super(task, name, false);
+            super(task, name, Kept.SPLIT);
         }
 
         @Override
@@ -81,6 +87,9 @@ abstract class Traced extends AbstractStreamOperator<String> {
             throw new IllegalStateException("boom");
         }
         seen.add(element.getValue());
+        if (kept == Kept.LATE_UNION && element.getValue().equals("b2")) {
+            registerUnion();
+        }
         output.collect(element);
     }
 
@@ -92,13 +101,25 @@ abstract class Traced extends AbstractStreamOperator<String> {
     @Override
     public void initializeState(StateInitializationContext context) throws Exception {
         super.initializeState(context);
-        var descriptor = new ListStateDescriptor<>("seen", Types.STRING);
-        var store = context.getOperatorStateStore();
-        state = isUnion ? store.getUnionListState(descriptor) : store.getListState(descriptor);
-        if (context.isRestored()) {
+        store = context.getOperatorStateStore();
+        if (kept == Kept.BROADCAST) {
+            copies = store.getBroadcastState(new MapStateDescriptor<>("seen", Types.STRING, Types.STRING));
+            copies.immutableEntries().forEach(entry -> seen.add(entry.getKey()));
+            Collections.sort(seen);
+        } else {
+            var descriptor = new ListStateDescriptor<>("seen", new Fragile(name));
+            state = kept == Kept.UNION ? store.getUnionListState(descriptor) : store.getListState(descriptor);
             state.get().forEach(seen::add);
         }
         tell(context.isRestored() ? "restored " + seen : "initialize");
+    }
+
+    private void registerUnion() {
+        try {
+            store.getUnionListState(new ListStateDescriptor<>("late", Types.STRING)).add("late");
+        } catch (Exception error) {
+            throw new IllegalStateException(error);
+        }
     }
 
     @Override
@@ -132,7 +153,13 @@ abstract class Traced extends AbstractStreamOperator<String> {
     public void snapshotState(StateSnapshotContext context) throws Exception {
         super.snapshotState(context);
         tell("snapshot " + context.getCheckpointId());
-        state.update(seen);
+        if (kept == Kept.BROADCAST) {
+            for (String row : seen) {
+                copies.put(row, row);
+            }
+        } else {
+            state.update(seen);
+        }
     }
 
     @Override
