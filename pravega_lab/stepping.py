@@ -8,17 +8,20 @@
     run.step()                           # one sentence: what happened
     run.fail("count[1]")
     fork = run.fork()                    # the same up to here, and its own way from here on
+    board.go(fork)                       # the views show the fork; board.go(run) goes back
 
-What happened stays: to change the past, go back and fork there.
+What happened stays: to change the past, go back and fork there. The page's own buttons do the same.
 """
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.simulation.flow_steps import SteppedJob
+from pravega_lab.engine.simulation.flow_steps import OnWay, SteppedJob
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.job import JobObserver
 from pravega_lab.observe.job_explain import explain_job
@@ -33,11 +36,15 @@ if TYPE_CHECKING:
     from pravega_lab.engine.flow.graph import JobGraph
     from pravega_lab.observe.journal import Journal
     from pravega_lab.observe.observations import Observation
-    from pravega_lab.widgets.board import Board
-    from pravega_lab.widgets.controls import Act, Controls
+    from pravega_lab.widgets.clock import Clock
+    from pravega_lab.widgets.controls import Controls
+    from pravega_lab.widgets.run_board import RunBoard
+    from pravega_lab.widgets.view import View
 
 UNTIL = ("checkpoint", "failure", "end")
+ASKED = ("fork", "drop", "delay", "fail", "kill")  # by a page
 STEPS_MAX = 100_000
+SAME_S = 0.0005  # times of a page and of here that are closer are the same
 
 
 class Told(list[str]):
@@ -56,7 +63,8 @@ class StepByStep:
         seed: Of delays and of the order of things: equal seeds and equal calls are equal runs.
         name: The variable that holds it, for the calls that controls show.
 
-    ``position`` is the step that is shown, ``steps`` how many there have been.
+    ``steps`` is how many steps there have been, ``position`` the one that is shown, also when a person moved
+    the page there; ``story`` says in a line where a fork comes from.
     """
 
     def __init__(
@@ -73,9 +81,15 @@ class StepByStep:
 
     def _take(self, job: SteppedJob, observer: JobObserver, name: str) -> None:
         self._job, self._observer, self.name = job, observer, name
-        self.position = job.steps
+        self._position = job.steps
+        self.story, self._forked_at = f"{name}, from its beginning", -1
         self.forks: list[StepByStep] = []
-        self.board: Board | None = None
+        self.board: RunBoard | None = None
+        self._views: list[View] = []
+        self._scale = 1.0
+        self._shown_s: float | None = None  # where the clock of the views was when it was last looked at
+        self._past: tuple[int, JobHistory] | None = None
+        self._acting = threading.RLock()  # the page's buttons act in threads of their own
         self._history = JobHistory()
         self._read_to = 0
         self._ends = _ends_of(observer.journal, job.steps, job.now_ms)  # of each step, ms
@@ -89,6 +103,12 @@ class StepByStep:
     @property
     def steps(self) -> int:
         return self._job.steps
+
+    @property
+    def position(self) -> int:
+        """The step that is shown."""
+        self._look()
+        return self._position
 
     @property
     def now_ms(self) -> int:
@@ -116,22 +136,22 @@ class StepByStep:
         if n < 1:
             raise BadInputError(f"step({n}): give a number of at least 1; back() goes back")
         told = Told()
-        for _ in range(n):
-            if self.position < self.steps:
-                self.position += 1
-                told += self._words_of_step(self.position)
-            elif self._job.step():
-                told += self._stepped()
-            else:
-                break
-        self._show_position()
+        with self._acting:
+            self._look()
+            for _ in range(n):
+                said = self._forward()
+                if said is None:
+                    break
+                told += said
+            self._show_position()
         return told or Told([f"the job is {self._job.job.state}: nothing more will happen"])
 
     def back(self, n: int = 1) -> Told:
         """So many steps back: nothing is undone, the views show how it was."""
-        self.position = max(0, self.position - n)
-        self._show_position()
-        return Told([f"step {self.position} of {self.steps}", *self._words_of_step(self.position)[:1]])
+        with self._acting:
+            self._position = max(0, self.position - n)
+            self._show_position()
+            return Told([f"step {self._position} of {self.steps}", *self._words_of_step(self._position)[:1]])
 
     def until(self, what: str = "checkpoint") -> Told:
         """On until a checkpoint is complete, something fails, or the end of the job.
@@ -142,28 +162,30 @@ class StepByStep:
         if what not in UNTIL:
             raise BadInputError(f"until({what!r}): it is one of {', '.join(map(repr, UNTIL))}")
         told = Told()
-        for _ in range(STEPS_MAX):
-            seen = self.journal.next_seq
-            is_new = self.position == self.steps
-            said = self._forward()
-            if said is None:
-                break
-            told = said
-            news = self.journal.since(seen) if is_new else self._of_step(self.position)
-            found = [moment for o in news if (moment := moment_of(o)) is not None]
-            if what != "end" and any(is_of(moment, what) for moment in found):
-                break
-        self._show_position()
+        with self._acting:
+            self._look()
+            for _ in range(STEPS_MAX):
+                seen = self.journal.next_seq
+                is_new = self._position == self.steps
+                said = self._forward()
+                if said is None:
+                    break
+                told = said
+                news = self.journal.since(seen) if is_new else self._of_step(self._position)
+                found = [moment for o in news if (moment := moment_of(o)) is not None]
+                if what != "end" and any(is_of(moment, what) for moment in found):
+                    break
+            self._show_position()
         return told or Told([f"the job is {self._job.job.state}: nothing more will happen"])
 
     def _forward(self) -> Told | None:
-        if self.position < self.steps:
-            self.position += 1
-            return self._words_of_step(self.position)
+        if self._position < self.steps:
+            self._position += 1
+            return self._words_of_step(self._position)
         return self._stepped() if self._job.step() else None
 
     def _stepped(self) -> Told:
-        self.position = self.steps
+        self._position = self.steps
         self._ends.append(self._job.now_ms)
         return self._words(self._catch_up())
 
@@ -194,41 +216,71 @@ class StepByStep:
         return self._act("stop", drain)
 
     def _act(self, name: str, *args: Any) -> str:
-        reason = self._why_not()
-        if reason:
-            raise BadInputError(reason)
-        said = self._job.act(name, *args)
-        self._catch_up()
-        self._show_position()
-        return said
+        with self._acting:
+            reason = self.why_not()
+            if reason:
+                raise BadInputError(reason)
+            said = self._job.act(name, *args)
+            if self.steps == self._forked_at:
+                self.story = f"{self.story}: {said}"
+            self._catch_up()
+            self._show_position()
+            return said
 
-    def _why_not(self) -> str:
+    def why_not(self) -> str:
         """Why nothing can be done here; "" where it can."""
         if self.position < self.steps:
             place = f"this is step {self.position} of {self.steps}"
             return f"{place}: what happened stays; {self.name}.fork() goes another way from here"
-        return (
-            f"the job is {self._job.job.state}: nothing can be done to it any more"
-            if self._job.is_over
-            else ""
-        )
+        is_over = self._job.is_over
+        return f"the job is {self.state}: nothing can be done to it any more" if is_over else ""
 
     def fork(self) -> StepByStep:
         """Another run that has come as far as `position`, and goes on by itself from there."""
-        observer = JobObserver(self._job.make(MemoryFiles()), seed=self._job.seed, simulated=True)
-        made = StepByStep.__new__(StepByStep)
-        made._take(
-            self._job.forked(observer, self.position), observer, f"{self.name}.forks[{len(self.forks)}]"
-        )
-        self.forks.append(made)
+        with self._acting:
+            at = self.position
+            observer = JobObserver(self._job.make(MemoryFiles()), seed=self._job.seed, simulated=True)
+            made = StepByStep.__new__(StepByStep)
+            name = f"{self.name}.forks[{len(self.forks)}]"
+            made._take(self._job.forked(observer, at), observer, name)
+            made.story, made._forked_at = f"{name}: {self.name} as far as step {at}, then its own way", at
+            made.board, made._scale = self.board, self._scale
+            self.forks.append(made)
+        if self.board is not None:
+            self.board.add(made)
         return made
+
+    def asked(self, content: dict[str, Any]) -> None:
+        """A page asks to do something at the moment that it shows; done in a thread of its own.
+
+        What lies in the past is forked there first, and the board goes to the fork.
+        """
+        threading.Thread(target=self._do_asked, args=(content,), name="asked by a page", daemon=True).start()
+
+    def _do_asked(self, content: dict[str, Any]) -> None:
+        name, args, at_ms = str(content.get("name")), content.get("args") or [], content.get("at_ms")
+        run = self
+        try:
+            if name not in ASKED:
+                raise BadInputError(f"a page asked for {name!r}; it may ask for {', '.join(ASKED)}")
+            with self._acting:
+                self._position = self.steps if at_ms is None else self._step_at(float(at_ms))
+                self._shown_s = None if self._clock is None else self._clock.at_s
+                if name == "fork" or self._position < self.steps:
+                    run = self.fork()
+            said = run.story if name == "fork" else run._act(name, *args)
+        except Exception as error:  # a thread has nobody to raise to: it is shown
+            said = f"not done: {error}"
+        if self.board is not None and run is not self:
+            self.board.go(run)
+        run.views[0].answer = said
 
     # What there is.
 
     @property
     def tasks(self) -> list[str]:
-        """The subtasks that run: `fail` and `kill` take them."""
-        return [f"{t.vertex.name}[{t.subtask}]" for t in self._history.tasks if t.engine_state == "running"]
+        """The subtasks that run at `position`: `fail` and `kill` take them."""
+        return [f"{t.vertex.name}[{t.subtask}]" for t in self._shown().tasks if t.engine_state == "running"]
 
     @property
     def channels(self) -> list[str]:
@@ -236,32 +288,69 @@ class StepByStep:
         return list(self._job.channels())
 
     @property
+    def on_way(self) -> tuple[OnWay, ...]:
+        """What is on its way at `position`, the next to arrive first. Of the newest 5,000 steps."""
+        return self._job.on_way.get(self.position, ())
+
+    @property
     def messages(self) -> list[tuple[str, str, int]]:
-        """What is on its way: (channel or lane, what, virtual ms until it arrives), the next first."""
-        now_ms = self._job.now_ms
-        return [(m.lane, m.what, m.due_ms - now_ms) for m in self._job.messages() if not m.lane.endswith("<")]
+        """What is on its way at `position`, the next to arrive first: (channel or lane, what, virtual ms
+        until it arrives)."""
+        now_ms = self._end_of(self.position)
+        return [(m.lane, m.what, m.due_ms - now_ms) for m in self.on_way]
+
+    @property
+    def state(self) -> str:
+        """Of the job, at its last step: ``running``, ``finished``…"""
+        return str(self._job.job.state)
+
+    def _shown(self) -> JobHistory:
+        """The job as it was at `position`."""
+        at = self.position
+        if at == self.steps:
+            return self._history
+        if self._past is None or self._past[0] != at:
+            self._past = at, fold_jobs(self.journal.since(), until_ms=self._end_of(at))
+        return self._past[1]
 
     def explain(self) -> Told:
         """In sentences, as it is at `position`: who works, whom each checkpoint waits for, who is held up."""
         until_ms = self._end_of(self.position)
         return Told(explain_job(fold_jobs(self.journal.since(), until_ms=until_ms), until_ms))
 
-    def show(self, scale: float = 1.0) -> Board:
-        """The views, live; they follow `step` and `back`."""
-        from pravega_lab.widgets import JobGraph, show
+    @property
+    def views(self) -> list[View]:
+        """JobGraph and CheckpointTimeline, live; they follow `step` and `back`."""
+        if not self._views:
+            from pravega_lab.widgets import show
 
-        self.board = show(self._observer, scale=scale)
-        for view in self.board.views:
-            if isinstance(view, JobGraph):
-                view.control = self.name
+            self._views = show(self._observer, scale=self._scale).views
+            for view in self._views:
+                view.control, view.hand = self.name, self.asked
+            self._show_position()
+        return self._views
+
+    def show(self, scale: float = 1.0) -> RunBoard:
+        """The views, live; with forks the board goes from one run to another (`RunBoard.go`)."""
+        from pravega_lab.widgets.run_board import RunBoard
+
+        self._scale, self._views = scale, []
+        self.board = RunBoard(self)
+        for fork in self._family():
+            fork.board, fork._scale = self.board, scale
+            self.board.add(fork)
         return self.board
 
+    def _family(self) -> list[StepByStep]:
+        """All forks, and theirs."""
+        return [one for fork in self.forks for one in (fork, *fork._family())]
+
     def controls(self) -> Controls:
-        """Buttons for all of it; what is pinned in the views chooses."""
-        from pravega_lab.widgets.controls import Controls
+        """Buttons for all of it, on the run that the board shows; what is pinned in the views chooses."""
+        from pravega_lab.stepping_acts import acts
 
         board = self.board or self.show()
-        return Controls(_acts(self), board.clock)
+        return board.controls(acts(board))
 
     def close(self) -> None:
         """End it; the journal stays, as a recording."""
@@ -296,73 +385,40 @@ class StepByStep:
     def _words_of_step(self, step: int) -> Told:
         return self._words(self._of_step(step))
 
-    def _show_position(self) -> None:
-        if self.board is None:
+    # Where it is, here and in the views.
+
+    @property
+    def _clock(self) -> Clock | None:
+        return self._views[0].clock if self._views else None
+
+    def _look(self) -> None:
+        """Where a person has moved the views to is where they are."""
+        clock = self._clock
+        if clock is None:
             return
-        clock = self.board.clock
-        if self.position == self.steps:
+        at_s, before_s = clock.at_s, self._shown_s
+        self._shown_s = at_s
+        if at_s is None:
+            self._position = self._position if before_s is None else self.steps
+        elif before_s is None or abs(at_s - before_s) > SAME_S:
+            self._position = self._step_at(1000 * at_s + (clock.start_ms or 0))
+
+    def _step_at(self, at_ms: float) -> int:
+        """The last that had ended by then."""
+        return max(0, min(self.steps, bisect_right(self._ends, at_ms + 1000 * SAME_S) - 1))
+
+    def _show_position(self) -> None:
+        clock = self._clock
+        if clock is None:
+            return
+        if self._position == self.steps:
             clock.follow()
         else:
-            clock.seek((self._end_of(self.position) - (clock.start_ms or 0)) / 1000)
+            clock.seek((self._end_of(self._position) - (clock.start_ms or 0)) / 1000)
+        self._shown_s = clock.at_s
 
 
 def _ends_of(journal: Journal, steps: int, now_ms: int) -> list[int]:
     """When each step of a run that is made anew ended: every millisecond in which something was told."""
     times = sorted({o.time_ms for o in journal.since() if not isinstance(o, Acted)})
     return [*times, *[now_ms] * (steps + 1 - len(times))][: steps + 1] or [now_ms]
-
-
-def _acts(run: StepByStep) -> list[Act]:
-    """What the controls do: each is one public call, and its text is that call."""
-    from pravega_lab.widgets.controls import Act
-
-    def call(name: str) -> Callable[[str, float], str]:
-        return lambda target, value: f"{run.name}.{name}({target!r})" if target else f"{run.name}.{name}()"
-
-    def counted(name: str) -> Callable[[str, float], str]:
-        return lambda target, value: f"{run.name}.{name}({value:.0f})"
-
-    def no(target: str) -> str:
-        return run._why_not()
-
-    def over(target: str) -> str:
-        return f"the job is {run._job.job.state}" if run.is_over else ""
-
-    def first(target: str) -> str:
-        return "" if run.position else "this is the beginning"
-
-    return [
-        Act("step", counted("step"), lambda t, v: "; ".join(run.step(int(v))[-3:]), over, value=1,
-            unit="steps"),
-        Act("back", counted("back"), lambda t, v: run.back(int(v))[0], first, value=1, unit="steps"),
-        Act("to the next checkpoint", lambda t, v: f'{run.name}.until("checkpoint")',
-            lambda t, v: "; ".join(run.until("checkpoint")[-1:]), over),
-        Act("fail this task", call("fail"), lambda t, v: run.fail(t), no, lambda: run.tasks, _task_of),
-        Act("kill its process", call("kill"), lambda t, v: run.kill(t), no, lambda: run.tasks, _task_of),
-        Act("drop the next message", lambda t, v: f"{run.name}.drop({', '.join(map(repr, t.split(' · ')))})",
-            lambda t, v: run.drop(*t.split(" · ")), no, lambda: _droppable(run), _message_of),
-        Act("delay this channel", lambda t, v: f"{run.name}.delay({t!r}, {v:.0f})",
-            lambda t, v: run.delay(t, int(v)), no, lambda: run.channels, lambda mark: mark.get("lane"),
-            50, "ms"),
-        Act("take a checkpoint", call("checkpoint"), lambda t, v: run.checkpoint(), no),
-        Act("fork here", lambda t, v: f"fork = {run.name}.fork()", lambda t, v: _forked(run)),
-    ]  # fmt: skip
-
-
-def _forked(run: StepByStep) -> str:
-    fork = run.fork()
-    return f"{fork.name}.show() shows it"
-
-
-def _droppable(run: StepByStep) -> list[str]:
-    """``map[0]>count[1]:0 · barrier``: the next of each sort in each channel."""
-    ways = (f"{m.lane} · {m.sort}" for m in run._job.messages() if m.mark is not None)
-    return list(dict.fromkeys(ways))
-
-
-def _task_of(mark: dict[str, Any]) -> str | None:
-    return mark.get("id") if mark.get("kind") == "task" else None
-
-
-def _message_of(mark: dict[str, Any]) -> str | None:
-    return f"{mark['lane']} · {mark['what']}" if mark.get("kind") == "mark" else None

@@ -8,6 +8,7 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.stepping import StepByStep
+from pravega_lab.widgets import show
 from tests.observe.job_examples import words_job
 
 
@@ -94,7 +95,6 @@ def test_controls_show_their_calls_and_follow_pins(run: StepByStep) -> None:
     lane = run.channels[0]
     board.clock.said({"at_ms": None, "pin": {"kind": "channel", "lane": lane}})
     assert controls.do("delay this channel", value=30) == f"delayed {lane} by 30 ms"
-    assert "shows it" in controls.do("fork here")
     run.back(3)
     assert "what happened stays" in controls.do("fail this task", "sink[1]")
     assert board.clock.at_s is not None
@@ -102,6 +102,91 @@ def test_controls_show_their_calls_and_follow_pins(run: StepByStep) -> None:
     assert board.clock.at_s is None
     assert board.views[0].snapshot().facts["control"] == "run"
     controls.close()
+    board.close()
+
+
+def test_what_the_page_shows_is_where_the_run_is(run: StepByStep) -> None:
+    run.step(60)
+    board = run.show()
+    there = run.messages, run.tasks, run.explain()
+    start_ms = board.clock.start_ms or 0
+    ends = [run._end_of(step) for step in range(61)]
+    board.clock.said({"at_ms": ends[40] + 0.2, "pin": None})  # a person moved the slider
+    assert (run.position, run.steps) == (40, 60)
+    assert "this is step 40 of 60" in run.why_not()
+    assert run.messages != there[0]
+    fork = run.fork()
+    assert (fork.position, fork.messages, fork.tasks) == (40, run.messages, run.tasks)
+    board.clock.said({"at_ms": None, "pin": None})
+    assert run.position == 60
+    assert (run.messages, run.tasks, run.explain()) == there
+    assert board.clock.start_ms == start_ms
+    board.close()
+
+
+def test_a_fork_with_a_fault_is_shown_and_the_way_back_is_one_button(run: StepByStep) -> None:
+    lane = until_barrier(run)
+    here = run.position
+    run.until("checkpoint")
+    run.back(run.steps - here)
+    board, last = run.show(), run.steps
+    controls = run.controls()
+    row = controls.rows["fork here"]
+    assert row.target == "as it was"
+    board.clock.said({"at_ms": board.clock._at_ms, "pin": {"kind": "mark", "lane": lane, "what": "barrier"}})
+    controls.refresh()
+    assert row.target == f"drop {lane} · barrier"
+    assert f"fork = run.fork(); fork.drop(&#x27;{lane.replace('>', '&gt;')}&#x27;" in row.words.value
+    said = controls.do("fork here")
+    assert said.endswith(f"as far as step {here}, then its own way: dropped barrier 1 on {lane}")
+    fork = run.forks[0]
+    assert (board.run, board.views) == (fork, fork.views)
+    assert board.views[0].snapshot().facts["control"] == "run.forks[0]"
+    assert controls.do("to the next checkpoint") != ""
+    assert fork.steps > here
+    assert "Checkpoint expired" in "\n".join(
+        [o.message for o in fork.journal.since() if o.kind == "checkpoint_failed"]
+    )
+    line = board.children[0]
+    assert line.children[0].options == ("run", "run.forks[0]")
+    line.children[0].value = "run"  # its button
+    assert (board.run, board.views, run.steps, run.position) == (run, run.views, last, here)
+    assert "this is step" in controls.do("fail this task")
+    controls.close()
+    board.close()
+
+
+def test_a_page_asks(run: StepByStep) -> None:
+    run.step(60)
+    board = run.show()
+    graph = board.views[0]
+    run._do_asked({"name": "fail", "args": ["sink[1]"], "at_ms": None})
+    assert graph.answer == "sink[1] raises at its next turn"
+    assert run.forks == []
+    at_ms = run._end_of(30)
+    run._do_asked({"name": "delay", "args": [run.channels[0], 40], "at_ms": at_ms})
+    assert [(fork.steps, fork.journal.to_pandas("acted")["call"].tolist()) for fork in run.forks] == [
+        (30, [f"run.delay({run.channels[0]!r}, 40)"])
+    ]
+    assert board.run is run.forks[0]
+    assert board.views[0].answer == f"delayed {run.channels[0]} by 40 ms"
+    run._do_asked({"name": "close", "args": [], "at_ms": None})
+    assert graph.answer.startswith("not done: a page asked for 'close'; it may ask for fork, drop")
+    board.close()
+
+
+def test_only_a_live_stepped_run_can_be_acted_on(run: StepByStep) -> None:
+    run.step(60)
+    board = run.show()
+    recorded = show(run.journal).views
+    for view, still in zip(board.views, recorded, strict=True):
+        facts = view.snapshot().facts
+        assert (facts["control"], facts["no_control"]) == ("run", "")
+        facts = view.snapshot(live=False).facts  # the exported page
+        assert (facts["control"], facts["no_control"]) == ("", "a recording: nothing can be done to it")
+        facts = still.snapshot().facts
+        assert facts["control"] == ""
+        assert facts["no_control"].startswith("not a simulated run")
     board.close()
 
 

@@ -21,6 +21,7 @@ from pravega_lab.widgets.checkpoint_timeline import CheckpointTimeline
 from pravega_lab.widgets.clock import Clock
 from pravega_lab.widgets.job_graph import JobGraph
 from pravega_lab.widgets.ledger import LedgerView
+from pravega_lab.widgets.palette import STYLE
 from pravega_lab.widgets.query_timeline import QueryTimeline
 from pravega_lab.widgets.reader_board import ReaderBoard
 from pravega_lab.widgets.segment_map import SegmentMap
@@ -81,7 +82,9 @@ def stacked(pictures: Sequence[str | bytes]) -> str:
         parts.append(picture.replace('width="100%"', f'width="{w}" height="{h}" y="{y}"', 1))
         width, y = max(width, w), y + h + 8
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="100%" role="img">'
-    return head + "\n" + "\n".join(parts) + "</svg>\n"
+    whole = "\n".join(parts)
+    once = f"{STYLE}\n" if STYLE in whole else ""  # of all of them
+    return f"{head}\n{once}{whole.replace(f'{STYLE}{chr(10)}', '')}</svg>\n"
 
 
 def as_svg(picture: str | bytes) -> str:

@@ -13,6 +13,7 @@ from pravega_lab.widgets.checkpoint_rows import (
     held_up,
 )
 from pravega_lab.widgets.group_history import CutPiece
+from pravega_lab.widgets.hand import control_facts
 from pravega_lab.widgets.job_checkpoints import JobCheckpoints, TimelineHistory
 from pravega_lab.widgets.module import module, style
 from pravega_lab.widgets.payload import or_nan, pack
@@ -255,6 +256,7 @@ class CheckpointTimeline(View):
                 if part.end_ms is None and (c.index, part.name) in self._parts
             },
             "chosen": self.checkpoint,
+            **(control_facts(self) if source.system == "job" else {}),
             "only": self.only,
             "left_out": "; ".join(text for text in left if text),
             "empty": source.empty(),

@@ -176,9 +176,12 @@ class Clock:
         self._changed()
 
     def greet(self, view: View) -> None:
-        """A page has just opened: it is told what Python asked for before."""
-        if self._commanded is not None:
-            view.send({"kind": "clock", **self._commanded})
+        """A page has just opened: it is told what Python asked for, or where the page before it was."""
+        where = self._commanded
+        if where is None and self._at_ms is not None:
+            where = {"at_ms": self._at_ms, "playing": self.playing, "speed": self.speed}
+        if where is not None:
+            view.send({"kind": "clock", **where})
 
     def _command(self, content: dict[str, Any]) -> None:
         self._commanded = {"playing": False, "speed": self.speed, **content}

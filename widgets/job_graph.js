@@ -513,7 +513,7 @@ function jobSpec(store) {
   // Words.
 
   const table = (rows) => `<table>${rows.map(([k, v]) => `<tr><td class="soft">${k}</td><td>${v}</td></tr>`).join("")}</table>`;
-  const acts = (text) => (facts().control ? `<code>${esc(`${facts().control}.${text}`)}</code>` : `<span class="soft">${esc(facts().no_control ?? "")}</span>`);
+  const acts = (text) => (facts().control ? `<code>${esc(state.isPast ? `fork = ${facts().control}.fork(); fork.${text}` : `${facts().control}.${text}`)}</code>` : `<span class="soft">${esc(facts().no_control ?? "")}</span>`);
 
   function tip(mark) {
     if (mark.kind === "mark") return `<b>${esc(markWords(mark.what, mark.value))}</b><br><span class="soft">${esc(mark.lane)}</span><br>${acts(`drop(${JSON.stringify(mark.lane)}, ${JSON.stringify(mark.what)})`)}`;
@@ -597,7 +597,7 @@ function jobSpec(store) {
         const args = () => offers(pin, Number(input.value) || DELAY_MS).find((one) => one[1] === name)[2];
         const done = (of) => `${of}.${name}(${args().map((v) => JSON.stringify(v)).join(", ")})`;
         const call = () => (isPast ? `fork = ${control}.fork(); ${done("fork")}` : done(control));
-        button.textContent = isPast && control ? `fork here, ${words}` : words;
+        button.textContent = isPast && control ? `fork and ${words}` : words;
         button.disabled = !control;
         button.title = control ? call() : (no_control ?? "");
         on(button, "click", () => ask({ name, args: args() }, call()));
@@ -619,7 +619,7 @@ function jobSpec(store) {
   return {
     ownAxis: true,
     height,
-    paint: (ctx, b) => ((state.pinned = b.clock.pin?.key), paint(ctx, b), state.offer?.(b.clock)),
+    paint: (ctx, b) => ((state.pinned = b.clock.pin?.key), (state.isPast = b.clock.at !== null), paint(ctx, b), state.offer?.(b.clock)),
     pick,
     tip,
     say,

@@ -9,6 +9,7 @@ from pravega_lab.observe.job_fold import JobHistory
 from pravega_lab.observe.job_observations import SinkTraysSeen, task_name
 from pravega_lab.observe.job_rows import TASK_STATES, ChannelRow, Contents, Measure, TaskRow
 from pravega_lab.observe.job_words import mark_words
+from pravega_lab.widgets.hand import control_facts
 from pravega_lab.widgets.module import module, style
 from pravega_lab.widgets.payload import or_nan, pack
 from pravega_lab.widgets.view import View
@@ -30,8 +31,6 @@ MARKS = (
 )  # fmt: skip
 CONTENTS_MAX, MEASURES_MAX, SAID_MAX = 30_000, 20_000, 10_000  # that a page gets when it comes
 FOLD_ABOVE = 8  # subtasks of a vertex; more are one box with counts
-RECORDING = "a recording: nothing can be done to it"
-NOT_SIMULATED = "not a simulated run: only those can be stepped, failed and delayed by hand"
 COLUMNS = (
     "task", "vertex", "subtask", "of", "state", "since_s", "attempt", "records_in", "records_out",
     "in_per_s", "out_per_s", "state_bytes", "watermark_ms", "open", "pre_committed", "committed", "reason",
@@ -67,7 +66,6 @@ class JobGraph(View):
     history: ClassVar[Any] = JobHistory
 
     def __init__(self, journal: Any, **more: Any) -> None:
-        self.control: str | None = None  # the variable that acts, in the calls that controls show
         self._sent: dict[str, int] = {}
         self._n_marks = 0
         super().__init__(journal, **more)
@@ -150,17 +148,10 @@ class JobGraph(View):
             "source": history.job,
             "title": self.title or (f"job {history.job}" if history.job else self.journal.source),
             "simulated": history.simulated,
-            "control": self.control or "",
-            "no_control": self._no_control(),
+            **control_facts(self),
             "left_out": f"the oldest {left:,} samples and sentences left out" if left else "",
             "empty": ["No job has begun: give its observer to a Job, and start it.", EMPTY_CODE],
         }
-
-    def _no_control(self) -> str:
-        """Why nothing can be done here; "" where it can."""
-        if self.control:
-            return ""
-        return RECORDING if not self.journal.live else NOT_SIMULATED
 
     # Tables, words and pictures.
 

@@ -20,7 +20,7 @@ from pravega_lab.observe.job_rows import (
     VertexRow,
 )
 from pravega_lab.observe.job_words import mark_words
-from pravega_lab.widgets.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, VERMILION, mix, reader_colour
+from pravega_lab.widgets.palette import HOT, LINE, NONE, SOFT, TEXT, VERMILION, reader_colour
 from pravega_lab.widgets.picture import Picture, amount, data_size, number
 
 if TYPE_CHECKING:
@@ -148,15 +148,8 @@ def _draw_slot(
     fill = min(1.0, records / capacity) if capacity else 0.0
     picture.rect(x0, y + 1, width, SLOT - 2, "#ffffff", f'stroke="{LINE}"')
     if fill:
-        colour = mix(COLD, HOT, 0.5 * fill)
-        picture.rect(
-            x1 - fill * width,
-            y + 1,
-            fill * width,
-            SLOT - 2,
-            colour,
-            title=f"{records:,} of {capacity:,} records",
-        )
+        full, words = f'fill-opacity="{number(0.14 + 0.4 * fill)}"', f"{records:,} of {capacity:,} records"
+        picture.rect(x1 - fill * width, y + 1, fill * width, SLOT - 2, HOT, full, words)
     blocked = [c.blocked_since_ms for c in slot if c.blocked_since_ms is not None]
     x = x1 - 3
     if blocked:

@@ -8,6 +8,33 @@ from __future__ import annotations
 READERS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442")
 VERMILION = "#D55E00"
 TEXT, SOFT, LINE, NONE, COLD, HOT = "#1a1a1a", "#555555", "#d0d0d0", "#c4c4c4", "#dcebf6", "#08519c"
+THEMED = "plab-picture"
+
+GROUND = "#ffffff"
+# Colours as they are written, and what they are on a dark ground. Marks of readers keep theirs.
+_ON_DARK = {
+    GROUND: "#111111", TEXT: "#e6e6e6", SOFT: "#b4b4b4", LINE: "#4a4a4a", NONE: "#5a5a5a",
+    "#888888": "#8c8c8c", "#f4f4f4": "#222222", "#f6f6f6": "#1c1c1c", "#eeeeee": "#2a2a2a",
+    "#007a56": "#3fcf9f", "#c04d00": "#ff8a4c",  # the verdicts of a ledger
+    "#cfe3f3": "#1f4a6b", "#fbe3b5": "#5f4410", "#fbe5d8": "#5a2c12",  # pale grounds of text
+}  # fmt: skip
+
+
+def _style() -> str:
+    """A picture in an ``<img>`` follows the colour scheme of where it stands (common.css tells JupyterLab's);
+    one that is inline, the theme of JupyterLab or nbconvert. Who does not know these rules draws it light."""
+    names = {light: f"--c{light[1:]}" for light in _ON_DARK}
+    dark = f".{THEMED}{{{';'.join(f'{names[light]}:{dark}' for light, dark in _ON_DARK.items())}}}"
+    rules = [f"@media(prefers-color-scheme:dark){{:not([data-jp-theme-light=true] *){dark}}}"]
+    rules += [f"[data-jp-theme-light=false] {dark}"]
+    for light, name in names.items():
+        fill = f'{":not(text)" if light == GROUND else ""}[fill="{light}"]'  # white letters stand on colours
+        rules += [f".{THEMED} {fill}{{fill:var({name},{light})}}"]
+        rules += [f'.{THEMED} [stroke="{light}"]{{stroke:var({name},{light})}}']
+    return "".join(rules)
+
+
+STYLE = f"<style>{_style()}</style>"
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from pravega_lab.widgets.palette import LINE, SOFT, TEXT
+from pravega_lab.widgets.palette import LINE, SOFT, STYLE, TEXT, THEMED
 
 FONT = "font-family=\"system-ui,'DejaVu Sans',sans-serif\""
 
@@ -95,10 +95,12 @@ class Picture:
         return "\n".join(self._parts)
 
     def svg(self) -> str:
+        box = f'viewBox="0 0 {self.width} {self.height}"'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" width="100%" '
-            f'role="img" shape-rendering="crispEdges" {FONT}>\n<title>{escape(self.title)}</title>\n'
-            f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>\n{HATCH}\n'
+            f'<svg class="{THEMED}" xmlns="http://www.w3.org/2000/svg" {box} '
+            f'width="100%" role="img" shape-rendering="crispEdges" {FONT}>\n'
+            f"<title>{escape(self.title)}</title>\n"
+            f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>\n{STYLE}\n{HATCH}\n'
             f"{self.body()}\n</svg>\n"
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from pravega_lab.observe.group_observations import ReaderLeft
 from pravega_lab.observe.group_rows import NOBODY, CheckpointRow, Holding, Move, ReaderRow, Waiting
 from pravega_lab.widgets.group_history import BoardHistory
-from pravega_lab.widgets.palette import SOFT, TEXT, VERMILION, ink, mix, reader_colour
+from pravega_lab.widgets.palette import SOFT, TEXT, VERMILION, ink, reader_colour
 from pravega_lab.widgets.picture import Across, Picture, amount, data_size, number
 from pravega_lab.widgets.reader_board import busiest
 
@@ -145,7 +145,7 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
         colour = reader_colour(lane.row.index)
         for joined, left in lane.row.sessions:
             x0, x1 = scene.x(joined), scene.x(left)
-            picture.rect(x0, lane.y + 1, x1 - x0, lane.height - 2, mix("#ffffff", colour, 0.14))
+            picture.rect(x0, lane.y + 1, x1 - x0, lane.height - 2, colour, 'fill-opacity=".14"')
         picture.rect(4, lane.middle - 5, 5, 10, colour)
         faded = "" if lane.row.is_online else 'opacity=".5"'
         picture.text(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pravega_lab.observe.folds import SegmentRow
-from pravega_lab.widgets.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, ink, mix, reader_colour
+from pravega_lab.widgets.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, mix, reader_colour
 from pravega_lab.widgets.picture import Across, Picture, amount, data_size, number, steps
 from pravega_lab.widgets.raster import Raster, text_width
 from pravega_lab.widgets.reader_picture import common_start, squeezed
@@ -205,13 +205,8 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     edge = f"M{number(x1)} {number(y0)}H{number(x0)}V{number(y1)}H{number(x1)}{close}"
     picture.path(edge, 'fill="none" stroke="#000000" stroke-opacity=".4"')
     if x1 - x0 > 6.5 * len(row.label) + 6 and y1 - y0 >= 12:
-        first = heat[0][2] if heat else colour
-        solid = first if first.startswith("#") else "#ffffff"
-        shade = mix("#ffffff", solid, 0.6 if sealed else 1.0)
-        halo = 'font-weight="600"'
-        if scene.facts["colour"] == "owner":
-            shade, halo = "#ffffff", f'{halo} stroke="#ffffff" stroke-width="3" paint-order="stroke"'
-        picture.text(x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=ink(shade), extra=halo)
+        halo = 'font-weight="600" stroke="#ffffff" stroke-width="3" paint-order="stroke"'  # on every colour
+        picture.text(x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=TEXT, extra=halo)
 
 
 def _draw_waiting(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[float, float]) -> None:

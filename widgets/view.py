@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+RECORDING = "a recording: nothing can be done to it"
+STILL = {"live": False, "control": "", "no_control": RECORDING, "answer": ""}  # where no kernel runs
 SVG_RECTANGLES_MAX = 1_000  # above, a PNG is smaller and faster
 
 
@@ -83,7 +85,10 @@ class View(anywidget.AnyWidget):
         self._read_to = 0
         self._origin_ms: int | None = None
         self._span_ms: tuple[int, int] | None = None
-        self._sent_facts: dict[str, Any] = {}
+        self.told: dict[str, Any] = {}  # the facts that pages have; empty while there is no page
+        self.control: str | None = None  # the variable that acts, in the calls that the page shows
+        self.hand: Callable[[dict[str, Any]], None] | None = None  # does what a page asks; must not wait
+        self.answer = ""  # what came of it
         self.tells_steps = True  # for the scrubber; `show` leaves it to one view of each journal
         self._teller = Teller(self.journal)
         hub, name = control(), uuid4().hex
@@ -171,6 +176,7 @@ class View(anywidget.AnyWidget):
             "origin_ms": start_ms,
             "now_s": ((history.now_ms or start_ms) - start_ms) / 1000,
             "ticking": history.start_ms is not None,
+            "answer": self.answer,
         }
 
     def snapshot(self, *, live: bool | None = None) -> Payload:
@@ -178,8 +184,8 @@ class View(anywidget.AnyWidget):
         with self._lock:
             self._origin_ms = self._catch_up().start_ms
             tables, grown = self._packed(everything=True)
-            self._sent_facts = {**self._header(), **self._facts()}
-            facts = self._sent_facts if live is None else {**self._sent_facts, "live": live}
+            self.told = {**self._header(), **self._facts()}
+            facts = self.told if live is not False else {**self.told, **STILL}
             return Payload("snapshot", tables, facts, grown)
 
     def _packed(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:
@@ -198,8 +204,8 @@ class View(anywidget.AnyWidget):
                 return self.snapshot()
             tables, grown = self._packed(everything=False)
             facts = {**self._header(), **self._facts()}
-            changed = {k: v for k, v in facts.items() if self._sent_facts.get(k) != v}
-            self._sent_facts = facts
+            changed = {k: v for k, v in facts.items() if self.told.get(k) != v}
+            self.told = facts
         tables = {name: table for name, table in tables.items() if table}
         grown = {name: items for name, items in grown.items() if items}
         return Payload("delta", tables, changed, grown) if tables or grown or changed else None
@@ -220,6 +226,8 @@ class View(anywidget.AnyWidget):
             self.publisher.here(page)
         elif kind == "bye":
             self.publisher.bye(page)
+        elif kind == "ask" and self.hand is not None:
+            self.hand(content)
         elif kind == "ack":
             self.publisher.answered(int(content["seq"]))
 

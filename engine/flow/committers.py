@@ -83,6 +83,7 @@ class SinkWriterOperator(Operator):
         self._state = self.context.lists.of(WRITER_STATE, ListMode.SPLIT)
         made = self._sink.create_writer(SinkContextOf(self), list(self._state))
         self._writer = await value_of(made)
+        self._tell(self.context.restored_checkpoint)
 
     def process_batch(self, batch: Batch, input: int) -> Any:
         return self._writer.write(batch)
@@ -106,6 +107,16 @@ class SinkWriterOperator(Operator):
         self.context.output.row({**row, "announced": len(committables), "committable": b""})
         for committable in committables:
             self.context.output.row({**row, "announced": -1, "committable": plain.to_bytes(committable)})
+        self._tell(None if end_of_input else checkpoint_id)
+
+    def _tell(self, checkpoint_id: int | None) -> None:
+        """What it writes from a checkpoint to the next is open; what it hands out is its committers'."""
+        if not _has_committer(self._sink):
+            return  # at least once: nothing is ever pre-committed
+        since = "the start" if checkpoint_id is None else f"checkpoint {checkpoint_id}"
+        names = () if self._has_ended else (f"since {since}",)
+        who = (self.context.now_ms(), self.context.subtask, self.context.attempt, self.context.operator_id)
+        self.context.observer.observe(SinkTrays(*who, names, (), 0))
 
     async def snapshot_state(self, checkpoint_id: int) -> None:
         self._state[:] = list(await value_of(self._writer.snapshot_state(checkpoint_id)))
@@ -113,6 +124,11 @@ class SinkWriterOperator(Operator):
     async def close(self) -> None:
         if hasattr(self, "_writer"):
             await value_of(self._writer.close())
+
+
+def _has_committer(sink: Sink) -> bool:
+    made = (type(sink).create_committer, type(sink).create_global_committer)
+    return made != (Sink.create_committer, Sink.create_global_committer)
 
 
 class _Collected:
@@ -161,6 +177,12 @@ class _Collector:
 
     def values(self) -> list[Any]:
         return [request.committable for c in self.by_origin.values() for request in c.requests]
+
+
+def _tell_held(of: Operator, collector: _Collector, more: list[tuple[int, str]], committed: int) -> None:
+    held = [(n, str(r.committable)) for (n, _), c in collector.by_origin.items() for r in c.requests]
+    who = (of.context.now_ms(), of.context.subtask, of.context.attempt, of.context.operator_id)
+    of.context.observer.observe(SinkTrays(*who, (), (*more, *held), committed))
 
 
 class CommitterOperator(Operator):
@@ -232,10 +254,7 @@ class CommitterOperator(Operator):
 
     def _tell(self) -> None:
         """Committables are pre-committed until they are committed; what is open is the writer's."""
-        context, held = self.context, self._collector.by_origin
-        waits = [(n, str(r.committable)) for (n, _), c in held.items() for r in c.requests]
-        who = (context.now_ms(), context.subtask, context.attempt, context.operator_id)
-        context.observer.observe(SinkTrays(*who, (), tuple(waits), self._committed))
+        _tell_held(self, self._collector, [], self._committed)
 
     def snapshot_state(self, checkpoint_id: int) -> None:
         self._state[:] = self._collector.values()
@@ -269,6 +288,7 @@ class GlobalCommitterOperator(Operator):
         self._combined: list[Any] = []
         self._last_completed = -1
         self._has_ended = False
+        self._committed = 0
         self._committer: GlobalCommitter
 
     async def initialize_state(self) -> None:
@@ -284,6 +304,7 @@ class GlobalCommitterOperator(Operator):
 
     def process_batch(self, batch: Batch, input: int) -> None:
         self._collector.add(batch)
+        self._tell()
 
     async def end_input(self, input: int) -> None:
         self._has_ended = True
@@ -296,6 +317,7 @@ class GlobalCommitterOperator(Operator):
         self._state[:] = [*self._combined, *combined]
 
     async def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self._last_completed = max(self._last_completed, checkpoint_id)
         await self._complete(END_OF_INPUT if self._has_ended else checkpoint_id)
 
     async def _complete(self, checkpoint_id: int) -> None:
@@ -314,7 +336,15 @@ class GlobalCommitterOperator(Operator):
 
     async def _commit(self) -> None:
         if self._combined:
+            given = len(self._combined)
             self._combined = list(await value_of(self._committer.commit(self._combined)) or [])
+            self._committed += given - len(self._combined)
+        self._tell()
+
+    def _tell(self) -> None:
+        """One of its trays holds a whole checkpoint, once that is complete."""
+        waits = [(self._last_completed, str(value)) for value in self._combined]
+        _tell_held(self, self._collector, waits, self._committed)
 
     async def close(self) -> None:
         if hasattr(self, "_committer"):

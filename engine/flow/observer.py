@@ -233,10 +233,11 @@ class SplitsAssigned:
 
 @dataclass(frozen=True, slots=True)
 class CutPassed:
-    """Where another system's checkpoint lay in what a source gave out, told when ours was taken there.
+    """Where another system's checkpoint lay in what a source gave out, told at the later of cut and barrier.
 
     ``events`` were given out between that cut, at ``cut_ms``, and the barrier: they are before the barrier
-    and behind the cut, so a failure reads them twice.
+    and behind the cut, so a failure reads them twice. Below zero, the barrier came first: they are behind the
+    barrier and before the cut, in no state, and a failure never reads them.
     """
 
     at_ms: int

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pravega_lab.engine.flow.subtask import Subtask
 
 READER_STATE = "SourceReaderState"
+BARRIERS_KEPT = 8  # for cuts of another system that come behind them
 FUNCTION_STATE = "SourceFunctionState"
 
 
@@ -77,6 +78,7 @@ class SourceOperator(_SourceHead):
         self._source, self._watermarks = source, WatermarkGenerator(strategy)
         self._emitted = 0
         self._cuts: dict[int, tuple[int, int]] = {}  # checkpoint -> emitted before the cut, ms
+        self._barriers: dict[int, int] = {}  # the last few: checkpoint -> emitted before its barrier
         self.reader: SourceReader[Any]
 
     def setup(self, context: OperatorContext) -> None:
@@ -99,7 +101,7 @@ class SourceOperator(_SourceHead):
         self._state[:] = [
             (self._serializer.version, self._serializer.to_bytes(split)) for split in splits or ()
         ]
-        self._tell_cut(checkpoint_id)
+        self._barrier_passed(checkpoint_id)
 
     async def handle_event(self, event: Any) -> None:
         """From the enumerator."""
@@ -163,15 +165,25 @@ class SourceOperator(_SourceHead):
         self.context.send_to_coordinator(SourceEventWrapper(event))
 
     def cut_passed(self, checkpoint_id: int) -> None:
-        self._cuts[checkpoint_id] = (self._emitted, self.context.now_ms())
+        cut = (self._emitted, self.context.now_ms())
+        if checkpoint_id in self._barriers:  # the barrier was here first
+            self._tell_between(checkpoint_id, *cut, self._barriers[checkpoint_id])
+        else:
+            self._cuts[checkpoint_id] = cut
 
-    def _tell_cut(self, checkpoint_id: int) -> None:
+    def _barrier_passed(self, checkpoint_id: int) -> None:
         cut = self._cuts.get(checkpoint_id)
         self._cuts = {number: place for number, place in self._cuts.items() if number > checkpoint_id}
         if cut is not None:
-            (before, cut_ms), context = cut, self.context
-            where = (context.now_ms(), context.subtask, context.attempt, checkpoint_id)
-            context.observer.observe(CutPassed(*where, cut_ms, self._emitted - before))
+            self._tell_between(checkpoint_id, *cut, self._emitted)
+        self._barriers[checkpoint_id] = self._emitted
+        while len(self._barriers) > BARRIERS_KEPT:
+            del self._barriers[next(iter(self._barriers))]
+
+    def _tell_between(self, checkpoint_id: int, cut: int, cut_ms: int, barrier: int) -> None:
+        context = self.context
+        where = (context.now_ms(), context.subtask, context.attempt, checkpoint_id)
+        context.observer.observe(CutPassed(*where, cut_ms, barrier - cut))
 
 
 class Rendezvous:

@@ -33,6 +33,7 @@ T = TypeVar("T")
 Make = Callable[[Files], JobGraph]
 OVER = ("finished", "failed", "cancelled")
 NOTICED_MS = 20  # after a kill, somebody notices that nothing comes any more
+KEPT_STEPS = 5_000  # of which it is known what was on its way
 QUIET_MS = 600_000  # virtual; a job in which nothing happens for so long waits for ever
 STEPPED = JobConfig(checkpoints=CheckpointConfig(interval_ms=200, timeout_ms=2_000), channel_capacity=8)
 
@@ -90,6 +91,17 @@ class Action:
     step: int
     name: str
     args: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OnWay:
+    """A `Message` as it was at a step."""
+
+    lane: str
+    what: str
+    sort: str
+    due_ms: int
+    is_element: bool
 
 
 class StepWire:
@@ -196,6 +208,7 @@ class SteppedJob:
         self.delay_ms_max = delay_ms_max
         self.steps = 0
         self.script: list[Action] = []
+        self.on_way: dict[int, tuple[OnWay, ...]] = {}  # by step, as it was left; the next to arrive first
         self.loop = SimulationLoop(f"{seed}/steps")  # type: ignore[abstract]  # no outside in here
         self.wire = StepWire(self.loop, Random(f"{seed}/wire"), delay_ms_max)
         self.files = FlowFiles(Random(f"{seed}/files"), FlowConditions())
@@ -218,6 +231,7 @@ class SteppedJob:
             job_id="stepped",
         )
         self._do(lambda: self._begin(self.job.start()))
+        self._note()
 
     # -- where it is ---------------------------------------------------------------------------------------
 
@@ -259,7 +273,17 @@ class SteppedJob:
         """
         if self.is_over:
             return False
-        return apart(self._step)
+        has_stepped = apart(self._step)
+        self._note()
+        return has_stepped
+
+    def _note(self) -> None:
+        mine = (m for m in self.messages() if not m.lane.endswith("<"))
+        self.on_way[self.steps] = tuple(
+            OnWay(m.lane, m.what, m.sort, m.due_ms, m.mark is not None) for m in mine
+        )
+        if len(self.on_way) > KEPT_STEPS:
+            del self.on_way[next(iter(self.on_way))]
 
     def _step(self) -> bool:
         until_ms = self.now_ms + QUIET_MS
@@ -339,6 +363,7 @@ class SteppedJob:
             raise BadInputError(f"the job is {self.job.state}: nothing can be done to it any more")
         said: str = getattr(self, f"_{name}")(*args)
         self.script.append(Action(self.steps, name, args))
+        self._note()
         return said
 
     def _drop(self, lane: str, what: str = "") -> str:

@@ -7,6 +7,7 @@ bit by bit, with the same result. Decides nothing about checkpoints: the engine 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from pravega_lab.observe import job_observations as told
@@ -242,7 +243,7 @@ class JobHistory:
         row = self._of(o)
         if row is not None:
             row.trays[o.operator] = o
-            self.trays.add((row.index, o))
+            self.trays.add((row.index, _summed(o, row.trays.values())))
 
     # Checkpoints.
 
@@ -356,6 +357,17 @@ class JobHistory:
             if text:
                 row.said.append((o.time_ms, text))
                 self.said.add((row.index, o.time_ms, text))
+
+
+def _summed(newest: told.SinkTraysSeen, trays: Iterable[told.SinkTraysSeen]) -> told.SinkTraysSeen:
+    """All trays of a subtask as one: a writer and its committer may be chained."""
+    some = list(trays)
+    return replace(
+        newest,
+        open=tuple(name for t in some for name in t.open),
+        pre_committed=tuple(pair for t in some for pair in t.pre_committed),
+        committed=sum(t.committed for t in some),
+    )
 
 
 _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {

@@ -286,8 +286,8 @@ class SplitsAssigned(JobObservation):
 class SourceCut(TaskObservation):
     """Where another system's checkpoint (of a reader group, say) lay in what this source gave out.
 
-    Told with the barrier of ``checkpoint_id``: ``events`` lie between the cut, passed at ``cut_ms``, and the
-    barrier. A failure reads them twice, or, below zero, never.
+    ``events`` lie between the cut, passed at ``cut_ms``, and the barrier of ``checkpoint_id``: a failure
+    reads them twice. Below zero, the barrier came first, and a failure never reads them.
     """
 
     kind: ClassVar[str] = "source_cut"

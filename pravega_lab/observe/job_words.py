@@ -122,6 +122,13 @@ def _stepped(o: told.CheckpointStepped, names: Names) -> str:
     return f"checkpoint {o.checkpoint_id} {verb} {whose} {names.operator(o.who)}"
 
 
+def _between(o: told.SourceCut, names: Names) -> str:
+    first, then = ("the cut", f"barrier {o.checkpoint_id}")
+    if o.events < 0:
+        first, then = f"barrier {o.checkpoint_id}", "the cut"
+    return f"{abs(o.events):,} events of {_who(o, names)} lie between {first} and {then}"
+
+
 def _trays(o: told.SinkTraysSeen, names: Names) -> str:
     return (
         f"{_who(o, names)}: {len(o.open)} transaction{'' if len(o.open) == 1 else 's'} open, "
@@ -183,7 +190,5 @@ _WORDS: dict[type[Observation], Callable[[Any, Names], str]] = {
         f"{', '.join(o.splits)} {'given back to' if o.back else 'assigned by'} {names.operator(o.operator)}"
         + (f" (subtask {o.subtask + 1})")
     ),
-    told.SourceCut: lambda o, names: (
-        f"{o.events:,} events of {_who(o, names)} lie between the cut and barrier {o.checkpoint_id}"
-    ),
+    told.SourceCut: lambda o, names: _between(o, names),
 }

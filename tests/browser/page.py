@@ -109,9 +109,9 @@ SHOWN = """() => [...document.querySelectorAll('.plab')]
 NEWEST = """
 import json
 from pravega_lab.widgets.control import control
-views = [v for v in control().views.values() if v._sent_facts]  # the others are on no page
+views = [v for v in control().views.values() if v.told]  # the others are on no page
 last = lambda journal: max(journal.since(), key=lambda o: (o.time_ms, o.seq)).seq
-print(json.dumps(sorted({(v._sent_facts["title"], last(v.journal)) for v in views})))
+print(json.dumps(sorted({(v.told["title"], last(v.journal)) for v in views})))
 """
 
 

@@ -18,7 +18,9 @@ from pravega_lab.engine.flow.stream import StreamEnvironment
 from pravega_lab.observe import JobObserver, Journal, fold_jobs
 from pravega_lab.observe.job_rows import TASK_STATES
 from pravega_lab.widgets import JobGraph, job_graph, show
+from pravega_lab.widgets.hand import NOT_SIMULATED
 from pravega_lab.widgets.module import module
+from pravega_lab.widgets.view import RECORDING
 from tests.observe.job_examples import half_run, whole_run
 
 VERMILION = "#D55E00"
@@ -186,8 +188,8 @@ def test_formats_and_words_agree_with_the_javascript() -> None:
 
 
 def test_a_control_that_cannot_act_says_why() -> None:
-    assert JobGraph(whole_run()).snapshot().facts["no_control"] == job_graph.RECORDING
-    assert JobGraph(wide_job()).snapshot().facts["no_control"] == job_graph.NOT_SIMULATED
+    assert JobGraph(whole_run()).snapshot().facts["no_control"] == RECORDING
+    assert JobGraph(wide_job()).snapshot().facts["no_control"] == NOT_SIMULATED
     view = JobGraph(wide_job())
     view.control = "run"
     facts = view.snapshot().facts
