@@ -359,6 +359,17 @@ function checkpointSpec(store) {
     return told[2] > 0 ? ` · would be read twice: ${count(told[2])}` : ` · would be lost: ${count(-told[2])}`;
   }
 
+  /** How long a phase took, where there is room in it. */
+  function paintSpent(ctx, b, sec, colour, x, y, room) {
+    const text = `${count(Math.round(1000 * sec))} ms`;
+    ctx.font = b.font(9);
+    if (ctx.measureText(text).width > room - 6 * b.scale) return;
+    ctx.textAlign = "center";
+    ctx.fillStyle = ink(colour);
+    ctx.fillText(text, x, y + 0.5);
+    ctx.textAlign = "left";
+  }
+
   function paintRow(ctx, b, l, c, { part, y, h }, x, t, most) {
     const s = b.scale;
     const { row, skipped } = store.tables.parts.col;
@@ -384,6 +395,7 @@ function checkpointSpec(store) {
         ctx.globalAlpha = skipped[part] ? 0.35 : 1;
         ctx.fillRect(x0, mid - size / 2, Math.max(1.5, x1 - x0), size);
         ctx.globalAlpha = 1;
+        if (mine.length > 1 && !skipped[part] && h > 14 * s) paintSpent(ctx, b, end - start, phaseColour(b.theme, k), (x0 + x1) / 2, mid, x1 - x0);
       } else {
         ctx.strokeStyle = b.theme.text;
         ctx.setLineDash([3, 2]);

@@ -39,6 +39,12 @@ JOB_PHASES = (
 PASSING = (ACKNOWLEDGE, FINISHED, ASK, READ)
 NOTHING = "finished, nothing to snapshot"
 TASKS_FROM, READERS_FROM = 1_000, 100_000  # rows; before them what is asked, before these the job's
+GIVEN_UP = {  # reasons that are no failure, and the word under the bar
+    "CHECKPOINT_SUBSUMED": "subsumed",
+    "CHECKPOINT_DECLINED_SUBSUMED": "subsumed",
+    "CHECKPOINT_COORDINATOR_SHUTDOWN": "cancelled",
+    "PERIODIC_SCHEDULER_SHUTDOWN": "cancelled",
+}
 _NUMBER = re.compile(r"(\d+)\D*$")
 
 EMPTY_CODE = """observer = JobObserver(graph)
@@ -130,7 +136,7 @@ class JobCheckpoints:
         parts += [self._part(part, row, places) for part in row.parts.values()]
         made = Checkpoint(
             row.index, row.checkpoint_id, f"{row.kind} {row.checkpoint_id}", row.start_ms, row.end_ms,
-            row.state, row.state, parts, until=self.until, about=_about(row),
+            *_ended_as(row), parts, until=self.until, about=_about(row),
         )  # fmt: skip
         if induced is not None:
             self._add_readers(made, row, induced)
@@ -183,6 +189,12 @@ class JobCheckpoints:
         asks = [ask for ask in row.asks.values() if ask.asked_ms is not None]
         asks.sort(key=lambda ask: (not ask.is_hook, ask.asked_ms))
         made.links = [(self._ask_name(ask), part.name) for ask in asks[:1] for part in group.parts]
+
+
+def _ended_as(row: JobCheckpointRow) -> tuple[str, str]:
+    """State and word: nothing went wrong with one that a newer one or the end of the job made needless."""
+    word = GIVEN_UP.get(row.reason) if row.state == "failed" else None
+    return ("cancelled", word) if word else (row.state, row.state)
 
 
 def _number(name: str) -> int | None:

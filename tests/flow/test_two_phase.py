@@ -11,6 +11,7 @@ import pytest
 from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow import plain
 from pravega_lab.engine.flow.batch import Batch
+from pravega_lab.engine.flow.collections import RowsSource
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import DamagedCheckpointError, IllegalStateError, RestoreError
 from pravega_lab.engine.flow.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
@@ -291,6 +292,36 @@ def test_a_committer_tells_what_waits_and_what_it_committed() -> None:
     env.from_rows([{"n": n} for n in range(20)], batch_rows=3).sink_to(sink)
     virtual.finish(env)
     assert sorted(sink.committed) == [n for n in range(20) if n != 7]
-    trays = virtual.told.of(seen.SinkTrays)
+    by_writer, trays = _by_role(virtual.told.of(seen.SinkTrays))
     assert max(len(tray.pre_committed) for tray in trays) == 20
     assert (trays[-1].pre_committed, trays[-1].committed) == ((), 19)
+    assert [tray.open for tray in by_writer] == [("since the start",), ()]
+
+
+def _by_role(trays: Sequence[seen.SinkTrays]) -> tuple[list[seen.SinkTrays], list[seen.SinkTrays]]:
+    """Those of the writer, which alone has something open, and those of committers."""
+    writer = next(tray.operator for tray in trays if tray.open)
+    return [t for t in trays if t.operator == writer], [t for t in trays if t.operator != writer]
+
+
+def test_a_writer_has_one_open_tray_from_checkpoint_to_checkpoint() -> None:
+    env, sink, virtual = StreamEnvironment(), CommittingSink(), Virtual()
+    rows = [{"n": n} for n in range(60)]
+    env.from_source(RowsSource(rows, batch_rows=3, pause_ms=lambda: 20)).sink_to(sink)
+    virtual.finish(env)
+    by_writer, _ = _by_role(virtual.told.of(seen.SinkTrays))
+    done = [o.checkpoint_id for o in virtual.told.of(seen.CheckpointCompleted)]
+    names = [tray.open for tray in by_writer]
+    assert names[0] == ("since the start",)
+    assert names[1:3] == [(f"since checkpoint {n}",) for n in done[:2]]
+    assert names[-1] == ()
+    assert all((tray.pre_committed, tray.committed) == ((), 0) for tray in by_writer)
+
+
+def test_a_global_committer_tells_its_trays_too() -> None:
+    env, sink, virtual = StreamEnvironment(), GlobalSink(), Virtual()
+    env.from_rows([{"n": n} for n in range(20)], batch_rows=3).sink_to(sink)
+    virtual.finish(env)
+    _, trays = _by_role(virtual.told.of(seen.SinkTrays))
+    assert max(len(tray.pre_committed) for tray in trays) == 20
+    assert (trays[-1].pre_committed, trays[-1].committed) == ((), len(sink.committed))

@@ -12,9 +12,21 @@ from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
 from pravega_lab.engine.flow.files import Files, MemoryFiles
 from pravega_lab.engine.flow.functions import count
 from pravega_lab.engine.flow.graph import JobGraph
-from pravega_lab.engine.flow.sources import InputStatus, ReaderContext, ReaderOutput, SourceReader
+from pravega_lab.engine.flow.sources import (
+    InputStatus,
+    ReaderContext,
+    ReaderOutput,
+    SourceReader,
+    SplitEnumeratorContext,
+)
 from pravega_lab.engine.flow.stream import StreamEnvironment
-from pravega_lab.engine.simulation.flow_external import ExternalLog, InducedSource, Positions, ReaderSlot
+from pravega_lab.engine.simulation.flow_external import (
+    ExternalLog,
+    InducedEnumerator,
+    InducedSource,
+    Positions,
+    ReaderSlot,
+)
 from pravega_lab.engine.simulation.flow_steps import SteppedJob
 from pravega_lab.observe import JobObserver, Journal
 from pravega_lab.observe.group_observations import (
@@ -147,8 +159,27 @@ class ReadsOn(InducedSource):
         return ReadingOn(self._log, context, self._rows_max, self._pause_s)
 
 
+class AnsweringEnumerator(InducedEnumerator):
+    """Gives its state before the other system has even begun its checkpoint."""
+
+    async def snapshot_state(self, checkpoint_id: int) -> Positions:
+        self._begun = asyncio.get_running_loop().create_task(self._begin(checkpoint_id))
+        return {}
+
+    async def _begin(self, checkpoint_id: int) -> None:
+        await asyncio.sleep(0.03)
+        await self._log.checkpoint(checkpoint_id)
+
+
+class AnswersFirst(ReadsOn):
+    """So barriers come before the cut that the state stands for."""
+
+    def create_enumerator(self, context: SplitEnumeratorContext[ReaderSlot]) -> InducedEnumerator:
+        return AnsweringEnumerator(self._log, context, None)
+
+
 @cache
-def both_systems() -> tuple[Journal, Journal]:
+def both_systems(source: type[ReadsOn] = ReadsOn) -> tuple[Journal, Journal]:
     """The journal of a job whose checkpoints a reader group places, and the group's.
 
     As in document 1's second attempt: the readers read on when they have passed the group's checkpoint, and
@@ -160,7 +191,7 @@ def both_systems() -> tuple[Journal, Journal]:
 
     def make(files: Files) -> JobGraph:
         env = StreamEnvironment("from a group", parallelism=2)
-        env.from_source(ReadsOn(log, 2, 0.001), name="flights").key_by("k").aggregate(count()).sink_to(
+        env.from_source(source(log, 2, 0.001), name="flights").key_by("k").aggregate(count()).sink_to(
             TwoPhaseFileSink("out", files)
         )
         return env.job_graph()

@@ -7,10 +7,16 @@ from itertools import pairwise
 
 import pytest
 
-from pravega_lab.observe import Journal
+from pravega_lab.observe import Journal, fold_jobs
+from pravega_lab.observe.job_observations import (
+    CheckpointAligned,
+    CheckpointFailed,
+    SourceCut,
+)
+from pravega_lab.observe.job_words import words_of
 from pravega_lab.widgets import CheckpointTimeline, checkpoint_timeline, show
 from pravega_lab.widgets.job_checkpoints import NOTHING
-from tests.observe.job_examples import GROUP, both_systems, half_run, whole_run
+from tests.observe.job_examples import GROUP, AnswersFirst, both_systems, half_run, whole_run
 from tests.widgets.test_group_views import Page
 
 ORDER = ["trigger", "align", "snapshot", "acknowledge", "notice"]
@@ -131,6 +137,49 @@ def test_events_between_cut_and_barrier_are_shaded(both: CheckpointTimeline) -> 
     assert isinstance(picture, str)
     assert f"would be read twice: {between[0][3]}" in picture
     assert "reader group demo/readers" in picture
+
+
+def test_what_lies_behind_the_barrier_and_before_the_cut_would_be_lost() -> None:
+    job, group = both_systems(AnswersFirst)
+    told = [o for o in job.since() if isinstance(o, SourceCut) and o.checkpoint_id == 1]
+    assert [o.subtask for o in sorted(told, key=lambda o: o.subtask)] == [0, 1]
+    for cut in told:
+        seen = [o.time_ms for o in job.since() if isinstance(o, CheckpointAligned) and _is_same(o, cut)]
+        assert seen[0] < cut.cut_ms == cut.time_ms
+        assert cut.events < 0
+    n = -told[0].events
+    picture = CheckpointTimeline(
+        job, beside=group, checkpoint=f"checkpoint {told[0].checkpoint_id}"
+    ).picture()[1]
+    assert f"would be lost: {n}" in picture
+    words = words_of(told[0], fold_jobs(job.since()))
+    assert words == f"{n} events of flights {told[0].subtask + 1}/2 lie between barrier 1 and the cut"
+
+
+def _is_same(aligned: CheckpointAligned, cut: SourceCut) -> bool:
+    return all(
+        getattr(aligned, name) == getattr(cut, name) for name in ("vertex", "subtask", "checkpoint_id")
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "state", "word"),
+    [
+        ("CHECKPOINT_SUBSUMED", "cancelled", "subsumed"),
+        ("CHECKPOINT_COORDINATOR_SHUTDOWN", "cancelled", "cancelled"),
+        ("CHECKPOINT_EXPIRED", "failed", "failed"),
+    ],
+)
+def test_what_became_needless_has_not_failed(reason: str, state: str, word: str) -> None:
+    journal = Journal("a job", live=False)
+    for observation in half_run().since():  # a checkpoint is on its way
+        journal.append(observation)
+    last_ms = journal.since()[-1].time_ms
+    journal.append(
+        CheckpointFailed(time_ms=last_ms + 1, job="words", life=0, checkpoint_id=1, reason=reason, message="")
+    )
+    [row] = CheckpointTimeline(journal).frame.itertuples()
+    assert (row.state, row.word) == (state, word)
 
 
 def test_without_the_job_it_is_the_groups_timeline() -> None:
