@@ -263,14 +263,20 @@ def _draw_trays(picture: Picture, box: Box) -> None:
         sum(t.committed for t in trays),
     )
     right = box.x + 4
-    words = ("open", "pre-c.", "committed")
-    for place, (n, word, share) in enumerate(zip(counts, words, (0.27, 0.32, 0.41), strict=True)):
-        x, width = right + 2, (box.width - 16) * share
+    widths = [(box.width - 16) * share for share in (0.27, 0.32, 0.41)]
+    said = [f"{word} {n:,}" for n, word in zip(counts, ("open", "pre-c.", "committed"), strict=True)]
+    numbered = [f"{place} {text}" for place, text in enumerate(said, 1)]
+    short = [f"{place}: {n:,}" for place, n in enumerate(counts, 1)]
+    texts = next((form for form in (numbered, said) if _fit(form, widths)), short)
+    for text, width in zip(texts, widths, strict=True):
+        x = right + 2
         right = x + width
-        whole = f"{place + 1} {word} {n:,}"
-        text = whole if LETTER * len(whole) < width else f"{place + 1}: {n:,}"
         picture.rect(x, box.y + BOX - 2, width, 16, "#ffffff", f'stroke="{NONE}"')
         picture.text(x + 3, box.y + BOX + 10, text, size=9, fill=TEXT)
+
+
+def _fit(texts: list[str], widths: list[float]) -> bool:
+    return all(LETTER * len(text) < width for text, width in zip(texts, widths, strict=True))
 
 
 def _cut(text: str, width: float) -> str:
