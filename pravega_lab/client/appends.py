@@ -76,7 +76,7 @@ class Appends:
         ticket.number, ticket.remaining = self._last_ticket, len(events)
         left = len(events)
         try:
-            for part in events.slices():
+            for part in events.slices(len(self._routes)):
                 await self._wait_while(lambda: self._unacknowledged_bytes > UNACKNOWLEDGED_BYTES_MAX)
                 self._put(part, ticket)
                 left -= len(part)

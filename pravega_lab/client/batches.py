@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 SEGMENTS_AT_ONCE = (
     4  # of a bounded read; each has some reads of 2 MiB under way. At the tail it is all of them
 )
+LINGER_S = 0.05  # for answers that are on their way, to hand out more of them together
 
 
 class AsyncBatches:
@@ -69,12 +71,21 @@ class AsyncBatches:
 
     async def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
         found: list[pa.RecordBatch] = []
+        if self._at_once is not None:  # no tail, where what has come should be seen at once
+            await self._let_arrive(bytes_max)
         batch, n_bytes = await self.next_batch(), 0
         while batch is not None:
             found.append(batch)
             n_bytes += self._reader.last_bytes
             batch = await self.next_batch(0.0) if n_bytes < bytes_max else None
         return found
+
+    async def _let_arrive(self, n_bytes: int) -> None:
+        """Wait a little for as much as is wanted; nothing is taken, so a cancellation loses nothing."""
+        self._reader.open_available(self._at_once)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                await self._reader.wait_for_many(n_bytes)
 
     async def _take(self) -> pa.RecordBatch | None:
         """A batch that is there; segments that have some take turns."""

@@ -26,6 +26,7 @@ _FIVE = np.uint64(5)
 _MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 _MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
 _FRACTION = 2.0**-52
+PARTS_MAX = 1 << 16  # of the key space, to find a route at once
 
 
 @njit(cache=True, inline="always")
@@ -143,11 +144,22 @@ def longest(offsets: Array) -> int:
     return int(_longest(offsets))
 
 
+def _firsts(highs: Array) -> Array:
+    """For each of equal parts of the key space the first route with keys in it, and the last route behind.
+
+    Their number is a power of two, so that no position is rounded into another part.
+    """
+    parts = min(1 << (4 * len(highs)).bit_length(), PARTS_MAX)
+    firsts = np.searchsorted(highs, np.arange(parts + 1) / parts, side="left")
+    return np.minimum(firsts, len(highs) - 1)
+
+
 @njit(cache=True, nogil=True)
-def _choose(positions, highs, routes):  # type: ignore[no-untyped-def]
-    last = len(highs) - 1
+def _choose(positions, highs, firsts, routes):  # type: ignore[no-untyped-def]
+    parts = len(firsts) - 1
     for i in range(len(positions)):
-        low, high = 0, last
+        part = min(int(positions[i] * parts), parts - 1)
+        low, high = firsts[part], firsts[part + 1]
         while low < high:
             middle = (low + high) >> 1
             if highs[middle] < positions[i]:
@@ -222,7 +234,7 @@ def _runs(
     n_events = len(positions)
     total = int(offsets[-1] - offsets[0]) + header * n_events
     run_of = np.empty(n_events, np.int64)
-    _choose(positions, highs, run_of)
+    _choose(positions, highs, _firsts(highs), run_of)
     # Two neighbouring runs of a route hold more than bytes_max together, which bounds their number.
     runs = np.empty((min(n_events, len(highs) + 2 * (total // bytes_max) + 2), 3), np.int64)
     runs = runs[: _plan(offsets, header, run_of, len(highs), bytes_max, runs)]
@@ -241,9 +253,9 @@ def _runs(
     )
     whole = memoryview(frames)  # type: ignore[arg-type]
     found = []
-    for i in np.argsort(runs[:, 0], kind="stable").tolist():
-        route, n_bytes, n = runs[i].tolist()
-        end, last = int(byte_ends[i]), int(event_ends[i])
+    order = np.argsort(runs[:, 0], kind="stable")
+    rows = np.column_stack((runs, byte_ends, event_ends))[order].tolist()
+    for route, n_bytes, n, end, last in rows:
         found.append(Run(route, whole[end - n_bytes : end], cast(Any, placed[last - n : last])))
     return found
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FEW = 32  # events up to which plain Python is as fast, and starts faster
 SLICE_EVENTS = 65_536  # of a large array, handed on before the next is looked at
 SLICE_BYTES = 8 * MIB
+ROUTE_EVENTS = 256  # of a slice per route: so many small blocks would cost more than their events
+GROWTH_MAX = 4  # of a slice, for that
 
 _position = lru_cache(maxsize=65_536)(key_position)
 
@@ -42,7 +44,7 @@ class FewEvents:
     def __len__(self) -> int:
         return len(self._payloads)
 
-    def slices(self) -> Iterator[FewEvents]:
+    def slices(self, n_routes: int) -> Iterator[FewEvents]:
         """What is routed and sent at a time."""
         yield self
 
@@ -65,14 +67,16 @@ class ManyEvents:
     def __len__(self) -> int:
         return len(self._positions)
 
-    def slices(self) -> Iterator[ManyEvents]:
+    def slices(self, n_routes: int) -> Iterator[ManyEvents]:
         """What is routed and sent at a time: bounded in events and, but for one large event, in bytes."""
         import numpy as np
 
+        growth = min(max(n_routes * ROUTE_EVENTS / SLICE_EVENTS, 1), GROWTH_MAX)
+        events_max, bytes_max = int(growth * SLICE_EVENTS), int(growth * SLICE_BYTES)
         start, n_events = 0, len(self)
         while start < n_events:
-            full = np.searchsorted(self._offsets, self._offsets[start] + SLICE_BYTES, side="right") - 1
-            end = min(max(int(full), start + 1), start + SLICE_EVENTS, n_events)
+            full = np.searchsorted(self._offsets, self._offsets[start] + bytes_max, side="right") - 1
+            end = min(max(int(full), start + 1), start + events_max, n_events)
             part = ManyEvents.__new__(ManyEvents)
             part._offsets, part._data = self._offsets[start : end + 1], self._data
             part._positions = self._positions[start:end]

@@ -81,8 +81,10 @@ class AsyncOrderedSegmentReader:
         self._ends: dict[int, int] = {}
         self._reading: dict[int, _Reading] = {}
         self._shares = 0.0  # of all that are being read
-        self._ready: dict[int, None] = {}  # segments that have something to take, or ended; in turn
-        self._news = asyncio.Event()  # some became ready
+        self._ready: dict[int, float] = {}  # share of what has something to take, or ended; in turn
+        self._ready_shares = 0.0
+        self._shares_awaited = 0.0
+        self._news = asyncio.Event()  # as many became ready as are awaited
         self.last_bytes = 0  # of the segment, that the last batch taken stands for
 
     # entering and leaving
@@ -216,8 +218,13 @@ class AsyncOrderedSegmentReader:
 
     def set_ready(self, segment_id: int) -> None:
         """`take` may give something."""
-        if segment_id in self._reading:
-            self._ready[segment_id] = None
+        reading = self._reading.get(segment_id)
+        if reading is None:
+            return
+        if segment_id not in self._ready:
+            self._ready[segment_id] = reading.share
+            self._ready_shares += reading.share
+        if self._has_ready(self._shares_awaited):
             self._news.set()
 
     def next_ready(self) -> int | None:
@@ -226,12 +233,30 @@ class AsyncOrderedSegmentReader:
         if segment_id is None:
             self._news.clear()
         else:
-            del self._ready[segment_id]
+            self._not_ready(segment_id)
         return segment_id
+
+    def _not_ready(self, segment_id: int) -> None:
+        self._ready_shares -= self._ready.pop(segment_id, 0.0)
+
+    def _has_ready(self, shares: float) -> bool:
+        return not shares or self._ready_shares >= shares or len(self._ready) == len(self._reading)
 
     async def wait(self) -> None:
         """Wait until `next_ready` has something."""
         await self._news.wait()
+
+    async def wait_for_many(self, n_bytes: int) -> None:
+        """Wait until segments of about ``n_bytes`` are ready, or all that are being read. Takes nothing."""
+        shares = n_bytes / BYTES_AHEAD
+        if self._has_ready(shares):
+            return
+        self._shares_awaited = shares
+        self._news.clear()
+        try:
+            await self._news.wait()
+        finally:
+            self._shares_awaited = 0.0
 
     async def _end_of(self, segment_id: int, reading: _Reading) -> None:
         end = self._ends.get(segment_id, SEGMENT_READ)
@@ -244,7 +269,7 @@ class AsyncOrderedSegmentReader:
         await self._finish(segment_id, end)
         if self._reading.pop(segment_id, None) is not None:
             self._shares -= reading.share
-        self._ready.pop(segment_id, None)
+        self._not_ready(segment_id)
 
     async def _finish(self, segment_id: int, offset: int) -> None:
         """The segment is read; without an end of the read its successors come next."""

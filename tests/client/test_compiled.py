@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ def test_a_key_on_a_bound_belongs_to_the_range_that_ends_there() -> None:
     highs = [0.25, 0.5, 1.0]
     positions = [0.0, 0.25, np.nextafter(0.25, 1), 0.5, 0.75, np.nextafter(1.0, 0)]
     routes = np.empty(len(positions), np.int64)
-    compiled._choose(np.array(positions), np.array(highs), routes)
+    ranges = np.array(highs)
+    compiled._choose(np.array(positions), ranges, compiled._firsts(ranges), routes)
     assert routes.tolist() == [0, 0, 1, 1, 2, 2] == [plain.route_of(p, highs) for p in positions]
 
 
@@ -96,3 +98,14 @@ def test_decoding_agrees(payloads: list[bytes], rest: bytes, first: bytes | None
     assert array.to_pylist() == in_front + expected[0]
     assert found.starts.tolist()[len(in_front) :] == expected[1]
     assert found.end == expected[2]
+
+
+@pytest.mark.parametrize(
+    ("n_routes", "longest"), [(1, 65_536), (256, 65_536), (512, 131_072), (9_999, 262_144)]
+)
+def test_a_slice_grows_with_the_routes(n_routes: int, longest: int) -> None:
+    """So that no route's part of it gets too small; up to four times as long."""
+    many = events.prepare(pa.array([b"x"] * 600_000), "key", Random(0))
+    lengths = [len(part) for part in many.slices(n_routes)]
+    assert sum(lengths) == 600_000
+    assert set(lengths[:-1]) == {longest}

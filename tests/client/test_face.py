@@ -30,7 +30,7 @@ INTERNAL = {
     "AsyncStream": {"close"},
     "AsyncEventWriter": {"is_failed", "write_durably"},
     "AsyncOrderedSegmentReader": {
-        "take", "wait", "set_ready", "next_ready", "open_available", "is_available",
+        "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
     },
 }  # fmt: skip
 
