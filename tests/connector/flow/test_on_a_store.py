@@ -74,6 +74,38 @@ def test_a_job_copies_a_stream_through_a_scale_and_a_failure(
     asyncio.run(story())
 
 
+def test_a_job_reads_two_streams_that_scale(uri: str, scope_name: Callable[[], str], tmp_path: Path) -> None:
+    scope = scope_name()
+    config = PravegaConfig(uri, scope)
+
+    async def story() -> None:
+        async with AsyncClient(uri) as client:
+            inputs = [await client.create_stream(f"{scope}/{name}", scaling=FREE) for name in ("one", "two")]
+            out = await client.create_stream(f"{scope}/out")
+            rows = [
+                [row | {"k": f"{n} {row['k']}"} for row in numbered(n * 300, n * 300 + 300)] for n in (0, 1)
+            ]
+            env = StreamEnvironment("copy", parallelism=2)
+            source = PravegaSegmentSource(config, ["one", "two"], rows=ROWS)
+            env.from_source(source).key_by("k").sink_to(PravegaWriter(config, "out", events=EVENTS))
+            checkpoints = CheckpointConfig(interval_ms=500, tolerable_failures=1000)
+            settings = JobConfig(checkpoints, restart=FixedDelay(wait_ms=100), folder=str(tmp_path))
+            job = Job(env.job_graph(), settings)
+            await job.start()
+            for first in (0, 100, 200):
+                for stream, of_stream in zip(inputs, rows, strict=True):
+                    await write(stream, of_stream[first : first + 100])
+                    await stream.split((await stream.segments())[0].segment_id)
+                await wait_for_checkpoint(job)
+                job.fail_subtask(next(iter(job.master.executions)), RuntimeError("dies"))
+            found = await until(out, 600)
+            await job.cancel()
+            assert sorted(row["n"] for row in found) == list(range(600))
+            assert in_order(found)
+
+    asyncio.run(story())
+
+
 async def wait_for_checkpoint(job: Job) -> None:
     until_s = time.monotonic() + 60
     while job.latest_checkpoint is None:
