@@ -82,9 +82,8 @@ def test_a_job_reads_two_streams_that_scale(uri: str, scope_name: Callable[[], s
         async with AsyncClient(uri) as client:
             inputs = [await client.create_stream(f"{scope}/{name}", scaling=FREE) for name in ("one", "two")]
             out = await client.create_stream(f"{scope}/out")
-            rows = [
-                [row | {"k": f"{n} {row['k']}"} for row in numbered(n * 300, n * 300 + 300)] for n in (0, 1)
-            ]
+            both = numbered(0, 300), numbered(300, 600)
+            rows = [[row | {"k": f"{n} {row['k']}"} for row in of] for n, of in enumerate(both)]
             env = StreamEnvironment("copy", parallelism=2)
             source = PravegaSegmentSource(config, ["one", "two"], rows=ROWS)
             env.from_source(source).key_by("k").sink_to(PravegaWriter(config, "out", events=EVENTS))
