@@ -395,7 +395,9 @@ function checkpointSpec(store) {
         ctx.globalAlpha = skipped[part] ? 0.35 : 1;
         ctx.fillRect(x0, mid - size / 2, Math.max(1.5, x1 - x0), size);
         ctx.globalAlpha = 1;
-        if (mine.length > 1 && !skipped[part] && h > 14 * s) paintSpent(ctx, b, end - start, phaseColour(b.theme, k), (x0 + x1) / 2, mid, x1 - x0);
+        const { at } = store.tables.ticks.col;
+        const isTicked = (store.derived.ticks[part] ?? []).some((i) => at[i] > start && at[i] < end);
+        if (mine.length > 1 && !isTicked && !skipped[part] && h > 14 * s) paintSpent(ctx, b, end - start, phaseColour(b.theme, k), (x0 + x1) / 2, mid, x1 - x0);
       } else {
         ctx.strokeStyle = b.theme.text;
         ctx.setLineDash([3, 2]);

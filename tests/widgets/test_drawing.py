@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,9 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.widgets.board import stacked
 from pravega_lab.widgets.drawing import Drawing
 from pravega_lab.widgets.line_picture import Line, Mark, line_picture
-from pravega_lab.widgets.palette import VERMILION
+from pravega_lab.widgets.palette import STYLE, TEXT, THEMED, VERMILION
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -66,3 +68,22 @@ def test_it_can_be_kept_as_a_file(tmp_path: Path) -> None:
 def test_without_points_it_says_what_is_wanted() -> None:
     with pytest.raises(BadInputError, match="no points: give each Line"):
         line_picture("Empty", [Line("none", [])], x="x", y="y", words=[])
+
+
+def test_stacked_pictures_say_once_what_they_are_on_a_dark_ground() -> None:
+    svg = stacked([lines().svg, lines().svg])
+    assert svg.count("<style>") == 1
+    style = ElementTree.fromstring(svg).find(f"{SVG}style")
+    assert style is not None
+    assert f'.{THEMED} [fill="{TEXT}"]{{fill:var(--c{TEXT[1:]},{TEXT})}}' in (style.text or "")
+    assert "prefers-color-scheme:dark" in (style.text or "")
+
+
+def test_stored_outputs_may_be_older_than_the_themes() -> None:
+    older = lines().svg.replace(f'class="{THEMED}" ', "").replace(f"{STYLE}\n", "")
+    assert older != lines().svg
+    rules = Path(__file__).parents[1].joinpath("nbval.ini").read_text()
+    newer = lines().svg
+    for regex, replace in re.findall(r"^regex: (.*)$\n^replace: (.*)$", rules, re.MULTILINE):
+        older, newer = re.sub(regex, replace, older), re.sub(regex, replace, newer)
+    assert newer == older
