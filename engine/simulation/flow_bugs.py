@@ -18,6 +18,7 @@ from pravega_lab.engine.flow.coordinator import CheckpointCoordinator
 from pravega_lab.engine.flow.elements import Barrier
 from pravega_lab.engine.flow.gate import CoordinatorHolder
 from pravega_lab.engine.flow.life import FinalCheckpoint
+from pravega_lab.engine.flow.life import SubtaskState as Life
 from pravega_lab.engine.flow.master import JobMaster
 from pravega_lab.engine.flow.pending import Stage
 from pravega_lab.engine.flow.plan import TaskAck
@@ -212,6 +213,16 @@ def _hooks_not_reset() -> list[Replacement]:
             await right(self, checkpoint, is_global=is_global)
 
     return [(JobMaster, "_restore_hooks", wrong)]
+
+
+@_bug("recovery-outlives-cancel")
+def _recovery_outlives_cancel() -> list[Replacement]:
+    """A job that is cancelled while it recovers deploys its subtasks all the same."""
+
+    async def wrong(self: JobMaster) -> None:
+        await self._stop(self.graph.vertices, Life.CANCELED)
+
+    return [(JobMaster, "_stop_all", wrong)]
 
 
 @_bug("coordinators-not-restored")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.engine.flow import observer as seen
@@ -43,6 +43,7 @@ class Watcher:
         self._acknowledged: dict[tuple[int, int], list[SubtaskId]] = {}
         self._cuts: dict[tuple[int, int], list[str]] = {}
         self._journal, self._wire, self._files = journal, wire, files
+        self.on_completed: Callable[[], None] = lambda: None
 
     def begin(self, job: Job, *, is_exactly_once: bool) -> None:
         """Another life of the job."""
@@ -120,6 +121,13 @@ class Watcher:
                 missing.append(f"{kind}s")
         if missing:
             self._violated(f"complete: checkpoint {checkpoint_id} is, without {', '.join(missing)}")
+        self.on_completed()
+
+    def check_cancelled(self, job: Job) -> None:
+        """What a cancelled job leaves running would read and write beside its successor."""
+        alive = [str(id) for id, e in job.master.executions.items() if not e.state.is_terminal]
+        if alive:
+            self._violated(f"gone when cancelled: {', '.join(alive)} live on")
 
     def _violated(self, problem: str) -> None:
         """Seen now: the journal says when."""

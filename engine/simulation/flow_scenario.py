@@ -25,6 +25,7 @@ from pravega_lab.engine.flow.life import SubtaskState
 from pravega_lab.engine.flow.restart import FixedDelay
 from pravega_lab.engine.flow.source_input import SourceInput
 from pravega_lab.engine.simulation.flow_checkers import Watcher, compare
+from pravega_lab.engine.simulation.flow_ends import OddEnds
 from pravega_lab.engine.simulation.flow_program import OUT, Program
 from pravega_lab.engine.simulation.flow_sink import CommittedTable
 from pravega_lab.engine.simulation.flow_world import FlowConditions, FlowFiles, FlowHost, FlowWire
@@ -58,6 +59,7 @@ class FlowWorld:
         self._allowed = 0  # messages: beyond it sources withhold their rows
         self.program = Program(chance, self.files, self.table, lambda: self.traffic.messages < self._allowed)
         self.watcher = Watcher(journal, self.wire, self.files)
+        self.odd_ends = OddEnds(loop.seed, self.watcher)
         self.faults: Counter[str] = Counter()
         self._names = Random(f"{loop.seed}/names")
         self._calm = False
@@ -198,6 +200,19 @@ class FlowWorld:
 
     async def _interrupt(self) -> str | None:
         """End this life of the job; what the next begins with."""
+        if self.odd_ends.are_drawn:
+            self.faults[await self.odd_ends.bring_about(self.job)] += 1
+        elif (savepoint := await self._stop()) is not None:
+            return savepoint
+        await self.job.cancel()
+        self.watcher.check_cancelled(self.job)
+        latest = self.job.latest_checkpoint
+        if latest is not None:
+            return latest.path
+        return self.job._restore_from
+
+    async def _stop(self) -> str | None:
+        """Stop with a savepoint, if it can be had."""
         for _ in range(self.chance.choice((0, 3)) if not self.program.has_legacy_induced else 0):
             try:
                 self._savepoints += 1
@@ -210,11 +225,7 @@ class FlowWorld:
                     assert stop.path is not None
                     return stop.path
                 await asyncio.sleep(0.5)
-        await self.job.cancel()
-        latest = self.job.latest_checkpoint
-        if latest is not None:
-            return latest.path
-        return self.job._restore_from
+        return None
 
     def _heal(self) -> None:
         self._calm = True

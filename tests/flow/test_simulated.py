@@ -17,7 +17,7 @@ from pravega_lab.engine.simulation.flow_race import find
 from pravega_lab.engine.simulation.flow_scenario import FlowWorld, run_flow
 from pravega_lab.engine.simulation.traffic import CALLS, CREDITS, ELEMENTS, Size
 from pravega_lab.errors import PravegaError
-from tests.flow import test_sources, test_two_phase
+from tests.flow import test_sources
 
 SMALL = Size(messages=1_000, failures=1)
 
@@ -52,12 +52,13 @@ SEEDS = {
     "fastest-watermark": 0,
     "finished-runs-again": 14,
     "pending-not-in-state": 24,
+    "pending-aborted-at-restore": 13,
+    "recovery-outlives-cancel": 20,
 }
 
-# Seeds that show these are rare or long: a job that is made for it does.
+# Seeds that show this are rare or long: a job that is made for it does.
 CAUGHT_BY: dict[str, Callable[[], None]] = {
     "hooks-not-reset": test_sources.test_a_failure_before_the_first_checkpoint_resets_the_hook,
-    "pending-aborted-at-restore": test_two_phase.test_a_restore_commits_what_was_pre_committed,
 }
 
 
@@ -71,6 +72,12 @@ def test_seeds(seed: int) -> None:
     [messages] = result.journal.of("messages")
     assert messages.about == result.traffic.carried
     assert min(messages.about[kind] for kind in (ELEMENTS, CREDITS, CALLS)) > 50
+
+
+def test_a_job_that_is_cancelled_at_odd_moments_goes_on_elsewhere() -> None:
+    result = run_flow(13)
+    assert result.problems == []
+    assert result.faults["cancelled in recovery"] == result.faults["cancelled after a checkpoint"] == 1
 
 
 def test_a_run_that_sees_too_little_has_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
