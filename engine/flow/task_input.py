@@ -19,7 +19,7 @@ from pravega_lab.engine.flow.elements import (
     WatermarkStatus,
 )
 from pravega_lab.engine.flow.observer import BarrierArrived, ChannelContents
-from pravega_lab.engine.flow.watermarks import WatermarkValve
+from pravega_lab.engine.flow.watermarks import GateWatermarks
 
 if TYPE_CHECKING:
     from pravega_lab.engine.flow.subtask import Subtask
@@ -55,7 +55,7 @@ class GateInput:
         self, subtask: Subtask, channels: Sequence[Channel], barriers: AlignedBarriers | BarrierTracker
     ) -> None:
         self._subtask, self._channels, self.barriers = subtask, list(channels), barriers
-        self._valve = WatermarkValve(len(self._channels))
+        self._watermarks = GateWatermarks([channel.input for channel in self._channels])
         self._ready: deque[int] = deque()
         self._ended: dict[int, bool] = {}  # channel to drain
         self._open = len(self._channels)
@@ -87,10 +87,10 @@ class GateInput:
             case Batch():
                 await subtask.chain.feed(element, channel.input)
             case Watermark():
-                for news in self._valve.watermark(index, element):
+                for news in self._watermarks.watermark(index, element):
                     await subtask.take_watermark(news)
             case WatermarkStatus():
-                for news in self._valve.status(index, element):
+                for news in self._watermarks.status(index, element):
                     await subtask.take_watermark(news)
             case Barrier():
                 await self._take_barrier(index, element)

@@ -1,17 +1,18 @@
 """Event time: how a source makes watermarks, and how a subtask combines those of its channels.
 
-Source: Flink's `BoundedOutOfOrdernessWatermarks`, `WatermarkStatus`, `StatusWatermarkValve`.
+Source: Flink's `BoundedOutOfOrdernessWatermarks`, `WatermarkStatus`, `StatusWatermarkValve`,
+`CombinedWatermarkStatus`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pravega_lab.engine.flow.batch import NO_TIMESTAMP, Batch, Row
-from pravega_lab.engine.flow.elements import MIN_TIMESTAMP_MS, Watermark, WatermarkStatus
+from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, Watermark, WatermarkStatus
 from pravega_lab.errors import BadInputError
 
 
@@ -130,35 +131,143 @@ class WatermarkGenerator:
         return told
 
 
+@dataclass
+class _Channel:
+    watermark_ms: int = MIN_TIMESTAMP_MS
+    is_idle: bool = False
+    is_aligned: bool = True  # active, and not behind what was told
+    has_ended: bool = False  # has told the end of event time
+
+
 class WatermarkValve:
-    """The watermark of a subtask: the lowest of its channels that are not idle. Never goes back."""
+    """The watermark of the channels of one input: the lowest of those that are active. Never goes back.
+
+    A channel that was idle counts again when it has caught up with what was told; until then it holds nobody
+    back. What an idle channel says does not count, but when all have come to the end of event time, that
+    does.
+    """
 
     def __init__(self, channels: int) -> None:
-        self._watermarks = [MIN_TIMESTAMP_MS] * channels
-        self._idle = [False] * channels
+        self._channels = [_Channel() for _ in range(channels)]
         self._told_ms = MIN_TIMESTAMP_MS
         self._told_idle = False
 
     def watermark(self, channel: int, watermark: Watermark) -> list[Watermark | WatermarkStatus]:
-        self._watermarks[channel] = max(self._watermarks[channel], watermark.timestamp_ms)
-        return self._news()
+        at, timestamp_ms = self._channels[channel], watermark.timestamp_ms
+        at.has_ended |= timestamp_ms == MAX_TIMESTAMP_MS
+        if at.has_ended and all(c.has_ended for c in self._channels):
+            return self._tell(MAX_TIMESTAMP_MS)
+        if at.is_idle or timestamp_ms <= at.watermark_ms:
+            return []
+        at.watermark_ms = timestamp_ms
+        at.is_aligned |= timestamp_ms >= self._told_ms
+        return self._advance()
 
     def status(self, channel: int, status: WatermarkStatus) -> list[Watermark | WatermarkStatus]:
-        self._idle[channel] = status.is_idle
+        at = self._channels[channel]
+        if at.is_idle == status.is_idle:
+            return []
+        at.is_idle = status.is_idle
+        if at.is_idle:
+            return self._fall_idle(at)
+        at.is_aligned = at.watermark_ms >= self._told_ms
+        told: list[Watermark | WatermarkStatus] = [WatermarkStatus(False)] if self._told_idle else []
+        self._told_idle = False
+        return told
+
+    def _fall_idle(self, at: _Channel) -> list[Watermark | WatermarkStatus]:
+        held_back = at.watermark_ms == self._told_ms
+        at.is_aligned = False
+        if not all(c.is_idle for c in self._channels):
+            return self._advance()
+        # Nobody holds back what the furthest has said, if it was this one that did.
+        told = self._tell(max(c.watermark_ms for c in self._channels)) if held_back else []
+        self._told_idle = True
+        return [*told, WatermarkStatus(True)]
+
+    def _advance(self) -> list[Watermark | WatermarkStatus]:
+        aligned = [c.watermark_ms for c in self._channels if c.is_aligned]
+        return self._tell(min(aligned)) if aligned else []
+
+    def _tell(self, timestamp_ms: int) -> list[Watermark | WatermarkStatus]:
+        if timestamp_ms <= self._told_ms:
+            return []
+        self._told_ms = timestamp_ms
+        return [Watermark(timestamp_ms)]
+
+
+class CombinedWatermarks:
+    """The watermark of several inputs: the lowest of those that are not idle. Never goes back."""
+
+    def __init__(self, inputs: int) -> None:
+        self._inputs = [_Channel() for _ in range(inputs)]
+        self._told_ms = MIN_TIMESTAMP_MS
+        self._told_idle = False
+
+    def watermark(self, input: int, watermark: Watermark) -> list[Watermark | WatermarkStatus]:
+        at, timestamp_ms = self._inputs[input], watermark.timestamp_ms
+        at.has_ended |= timestamp_ms == MAX_TIMESTAMP_MS
+        if not at.is_idle or all(i.has_ended for i in self._inputs):
+            at.watermark_ms = max(at.watermark_ms, timestamp_ms)
+        return self._news()
+
+    def status(self, input: int, status: WatermarkStatus) -> list[Watermark | WatermarkStatus]:
+        self._inputs[input].is_idle = status.is_idle
         return self._news()
 
     def _news(self) -> list[Watermark | WatermarkStatus]:
         told: list[Watermark | WatermarkStatus] = []
-        is_idle = all(self._idle)
-        if self._told_idle and not is_idle:
+        active = [i.watermark_ms for i in self._inputs if not i.is_idle]
+        if self._told_idle and active:
             told.append(WatermarkStatus(False))
-        active = [w for w, idle in zip(self._watermarks, self._idle, strict=True) if not idle]
         # When all fall idle, what the furthest has said still counts: nobody holds it back any more.
-        lowest = min(active) if active else max(self._watermarks)
-        if lowest > self._told_ms:
-            self._told_ms = lowest
-            told.append(Watermark(lowest))
-        if is_idle and not self._told_idle:
+        told += self._tell(min(active) if active else max(i.watermark_ms for i in self._inputs))
+        if not active and not self._told_idle:
             told.append(WatermarkStatus(True))
-        self._told_idle = is_idle
+        self._told_idle = not active
         return told
+
+    def _tell(self, timestamp_ms: int) -> list[Watermark]:
+        if timestamp_ms <= self._told_ms:
+            return []
+        self._told_ms = timestamp_ms
+        return [Watermark(timestamp_ms)]
+
+
+class GateWatermarks:
+    """Of all channels of a subtask: a valve for each input, and those together.
+
+    ``inputs``: that of each channel.
+    """
+
+    def __init__(self, inputs: Sequence[int]) -> None:
+        numbers = list(dict.fromkeys(inputs))
+        self._places = [
+            (numbers.index(input), list(inputs[:n]).count(input)) for n, input in enumerate(inputs)
+        ]
+        self._valves = [WatermarkValve(list(inputs).count(number)) for number in numbers]
+        self._combined = CombinedWatermarks(len(numbers)) if len(numbers) > 1 else None
+
+    def watermark(self, channel: int, watermark: Watermark) -> list[Watermark | WatermarkStatus]:
+        """What the operators have to be told now."""
+        input, place = self._places[channel]
+        return self._of_input(input, self._valves[input].watermark(place, watermark))
+
+    def status(self, channel: int, status: WatermarkStatus) -> list[Watermark | WatermarkStatus]:
+        """As `watermark`."""
+        input, place = self._places[channel]
+        return self._of_input(input, self._valves[input].status(place, status))
+
+    def _of_input(
+        self, input: int, news: list[Watermark | WatermarkStatus]
+    ) -> list[Watermark | WatermarkStatus]:
+        combined = self._combined
+        if combined is None:
+            return news
+        return [
+            told
+            for one in news
+            for told in (
+                combined.watermark(input, one) if isinstance(one, Watermark) else combined.status(input, one)
+            )
+        ]

@@ -30,7 +30,7 @@ from pravega_lab.engine.flow.subtask import Subtask
 from pravega_lab.engine.flow.task_input import GateInput
 from pravega_lab.engine.flow.timers import TimerService
 from pravega_lab.engine.flow.two_phase import TwoPhaseCommitOperator, value_of
-from pravega_lab.engine.flow.watermarks import WatermarkValve
+from pravega_lab.engine.flow.watermarks import CombinedWatermarks, WatermarkValve
 from pravega_lab.engine.simulation.bugs import Bug, Replacement
 
 FLOW_BUGS: dict[str, Bug] = {}
@@ -389,8 +389,7 @@ def _finished_runs_again() -> list[Replacement]:
 def _fastest_watermark() -> list[Replacement]:
     """A subtask takes the highest watermark of its channels for its own."""
 
-    def wrong(self: WatermarkValve, channel: int, watermark: Any) -> list[Any]:
-        self._watermarks = [max(w, watermark.timestamp_ms) for w in self._watermarks]
-        return self._news()
+    def wrong(self: WatermarkValve | CombinedWatermarks, channel: int, watermark: Any) -> list[Any]:
+        return list(self._tell(watermark.timestamp_ms))
 
-    return [(WatermarkValve, "watermark", wrong)]
+    return [(WatermarkValve, "watermark", wrong), (CombinedWatermarks, "watermark", wrong)]

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.conformance.flink import cases, failing_stops, operator_state  # noqa: F401, they fill CASES
+from tests.conformance.flink import cases, event_time, failing_stops, operator_state  # noqa: F401, fill CASES
 from tests.conformance.flink.catalogue import CASES
 from tests.conformance.flink.flink import FlinkLab
 from tests.conformance.flink.world import Lab

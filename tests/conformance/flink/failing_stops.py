@@ -42,6 +42,11 @@ async def _left(lab: Lab) -> str:
     return "no savepoint" if await lab.savepoint_left() == "-" else "a savepoint"
 
 
+def _without_ids(lines: list[str]) -> list[str]:
+    """After a drain that failed Flink may have begun the checkpoint with which it ends bounded jobs."""
+    return [re.sub(r"(prepare|snapshot|complete) \d+", r"\1", line) for line in lines]
+
+
 async def _goes_on(lab: Lab, attempt: str, *, drain: bool) -> list[str]:
     """The job reads on and is stopped at last."""
     await lab.open_gate(1)
@@ -54,8 +59,10 @@ async def _restarts(lab: Lab, place: str, *, drain: bool) -> list[str]:
     await _begun(lab)
     await lab.fail_at(place)
     said = await _refusal(lab, drain=drain)
+    left = await _left(lab)
     await lab.until(r"#1 source.start")
-    return [said, await _left(lab), *await _goes_on(lab, "#1", drain=drain)]
+    lines = await _goes_on(lab, "#1", drain=drain)
+    return [said, left, *(_without_ids(lines) if drain else lines)]
 
 
 @case
@@ -110,12 +117,8 @@ async def suspension_into_a_folder_that_cannot_be_written(lab: Lab) -> list[str]
     """Ours is refused before it has an id, Flink's after that: ids are left out."""
     await _begun(lab)
     said = await _refusal(lab, drain=False, forbidden=True)
-    lines = await _goes_on(lab, "", drain=False)
-    return [
-        said,
-        await _left(lab),
-        *(re.sub(r"(prepare|snapshot|complete) \d+", r"\1", line) for line in lines),
-    ]
+    left = await _left(lab)
+    return [said, left, *_without_ids(await _goes_on(lab, "", drain=False))]
 
 
 async def _fails_after(lab: Lab, place: str, *, drain: bool) -> list[str]:
@@ -207,7 +210,7 @@ async def _task_fails_before(lab: Lab, *, drain: bool) -> list[str]:
     lines = lab.lifecycle(_CHANCE)
     again = [n for n, line in enumerate(lines) if line.endswith("#1")]
     seconds = [line for n in again for line in lines[n : _next_place(lines, n)]]
-    return [said, left, await lab.wait(), *seconds, await lab.metadata(folder)]
+    return [said, left, await lab.wait(), *_without_ids(seconds), await lab.metadata(folder)]
 
 
 def _next_place(lines: list[str], at: int) -> int:

@@ -90,6 +90,7 @@ class FlinkLab(Lab):
         self._answers: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._process: asyncio.subprocess.Process
         self._reading: asyncio.Task[None]
+        self._drained = False
 
     async def __aenter__(self) -> Self:
         opens = [word for package in OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
@@ -134,6 +135,7 @@ class FlinkLab(Lab):
 
     async def start(self, job: str, parallelism: int = 1, restore: str = "-") -> None:
         self.journal.clear()
+        self._drained = False
         await self._ask("start", job, parallelism, restore)
 
     async def open_gate(self, number: int) -> None:
@@ -158,19 +160,25 @@ class FlinkLab(Lab):
 
     async def stop(self, *, drain: bool, forbidden: bool = False) -> str:
         where = "forbidden" if forbidden else "allowed"
+        self._drained = drain
         folder = await self._ask("stop", "drain" if drain else "suspend", where)
-        if drain:
-            # Flink begins a checkpoint of its own when all data has ended, here too, where nobody needs it.
-            # How far it comes is left to chance.
+        await self._forget_later_checkpoints()
+        return folder
+
+    async def _forget_later_checkpoints(self) -> None:
+        """Flink begins a checkpoint of its own when all data has ended, after a drain too, where nobody needs
+        it. How far it comes is left to chance."""
+        if self._drained and (folder := await self.savepoint_left()) != "-":
             last = int(await self._ask("id", folder))
             self.journal[:] = [event for event in self.journal if _checkpoint_of(event[1]) <= last]
-        return folder
 
     async def cancel(self) -> None:
         await self._ask("cancel")
 
     async def wait(self) -> str:
-        return await self._ask("wait")
+        state = await self._ask("wait")
+        await self._forget_later_checkpoints()
+        return state
 
     async def finished_subtasks(self) -> int:
         return int(await self._ask("finished"))

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.collections import RowsEnumerator, RowsSource, RowsSplit
-from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, CheckpointOptions, Watermark
+from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, CheckpointOptions, Watermark, WatermarkStatus
 from pravega_lab.engine.flow.functions import KeyedContext, KeyedProcessFunction, count
 from pravega_lab.engine.flow.graph import JobGraph, OperatorNode
 from pravega_lab.engine.flow.handles import ListMode
@@ -30,6 +30,12 @@ from pravega_lab.engine.flow.watermarks import WatermarkStrategy
 from pravega_lab.engine.flow.windows import TumblingWindows
 
 FAR_MS = 1_000_000
+ONE_INPUT = "-of-one-input"
+CLOCKS = {
+    "clocks": ("a3 |2 ~ |3 a4 |5 a9 |6 ~ |8 a10", "b5 |1 b7 |4 ~ |7 b8 ~"),
+    "last-idle": ("a9 |1 ~ |3 a12", "b5 |2 ~ |4 b20"),
+    "late-idle": ("a3 |1 ~ |3 a4 |6 ~ |7 a20", "b5 |2 b7 |4 b10 |5 ~ |8 b30"),
+}
 
 
 class PlantedError(Exception):
@@ -85,7 +91,8 @@ def time_of(row: Row) -> int:
 
 
 class Pieces(RowsSource):
-    """Piece n for subtask n. A row ``|n`` is a gate that the script opens."""
+    """Piece n for subtask n. A row ``|n`` is a gate that the script opens; with ``~`` the reader says that
+    it is idle."""
 
     def __init__(self, seen: Happenings, task: str, *pieces: str, ends: bool) -> None:
         self.seen, self.task = seen, task
@@ -156,7 +163,10 @@ class PiecesReader(SourceReader[RowsSplit]):
         while self._shut_gate() is None and (row := self._next()) is not None:
             split = self._splits[0]
             self._splits[0] = RowsSplit(split.split_id, split.position + 1, split.stop)
-            if not row.startswith("|"):
+            if row == "~":
+                self._tell("idle")
+                output.mark_idle()
+            elif not row.startswith("|"):
                 self._tell(f"element {row}")
                 output.emit(Batch.of_rows([row_of(row)]))
                 return InputStatus.MORE_AVAILABLE
@@ -273,6 +283,19 @@ class Traced(Operator):
 
     def close(self) -> None:
         self._tell("close")
+
+
+class Clock(Traced):
+    """Tells of every watermark, and of idleness."""
+
+    def process_watermark(self, watermark: Watermark) -> MaybeAwaitable:
+        if watermark.timestamp_ms != MAX_TIMESTAMP_MS:
+            self._tell(f"watermark {watermark.timestamp_ms}")
+        return super().process_watermark(watermark)
+
+    def process_status(self, status: WatermarkStatus) -> MaybeAwaitable:
+        self._tell("idle" if status.is_idle else "active")
+        return super().process_status(status)
 
 
 class TracedTwo(Traced):
@@ -428,6 +451,8 @@ class Jobs:
             "windows": self._windows,
             "spread": self._spread,
             "copies": self._copies,
+            **{name: lambda: self._clocks(job) for name in CLOCKS},
+            **{name + ONE_INPUT: lambda: self._clocks(job) for name in CLOCKS},
             "some-split": lambda: self._some(Kept.SPLIT, "a3 |2 b3"),
             "some-broadcast": lambda: self._some(Kept.BROADCAST, "a3 |2 b3"),
             "some-equal": lambda: self._some(Kept.BROADCAST, "a2 |2 b2"),
@@ -487,9 +512,12 @@ class Jobs:
     def _inputs(self) -> None:
         first = self._source("one", "a1 |1 b1", ends=True)
         second = self._source("two", "x1 |2 y1", ends=True)
+        self._sink(self._connected(first, second), "co")
+
+    def _connected(self, first: DataStream, second: DataStream) -> DataStream:
         inputs = [*first.forward()._into(0), *second.forward()._into(1)]
         node = OperatorNode("co", lambda: TracedTwo(self._seen, "co", "co"), 1, "co", inputs=inputs)
-        self._sink(self._env._add(node), "co")
+        return self._env._add(node)
 
     def _windows(self) -> None:
         source = self._source("src", "a1000 b2000 a3000 |1 a12000 b13000 |2 a14000", ends=False)
@@ -517,6 +545,12 @@ class Jobs:
         source = self._source("src", "a1 |1 b1", "a2 |2 b2", third, ends=True).rescale()
         kept_rows = self._traced(source, "map", "a", parallelism=self._parallelism, kept=kept)
         self._sink(kept_rows.to_one(), "end")
+
+    def _clocks(self, job: str) -> None:
+        first, second = CLOCKS[job.removesuffix(ONE_INPUT)]
+        one, two = self._source("one", first, ends=False), self._source("two", second, ends=False)
+        both = one.union(two) if job.endswith(ONE_INPUT) else self._connected(one, two)
+        both.transform("clock", lambda: Clock(self._seen, "clock", "clock")).uid("clock")
 
     def _committing(self, *, ends: bool) -> None:
         source = self._source("chain", "a1 b1 |1 c1", ends=ends)

@@ -23,8 +23,24 @@ from tests.conformance.flink.ours import OurLab
 pytestmark = pytest.mark.timeout(400)
 
 
+_END_IS_LOST = ("clock.complete 1, clock.end-input", "clock.complete 1, clock.watermark max, clock.end-input")
+DELIBERATE = {  # what Flink says, and ours instead: docs/engine.md
+    "drained_with_idle_inputs": _END_IS_LOST,
+    "drained_with_idle_channels": _END_IS_LOST,
+}
+
+
 def _ours(case: str) -> list[str]:
     return asyncio.run(answer(case, OurLab()))
+
+
+def _as_ours(case: str, said: list[str]) -> list[str]:
+    """What Flink said, but where we differ on purpose."""
+    if case not in DELIBERATE:
+        return said
+    flinks, ours = DELIBERATE[case]
+    assert any(flinks in line for line in said)
+    return [line.replace(flinks, ours) for line in said]
 
 
 @pytest.fixture(scope="session")
@@ -53,12 +69,12 @@ def _said_to_all(file: Path) -> Mapping[str, list[str]]:
 @pytest.mark.real_flink
 @pytest.mark.parametrize("case", CASES)
 def test_like_a_real_flink(case: str, flink: Mapping[str, list[str]]) -> None:
-    assert _ours(case) == flink[case]
+    assert _ours(case) == _as_ours(case, flink[case])
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_like_what_flink_was_recorded_to_say(case: str) -> None:
-    assert _ours(case) == recorded_answers()[case]
+    assert _ours(case) == _as_ours(case, recorded_answers()[case])
 
 
 def test_every_case_was_recorded() -> None:

@@ -1,3 +1,6 @@
+import org.apache.flink.api.common.eventtime.Watermark;
+import org.apache.flink.api.common.eventtime.WatermarkGenerator;
+import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
@@ -41,6 +44,11 @@ final class Jobs {
             case "windows" -> windows();
             case "spread" -> spread();
             case "copies" -> copies();
+            case "clocks", "clocks-of-one-input" ->
+                clocks(job, "a3 |2 ~ |3 a4 |5 a9 |6 ~ |8 a10", "b5 |1 b7 |4 ~ |7 b8 ~");
+            case "last-idle", "last-idle-of-one-input" -> clocks(job, "a9 |1 ~ |3 a12", "b5 |2 ~ |4 b20");
+            case "late-idle", "late-idle-of-one-input" ->
+                clocks(job, "a3 |1 ~ |3 a4 |6 ~ |7 a20", "b5 |2 b7 |4 b10 |5 ~ |8 b30");
             case "some-split" -> some(Kept.SPLIT, "a3 |2 b3");
             case "some-broadcast" -> some(Kept.BROADCAST, "a3 |2 b3");
             case "some-equal" -> some(Kept.BROADCAST, "a2 |2 b2");
@@ -52,8 +60,12 @@ final class Jobs {
     }
 
     private DataStream<String> source(String task, boolean ends, String... pieces) {
-        WatermarkStrategy<String> times = WatermarkStrategy.<String>forMonotonousTimestamps()
-            .withTimestampAssigner((row, old) -> Long.parseLong(row.replaceAll("\\D", "0")));
+        return source(task, ends, WatermarkStrategy.forMonotonousTimestamps(), pieces);
+    }
+
+    private DataStream<String> source(String task, boolean ends, WatermarkStrategy<String> marks, String... pieces) {
+        WatermarkStrategy<String> times =
+            marks.withTimestampAssigner((row, old) -> Long.parseLong(row.replaceAll("\\D", "0")));
         return env.fromSource(new Pieces(task, ends, pieces), times, task)
             .uid(task + ".source").setParallelism(pieces.length);
     }
@@ -173,6 +185,26 @@ final class Jobs {
     private void some(Kept kept, String third) {
         DataStream<String> source = source("src", true, "a1 |1 b1", "a2 |2 b2", third).rescale();
         sink(traced(source, "map", "a", kept).setParallelism(parallelism).global(), "end", 1);
+    }
+
+    /** Event time of two sources, as two inputs of an operator or as channels of one input. */
+    private void clocks(String job, String first, String second) {
+        WatermarkStrategy<String> marks = WatermarkStrategy.forGenerator(context -> new MarkAfterEach());
+        DataStream<String> one = source("one", false, marks, first);
+        DataStream<String> two = source("two", false, marks, second);
+        DataStream<String> both = job.endsWith("-of-one-input") ? one.union(two)
+            : one.connect(two).transform("co", Types.STRING, new Traced.Two("co", "co")).uid("co").setParallelism(1);
+        both.transform("clock", Types.STRING, new Traced.Clock("clock", "clock")).uid("clock").setParallelism(1);
+    }
+
+    static final class MarkAfterEach implements WatermarkGenerator<String> {
+        @Override
+        public void onEvent(String row, long timestamp, WatermarkOutput output) {
+            output.emitWatermark(new Watermark(timestamp - 1));
+        }
+
+        @Override
+        public void onPeriodicEmit(WatermarkOutput output) {}
     }
 
     static final class Counts extends KeyedProcessFunction<String, String, String> {

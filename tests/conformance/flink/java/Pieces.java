@@ -20,7 +20,7 @@ import org.apache.flink.api.connector.source.SplitEnumeratorContext;
 import org.apache.flink.core.io.InputStatus;
 import org.apache.flink.core.io.SimpleVersionedSerializer;
 
-/** A FLIP-27 source of rows at hand: piece n for subtask n. A row {@code |n} is a gate that the script opens. */
+/** A FLIP-27 source of rows at hand: piece n for subtask n. A row {@code |n} is a gate that the script opens; with {@code ~} the reader says that it is idle. */
 final class Pieces implements Source<String, Pieces.Piece, List<Pieces.Piece>> {
     private final String task;
     private final Boundedness boundedness;
@@ -128,7 +128,10 @@ final class Pieces implements Source<String, Pieces.Piece, List<Pieces.Piece>> {
                 }
                 pieces.pop();
                 pieces.push(new Piece(piece.number(), piece.position() + 1));
-                if (!isGate) {
+                if (row.equals("~")) {
+                    tell("idle");
+                    output.markIdle();
+                } else if (!isGate) {
                     tell("element " + row);
                     output.collect(row);
                     return InputStatus.MORE_AVAILABLE;

@@ -16,6 +16,7 @@ import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.api.operators.TwoInputStreamOperator;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
 
 /** Tells every call; keeps what it got in list state; adds a row at the end of its input and when it finishes. */
 abstract class Traced extends AbstractStreamOperator<String> {
@@ -33,7 +34,7 @@ abstract class Traced extends AbstractStreamOperator<String> {
         this.kept = kept;
     }
 
-    static final class One extends Traced implements OneInputStreamOperator<String, String>, BoundedOneInput {
+    static class One extends Traced implements OneInputStreamOperator<String, String>, BoundedOneInput {
         One(String task, String name, Kept kept) {
             super(task, name, kept);
         }
@@ -46,6 +47,27 @@ abstract class Traced extends AbstractStreamOperator<String> {
         @Override
         public void endInput() {
             ended("");
+        }
+    }
+
+    /** Tells of every watermark, and of idleness. */
+    static final class Clock extends One {
+        Clock(String task, String name) {
+            super(task, name, Kept.SPLIT);
+        }
+
+        @Override
+        public void processWatermark(Watermark mark) throws Exception {
+            if (mark.getTimestamp() != Long.MAX_VALUE) {
+                tell("watermark " + mark.getTimestamp());
+            }
+            super.processWatermark(mark);
+        }
+
+        @Override
+        public void processWatermarkStatus(WatermarkStatus status) throws Exception {
+            tell(status.isIdle() ? "idle" : "active");
+            super.processWatermarkStatus(status);
         }
     }
 
@@ -71,7 +93,7 @@ abstract class Traced extends AbstractStreamOperator<String> {
         }
     }
 
-    private void tell(String what) {
+    void tell(String what) {
         var info = getRuntimeContext().getTaskInfo();
         String where = Journal.where(task, info.getIndexOfThisSubtask(), info.getAttemptNumber());
         Journal.tell(where, name + "." + what);
