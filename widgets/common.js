@@ -638,7 +638,7 @@ export function mount({ model, el, store, spec }) {
   }
 
   // Python hears where the clock is (clock.py): at once when it jumps, a few times a second while it moves.
-  let told = "";
+  let told = JSON.stringify([null, false, 1, undefined]); // a page that opens is told where it is: it says nothing first
   let tellTimer = 0;
   function tellClock() {
     if (clock.views[0] !== me || tellTimer) return;

@@ -67,11 +67,3 @@ def prepared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = f"--LabApp.app_settings_dir={folder / 'share/jupyter/lab/settings'}"
     with jupyter_lab(folder, options=[settings], environ=workspaces) as address:
         yield address
-
-
-class Errors(list[str]):
-    """What a page complained of."""
-
-    def of(self, page: Any) -> None:
-        page.on("pageerror", lambda error: self.append(f"{error}\n{error.stack}"))
-        page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)

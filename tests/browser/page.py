@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 WAIT_MS = 15_000
+
+
+class Errors(list[str]):
+    """What a page complained of."""
+
+    def of(self, page: Any) -> None:
+        page.on("pageerror", lambda error: self.append(f"{error}\n{error.stack}"))
+        page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)
+
+
 SHARED = "globalThis[Symbol.for('pravega_lab.page')]"
 OF_CANVAS = """(canvas) => {
   if (!canvas || !canvas.width) return 0;
@@ -68,6 +80,37 @@ def wait_more_draws(page: Any, n: int, than: int) -> None:
 def clock(page: Any, what: str) -> Any:
     """A value of the clock of the first view on the page."""
     return page.evaluate(f"() => [...{SHARED}.clocks.values()][0].{what}")
+
+
+def seek(page: Any, t_s: float) -> None:
+    """Put the clock of the first view to this second."""
+    page.evaluate(
+        f"(t) => {{ const c = [...{SHARED}.clocks.values()][0]; c.seek(c.start + 1000 * t); }}",
+        t_s,
+    )
+    settle(page)
+
+
+def label(page: Any, n: int) -> str:
+    """What a view says of itself."""
+    return str(canvas(page, n).get_attribute("aria-label"))
+
+
+@contextmanager
+def exported_page(
+    browser: Any, path: Path, views: Iterable[int] = (), *, scheme: str = "light", height: int = 1300
+) -> Iterator[Any]:
+    """An exported page, with no network, when these views are drawn; it has to complain of nothing."""
+    size = {"width": 1200, "height": height}
+    context = browser.new_context(viewport=size, offline=True, color_scheme=scheme)
+    page, errors = context.new_page(), Errors()
+    errors.of(page)
+    page.goto(path.as_uri())
+    for n in views:
+        wait_drawn(page, n)
+    yield page
+    context.close()
+    assert errors == []
 
 
 def point(page: Any, n: int, x: float, y: float) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Errors
 from tests.browser.lab import open_notebook, run_all, write_notebook
-from tests.browser.page import SHARED, WAIT_MS, clock, settle, view, wait_drawn
+from tests.browser.page import SHARED, WAIT_MS, Errors, clock, settle, view, wait_drawn
 from tests.browser.test_lab import last_output, run_cell
 
 SETUP = """

@@ -10,9 +10,9 @@ import pytest
 
 from pravega_lab.protocol.hashing import key_position
 from pravega_lab.widgets import show
-from tests.browser.conftest import Errors
 from tests.browser.page import (
     SHARED,
+    Errors,
     canvas,
     clock,
     colours,

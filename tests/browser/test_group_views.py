@@ -9,10 +9,24 @@ from typing import Any
 import pytest
 
 from pravega_lab.widgets import show
-from tests.browser.conftest import Errors
 from tests.browser.lab import open_notebook, run_all, write_notebook
-from tests.browser.page import WAIT_MS, canvas, clock, draws, point, settle, view, wait_drawn, wait_more_draws
-from tests.browser.test_lab import last_output, run_cell
+from tests.browser.page import (
+    WAIT_MS,
+    Errors,
+    canvas,
+    clock,
+    draws,
+    exported_page,
+    label,
+    last_output,
+    point,
+    run_cell,
+    seek,
+    settle,
+    view,
+    wait_drawn,
+    wait_more_draws,
+)
 from tests.observe.group_examples import busy_group, large_group
 
 MAP, BOARD, TIMELINE = 0, 1, 2
@@ -35,29 +49,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Any, exported: Path) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1200, "height": 1300}, offline=True)
-    page = context.new_page()
-    errors = Errors()
-    errors.of(page)
-    page.goto(exported.as_uri())
-    for n in (MAP, BOARD, TIMELINE):
-        wait_drawn(page, n)
-    yield page
-    context.close()
-    assert errors == []
-
-
-def seek(page: Any, t_s: float) -> None:
-    page.evaluate(
-        "(t) => { const c = [...globalThis[Symbol.for('pravega_lab.page')].clocks.values()][0];"
-        " c.seek(c.start + 1000 * t); }",
-        t_s,
-    )
-    settle(page)
-
-
-def label(page: Any, n: int) -> str:
-    return str(canvas(page, n).get_attribute("aria-label"))
+    with exported_page(browser, exported, (MAP, BOARD, TIMELINE)) as page:
+        yield page
 
 
 def test_they_say_what_they_show_at_every_moment(page: Any) -> None:
@@ -143,18 +136,13 @@ def test_legends_have_at_most_seven_entries(page: Any) -> None:
 
 def test_of_forty_readers_thirty_are_drawn_and_it_is_said(browser: Any, tmp_path: Path) -> None:
     path = show(large_group().journal).export(tmp_path / "many.html")
-    context = browser.new_context(viewport={"width": 1200, "height": 1300}, offline=True, color_scheme="dark")
-    page, errors = context.new_page(), Errors()
-    errors.of(page)
-    page.goto(path.as_uri())
-    wait_drawn(page, BOARD)
-    assert "the busiest 30 of 40 readers drawn, +10" in view(page, BOARD).locator(".plab-legend").inner_text()
-    assert view(page, BOARD).get_attribute("data-theme") == "dark"
-    view(page, BOARD).locator(".plab-only").fill("host-09")
-    settle(page)
-    assert "drawn" not in view(page, BOARD).locator(".plab-legend").inner_text()
-    context.close()
-    assert errors == []
+    with exported_page(browser, path, (BOARD,), scheme="dark") as page:
+        legend = view(page, BOARD).locator(".plab-legend")
+        assert "the busiest 30 of 40 readers drawn, +10" in legend.inner_text()
+        assert view(page, BOARD).get_attribute("data-theme") == "dark"
+        view(page, BOARD).locator(".plab-only").fill("host-09")
+        settle(page)
+        assert "drawn" not in legend.inner_text()
 
 
 # In JupyterLab, while the group lives.

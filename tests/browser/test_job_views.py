@@ -9,20 +9,22 @@ from typing import Any
 import pytest
 
 from pravega_lab.widgets import show
-from tests.browser.conftest import Errors
 from tests.browser.lab import open_notebook, run_all, write_notebook
 from tests.browser.page import (
     SHARED,
     WAIT_MS,
+    Errors,
     canvas,
     clock,
+    exported_page,
+    label,
     last_output,
     run_cell,
+    seek,
     settle,
     view,
     wait_drawn,
 )
-from tests.browser.test_group_views import label, seek
 from tests.observe.job_examples import both_systems, whole_run
 from tests.widgets.test_job_graph import wide_job
 
@@ -34,23 +36,10 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return show(whole_run()).export(tmp_path_factory.mktemp("job") / "job.html")
 
 
-def opened(browser: Any, path: Path, errors: Errors, scheme: str = "light") -> Any:
-    context = browser.new_context(viewport={"width": 1200, "height": 1000}, offline=True, color_scheme=scheme)
-    page = context.new_page()
-    errors.of(page)
-    page.goto(path.as_uri())
-    return page
-
-
 @pytest.fixture
 def page(browser: Any, exported: Path) -> Iterator[Any]:
-    errors = Errors()
-    page = opened(browser, exported, errors)
-    for n in (GRAPH, TIMELINE):
-        wait_drawn(page, n)
-    yield page
-    page.context.close()
-    assert errors == []
+    with exported_page(browser, exported, (GRAPH, TIMELINE)) as page:
+        yield page
 
 
 def test_they_say_what_they_show_at_every_moment(page: Any) -> None:
@@ -82,6 +71,24 @@ def test_what_is_forked_is_the_run_and_no_stream(page: Any) -> None:
     settle(page)
     said = "no fork here: a recording: nothing can be done to it"
     assert view(page, GRAPH).locator(".plab-call").inner_text() == said
+    button = view(page, GRAPH).locator(".plab-fork")
+    assert button.is_disabled()
+    assert button.get_attribute("title") == said
+    canvas(page, TIMELINE).focus()
+    page.keyboard.press("f")
+    settle(page)
+    assert view(page, TIMELINE).locator(".plab-call").inner_text() == said
+
+
+def test_what_cannot_be_done_is_greyed_and_says_why(page: Any) -> None:
+    assert view(page, GRAPH).locator(".plab-act").count() == 0
+    seek(page, 0.31)
+    box = canvas(page, GRAPH).bounding_box()
+    page.mouse.click(box["x"] + 0.51 * box["width"], box["y"] + 0.45 * box["height"])
+    settle(page)
+    button = view(page, GRAPH).locator(".plab-act-fail")
+    assert (button.inner_text(), button.is_disabled()) == ("fail here", True)
+    assert button.get_attribute("title") == "a recording: nothing can be done to it"
 
 
 def test_a_mark_on_a_channel_is_picked(page: Any) -> None:
@@ -97,36 +104,29 @@ def test_a_mark_on_a_channel_is_picked(page: Any) -> None:
 def test_both_systems_are_drawn_with_what_lies_between(browser: Any, tmp_path: Path) -> None:
     job, group = both_systems()
     path = show(job, group).export(tmp_path / "both.html")
-    errors = Errors()
-    page = opened(browser, path, errors, "dark")
-    page.get_by_text("checkpoints of from a group").wait_for(timeout=WAIT_MS)
-    n = page.locator(".plab").count()
-    titles = [page.locator(".plab-title").nth(k).inner_text() for k in range(n)]
-    place = titles.index("checkpoints of from a group")
-    wait_drawn(page, place)
-    assert view(page, place).get_attribute("data-theme") == "dark"
-    canvas(page, place).focus()
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Enter")  # the first checkpoint
-    settle(page)
-    legend = view(page, place).locator(".plab-legend").inner_text()
-    assert "between cut and barrier" in legend
-    page.context.close()
-    assert errors == []
+    with exported_page(browser, path, scheme="dark") as page:
+        page.get_by_text("checkpoints of from a group").wait_for(timeout=WAIT_MS)
+        n = page.locator(".plab").count()
+        titles = [page.locator(".plab-title").nth(k).inner_text() for k in range(n)]
+        place = titles.index("checkpoints of from a group")
+        wait_drawn(page, place)
+        assert view(page, place).get_attribute("data-theme") == "dark"
+        canvas(page, place).focus()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Enter")  # the first checkpoint
+        settle(page)
+        assert "between cut and barrier" in view(page, place).locator(".plab-legend").inner_text()
 
 
 def test_more_than_eight_subtasks_are_one_box(browser: Any, tmp_path: Path) -> None:
     path = show(wide_job()).export(tmp_path / "wide.html")
-    errors = Errors()
-    page = opened(browser, path, errors)
-    wait_drawn(page, GRAPH, least=4)
-    canvas(page, GRAPH).focus()
-    for _ in range(3):
-        page.keyboard.press("ArrowUp")
-    settle(page)
-    assert view(page, GRAPH).locator(".plab-aloud").inner_text() == "map, 12 subtasks"
-    page.context.close()
-    assert errors == []
+    with exported_page(browser, path) as page:
+        wait_drawn(page, GRAPH, least=4)
+        canvas(page, GRAPH).focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowUp")
+        settle(page)
+        assert view(page, GRAPH).locator(".plab-aloud").inner_text() == "map, 12 subtasks"
 
 
 # In JupyterLab, step by step.
@@ -192,6 +192,43 @@ def test_going_back_moves_the_clock_of_the_page(lab_page: Any) -> None:
     lab_page.wait_for_function(at, timeout=4 * WAIT_MS)
     run_cell(lab_page, "run.step(60)")
     lab_page.wait_for_function(at.replace("!==", "==="), timeout=4 * WAIT_MS)
+
+
+def test_a_fork_is_made_by_the_page_with_a_fault_and_the_run_comes_back(lab_page: Any) -> None:
+    run_cell(lab_page, "run.back(30); print(run.position)")
+    here = int(last_output(lab_page).split()[-1])
+    lab_page.wait_for_function(f"() => [...{SHARED}.clocks.values()][0].at !== null", timeout=WAIT_MS)
+    box = canvas(lab_page, GRAPH).bounding_box()
+    canvas(lab_page, GRAPH).click(position={"x": 0.51 * box["width"], "y": 0.45 * box["height"]})
+    settle(lab_page)
+    button = view(lab_page, GRAPH).locator(".plab-act-fail")
+    assert button.inner_text() == "fork and fail here"
+    assert button.get_attribute("title") == 'fork = run.fork(); fork.fail("aggregate[1]")'
+    button.click()
+    said = f"run.forks[0]: run as far as step {here}, then its own way: aggregate[1] raises at its next turn"
+    lab_page.get_by_text(said).wait_for(timeout=4 * WAIT_MS)
+    run_cell(lab_page, "said = board.run.until('failure'); print(board.run.name)")
+    assert last_output(lab_page).strip() == "run.forks[0]"
+    lab_page.wait_for_function(
+        "() => document.querySelector('.plab canvas')?.getAttribute('aria-label')?.includes('1 failed')",
+        timeout=4 * WAIT_MS,
+    )
+    lab_page.locator(".widget-toggle-button").get_by_text("run", exact=True).click()
+    lab_page.wait_for_function(
+        "() => document.querySelector('.plab canvas')?.getAttribute('aria-label')?.includes('is running')",
+        timeout=4 * WAIT_MS,
+    )
+    is_back = f"() => [...{SHARED}.clocks.values()].some((c) => c.views.length && c.at !== null)"
+    lab_page.wait_for_function(is_back, timeout=4 * WAIT_MS)
+    run_cell(lab_page, "print(board.run.name, run.position, len(run.forks), board.errors)")
+    assert last_output(lab_page).strip() == f"run {here} 1 []"
+
+
+def test_the_bar_forks_at_the_step_that_is_shown(lab_page: Any) -> None:
+    view(lab_page, GRAPH).locator(".plab-fork").click()
+    lab_page.get_by_text("run.forks[1]: run as far as step").first.wait_for(timeout=4 * WAIT_MS)
+    run_cell(lab_page, "print(board.run.name, board.run.position == run.position)")
+    assert last_output(lab_page).strip() == "run.forks[1] True"
 
 
 def test_the_console_stayed_clean(lab_errors: Errors) -> None:

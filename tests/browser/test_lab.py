@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Errors
 from tests.browser.lab import open_notebook, run_all, write_notebook
 from tests.browser.page import (
     SHARED,
     WAIT_MS,
+    Errors,
     canvas,
     clock,
     draws,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.conftest import Errors
 from tests.browser.lab import RUN_S, TOKEN, screenshot
+from tests.browser.page import Errors
 
 
 def test_the_tutorial_is_on_the_left_and_its_views_on_the_right(browser: Any, prepared_lab: str) -> None:

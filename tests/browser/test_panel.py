@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Errors
 from tests.browser.lab import open_notebook, run_all, screenshot, write_notebook
-from tests.browser.page import WAIT_MS, last_output, run_cell
+from tests.browser.page import WAIT_MS, Errors, last_output, run_cell
 
 CELLS = ["from pravega_lab import Lab\nlab = Lab(name='panel')", "lab"]
 PANEL = ".plab-lab"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Errors
 from tests.browser.lab import KERNEL_IDLE, RUN_S, open_notebook, run_all, screenshot, write_notebook
 from tests.browser.page import (
     SHARED,
     WAIT_MS,
+    Errors,
     colours,
     last_output,
     newest,

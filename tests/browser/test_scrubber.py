@@ -11,8 +11,7 @@ import pytest
 from pravega_lab.observe.group_observations import GroupCheckpointDone
 from pravega_lab.observe.journal import Journal
 from pravega_lab.widgets import show
-from tests.browser.conftest import Errors
-from tests.browser.page import canvas, clock, settle, view, wait_drawn
+from tests.browser.page import Errors, canvas, clock, settle, view, wait_drawn
 from tests.observe.examples import START_MS, STREAM, splitting_story
 from tests.observe.ledger_examples import judged_run
 
