@@ -75,6 +75,7 @@ class Job:
         Raises:
             DamagedCheckpointError: ``restore_from`` is no checkpoint, or is damaged.
             RestoreError: it does not fit the graph.
+            JobCancelledError: it was cancelled meanwhile.
             BadInputError: batch execution was asked for.
         """
         if self.config.mode is RuntimeMode.BATCH:

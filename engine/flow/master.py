@@ -164,6 +164,7 @@ class JobMaster:
         """
         Raises:
             RestoreError: the checkpoint does not fit the job.
+            JobCancelledError: it was cancelled meanwhile; nothing was deployed.
         """
         self._initial = restore
         if restore is not None:
@@ -173,6 +174,8 @@ class JobMaster:
             self._next_id = restore.checkpoint_id + 1
         plan = self._restore_plan(restore)
         await self._restore_hooks(restore)
+        if self.state != "created":
+            raise JobCancelledError(f"job {self.graph.name!r} was cancelled while it started")
         for name, holder in self.holders.items():
             if restore is not None:
                 data = restore.operators[name].coordinator if name in restore.operators else None

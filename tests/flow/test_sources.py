@@ -11,9 +11,10 @@ import pytest
 from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.collections import RowsSource
-from pravega_lab.engine.flow.errors import RestoreError
+from pravega_lab.engine.flow.errors import JobCancelledError, RestoreError
 from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink, committed_rows
 from pravega_lab.engine.flow.history import History
+from pravega_lab.engine.flow.life import SubtaskState as Life
 from pravega_lab.engine.flow.sources import Boundedness, SourceContext, SourceFunction
 from pravega_lab.engine.flow.stream import StreamEnvironment
 from pravega_lab.engine.simulation.flow_external import ExternalLog, HookSource, InducedSource, LogHook
@@ -76,6 +77,31 @@ def test_a_failure_before_the_first_checkpoint_resets_the_hook() -> None:
         virtual.run(story)
         lost = set(range(60)) - set(rows_of(virtual))
         assert bool(lost) == (not reset)  # FLINK-20222: what the old readers had read was lost
+
+
+def test_a_job_that_is_cancelled_while_a_hook_is_reset_deploys_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    virtual, log = Virtual(), ExternalLog(ROWS, 4)
+
+    async def reset_slowly(hook: LogHook) -> None:
+        await asyncio.sleep(0.1)
+
+    monkeypatch.setattr(LogHook, "reset", reset_slowly)
+
+    async def story() -> None:
+        job = virtual.job(hooked(virtual, log))
+        starting = asyncio.create_task(job.start())
+        await asyncio.sleep(0.05)
+        await job.cancel()
+        with pytest.raises(JobCancelledError, match="'hooked'"):
+            await starting
+        await asyncio.sleep(3)
+        assert job.state == "cancelled"
+        assert {execution.state for execution in job.master.executions.values()} == {Life.CREATED}
+
+    virtual.run(story)
+    assert rows_of(virtual) == []
 
 
 def test_the_new_form_stops_with_a_savepoint_where_its_reader_reports_it() -> None:
