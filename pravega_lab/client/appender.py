@@ -176,7 +176,7 @@ class SegmentAppender:
         head = _HEAD.pack(AppendBlockEnd.code, payload_bytes, self._writer_id.bytes, 0, n_bytes)
         foot = _FOOT.pack(block.n_events, block.last_event_number, self._request_id)
         if n_bytes <= JOIN_BYTES_MAX:
-            connection.write(b"".join((head, block.data, foot)))
+            connection.write_joined((head, block.data, foot))
         else:
             connection.write(head, block.data, foot)
 

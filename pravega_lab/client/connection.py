@@ -139,6 +139,12 @@ class Connection(asyncio.BufferedProtocol):
         for part in parts:
             transport.write(part)
 
+    def write_joined(self, parts: Sequence[bytes | memoryview]) -> None:
+        """As `write`, for small parts: one write, where the loop can do that without copying them."""
+        transport = self._check_open()
+        self._flush()
+        transport.writelines(parts)
+
     def _check_open(self) -> asyncio.Transport:
         if self._transport is None or not self.is_open:
             raise ConnectionLostError(f"{self.endpoint}: the connection is closed")
