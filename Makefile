@@ -52,8 +52,9 @@ lint: setup
 types: setup
 	$(VENV)/bin/mypy
 
+# Three at a time on two cores: many tests wait.
 unit: setup  ## fast checks: protocol, store, client, simulation, conformance
-	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist worksteal -m "not spark and not browser"
+	$(PY) -m pytest $(CI_FLAGS) -n 3 --dist worksteal -m "not spark and not browser"
 
 spark: setup  ## the Spark connector, with kills and a real cluster
 	$(PY) -m pytest $(CI_FLAGS) -m spark

@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import deque
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pravega_lab.client.connection import Connection, ConnectionLostError, Listener, Reply
 from pravega_lab.client.context import StreamContext
@@ -52,16 +51,14 @@ class Ticket:
         self.stored = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Framed events of one call that go to one segment."""
 
     run: Run
     ticket: Ticket
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """What one append carries; its numbers and bytes never change once it was sent."""
 
     chunks: list[Chunk]
