@@ -46,6 +46,10 @@ LARGEST = 6
 LAYOUT = ".jp-LinkedOutputView"
 OPEN = "(path) => void window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' })"
 SHOWN = f"(path) => window.jupyterapp.shell.currentWidget?.context?.path === path && ({KERNEL_IDLE})()"
+UNTRUSTED = """() => {
+  const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells];
+  return cells.filter((cell) => cell.type === "code" && !cell.trusted).length;
+}"""
 READY = "() => window.jupyterapp?.commands.hasCommand('docmanager:open')"
 SHUT = "() => window.jupyterapp.serviceManager.sessions.shutdownAll()"
 
@@ -184,6 +188,8 @@ def run_tutorial(browser: Any, address: str, notebook: str) -> str:
         try:
             page.evaluate(OPEN, notebook)
             page.wait_for_function(SHOWN, arg=notebook, timeout=RUN_S * 1000)
+            if page.evaluate(UNTRUSTED):
+                return "FAILED cells are not trusted, so their stored pictures are not shown"
             run_all(page, within_s=TUTORIAL_S)
             check_views(page)
         except Exception as error:  # the next tutorial is to be tried all the same

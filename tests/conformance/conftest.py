@@ -14,10 +14,16 @@ STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
 
 
 @pytest.fixture(params=STORES, scope="session")
-def uri(request: pytest.FixtureRequest) -> str:
+def which(request: pytest.FixtureRequest) -> str:
+    """The store under test: ``embedded`` or ``real``."""
+    found: str = request.param
+    return found
+
+
+@pytest.fixture(scope="session")
+def uri(which: str, request: pytest.FixtureRequest) -> str:
     """The controller of the store under test."""
-    name = {"embedded": "store", "real": "real_pravega"}[request.param]
-    found: str = request.getfixturevalue(name)
+    found: str = request.getfixturevalue({"embedded": "store", "real": "real_pravega"}[which])
     return found
 
 

@@ -10,6 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
@@ -70,6 +73,16 @@ class JavaProgram:
             self._errors.seek(0)
             raise AssertionError(f"the program ended: {self._errors.read().decode()[-4000:]}")
         return line.rstrip("\n")
+
+    @contextmanager
+    def within(self, limit_s: float) -> Iterator[None]:
+        """The program is killed, so that it has no next line, if this is not left within ``limit_s``."""
+        timer = threading.Timer(limit_s, self._process.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def ask(self, line: str) -> str:
         self.tell(line)

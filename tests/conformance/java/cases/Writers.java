@@ -116,7 +116,8 @@ class Writers {
             written.add(writers.get(n % 3).writeEvent("key-" + n % 10, "w" + n % 3 + "-key-" + n % 10 + ":" + n));
         }
         writers.forEach(w -> w.flush());
-        c.say(written.stream().filter(CompletableFuture::isDone).count(), "acknowledged");
+        CompletableFuture.allOf(written.toArray(new CompletableFuture[0])).join(); // a moment after the flush
+        c.say(written.size(), "acknowledged");
         c.say(c.read(x).size(), areInOrder(c.read(x)), c.read(y).size(), areInOrder(c.read(y)));
     }
 
