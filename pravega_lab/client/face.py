@@ -530,7 +530,8 @@ class Batches:
     def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
         """The next batch and those that are there already, together; empty when the read has ended.
 
-        One call into the loop for all of them: with many small segments most of a read's time otherwise.
+        One call into the loop for all of them: with many small segments most of a read's time otherwise. A
+        read with an end waits up to 50 ms for as many as ``bytes_max`` of them.
         """
         return _run(self._core.next_batches(bytes_max))
 

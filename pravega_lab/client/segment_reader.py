@@ -82,7 +82,6 @@ class AsyncOrderedSegmentReader:
         self._reading: dict[int, _Reading] = {}
         self._shares = 0.0  # of all that are being read
         self._ready: dict[int, float] = {}  # share of what has something to take, or ended; in turn
-        self._ready_shares = 0.0
         self._shares_awaited = 0.0
         self._news = asyncio.Event()  # as many became ready as are awaited
         self.last_bytes = 0  # of the segment, that the last batch taken stands for
@@ -218,14 +217,10 @@ class AsyncOrderedSegmentReader:
 
     def set_ready(self, segment_id: int) -> None:
         """`take` may give something."""
-        reading = self._reading.get(segment_id)
-        if reading is None:
-            return
-        if segment_id not in self._ready:
-            self._ready[segment_id] = reading.share
-            self._ready_shares += reading.share
-        if self._has_ready(self._shares_awaited):
-            self._news.set()
+        if segment_id in self._reading:
+            self._ready[segment_id] = self._reading[segment_id].share
+            if self._has_ready(self._shares_awaited):
+                self._news.set()
 
     def next_ready(self) -> int | None:
         """The segment whose turn it is; it stays out until it is ready again."""
@@ -233,14 +228,13 @@ class AsyncOrderedSegmentReader:
         if segment_id is None:
             self._news.clear()
         else:
-            self._not_ready(segment_id)
+            del self._ready[segment_id]
         return segment_id
 
-    def _not_ready(self, segment_id: int) -> None:
-        self._ready_shares -= self._ready.pop(segment_id, 0.0)
-
     def _has_ready(self, shares: float) -> bool:
-        return not shares or self._ready_shares >= shares or len(self._ready) == len(self._reading)
+        if not shares or len(self._ready) == len(self._reading):
+            return True
+        return sum(self._ready.values()) >= shares
 
     async def wait(self) -> None:
         """Wait until `next_ready` has something."""
@@ -269,7 +263,7 @@ class AsyncOrderedSegmentReader:
         await self._finish(segment_id, end)
         if self._reading.pop(segment_id, None) is not None:
             self._shares -= reading.share
-        self._not_ready(segment_id)
+        self._ready.pop(segment_id, None)
 
     async def _finish(self, segment_id: int, offset: int) -> None:
         """The segment is read; without an end of the read its successors come next."""
