@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Self
 
 from tests.conformance.java_programs import SOURCES, JavaProgram
+from tests.conformance.recorded import print_case, recorded
 
 ANSWERS = SOURCES / "answers.txt"
 CASE_S_MAX = 120.0  # the longest takes some seconds
-_HEAD = "### "
 _CASE = re.compile(r"^    static void (\w+)\(Case c\)", re.MULTILINE)
 
 
@@ -27,13 +27,7 @@ def case_names() -> list[str]:
 
 def answers() -> dict[str, list[str]]:
     """The recorded lines of each case."""
-    found: dict[str, list[str]] = {}
-    for line in ANSWERS.read_text().splitlines():
-        if line.startswith(_HEAD):
-            found[line.removeprefix(_HEAD)] = []
-        else:
-            found[list(found)[-1]].append(line)
-    return found
+    return recorded(ANSWERS)
 
 
 class JavaCases:
@@ -79,9 +73,7 @@ class JavaCases:
 def main() -> None:
     with JavaCases(sys.argv[1]) as java:
         for number, case in enumerate(case_names()):
-            print(_HEAD + case)
-            said = java.run(case, lambda number=number: f"record-{number}")  # type: ignore[misc]
-            print("".join(f"{line}\n" for line in said), end="", flush=True)
+            print_case(case, java.run(case, lambda number=number: f"record-{number}"))  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from tests.conformance.flink import cases, event_time, failing_stops, operator_s
 from tests.conformance.flink.catalogue import CASES
 from tests.conformance.flink.flink import FlinkLab
 from tests.conformance.flink.world import Lab
+from tests.conformance.recorded import print_case, recorded
 
 ANSWERS = Path(__file__).with_name("answers.txt")
-_HEAD = "### "
 
 
 async def answer(name: str, lab: Lab) -> list[str]:
@@ -35,19 +35,12 @@ async def flink_answers(names: Iterable[str] = CASES) -> dict[str, list[str]]:
 
 
 def recorded_answers() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in ANSWERS.read_text().splitlines():
-        if line.startswith(_HEAD):
-            found[line.removeprefix(_HEAD)] = []
-        else:
-            found[list(found)[-1]].append(line)
-    return found
+    return recorded(ANSWERS)
 
 
 def main() -> None:
     for name, lines in asyncio.run(flink_answers(sys.argv[1:] or CASES)).items():
-        print(_HEAD + name)
-        print("".join(f"{line}\n" for line in lines), end="")
+        print_case(name, lines)
 
 
 if __name__ == "__main__":

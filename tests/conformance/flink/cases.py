@@ -321,7 +321,7 @@ async def _spread(lab: Lab, parallelism: int) -> list[str]:
     await lab.open_gate(1)
     await lab.until(r"sink.element", 3)
     await lab.stop(drain=True)
-    restored = sorted(ordered(f"{where} {what}") for where, what in lab.journal if ".restored" in what)
+    restored = sorted(map(ordered, lab.restored()))
     return [*lines, *restored, "rows " + lab.rows("sink"), *lab.committed()]
 
 

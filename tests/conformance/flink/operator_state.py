@@ -19,7 +19,7 @@ async def _copies(lab: Lab, before: int, after: int) -> list[str]:
     await lab.open_gate(1)
     await lab.until(r"sink.element", 2)
     last = await lab.stop(drain=False)
-    restored = sorted(ordered(f"{where} {what}") for where, what in lab.journal if ".restored" in what)
+    restored = sorted(map(ordered, lab.restored()))
     return [*lines, *restored, await lab.metadata(last)]
 
 
@@ -49,7 +49,7 @@ async def broadcast_state_where_one_of_two_subtasks_had_finished(lab: Lab) -> li
     lines = [await lab.metadata(folder)]
     await lab.cancel()
     await lab.start("mixed-broadcast", restore=folder)
-    restored = sorted(f"{where} {what}" for where, what in lab.journal if ".restored" in what)
+    restored = sorted(lab.restored())
     await lab.cancel()
     return [*lines, *restored]
 

@@ -114,6 +114,10 @@ class Lab(ABC):
                 lines.append("  " + ", ".join(sorted(found) if is_row else found))
         return lines
 
+    def restored(self) -> list[str]:
+        """What subtasks were given of a savepoint, with where."""
+        return [f"{where} {what}" for where, what in self.journal if ".restored" in what]
+
     def committed(self) -> list[str]:
         """What the sinks committed, transaction by transaction."""
         return sorted(what for _, what in self.journal if "commit [" in what and "pre-commit" not in what)
