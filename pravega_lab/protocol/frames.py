@@ -54,31 +54,33 @@ class FrameDecoder:
         return found
 
     def _feed(self, data: bytes, found: list[Command]) -> None:
-        if len(data) < self._missing_bytes:
-            if data:
-                self._pieces.append(data)
-                self._missing_bytes -= len(data)
-            return
-        if self._large_code is not None:
-            data = self._complete_large(data, found)
-        elif self._pieces:
-            data = b"".join((*self._pieces, data))  # once per frame: nothing is joined before it is complete
-        self._pieces = []
-        at = self._decode_all(data, found)
+        at = 0
+        while self._pieces:
+            cut = at + self._missing_bytes
+            if cut > len(data):
+                self._missing_bytes = cut - len(data)
+                break
+            self._complete(memoryview(data)[at:cut], found)
+            at = cut
+        else:
+            at = self._decode_all(data, at, found)
         if at < len(data):
             self._pieces.append(data[at:])
 
-    def _complete_large(self, data: bytes, found: list[Command]) -> bytes:
-        """Decode the frame that ``data`` completes; return what is behind it."""
-        assert self._large_code is not None
-        code, cut = self._large_code, self._missing_bytes
-        self._large_code = None
-        found.append(decode_pieces(code, [*self._pieces, memoryview(data)[:cut]], HEADER_BYTES))
-        return data[cut:]
+    def _complete(self, last: memoryview, found: list[Command]) -> None:
+        """The pieces and ``last`` are a header, or a whole frame. What is behind it need not be copied."""
+        pieces, self._pieces = [*self._pieces, last], []
+        if self._large_code is not None:
+            code, self._large_code = self._large_code, None
+            found.append(decode_pieces(code, pieces, HEADER_BYTES))
+            return
+        joined = b"".join(pieces)
+        if not self._decode_all(joined, 0, found):
+            self._pieces.append(joined)
 
-    def _decode_all(self, data: bytes, found: list[Command]) -> int:
-        """Decode the whole frames; note what is missing to go on; return where the rest begins."""
-        at, have = 0, len(data)
+    def _decode_all(self, data: bytes, at: int, found: list[Command]) -> int:
+        """Decode the whole frames from ``at``; note what is missing to go on; return where the rest begins."""
+        have = len(data)
         while have - at >= HEADER_BYTES:
             code, length = HEADER.unpack_from(data, at)
             if code not in _KNOWN or not 0 <= length <= PAYLOAD_BYTES_MAX:
