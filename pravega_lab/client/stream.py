@@ -80,6 +80,11 @@ class AsyncStream:
 
     async def delete(self) -> None:
         await self._controller.delete_stream(self.scoped_name)
+        # A stream of this name that is created later has other segments.
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await writer.stop()
+        await self._close_transactions()
 
     # segments
 
@@ -203,5 +208,8 @@ class AsyncStream:
             if writer is not None:
                 await writer.close()
         finally:
-            for transaction in list(self._transactions):
-                await transaction.close()
+            await self._close_transactions()
+
+    async def _close_transactions(self) -> None:
+        for transaction in list(self._transactions):
+            await transaction.close()

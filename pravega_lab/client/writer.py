@@ -88,7 +88,11 @@ class AsyncEventWriter:
             if not self.is_failed:
                 await self.flush()
         finally:
-            await self._appends.close()
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Close at once: what was not flushed may or may not be written."""
+        await self._appends.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,7 +103,7 @@ class AsyncEventWriter:
         if error is None:
             await self.close()
         else:
-            await self._appends.close()
+            await self.stop()
 
 
 class _Counts(Protocol):

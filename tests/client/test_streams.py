@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 
+import psutil
 import pytest
 
 from pravega_lab.client import (
@@ -81,6 +82,30 @@ def test_the_life_of_a_stream(client: Client, scope_name: Callable[[], str]) -> 
     assert stream.segments() == []
     stream.delete()
     assert not stream.exists()
+
+
+def test_a_stream_of_the_same_name_again(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    for turn in ("first", "second"):
+        stream = client.create_stream(f"{scope}/a")
+        stream.write(turn)
+        with stream.read() as batches:
+            assert [batch.column("event").to_pylist() for batch in batches] == [[turn.encode()]]
+        stream.seal()
+        stream.delete()
+
+
+def test_a_deleted_stream_keeps_no_connection(uri: str, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    with connect(uri) as client:
+        for name in "abcdef":
+            stream = client.create_stream(f"{scope}/{name}")
+            stream.write("event")
+            stream.seal()
+            stream.delete()
+            if name == "a":
+                before = len(psutil.Process().net_connections())
+        assert len(psutil.Process().net_connections()) <= before
 
 
 def test_what_is_not_there_is_named(client: Client, scope_name: Callable[[], str]) -> None:
