@@ -34,7 +34,8 @@ class Disk(Protocol):
     """True if recent data need not be kept in memory by the caller (it is there anyhow)."""
 
     is_reopened: bool
-    """False if no store will ever be opened on what is left: then no snapshots are taken."""
+    """False if no store will ever be opened on what is left: then no snapshots are taken, and groups have no
+    checksums."""
 
     async def create(self, name: str, size: int, header: bytes) -> None:
         """Make a file of ``size`` bytes, reserved on disk: ``header``, then zeros. Raises DiskFull."""

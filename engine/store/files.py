@@ -168,12 +168,13 @@ class LogFiles:
 
     # Groups
 
-    def next_group(self) -> tuple[int, int, int, int]:
-        """(sequence, file id, offset, salt) of the group that comes now."""
+    def next_group(self) -> tuple[int, int, int, int | None]:
+        """(sequence, file id, offset, salt) of the group that comes now; see `log.encode_group`."""
         assert self.current is not None
         self.sequence += 1
         file_id = self.current.file_id
-        return self.sequence, file_id, self.current.position, file_salt(self.store_id, file_id)
+        salt = file_salt(self.store_id, file_id) if self.disk.is_reopened else None
+        return self.sequence, file_id, self.current.position, salt
 
     def advance(self, length: int) -> None:
         """A group of ``length`` bytes is on its way to the current file."""
