@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from pravega_lab.client import events as inputs
 from pravega_lab.client.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.events import FewEvents, ManyEvents
+from pravega_lab.client.events import FewEvents, ManyEvents, Slice
 from pravega_lab.client.stores import Connections
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import AppendUnknownError, PravegaError
@@ -78,7 +78,7 @@ class Appends:
         try:
             for part in events.slices(len(self._routes)):
                 await self._wait_while(lambda: self._unacknowledged_bytes > UNACKNOWLEDGED_BYTES_MAX)
-                self._put(part, ticket)
+                await self._put(part, ticket)
                 left -= len(part)
         finally:
             self._settle(ticket, left)  # those that were not put are not waited for
@@ -127,10 +127,20 @@ class Appends:
             self._appenders[segment_id] = SegmentAppender(self, segment_id, name)
         return self._appenders[segment_id]
 
-    def _put(self, events: FewEvents | ManyEvents, ticket: Ticket) -> None:
-        for run in events.runs(self._highs, BLOCK_BYTES):
+    async def _put(self, events: FewEvents | Slice, ticket: Ticket) -> None:
+        highs = self._highs
+        runs = await events.runs(highs, BLOCK_BYTES)
+        self._check()
+        for run in runs:
             self._unacknowledged_bytes += len(run.frames)
-            self._routes[run.route].appender.put(Chunk(run, ticket))
+            if highs is self._highs:
+                self._routes[run.route].appender.put(Chunk(run, ticket))
+            else:  # a segment was sealed meanwhile
+                self._put_anew(Chunk(run, ticket))
+
+    def _put_anew(self, chunk: Chunk) -> None:
+        for run in inputs.split(chunk.run, self._highs, BLOCK_BYTES):
+            self._routes[run.route].appender.put(Chunk(run, chunk.ticket))
 
     # what appenders tell
 
@@ -162,8 +172,7 @@ class Appends:
         self._set_routes(routes)
         del self._appenders[appender.segment_id]
         for chunk in appender.take_back():
-            for run in inputs.split(chunk.run, self._highs, BLOCK_BYTES):
-                self._routes[run.route].appender.put(Chunk(run, chunk.ticket))
+            self._put_anew(chunk)
 
     def _pieces(self, low: float, high: float, successors: Sequence[SegmentRange]) -> list[Route]:
         inside = [s for s in successors if s.low < high and low < s.high]

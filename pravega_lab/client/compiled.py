@@ -213,9 +213,65 @@ def _fill(offsets, data, header, run_of, positions, byte_at, event_at, frames, p
         event_at[run] += 1
 
 
-def runs_of(offsets: Array, data: Array, positions: Array, highs: Array, bytes_max: int) -> list[Run]:
+class Framing:
+    """Events ``data[offsets[i]:offsets[i + 1]]`` on their way to be framed and sorted by route.
+
+    `fill` all of them, in order, in one call or in several; then take `runs`.
+    """
+
+    def __init__(
+        self,
+        offsets: Array,
+        data: Array,
+        positions: Array,
+        highs: Array,
+        bytes_max: int,
+        header: int = HEADER_BYTES,
+    ) -> None:
+        n_events = len(positions)
+        total = int(offsets[-1] - offsets[0]) + header * n_events
+        self._offsets, self._data, self._header, self._positions = offsets, data, header, positions
+        self._run_of = np.empty(n_events, np.int64)
+        _choose(positions, highs, _firsts(highs), self._run_of)
+        # Two neighbouring runs of a route hold more than bytes_max together, which bounds their number.
+        runs = np.empty((min(n_events, len(highs) + 2 * (total // bytes_max) + 2), 3), np.int64)
+        runs = self._runs = runs[: _plan(offsets, header, self._run_of, len(highs), bytes_max, runs)]
+        self._byte_ends, self._event_ends = np.cumsum(runs[:, 1]), np.cumsum(runs[:, 2])
+        self._byte_at, self._event_at = self._byte_ends - runs[:, 1], self._event_ends - runs[:, 2]
+        self._frames, self._placed = np.empty(total, np.uint8), np.empty(n_events, np.float64)
+
+    def fill(self, start: int, end: int) -> None:
+        """Frame these events."""
+        _fill(
+            self._offsets[start : end + 1],
+            self._data,
+            self._header,
+            self._run_of[start:end],
+            self._positions[start:end],
+            self._byte_at,
+            self._event_at,
+            self._frames,
+            self._placed,
+        )
+
+    def runs(self) -> list[Run]:
+        """All events by route; see ``plain.runs_of``."""
+        whole = memoryview(self._frames)  # type: ignore[arg-type]
+        order = np.argsort(self._runs[:, 0], kind="stable")
+        rows = np.column_stack((self._runs, self._byte_ends, self._event_ends))[order].tolist()
+        return [
+            Run(route, whole[end - n_bytes : end], cast(Any, self._placed[last - n : last]))
+            for route, n_bytes, n, end, last in rows
+        ]
+
+
+def runs_of(
+    offsets: Array, data: Array, positions: Array, highs: Array, bytes_max: int, header: int = HEADER_BYTES
+) -> list[Run]:
     """Frame events ``data[offsets[i]:offsets[i + 1]]`` and sort them by route; see ``plain.runs_of``."""
-    return _runs(offsets, data, HEADER_BYTES, positions, highs, bytes_max)
+    framing = Framing(offsets, data, positions, highs, bytes_max, header)
+    framing.fill(0, len(positions))
+    return framing.runs()
 
 
 def split(frames: memoryview, positions: Array, highs: Array, bytes_max: int) -> list[Run]:
@@ -225,39 +281,7 @@ def split(frames: memoryview, positions: Array, highs: Array, bytes_max: int) ->
     n_events, end = _walk(data, starts)
     if n_events != len(positions) or end != len(data):
         raise ProtocolError(f"{len(positions)} events were framed, {n_events} are found again")
-    return _runs(starts, data, 0, np.asarray(positions, np.float64), highs, bytes_max)
-
-
-def _runs(
-    offsets: Array, data: Array, header: int, positions: Array, highs: Array, bytes_max: int
-) -> list[Run]:
-    n_events = len(positions)
-    total = int(offsets[-1] - offsets[0]) + header * n_events
-    run_of = np.empty(n_events, np.int64)
-    _choose(positions, highs, _firsts(highs), run_of)
-    # Two neighbouring runs of a route hold more than bytes_max together, which bounds their number.
-    runs = np.empty((min(n_events, len(highs) + 2 * (total // bytes_max) + 2), 3), np.int64)
-    runs = runs[: _plan(offsets, header, run_of, len(highs), bytes_max, runs)]
-    byte_ends, event_ends = np.cumsum(runs[:, 1]), np.cumsum(runs[:, 2])
-    frames, placed = np.empty(total, np.uint8), np.empty(n_events, np.float64)
-    _fill(
-        offsets,
-        data,
-        header,
-        run_of,
-        positions,
-        byte_ends - runs[:, 1],
-        event_ends - runs[:, 2],
-        frames,
-        placed,
-    )
-    whole = memoryview(frames)  # type: ignore[arg-type]
-    found = []
-    order = np.argsort(runs[:, 0], kind="stable")
-    rows = np.column_stack((runs, byte_ends, event_ends))[order].tolist()
-    for route, n_bytes, n, end, last in rows:
-        found.append(Run(route, whole[end - n_bytes : end], cast(Any, placed[last - n : last])))
-    return found
+    return runs_of(starts, data, np.asarray(positions, np.float64), highs, bytes_max, header=0)
 
 
 @njit(cache=True, nogil=True)

@@ -7,10 +7,11 @@ so that a keyless event, too, keeps its place when it has to be routed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pravega_lab.client import plain
 from pravega_lab.client.plain import Run
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 FEW = 32  # events up to which plain Python is as fast, and starts faster
 SLICE_EVENTS = 65_536  # of a large array, handed on before the next is looked at
 SLICE_BYTES = 8 * MIB
-ROUTE_EVENTS = 256  # of a slice per route: so many small blocks would cost more than their events
-GROWTH_MAX = 4  # of a slice, for that
+ROUTE_EVENTS = 512  # of a slice per route: so many small blocks would cost more than their events
+GROWTH_MAX = 8  # of a slice, for that
+
+Positions: TypeAlias = Callable[[int, int], Any]
 
 _position = lru_cache(maxsize=65_536)(key_position)
 
@@ -48,26 +51,29 @@ class FewEvents:
         """What is routed and sent at a time."""
         yield self
 
-    def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
+    async def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
         """Frames by route; see ``plain.runs_of``."""
         return plain.runs_of([plain.frame(p) for p in self._payloads], self._positions, highs, bytes_max)
 
 
 class ManyEvents:
-    """Events as the buffers of an Arrow array: ``data[offsets[i]:offsets[i + 1]]``."""
+    """Events as the buffers of an Arrow array: ``data[offsets[i]:offsets[i + 1]]``.
 
-    def __init__(self, offsets: Any, data: Any, positions: Any) -> None:
+    ``positions(start, end)`` are those of the keys of these events.
+    """
+
+    def __init__(self, offsets: Any, data: Any, positions: Positions) -> None:
         from pravega_lab.client import compiled
 
         _check_size(compiled.longest(offsets))
-        self._offsets = offsets
-        self._data = data
-        self._positions = positions
+        self.offsets = offsets
+        self.data = data
+        self.positions = positions
 
     def __len__(self) -> int:
-        return len(self._positions)
+        return len(self.offsets) - 1
 
-    def slices(self, n_routes: int) -> Iterator[ManyEvents]:
+    def slices(self, n_routes: int) -> Iterator[Slice]:
         """What is routed and sent at a time: bounded in events and, but for one large event, in bytes."""
         import numpy as np
 
@@ -75,23 +81,49 @@ class ManyEvents:
         events_max, bytes_max = int(growth * SLICE_EVENTS), int(growth * SLICE_BYTES)
         start, n_events = 0, len(self)
         while start < n_events:
-            full = np.searchsorted(self._offsets, self._offsets[start] + bytes_max, side="right") - 1
+            full = np.searchsorted(self.offsets, self.offsets[start] + bytes_max, side="right") - 1
             end = min(max(int(full), start + 1), start + events_max, n_events)
-            part = ManyEvents.__new__(ManyEvents)
-            part._offsets, part._data = self._offsets[start : end + 1], self._data
-            part._positions = self._positions[start:end]
-            yield part
+            yield Slice(self, start, end)
             start = end
 
-    def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
-        """Frames by route; see ``plain.runs_of``."""
+
+class Slice:
+    """Consecutive events of `ManyEvents`."""
+
+    def __init__(self, whole: ManyEvents, start: int, end: int) -> None:
+        self._whole = whole
+        self._start = start
+        self._n_events = end - start
+
+    def __len__(self) -> int:
+        return self._n_events
+
+    async def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
+        """Frames by route; see ``plain.runs_of``. Of a large slice others get their turn meanwhile."""
         import numpy as np
 
         from pravega_lab.client import compiled
 
-        return compiled.runs_of(
-            self._offsets, self._data, self._positions, np.asarray(highs, np.float64), bytes_max
-        )
+        whole, at = self._whole, self._start
+        positions = np.empty(len(self), np.float64)
+
+        def place(start: int, end: int) -> None:
+            positions[start:end] = whole.positions(at + start, at + end)
+
+        await _in_turns(place, len(self))
+        offsets = whole.offsets[at : at + len(self) + 1]
+        ranges = np.asarray(highs, np.float64)
+        framing = compiled.Framing(offsets, whole.data, positions, ranges, bytes_max)
+        await _in_turns(framing.fill, len(self))
+        return framing.runs()
+
+
+async def _in_turns(work: Callable[[int, int], None], n_events: int) -> None:
+    """Parts of some milliseconds each; between them what was put before goes on its way."""
+    for start in range(0, n_events, SLICE_EVENTS):
+        if start:
+            await asyncio.sleep(0)
+        work(start, min(start + SLICE_EVENTS, n_events))
 
 
 def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvents:
@@ -238,24 +270,30 @@ def _buffers(array: pa.Array) -> tuple[Any, Any]:
     return found, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
 
 
-def _many_positions(keys: Any, n_events: int, chance: Random) -> Any:
+def _many_positions(keys: Any, n_events: int, chance: Random) -> Positions:
     import numpy as np
 
     if keys is None:
-        return _spread(n_events, chance)
+        return _sliced(_spread(n_events, chance))
     if isinstance(keys, str):
-        return np.full(n_events, _key_position(keys, chance))
+        return _sliced(np.full(n_events, _key_position(keys, chance)))
     array = _arrow(keys, "keys")
     _check_count(len(array), n_events)
     if not str(array.type).endswith("string"):
         raise BadInputError(f"routing keys are strings, not {array.type}; cast them first")
     from pravega_lab.client import compiled
 
-    positions = compiled.positions_of(*_buffers(array))
-    if array.null_count:
-        missing = np.asarray(array.is_null())
-        positions[missing] = _spread(int(missing.sum()), chance)
-    return positions
+    offsets, data = _buffers(array)
+    if not array.null_count:
+        return lambda start, end: compiled.positions_of(offsets[start : end + 1], data)
+    positions = compiled.positions_of(offsets, data)
+    missing = np.asarray(array.is_null())
+    positions[missing] = _spread(int(missing.sum()), chance)
+    return _sliced(positions)
+
+
+def _sliced(positions: Any) -> Positions:
+    return lambda start, end: positions[start:end]
 
 
 def _spread(n_events: int, chance: Random) -> Any:

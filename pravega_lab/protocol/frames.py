@@ -79,7 +79,7 @@ class FrameDecoder:
             self._pieces.append(joined)
 
     def _decode_all(self, data: bytes, at: int, found: list[Command]) -> int:
-        """Decode the whole frames from ``at``; note what is missing to go on; return where the rest begins."""
+        """Decode whole frames from ``at`` on; note what is missing then; return where the rest begins."""
         have = len(data)
         while have - at >= HEADER_BYTES:
             code, length = HEADER.unpack_from(data, at)

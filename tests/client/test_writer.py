@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 from pravega_lab.client import AsyncClient, Client, Stream
+from pravega_lab.client import events as inputs
 from pravega_lab.client.events import prepare
 from pravega_lab.errors import BadInputError, EventTooLargeError, StoreUnavailableError, StreamSealedError
+from pravega_lab.protocol.hashing import key_position
 from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered, numbers_by_key
 
 NewStream = Callable[..., Stream]
@@ -68,7 +70,7 @@ def test_the_same_key_goes_to_the_same_place_however_it_is_passed() -> None:
     keys = ["a", "", "日本", "😀", None] * 20
     few = prepare([b"x"] * 5, keys[:5], Random(1))
     many = prepare(pa.array([b"x"] * 100), pa.array(keys), Random(1))
-    assert list(many._positions[:4]) == few._positions[:4]
+    assert list(many.positions(0, 4)) == few._positions[:4]
 
 
 def test_what_is_no_event_or_key() -> None:
@@ -144,6 +146,40 @@ def test_order_and_completeness_through_scales_while_writing(uri: str, new_strea
 
     asyncio.run(write_and_scale())
     assert_each_once_in_order(read_all(stream), written)
+
+
+def test_events_that_were_routed_before_a_scale_follow_it(
+    uri: str, new_stream: NewStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large slice is routed in turns; here its segment is sealed, and replaced, in one of them."""
+    stream, part = new_stream(), 500
+    monkeypatch.setattr(inputs, "SLICE_EVENTS", 100)  # so that a part takes several turns
+    in_turns = inputs._in_turns
+
+    async def split_in_between() -> None:
+        async with AsyncClient(uri) as client:
+            found = client.stream(stream.scoped_name)
+            async with found.writer() as writer:
+                await writer.write(*numbered(part, 23))
+                await writer.flush()
+                await found.split(0)
+                await writer.write(*numbered(1, 23, part))  # by which the writer hears of it
+
+                async def after_the_scale(work: Any, n_events: int) -> None:
+                    await in_turns(work, n_events)
+                    while len(writer._appends._highs) == 1:
+                        await asyncio.sleep(0.01)
+
+                monkeypatch.setattr(inputs, "_in_turns", after_the_scale)
+                await writer.write(*numbered(part, 23, part + 1))
+
+    asyncio.run(split_in_between())
+    assert_each_once_in_order(read_all(stream), 2 * part + 1)
+    for segment in stream.segments():
+        with stream.read(segments=[segment.segment_id]) as batches:
+            keys = {event.decode().split(":")[0] for event in events_of(batches)}
+        assert keys
+        assert all(segment.low < key_position(key) <= segment.high for key in keys)
 
 
 CUTS = [[500] * 4, [60, 100, 150, 200, 250], [60_000, 20_000, 1_000, 20_000], [40_000] * 12]
