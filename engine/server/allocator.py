@@ -2,7 +2,8 @@
 
 A reply of a read is some buffers of up to 2 MiB that live for a moment. glibc gives each back to the kernel
 when it is freed, and the next one is zeroed page by page while it is filled: more than half of the time of a
-large read from a store in memory. A setting of the C library, no need: elsewhere nothing happens.
+large read from a store in memory. The same holds for a stream in memory that is written after one was
+deleted. A setting of the C library, no need: elsewhere nothing happens.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ctypes
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
-KEPT_BYTES = 64 << 20
+KEPT_BYTES = 256 << 20
 LARGEST_KEPT_BYTES = 32 << 20  # glibc takes no more
 
 
