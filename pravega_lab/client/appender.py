@@ -159,7 +159,7 @@ class SegmentAppender:
         data = chunks[0].run.frames
         if len(chunks) > 1:
             data = memoryview(b"".join([chunk.run.frames for chunk in chunks]))
-        n_events = sum(len(chunk.run.positions) for chunk in chunks)
+        n_events = sum(chunk.run.n_events for chunk in chunks)
         self._last_event_number += n_events
         block = Block(chunks, data, n_events, self._last_event_number)
         self._pending_bytes -= n_bytes

@@ -145,7 +145,7 @@ class Appends:
     # what appenders tell
 
     def acknowledged(self, chunk: Chunk) -> None:
-        n_events = len(chunk.run.positions)
+        n_events = chunk.run.n_events
         self._unacknowledged_bytes -= len(chunk.run.frames)
         self.stored += n_events
         chunk.ticket.stored += n_events

@@ -6,6 +6,7 @@ Import it late: numba takes a third of a second. Each function has a plain count
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -194,7 +195,7 @@ def _plan(sizes_from, header, routes, n_routes, bytes_max, runs):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def _fill(offsets, data, header, run_of, positions, byte_at, event_at, frames, placed):  # type: ignore[no-untyped-def]
+def _fill(offsets, data, header, run_of, byte_at, frames):  # type: ignore[no-untyped-def]
     for i in range(len(run_of)):
         run = run_of[i]
         start = offsets[i]
@@ -209,8 +210,6 @@ def _fill(offsets, data, header, run_of, positions, byte_at, event_at, frames, p
             at += 8
         frames[at : at + length] = data[start : start + length]
         byte_at[run] = at + length
-        placed[event_at[run]] = positions[i]
-        event_at[run] += 1
 
 
 class Framing:
@@ -236,9 +235,9 @@ class Framing:
         # Two neighbouring runs of a route hold more than bytes_max together, which bounds their number.
         runs = np.empty((min(n_events, len(highs) + 2 * (total // bytes_max) + 2), 3), np.int64)
         runs = self._runs = runs[: _plan(offsets, header, self._run_of, len(highs), bytes_max, runs)]
-        self._byte_ends, self._event_ends = np.cumsum(runs[:, 1]), np.cumsum(runs[:, 2])
-        self._byte_at, self._event_at = self._byte_ends - runs[:, 1], self._event_ends - runs[:, 2]
-        self._frames, self._placed = np.empty(total, np.uint8), np.empty(n_events, np.float64)
+        self._byte_ends = np.cumsum(runs[:, 1])
+        self._byte_at = self._byte_ends - runs[:, 1]
+        self._frames = np.empty(total, np.uint8)
 
     def fill(self, start: int, end: int) -> None:
         """Frame these events."""
@@ -247,22 +246,23 @@ class Framing:
             self._data,
             self._header,
             self._run_of[start:end],
-            self._positions[start:end],
             self._byte_at,
-            self._event_at,
             self._frames,
-            self._placed,
         )
 
     def runs(self) -> list[Run]:
         """All events by route; see ``plain.runs_of``."""
         whole = memoryview(self._frames)  # type: ignore[arg-type]
         order = np.argsort(self._runs[:, 0], kind="stable")
-        rows = np.column_stack((self._runs, self._byte_ends, self._event_ends))[order].tolist()
+        rows = np.column_stack((self._runs, self._byte_ends, np.arange(len(order))))[order].tolist()
         return [
-            Run(route, whole[end - n_bytes : end], cast(Any, self._placed[last - n : last]))
-            for route, n_bytes, n, end, last in rows
+            Run(route, whole[end - n_bytes : end], n_events, self, number)
+            for route, n_bytes, n_events, end, number in rows
         ]
+
+    def positions_of(self, number: int) -> Sequence[float]:
+        """See `plain.Routed`."""
+        return cast(Sequence[float], self._positions[self._run_of == number])
 
 
 def runs_of(

@@ -145,7 +145,7 @@ def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvent
 
 def split(run: Run, highs: Sequence[float], bytes_max: int) -> list[Run]:
     """The events of a run by other routes, their order kept."""
-    if len(run.positions) <= FEW:
+    if run.n_events <= FEW:
         return plain.split(run.frames, run.positions, highs, bytes_max)
     import numpy as np
 

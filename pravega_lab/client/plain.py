@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pravega_lab.errors import ProtocolError
 
@@ -18,12 +18,36 @@ HEADER_BYTES = HEADER.size
 EVENT_TYPE = 0
 
 
+class Routed(Protocol):
+    """What runs come from, and what routes them again after a scale."""
+
+    def positions_of(self, number: int) -> Sequence[float]:
+        """Where in the key space each event of a run is."""
+        ...
+
+
 class Run(NamedTuple):
     """Consecutive frames of one route's events, at most about a block, in the order they came."""
 
     route: int
     frames: memoryview
-    positions: Sequence[float]  # of each event in the key space, to route it again after a scale
+    n_events: int
+    source: Routed
+    number: int  # of the run there
+
+    @property
+    def positions(self) -> Sequence[float]:
+        """Of each event in the key space: looked up, for few runs are ever routed again."""
+        return self.source.positions_of(self.number)
+
+
+class _Kept(NamedTuple):
+    """Positions by run."""
+
+    positions: Sequence[Sequence[float]]
+
+    def positions_of(self, number: int) -> Sequence[float]:
+        return self.positions[number]
 
 
 def frame(payload: bytes) -> bytes:
@@ -71,7 +95,11 @@ def runs_of(
         run[0].append(piece)
         run[1].append(position)
     ordered = sorted(found, key=lambda item: item[0])
-    return [Run(route, memoryview(b"".join(pieces)), places) for route, (pieces, places) in ordered]
+    kept = _Kept([places for _, (_, places) in ordered])
+    return [
+        Run(route, memoryview(b"".join(pieces)), len(pieces), kept, number)
+        for number, (route, (pieces, _)) in enumerate(ordered)
+    ]
 
 
 def split(
