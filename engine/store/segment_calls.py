@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pravega_lab.engine.store import cuts
 from pravega_lab.engine.store import records as rec
@@ -40,17 +41,15 @@ class SegmentCalls:
         stream = self._stream(request.streamInfo)
         first = {s.segment_id: 0 for s in stream.epochs.epoch(0).segments}
         cut = stream.truncation.cut if stream.truncation else first
-        location = pb.SegmentsAtTime.SegmentLocation
         return pb.SegmentsAtTime(
-            segments=[location(segmentId=_id(stream, i), offset=offset) for i, offset in cut.items()]
+            segments=[{"segmentId": _id(stream, i), "offset": offset} for i, offset in cut.items()]
         )
 
     def successors(self, request: pb.SegmentId, now_ms: int) -> pb.SuccessorResponse:
         stream = self._stream(request.streamInfo)
-        entry = pb.SuccessorResponse.SegmentEntry
         found = stream.epochs.successors(request.segmentId)
         return pb.SuccessorResponse(
-            segments=[entry(segment=segment_range(stream, f.segment), value=f.predecessors) for f in found]
+            segments=[{"segment": segment_range(stream, f.segment), "value": f.predecessors} for f in found]
         )
 
     def between(self, request: pb.StreamCutRange, now_ms: int) -> pb.StreamCutRangeResponse:
@@ -129,7 +128,6 @@ def _ranges(stream: StreamEntry, segments: Iterable[SegmentRange]) -> pb.Segment
     return pb.SegmentRanges(segmentRanges=[segment_range(stream, s) for s in segments])
 
 
-def _id(stream: StreamEntry, segment_id: int) -> pb.SegmentId:
-    return pb.SegmentId(
-        streamInfo=pb.StreamInfo(scope=stream.scope, stream=stream.name), segmentId=segment_id
-    )
+def _id(stream: StreamEntry, segment_id: int) -> Mapping[str, Any]:
+    """The fields of a ``pb.SegmentId``; no message, see `segment_range`."""
+    return {"streamInfo": {"scope": stream.scope, "stream": stream.name}, "segmentId": segment_id}

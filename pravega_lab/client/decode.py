@@ -136,6 +136,8 @@ def _many(block: memoryview, first: bytes | None, begin: int, block_begin: int) 
 
 def cut_off(batch: pa.RecordBatch, bytes_max: int) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
     """The first events of a batch with at most ``bytes_max`` of payload, at least one; and the others."""
+    if batch.nbytes <= bytes_max:
+        return batch, None
     import numpy as np
 
     events = batch.column(0)

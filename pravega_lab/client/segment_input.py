@@ -113,6 +113,8 @@ class SegmentInput:
         if not self._connection.is_open:  # lost while no read of ours was under way, so nobody told us
             self._stop(ConnectionLostError(f"{self._name}: the connection was lost between two reads"))
             return
+        if self._end is not None and self._next >= self._known_end:
+            return  # all is asked for
         if any(read.is_tail and read.data is None for read in self._reads):
             return  # how far it gets is not known, and so not where the next one begins
         while len(self._reads) < READS_AHEAD and self._next < self._known_end:
