@@ -1,8 +1,9 @@
 """What callers pass as events and keys, brought into one of two shapes.
 
 A handful becomes framed bytes and positions, in plain Python (no pyarrow, no numba). More become
-Arrow buffers, and nothing is done per event in Python. Keys become positions in the key space at once,
-so that a keyless event, too, keeps its place when it has to be routed again.
+Arrow buffers, and nothing is done per event in Python: of a large array a slice at a time is hashed, framed
+and routed. Keyless events get positions in the key space at once, so that they, too, keep their place when
+they have to be routed again.
 """
 
 from __future__ import annotations
