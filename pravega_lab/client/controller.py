@@ -110,6 +110,8 @@ class Controller:
                 lost.append(failure)
             is_full = failure.code_name == "RESOURCE_EXHAUSTED"
             await retries.pause(FullError(failure.details) if is_full else failure)
+            if self._is_closed:  # since then: another attempt would open the link again
+                raise failure
 
     async def _attempt(self, method: str, encoded: bytes) -> bytes:
         limit_s = ATTEMPT_S if self._answered else FIRST_ANSWER_S

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import psutil
@@ -36,6 +37,7 @@ from pravega_lab.errors import (
     StreamSealedError,
 )
 from pravega_lab.protocol.stream_cut import StreamCut
+from pravega_lab.store_process import StoreProcess
 
 NewStream = Callable[..., Stream]
 
@@ -164,6 +166,23 @@ def test_an_unreachable_controller_is_named_within_seconds() -> None:
         client.list_scopes()
     assert caught.value.definite is Definite.UNKNOWN
     assert time.monotonic() - begin < 20
+
+
+def test_a_closed_client_does_not_go_on_trying() -> None:
+    with StoreProcess() as store:
+        client = connect(store.uri, retry_for_s=60)
+        assert client.list_scopes() is not None
+        store.kill()
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(client.list_scopes)
+            time.sleep(1)
+            assert not asked.done()
+            begin = time.monotonic()
+            client.close()
+            with pytest.raises(StoreUnavailableError) as caught:
+                asked.result(30)
+    assert caught.value.definite is Definite.UNKNOWN
+    assert time.monotonic() - begin < 5
 
 
 def test_scaling(new_stream: NewStream) -> None:
