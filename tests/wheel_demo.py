@@ -13,8 +13,6 @@ import tempfile
 import venv
 from pathlib import Path
 
-import psutil
-
 ROOT = Path(__file__).parent.parent
 EVENTS = "8000"
 
@@ -28,19 +26,6 @@ def run(command: list[str], cwd: Path) -> None:
     subprocess.run(command, cwd=cwd, env=clean, check=True)
 
 
-def run_spark(command: list[str], cwd: Path) -> None:
-    """`run`; once more if it failed. A JVM was once seen to end without a word before Spark was up: what else
-    was at work then is printed."""
-    try:
-        run(command, cwd)
-    except subprocess.CalledProcessError as failed:
-        print(f"wheel: ended with {failed.returncode}; the machine, then once more", flush=True)
-        print("wheel:", psutil.virtual_memory(), flush=True)
-        for process in psutil.process_iter():
-            print("wheel:", process, flush=True)
-        run(command, cwd)
-
-
 def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -51,8 +36,8 @@ def main() -> int:
         run([python, "-m", "pip", "install", "-q", f"pravega-lab[lab] @ {wheel.as_uri()}"], folder)
         program = str(folder / "env/bin/pravega-lab")
         run([program, "doctor"], folder)
-        run_spark([python, shutil.copy(ROOT / "tests/plain_session.py", folder)], folder)
-        run_spark([program, "demo", "--events", EVENTS, "--speed", "2", "--no-kill"], folder)
+        run([python, shutil.copy(ROOT / "tests/plain_session.py", folder)], folder)
+        run([program, "demo", "--events", EVENTS, "--speed", "2", "--no-kill"], folder)
         page = folder / "demo.html"
         passed = page.exists() and page.stat().st_size > 1000
     print(f"{int(passed)} passed, {int(not passed)} failed")
