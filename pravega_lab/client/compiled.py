@@ -254,7 +254,7 @@ class Framing:
         """All events by route; see ``plain.runs_of``."""
         whole = memoryview(self._frames)  # type: ignore[arg-type]
         order = np.argsort(self._runs[:, 0], kind="stable")
-        rows = np.column_stack((self._runs, self._byte_ends, np.arange(len(order))))[order].tolist()
+        rows = np.column_stack((self._runs[order], self._byte_ends[order], order)).tolist()
         return [
             Run(route, whole[end - n_bytes : end], n_events, self, number)
             for route, n_bytes, n_events, end, number in rows
