@@ -6,23 +6,37 @@ VENV := .venv
 PY := $(VENV)/bin/python
 CI_FLAGS := -q --color=no -p no:cacheprovider --durations=15 --durations-min=3
 # The installed copy is a farm of links that does not see new files, so their list is a prerequisite.
-SOURCES := $(shell find pravega_lab engine widgets -name '*.py' -o -name '*.js' -o -name '*.css' | sort)
+SOURCES := $(shell find pravega_lab engine widgets -name '*.py' | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help setup system demo picture test lint types unit spark notebooks browser wheel lab binder binder-steps pins bench clean
+.PHONY: help setup system demo picture test check lint types js fast unit pythons spark slow real-pravega real-flink notebooks browser wheel \
+  installed lab binder pins bench clean
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install -q --upgrade pip "setuptools>=75" wheel
 
 $(STAMP): pyproject.toml | $(VENV)/bin/python
-	$(PY) -m pip install -q -e ".[dev]" --config-settings editable_mode=strict
+	PYTHONWARNINGS=ignore::UserWarning $(PY) -m pip install -q -e ".[dev]" --config-settings editable_mode=strict
 	@rm -f $(VENV)/.installed-*; touch $@
 
-setup: $(STAMP)  ## .venv with pravega-lab and everything that developing needs
+# An editable install does not bundle again. The bundles keep the digest of their sources; make compares times.
+VIEWS := $(shell find widgets -name '*.ts' -o -name '*.css' -not -path '*/bundles/*')
+BUNDLES := widgets/bundles/sources.sha256
+$(BUNDLES): $(VIEWS) package-lock.json build_backend/bundle_views.py | $(STAMP)
+	$(PY) build_backend/bundle_views.py
+
+setup: $(STAMP) $(BUNDLES)  ## .venv with pravega-lab and everything that developing needs
+
+# Node comes from the package index; node_modules/ is for linting, type checks and tests.
+NODE := $(VENV)/bin/node
+NODE_STAMP := node_modules/.installed
+$(NODE_STAMP): package-lock.json | $(STAMP)
+	$(VENV)/bin/npm ci --ignore-scripts
+	@touch $@
 
 system:
 	@tests/system.sh
@@ -42,44 +56,77 @@ $(VENV)/.layout: binder/workspace.json binder/overrides.json binder/postBuild | 
 	@PATH="$(abspath $(VENV))/bin:$$PATH" NB_PYTHON_PREFIX=$(abspath $(VENV)) binder/postBuild
 	@touch $@
 
-test: setup system lint types unit spark notebooks browser wheel binder-steps  ## every check
-	@echo "make test: all checks passed"
+# The long ones first: two stages run at the same time, and many of their tests wait.
+STAGES := unit spark notebooks installed browser types lint js
+test: setup system $(NODE_STAMP)  ## every check; the last line says what was skipped
+	@$(PY) tests/run_stages.py --name "make test" $(STAGES)
 
-lint: setup
+check: setup $(NODE_STAMP)  ## for daily work: lint, types and the fast tests
+	@$(PY) tests/run_stages.py --name "make check" fast types lint js
+
+lint: setup $(NODE_STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(NODE) node_modules/.bin/biome ci
 
-types: setup
+types: setup $(NODE_STAMP)
 	$(VENV)/bin/mypy
+	$(NODE) node_modules/.bin/tsc
+
+js: setup $(NODE_STAMP)  ## the models and layouts of the views, under Node
+	$(NODE) --test --test-reporter=dot "tests/widgets/js/*.test.ts"
+
+# Where pytest writes what it skipped, for the last line of `make test`.
+export PRAVEGA_LAB_TEST_REPORTS ?= build/reports
+PYTEST = $(PY) -m pytest $(CI_FLAGS) --junitxml=$(PRAVEGA_LAB_TEST_REPORTS)/$@.xml
+# pytest compiles the tests' assertions once, where it may write: half of its start.
+export PYTHONDONTWRITEBYTECODE :=
+# nbval takes a second and a half to import.
+WITHOUT_NBVAL := -p no:nbval
+
+fast: setup
+	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (slow or spark or browser or tutorials or real_pravega or real_flink)"
 
 # Three at a time on two cores: many tests wait.
-unit: setup  ## fast checks: protocol, store, client, simulation, conformance
-	$(PY) -m pytest $(CI_FLAGS) -n 3 --dist worksteal -m "not spark and not browser"
+unit: setup  ## protocol, store, client, simulation, conformance
+	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (spark or browser or tutorials)"
+
+# The JVMs live for seconds: they start quickly with these options.
+QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark_jvm)"
+
+pythons: setup  ## the fast tests of protocol and client on every Python 3.11 to 3.14 found here
+	$(PY) tests/pythons.py
 
 spark: setup  ## the Spark connector, with kills and a real cluster
-	$(PY) -m pytest $(CI_FLAGS) -m spark
+	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) -m "spark and not tutorials"
+
+slow real-pravega real-flink: setup  ## the tests with that marker; spark and browser are stages of their own
+	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "$(subst -,_,$@) and not (spark or browser or tutorials)"
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.ini --timeout=600
+RUNS := build/notebook-runs
 WITH_SPARK := notebooks/01-quickstart.ipynb notebooks/06-spark-pipelines.ipynb notebooks/10-stop-with-savepoint.ipynb
-notebooks: setup  ## every tutorial, by nbval; those with Spark have the machine for themselves
-	$(PY) -m pytest $(CI_FLAGS) -p no:xdist $(NBVAL) --nbval-cell-timeout=240 $(WITH_SPARK)
-	$(PY) -m pytest $(CI_FLAGS) -n 2 --dist loadfile $(NBVAL) --nbval-cell-timeout=120 \
-	  $(filter-out $(WITH_SPARK),$(wildcard notebooks/*.ipynb))
+notebooks: setup  ## every tutorial, by nbval: each runs once, for its stored copy and for one with a changed number
+	rm -rf $(RUNS)
+	$(QUICK_SPARK) $(PYTEST:$@.xml=$@-spark.xml) -p no:xdist -p tests.kernel_runs --keep-runs=$(RUNS) $(NBVAL) \
+	  --nbval-cell-timeout=240 $(WITH_SPARK)
+	$(PYTEST:$@.xml=$@-others.xml) -n 2 --dist loadfile -p tests.kernel_runs --keep-runs=$(RUNS) $(NBVAL) \
+	  --nbval-cell-timeout=120 $(filter-out $(WITH_SPARK),$(wildcard notebooks/*.ipynb))
+	$(PYTEST) -p tests.kernel_runs --reuse-runs=$(RUNS) -m tutorials tests/test_notebooks.py
 
 browser: setup system  ## the views in JupyterLab under headless Chromium
-	$(PY) -m pytest $(CI_FLAGS) -m browser
+	$(PYTEST) $(WITHOUT_NBVAL) -m browser
 
 wheel: setup  ## the built wheel in an empty environment runs a short demo
 	$(PY) tests/wheel_demo.py
 
+installed: setup system  ## one empty environment: a Binder's steps with two tutorials, then the built wheel
+	$(PY) tests/binder_prefix.py --only "0[23]" --then-wheel
+
 binder: setup system  ## what a Binder does: install the pins, start, run every tutorial in 2 GiB without network
 	$(PY) tests/binder_prefix.py $(BINDER_FLAGS)
 
-# Its steps with two tutorials; all of them take ten minutes more.
-binder-steps:
-	$(MAKE) binder BINDER_FLAGS="--only 0[23]"
-
-pins: setup  ## write binder/requirements.txt and the layout anew
+pins: setup  ## write binder/requirements.txt and the layout again
 	$(PY) binder/pins.py
 	$(PY) binder/workspace.py
 
@@ -87,4 +134,4 @@ bench: setup  ## the commands behind docs/performance.md
 	@grep -l "^if __name__" benchmarks/*.py
 
 clean:  ## forget the environment and all results
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venvs node_modules build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

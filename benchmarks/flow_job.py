@@ -1,4 +1,4 @@
-"""The job whose speed `benchmarks.flow` measures, what it is told by, and its runs on the engine's homes."""
+"""The job whose speed `benchmarks.flow` measures, its observer, and how it runs in each kind of process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from pravega_lab.engine.flow.batch import Batch
-from pravega_lab.engine.flow.collections import RowsReader, RowsSource
-from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.coordinator import CheckpointConfig
-from pravega_lab.engine.flow.failures import CheckpointFailedError
-from pravega_lab.engine.flow.file_sink import TwoPhaseFileSink
-from pravega_lab.engine.flow.functions import count
-from pravega_lab.engine.flow.graph import JobGraph
-from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.errors import CheckpointFailedError
+from pravega_lab.engine.flow.graph.graph import JobGraph
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.master.restart import FixedDelay
 from pravega_lab.engine.flow.observer import (
     CheckpointCompleted,
     CheckpointPending,
@@ -31,9 +30,10 @@ from pravega_lab.engine.flow.observer import (
     Observation,
     Observer,
 )
-from pravega_lab.engine.flow.restart import FixedDelay
-from pravega_lab.engine.flow.sources import ReaderContext
-from pravega_lab.engine.flow.stream import StreamEnvironment
+from pravega_lab.engine.flow.operators.functions import count
+from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink
+from pravega_lab.engine.flow.source.collections import RowsReader, RowsSource
+from pravega_lab.engine.flow.source.sources import ReaderContext
 
 PARALLELISM = 2
 BLOCK = 1_000_000

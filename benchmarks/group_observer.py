@@ -22,20 +22,20 @@ from uuid import uuid4
 
 from benchmarks.run import Run, parser_of, rounds_of
 from pravega_lab.client import AsyncClient, Client, ScalingPolicy, connect
-from pravega_lab.client.connection import Connection
+from pravega_lab.client.connection.connection import Connection
 from pravega_lab.client.reader_group import reader_group, reading
+from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.observe import observe
-from pravega_lab.observe.group_observations import GroupUpdated, ReaderMeasured
-from pravega_lab.protocol import reader_group as rg
-from pravega_lab.protocol.commands import AppendBlockEnd, DataAppended, SetupAppend
+from pravega_lab.observe.group.observations import GroupUpdated, ReaderMeasured
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import Update
 from pravega_lab.protocol.names import segment_name
-from pravega_lab.protocol.reader_group import Update
-from pravega_lab.store_process import StoreProcess
+from pravega_lab.protocol.wire.commands import AppendBlockEnd, DataAppended, SetupAppend
 
 READERS = [f"reader-{n}" for n in range(8)]
 SEGMENTS = 16
 RATE_WANTED = 2_000
-LATE_MS_MAX = 500  # 95 of 100 updates are told within this
+LATE_MS_MAX = 500  # 95 of 100 updates are observed within this
 CPU_US_MAX = 250  # per update, so that the wanted rate takes half a core
 HEADER = struct.Struct(">ii")
 FIGURES = {

@@ -22,7 +22,7 @@ from benchmarks.run import Run, in_turns, parser_of, rounds_of
 from benchmarks.spark_sources import CountingSink
 from pravega_lab.client import ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark import create_session
-from pravega_lab.store_process import StoreProcess
+from pravega_lab.engine.server.store_process import StoreProcess
 
 OURS, RATE = "our source", "rate source"
 MIDDLE, SLOW = "micro-batch, median, ms", "micro-batch, 95 of 100, ms"

@@ -22,7 +22,7 @@ from benchmarks.run import Run, in_turns, parser_of, rounds_of
 from benchmarks.spark_sources import MemorySource
 from pravega_lab.client import ScalingPolicy, connect
 from pravega_lab.connector.spark import create_session
-from pravega_lab.store_process import StoreProcess
+from pravega_lab.engine.server.store_process import StoreProcess
 
 OURS, FROM_MEMORY, PARQUET = "our store", "Python source from memory", "parquet"
 BATCH, AVAILABLE_NOW = "batch, rows/s", "AvailableNow, rows/s"

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from benchmarks.run import Run, parser_of, rounds_of
-from pravega_lab.store_process import StoreProcess
+from pravega_lab.engine.server.store_process import StoreProcess
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTS = {

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from pravega_lab.store_process import StoreProcess
+from pravega_lab.engine.server.store_process import StoreProcess
 
 DISK = "the disk alone, 4 KiB appended and synced, 1/s"
 MEMORY, DURABLE, REAL = "memory", "durable", "Pravega 0.13.0"

@@ -1,8 +1,8 @@
 """A laboratory for streaming storage: watch it live, break it on purpose, rewind it, prove the result.
 
-``Lab`` starts or joins a store and hands out streams, Spark and views; ``connect`` gives the client
-alone; ``observe`` follows what others do. Names are looked up when they are first used, so that
-importing the package costs next to nothing and needs neither Spark nor Jupyter.
+``Lab`` starts or joins a store and provides streams, Spark and views. ``connect`` returns the client alone.
+``observe`` follows what other programs do. Names are looked up when they are first used, so that importing
+the package takes little time and needs neither Spark nor Jupyter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pravega_lab.client import Credentials, RetentionPolicy, ScalingPolicy, connect
-    from pravega_lab.lab import Lab
+    from pravega_lab.lab.lab import Lab
     from pravega_lab.observe import observe
     from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -30,7 +30,7 @@ __all__ = [
 
 _HOMES = {
     "Credentials": "pravega_lab.client",
-    "Lab": "pravega_lab.lab",
+    "Lab": "pravega_lab.lab.lab",
     "RetentionPolicy": "pravega_lab.client",
     "ScalingPolicy": "pravega_lab.client",
     "StreamCut": "pravega_lab.protocol.stream_cut",
@@ -41,7 +41,7 @@ _HOMES = {
 def register(spark: Any) -> None:
     """Make ``format("pravega")`` known to a Spark session that cannot discover it by itself.
 
-    Needed where ``pyspark_pravega`` is not importable by the workers' Python as a plain package, for
+    That is necessary where the workers' Python cannot import ``pyspark_pravega`` as a plain package, for
     example with some editable installs. Calling it twice is harmless.
     """
     from pravega_lab.connector.spark import register as register_source

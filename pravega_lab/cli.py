@@ -1,7 +1,7 @@
-"""The command line: ``pravega-lab standalone | demo | simulate | watch | doctor``.
+"""The command line: ``pravega-lab standalone | demo | simulate | watch | savepoint | doctor``.
 
-Each command lives in a module that offers ``add_arguments(parser)`` and ``run(args) -> int``. Only the
-module of the command that was asked for is imported, so that ``standalone`` starts without Spark.
+Each command has a module with ``add_arguments(parser)`` and ``run(args) -> int``. Only the module of the
+requested command is imported, so that ``standalone`` starts without Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from pravega_lab import __version__
-from pravega_lab.errors import PravegaError
+from pravega_lab.errors import EXTRA_OF, PravegaError
+from pravega_lab.terminal.text import printable
 
 COMMANDS = {
     "standalone": ("pravega_lab.engine.server.standalone", "run an embedded store in this process"),
@@ -23,30 +24,33 @@ COMMANDS = {
         "flights through a splitting stream, Spark killed and restarted, exactly once",
     ),
     "simulate": (
-        "pravega_lab.engine.simulation.command",
+        "pravega_lab.connector.simulation.command",
         "run seeded simulations with faults and check them",
     ),
     "watch": ("pravega_lab.terminal.command", "look at a cluster, or follow a reader group, in the terminal"),
-    "savepoint": ("pravega_lab.engine.flow.command", "say what a job's checkpoint or savepoint holds"),
+    "savepoint": (
+        "pravega_lab.engine.flow.checkpoint.command",
+        "say what a job's checkpoint or savepoint holds",
+    ),
     "doctor": ("pravega_lab.doctor", "say what this machine has and what to do where something is missing"),
 }
 
 
 class _Parser(argparse.ArgumentParser):
-    """Takes names as they are written in full: what a shortened one means changes with every new option."""
+    """Parses options written in full: the meaning of an abbreviation would change with new options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
     def refuse(self, what: str, word: str, known: Iterable[str]) -> NoReturn:
-        """End with what was written, the nearest that there is, and all that there are."""
+        """End the program with a message that names ``word``, the nearest known name and all known names."""
         names = sorted(known)
         near = get_close_matches(word, names, 1)
         hint = f"; did you mean {near[0]}?" if near else "."
         self.error(f"there is no {what} {word!r}{hint} There are: {', '.join(names)}")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse's, but what is not known is refused by the parser that knows the options."""
+        """Parse as argparse does, but let the parser of the command refuse options that it does not know."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown and unknown[0].startswith("-"):
             options = [option for option in self._option_string_actions if option.startswith("--")]
@@ -59,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(command: str | None) -> _Parser:
-    """The parser, with the arguments of ``command`` only; the others are listed by name."""
+    """Return the parser with the arguments of ``command``; other commands are listed by name."""
     parser = _Parser(prog="pravega-lab", description="A laboratory for streaming storage.")
     parser.add_argument("--version", action="version", version=f"pravega-lab {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -71,9 +75,34 @@ def build_parser(command: str | None) -> _Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 only if it did what it says. Errors of ours are one sentence on standard error."""
+    """Run one command and return its exit code, which is 0 only if the command did what it says.
+
+    An error of pravega_lab is printed as one sentence on standard error.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((w for w in words if w in COMMANDS), None)
+    try:
+        return _run(words, command)
+    except PravegaError as error:
+        # A message may quote names of a cluster, and a terminal would obey the escape sequences in them.
+        print(printable(f"pravega-lab {command}: {error}", keep="\n"), file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRA_OF:
+            raise
+        # A command may need several of them, so name the extra with all.
+        print(
+            f"pravega-lab {command}: this needs {module}, which is not installed: "
+            "pip install 'pravega-lab[lab]'",
+            file=sys.stderr,
+        )
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(words: list[str], command: str | None) -> int:
     parser = build_parser(command)
     if words and not words[0].startswith("-") and words[0] not in COMMANDS:
         parser.refuse("command", words[0], COMMANDS)
@@ -81,13 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command is None:
         parser.print_help()
         return 2
-    try:
-        result: int = import_module(COMMANDS[args.command][0]).run(args)
-    except PravegaError as error:
-        print(f"pravega-lab {args.command}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    result: int = import_module(COMMANDS[args.command][0]).run(args)
     return result
 
 

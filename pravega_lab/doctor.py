@@ -1,6 +1,6 @@
-"""``pravega-lab doctor``: what this machine has, a line each, and what to do where a line is red.
+"""``pravega-lab doctor``: what this machine has, a line each, and what to do if a line is red.
 
-A check returns a :class:`Finding`; none of them changes anything. Exit code 0 only if nothing is red.
+A check returns a :class:`Finding`. No check changes anything. The exit code is 0 only if nothing is red.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TESTED = {"pyspark": "4.3.0", "jupyterlab": "4.6.6", "anywidget": "0.11.0", "plo
 
 @dataclass(frozen=True)
 class Finding:
-    """``level``: "ok", "note" (works, but know this) or "red" (does not work); ``remedy``: the next step."""
+    """A result: ``level`` is "ok", "note" (works, with a remark) or "red"; ``remedy`` is the next step."""
 
     name: str
     level: str
@@ -34,12 +34,14 @@ class Finding:
 
 
 def check_python() -> Iterator[Finding]:
+    """Check the version of Python."""
     found = ".".join(map(str, sys.version_info[:3]))
     good = sys.version_info >= PYTHON_MIN
     yield Finding("python", "ok" if good else "red", found, "" if good else "install Python 3.11 or newer")
 
 
 def check_versions() -> Iterator[Finding]:
+    """Check the versions of the packages."""
     for package, tested in TESTED.items():
         try:
             found = version(package)
@@ -54,7 +56,8 @@ def check_versions() -> Iterator[Finding]:
 
 
 def check_java() -> Iterator[Finding]:
-    from pravega_lab.connector.spark.java import find_java
+    """Check that there is a Java for Spark."""
+    from pravega_lab.connector.spark.session.java import find_java
 
     try:
         java = find_java()
@@ -65,7 +68,10 @@ def check_java() -> Iterator[Finding]:
 
 
 def check_discovery() -> Iterator[Finding]:
-    """Spark finds data sources with ``pkgutil.iter_modules``, which import hooks stay invisible to."""
+    """Check that Spark finds the data source.
+
+    Spark uses ``pkgutil.iter_modules``, which does not see modules behind import hooks.
+    """
     import pkgutil
 
     if any(module.name == "pyspark_pravega" for module in pkgutil.iter_modules()):
@@ -81,6 +87,7 @@ def check_discovery() -> Iterator[Finding]:
 
 
 def check_ports() -> Iterator[Finding]:
+    """Check that the ports of a store are free."""
     for name, port in PORTS:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -94,6 +101,7 @@ def check_ports() -> Iterator[Finding]:
 
 
 def check_disk() -> Iterator[Finding]:
+    """Check the free space on the disk."""
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free
     found = f"{free / GIB:.1f} GiB free in {folder}"
@@ -106,6 +114,7 @@ def check_disk() -> Iterator[Finding]:
 
 
 def check_browser() -> Iterator[Finding]:
+    """Check that there is a browser for the tests."""
     path = shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         yield Finding(
@@ -128,11 +137,11 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``doctor`` takes no arguments."""
+    """Add nothing: ``doctor`` takes no arguments."""
 
 
 def run(_args: argparse.Namespace) -> int:
-    """Print a line for each finding; 1 if one of them is red."""
+    """Print a line for each finding; return 1 if one of them is red."""
     findings = [finding for check in CHECKS for finding in check()]
     marks = {"ok": "ok  ", "note": "note", "red": "RED "}
     for finding in findings:

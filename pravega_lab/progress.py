@@ -1,7 +1,8 @@
 """Progress of long work: a bar in a notebook, a line in a terminal, nothing elsewhere.
 
-It shows itself after `DELAY_S`, so short work shows nothing, and takes itself away at the end. Where outputs
-are kept or compared, ``PRAVEGA_LAB_BARS=off`` keeps it quiet; under pytest (so under nbval) it is anyway.
+`Progress` shows itself after `DELAY_S`, so short work shows nothing, and takes itself away at the end. Where
+outputs are kept or compared, ``PRAVEGA_LAB_BARS=off`` keeps it quiet. Under pytest, and so under nbval, it is
+quiet anyway. `bar` is for commands: where the output is a file or a pipe, a line comes every few seconds.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ T = TypeVar("T")
 VARIABLE = "PRAVEGA_LAB_BARS"
 DELAY_S = 0.5
 PERIOD_S = 0.25
+LINE_PERIOD_S = 5.0
+"""A log gets a line this often: a run of an hour leaves a few hundred of them."""
+TIME_ONLY = "{desc}: {elapsed}"
 SLICE = 20_000
 
 
 class Progress:
     """A context manager around long work. ``advance`` counts; without ``total`` only the time is shown.
 
-    A thread draws, so the time goes on while the work blocks; it ends with the block.
+    A thread draws, so the time advances while the work blocks. It ends with the ``with`` block.
 
     Args:
         what: The work, in words: "starting Spark".
@@ -47,11 +51,11 @@ class Progress:
         self._picture: _Notebook | _Terminal | None = None
 
     def advance(self, by: int = 1) -> None:
-        """So much more is done."""
+        """Count ``by`` more units of work."""
         self.done += by
 
     def said(self) -> str:
-        """How far it is, in words."""
+        """Return how far the work is, in words."""
         seconds = time.monotonic() - self._began
         if self.total is None:
             return f"{self.what}: {seconds:.0f} s"
@@ -109,6 +113,83 @@ def write_in_slices(stream: Stream, events: Events, keys: Keys = None, step: int
             writer.flush()
             progress.done = min(total, at + step)
     return total
+
+
+def bar(desc: str, total: int | None = None, unit: str = "", *, leave: bool = False) -> Any:
+    """Return a bar with tqdm's methods: tqdm itself on a terminal and in a notebook, `_LogBar` elsewhere.
+
+    Args:
+        desc: The work, in words.
+        total: The number of units, or None if it is unknown.
+        unit: Their name, which follows the number. Without it only the time is shown.
+        leave: Whether the bar stays when the work is done.
+    """
+    if in_notebook() or sys.stderr.isatty():
+        from tqdm import tqdm
+
+        form = None if unit else TIME_ONLY
+        return tqdm(desc=desc, total=total, unit=unit, unit_scale=True, leave=leave, bar_format=form)
+    return _LogBar(desc, total, unit, leave)
+
+
+class _LogBar:
+    """A bar for a file or a pipe: a whole line on standard error at most every `LINE_PERIOD_S`.
+
+    Rewriting one line, as on a terminal, would fill a log with thousands of copies of it.
+    """
+
+    def __init__(self, desc: str, total: int | None, unit: str, leave: bool) -> None:
+        self.n = 0
+        self._desc, self._total, self._unit, self._leave = desc, total, unit, leave
+        self._postfix = ""
+        self._began = self._written = time.monotonic()
+
+    def update(self, n: int = 1) -> None:
+        """Count ``n`` more units; write a line if the last one is old enough."""
+        self.n += n
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Write a line if the last one is old enough."""
+        if time.monotonic() - self._written >= LINE_PERIOD_S:
+            self._write_line()
+
+    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
+        """End every further line with ``text``."""
+        self._postfix = text
+        if refresh:
+            self.refresh()
+
+    def write(self, text: str) -> None:
+        """Print ``text`` on standard output, as tqdm does."""
+        print(text, flush=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._leave:
+            self._write_line()
+
+    def _write_line(self) -> None:
+        from tqdm import tqdm
+
+        self._written = time.monotonic()
+        counts = "{n_fmt}/{total_fmt}{unit} ({percentage:.0f}%)" if self._total else "{n_fmt}{unit}"
+        form = f"{{desc}}: {counts}, {{elapsed}}{{postfix}}" if self._unit else TIME_ONLY
+        line = tqdm.format_meter(
+            self.n,
+            self._total,
+            self._written - self._began,
+            prefix=self._desc,
+            unit=self._unit,
+            unit_scale=True,
+            postfix=self._postfix,
+            bar_format=form,
+        )
+        print(line, file=sys.stderr, flush=True)
 
 
 class _Notebook:

@@ -6,6 +6,7 @@ where the machine can take it away (``unshare``). Then a browser opens every tut
 The memory of the server with all that it starts is measured all the while; more than 2 GiB fail.
 
 ``--only 01`` runs the tutorials whose names begin so; ``--keep FOLDER`` keeps the environment for later.
+``--then-wheel`` installs the built wheel into the environment afterwards and runs `wheel_demo` there.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from tests.browser.lab import (  # noqa: E402 - a script finds the package by th
     serving,
 )
 from tests.browser.page import newest, wait_painted, wait_shown  # noqa: E402
+from tests.wheel_demo import check_wheel  # noqa: E402
 
 GIB = 1024**3
 MEMORY_BYTES_MAX = 2 * GIB
@@ -248,7 +250,7 @@ def offline(command: list[str]) -> list[str]:
         tried = subprocess.run([*alone, "sh", "-c", up], capture_output=True, check=False)
         if tried.returncode == 0:
             return [*alone, "sh", "-c", f'{up} && exec "$@"', "sh", *command]
-    say("NOT OFFLINE: this machine does not let us take its network away (unshare, ip)")
+    print("SKIPPED: a Binder without network (this machine keeps it: unshare, ip)", flush=True)
     return command
 
 
@@ -256,22 +258,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--then-wheel", action="store_true")
     parser.add_argument("--built", type=Path, help=argparse.SUPPRESS)  # the second half, without network
     args = parser.parse_args()
     if args.built is not None:
         return min(1, open_all(args.built / "home", args.built / "env", args.only))
-    if chromium() is None:
-        say(
-            "TUTORIALS NOT OPENED: no Chromium on this machine; `make system` (as root on Debian) installs it"
-        )
     with tempfile.TemporaryDirectory() as name:
         folder = args.keep.resolve() if args.keep else Path(name)
         shutil.rmtree(folder / "home", ignore_errors=True)
         build(folder / "home", folder / "env")
-        if chromium() is None:
-            return 0
-        again = [sys.executable, __file__, "--built", str(folder), "--only", args.only]
-        return subprocess.run(offline(again), check=False).returncode
+        failed = open_offline(folder, args.only)
+        if args.then_wheel:
+            outside = folder / "wheel"
+            outside.mkdir()
+            passed = check_wheel(outside, folder / "env", fresh=False)
+            print(f"{int(passed)} passed, {int(not passed)} failed", flush=True)
+            failed = failed or int(not passed)
+        return failed
+
+
+def open_offline(folder: Path, only: str) -> int:
+    """Run the tutorials in a process without network; its exit code."""
+    if chromium() is None:
+        print("SKIPPED: a Binder's tutorials (no Chromium; `make system` installs it)", flush=True)
+        return 0
+    again = [sys.executable, __file__, "--built", str(folder), "--only", only]
+    return subprocess.run(offline(again), check=False).returncode
 
 
 if __name__ == "__main__":

@@ -10,15 +10,28 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from tests import shared
+from tests.conformance.bounded import bounded
 from tests.conformance.flink.flink import may_have_flink
 from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
-from tests.conformance.wheel import bounded
 from tests.standalone import Standalone
+
+ROOT = Path(__file__).parents[1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Bundle the views' TypeScript if it has changed, before workers start; without Node, report it."""
+    shared.begin()
+    if not hasattr(config, "workerinput"):
+        command = [sys.executable, ROOT / "build_backend" / "bundle_views.py"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
 
 @pytest.fixture(scope="session")
@@ -29,17 +42,21 @@ def store() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def real_pravega(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The controller URI of a released Pravega 0.13.0; the test is skipped, in words, where none can run."""
-    server = RealPravega()
+def real_pravega() -> str:
+    """The controller URI of a released Pravega 0.13.0; the test is skipped, in words, where none can run.
+
+    The processes of a test run share one server: it takes about a minute of processor time to warm up.
+    """
     try:
-        uri = server.start()
+        return shared.real_pravega()
     except NoRealPravegaError as error:
         why = f"NOT COMPARED WITH A REAL PRAVEGA: {error}"
         print(why, file=sys.stderr)
         pytest.skip(why)
-    yield uri
-    server.stop()
+
+
+def pytest_unconfigure() -> None:
+    shared.end()
 
 
 _names = itertools.count()

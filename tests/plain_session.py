@@ -13,8 +13,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pravega_lab import connect
-from pravega_lab.connector.spark.java import find_java
-from pravega_lab.store_process import StoreProcess
+from pravega_lab.connector.spark.session.java import find_java
+from pravega_lab.engine.server.store_process import StoreProcess
 
 EVENTS = [f"event {i}".encode() for i in range(100)]
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.spark_jvm import QUICK_START
+
 ROOT = Path(__file__).resolve().parents[1]
 START_S_MAX = 120.0
-QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 MASTER = "spark-class org.apache.spark.deploy.master.Master --host 127.0.0.1 --webui-port 0"
 WORKER = "spark-class org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --webui-port 0"
 
@@ -26,12 +27,13 @@ def free_port() -> int:
 
 
 def environ_for_spark() -> dict[str, str]:
-    """Variables with which Spark's scripts and their Python find everything."""
-    from pravega_lab.connector.spark.java import find_java
+    """Variables with which Spark's scripts and their Python find everything; all JVMs start quickly."""
+    from pravega_lab.connector.spark.session.java import find_java
 
     python_path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    java = {"JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    quick = os.environ.get("SPARK_SUBMIT_OPTS", QUICK_START)
+    java = {"JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_TOOL_OPTIONS": quick}
     return {**os.environ, **java, "PATH": path, "PYTHONPATH": python_path, "PYSPARK_PYTHON": sys.executable}
 
 

@@ -20,7 +20,7 @@ from pravega_lab import cli
 from pravega_lab import errors as e
 from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream, Table, connect
 from pravega_lab.errors import Definite
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.stream_cut import StreamCut
 from tests.client.helpers import events_of
 from tests.conformance.controller import ControllerStub
@@ -55,9 +55,9 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
             "no command 'dashboard'. There are: demo, doctor, savepoint, simulate, standalone, watch",
         ),
         ("standalone data/", "'data/' is one word too many"),
-        ("standalone --controller-port 99999", "'99999' is no port: give 1 to 65535, or 0 for a free one"),
-        ("standalone --segment-store-port -1", "'-1' is no port"),
-        ("standalone --segment-store-port store", "'store' is no port"),
+        ("standalone --controller-port 99999", "'99999' is not a port: give 1 to 65535, or 0 for a free one"),
+        ("standalone --segment-store-port -1", "'-1' is not a port"),
+        ("standalone --segment-store-port store", "'store' is not a port"),
         ("standalone --memory --data x", "not allowed with argument --memory"),
         ("demo --events many", "invalid int value: 'many'"),
     ],
@@ -70,7 +70,7 @@ def test_an_option_that_cannot_be_is_named(
 
 def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
     """``--data "$UNSET"`` would have put a store into the current folder."""
-    assert "'' is no folder" in refused(capsys, "standalone", "--data", "")
+    assert "'' is not a folder" in refused(capsys, "standalone", "--data", "")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -
     [
         (
             "standalone --memory --segment-store-port 0 --host no.such.invalid",
-            "'no.such.invalid' is not known",
+            "'no.such.invalid' is unknown",
         ),
         ("standalone --memory --scaling-clock 0", "--scaling-clock 0: give a whole number from 1"),
         ("standalone --data /proc/none/store", "'/proc/none/store' cannot hold a store"),
@@ -199,8 +199,8 @@ def test_a_part_that_a_stream_never_had(stream: Stream) -> None:
     "text", ["", "earliest", "abc", "H4sIAAAAAAAA/zOwStQvtjIAQkMDCwMAM2E2", "bad/input", 5]
 )
 def test_a_malformed_cut(text: Any) -> None:
-    told(e.BadInputError, lambda: StreamCut.from_text(text), "no stream cut", "StreamCut.to_text()")
-    told(e.BadInputError, lambda: StreamCut.from_json(text), "no stream cut", "StreamCut.to_json()")
+    told(e.BadInputError, lambda: StreamCut.from_text(text), "not a stream cut", "StreamCut.to_text()")
+    told(e.BadInputError, lambda: StreamCut.from_json(text), "not a stream cut", "StreamCut.to_json()")
 
 
 def test_a_cut_that_does_not_fit(client: Client, stream: Stream) -> None:
@@ -223,7 +223,7 @@ def test_a_cut_before_the_truncation_point_says_where_reading_can_go_on(stream: 
     assert isinstance(error, e.TruncatedDataError)
     assert error.resume_at == stream.head()
     assert read(stream, error.resume_at) == [b"event"] * 6
-    told(e.BadInputError, lambda: stream.truncate(begin), "behind the head", str(stream.head()))
+    told(e.BadInputError, lambda: stream.truncate(begin), "after the head", str(stream.head()))
 
 
 def test_an_event_over_8_mib(stream: Stream) -> None:
@@ -330,6 +330,7 @@ def test_an_address_that_is_none(uri: Any) -> None:
     told(e.BadInputError, lambda: connect(uri), "tcp://host:port")
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_not_there_is_named_within_seconds() -> None:
     begin = time.monotonic()
     with connect("tcp://127.0.0.1:1") as lost:
@@ -338,6 +339,7 @@ def test_a_controller_that_is_not_there_is_named_within_seconds() -> None:
     assert time.monotonic() - begin < 30
 
 
+@pytest.mark.slow
 def test_a_segment_store_is_no_controller(client: Client, stream: Stream) -> None:
     """The other port of the same store: the commonest mistake there is."""
     endpoint = _store_endpoint(client.uri)

@@ -52,6 +52,7 @@ def run_tiny(command: str, arguments: str, n_figures: int) -> None:
     assert found["machine"]["cores"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "arguments", "n_figures"), TINY)
 def test_a_tiny_run_ends_with_figures(command: str, arguments: str, n_figures: int) -> None:
     run_tiny(command, arguments, n_figures)

@@ -14,7 +14,7 @@ import pytest
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from pravega_lab.connector.spark.session import _local_settings
+from pravega_lab.connector.spark.session.session import _local_settings
 
 ROOT = Path(__file__).parent.parent
 BINDER = ROOT / "binder"

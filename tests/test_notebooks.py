@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.exercises.book import exercises
+from pravega_lab.tutorials.learning.book import exercises
+from tests.kernel_runs import run_file
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -35,6 +36,7 @@ VERDICTS = (
     pytest.param("11-exactly-once-end-to-end.ipynb", "28", id="11"),
 )
 Notebook = dict[str, Any]
+Failures = dict[str, list[int]]
 
 
 def read(path: Path) -> Notebook:
@@ -109,26 +111,75 @@ def test_facts_are_not_hidden_from_the_comparison(tutorial: Notebook) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.tutorials
 @pytest.mark.parametrize(("name", "number"), VERDICTS)
-def test_a_changed_number_fails(name: str, number: str, tmp_path: Path) -> None:
+def test_a_changed_number_fails(
+    name: str, number: str, kept_runs: Path, failures_of_kept: Failures, tmp_path: Path
+) -> None:
+    cells = code(with_number_changed(name, number))
+    if name in failures_of_kept:
+        failed = failures_of_kept[name]
+    else:
+        stored = nbval([NOTEBOOKS / name], f"--keep-runs={kept_runs}")
+        assert stored[name] == []
+        changed = write_changed(tmp_path, name, number)
+        failed = nbval([changed], f"--reuse-runs={kept_runs}")[name]
+    assert failed == [len(cells) - 1]  # and no other cell
+
+
+@pytest.fixture(scope="module")
+def kept_runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the tutorials' runs: that of `make notebooks`, or an empty one."""
+    given: Path | None = request.config.getoption("--reuse-runs", None)
+    return given.resolve() if given is not None else tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def failures_of_kept(kept_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Failures:
+    """The cells that fail in the changed copies of all tutorials whose run is kept."""
+    folder = tmp_path_factory.mktemp("changed")
+    verdicts = [(str(case.values[0]), str(case.values[1])) for case in VERDICTS]
+    kept = [(name, number) for name, number in verdicts if run_file(kept_runs, Path(name)).exists()]
+    changed = [write_changed(folder, name, number) for name, number in kept]
+    return nbval(changed, f"--reuse-runs={kept_runs}") if changed else {}
+
+
+def with_number_changed(name: str, number: str) -> Notebook:
+    """The tutorial up to the cell that shows ``number``, which is one more there."""
     whole = read(NOTEBOOKS / name)
     shows = next(i for i, cell in enumerate(whole["cells"]) if number in json.dumps(cell.get("outputs", [])))
     changed = {**whole, "cells": whole["cells"][: shows + 1]}
     outputs = json.dumps(changed["cells"][-1]["outputs"]).replace(number, str(int(number) + 1))
     changed["cells"][-1]["outputs"] = json.loads(outputs)
-    assert nbval(tmp_path / "changed.ipynb", changed) == [len(code(changed)) - 1]  # and no other cell
+    return changed
 
 
-def nbval(path: Path, notebook: Notebook) -> list[int]:
-    """The cells that fail when the notebook is run and compared as `make notebooks` does."""
-    path.write_text(json.dumps(notebook))
+def write_changed(folder: Path, name: str, number: str) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(with_number_changed(name, number)))
+    return path
+
+
+def nbval(notebooks: list[Path], runs: str) -> Failures:
+    """The cells that fail, per notebook, when they are compared as `make notebooks` does."""
     command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "--rootdir", str(ROOT)]
+    command += ["-p", "tests.kernel_runs", runs, "--timeout=600"]
+    command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=240"]
+    command += ["--rootdir", str(notebooks[0].parent)]  # failures are named from here
     command += ["-c", str(ROOT / "pyproject.toml"), f"--nbval-sanitize-with={ROOT / 'tests' / 'nbval.ini'}"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(
-        [*command, str(path)], cwd=ROOT, env=env, capture_output=True, text=True, timeout=250, check=False
+        [*command, *map(str, notebooks)],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
     assert "error" not in done.stdout.splitlines()[-1], done.stdout
-    return [int(n) for n in re.findall(r"^FAILED .*::Cell (\d+)", done.stdout, re.MULTILINE)]
+    failed: Failures = {path.name: [] for path in notebooks}
+    for name, cell in re.findall(r"^FAILED .*?([^/ ]+\.ipynb)::Cell (\d+)", done.stdout, re.MULTILINE):
+        failed[name].append(int(cell))
+    return failed

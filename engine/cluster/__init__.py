@@ -1,7 +1,7 @@
-"""The engine over several processes: the master in the driver, subtasks in workers, sockets between them.
+"""The engine in several processes: the master in the driver, subtasks in workers, and sockets between them.
 
-It is a part of its own beside `engine.flow`, because that decides and must not know of sockets, processes or
-Spark; it uses nothing but `engine.flow`. `spark.SparkJob` has its workers started by a barrier job of Spark,
-`processes.ProcessJob` as plain processes of this machine; all else is the same. pyspark is imported when a
-`SparkJob` is made, not before.
+`spark.SparkJob` starts its workers by a barrier job of Spark, and `processes.ProcessJob` as plain processes
+of this machine. Everything else is the same. This package is separate from `engine.flow`, which decides and
+knows nothing of sockets, processes or Spark. It imports only `engine.flow`. pyspark is imported when a
+`SparkJob` is created.
 """

@@ -1,31 +1,43 @@
-"""Errors of the engine over several processes."""
+"""Errors of the engine in several processes."""
 
 from __future__ import annotations
 
-from pravega_lab.engine.flow.errors import JobError
 from pravega_lab.errors import BadInputError, PravegaError
+
+from ..flow.errors import JobError
 
 
 class FrameError(PravegaError):
-    """Bytes on a socket that are no frame of this protocol, or not what is expected there; the connection
-    ends."""
+    """Raised when bytes on a socket are not a frame of this protocol, or not one that is expected.
+
+    The connection ends.
+    """
 
 
 class NotEnoughSlotsError(BadInputError):
-    """Spark can never run so many workers at a time; the message has both numbers."""
+    """Raised when Spark can never run so many workers at a time. The message has both numbers."""
 
 
 class WorkersNotStartedError(JobError):
-    """Not all workers have come in time; the message says how many did, and what may help."""
+    """Raised when not all workers have connected in time.
+
+    The message says how many did, and what may help.
+    """
 
 
 class WorkerLostError(JobError):
-    """A worker is gone, or cannot be reached any more; all that ran in the workers has ended with it."""
+    """Raised when a worker has ended or cannot be reached.
+
+    All subtasks in the workers of its epoch have ended with it.
+    """
 
 
 class RemoteError(JobError):
-    """An exception in a worker whose class is not known here: its class, message and traceback."""
+    """Raised for an exception in a worker whose class is not loaded here.
+
+    It has the class, message and traceback.
+    """
 
 
 class RemoteTracebackError(Exception):
-    """The cause of an error that came from a worker: the traceback there, as text."""
+    """The cause of an error that came from a worker: it has the traceback there, as text."""

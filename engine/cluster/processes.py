@@ -1,4 +1,4 @@
-"""Workers as plain processes of this machine, without Spark: the same job, started by nothing but Python.
+"""Workers as plain processes of this machine. No Spark is needed.
 
 ::
 
@@ -17,10 +17,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pravega_lab.engine.cluster.home import ClusterJob
-from pravega_lab.engine.cluster.placement import WorkerSpec
-from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.graph import JobGraph
+from ..flow.graph.graph import JobGraph
+from ..flow.master.config import JobConfig
+from .cluster_job import ClusterJob
+from .driver.placement import WorkerSpec
 
 END_S = 5.0
 _MOST = 64
@@ -28,30 +28,39 @@ _CODE = "from pravega_lab.engine.cluster.processes import main; main()"
 
 
 class ProcessJob(ClusterJob):
-    """A `home.ClusterJob` whose workers are processes of this machine. Arguments and errors as there."""
+    """A `cluster_job.ClusterJob` that runs its workers as processes of this machine, with the same arguments
+    and errors.
+    """
 
     def __init__(self, graph: JobGraph, config: JobConfig | None = None, **options: Any) -> None:
         super().__init__(ProcessLauncher(), graph, config, **options)
 
 
 class ProcessLauncher:
-    """A `launching.Launcher`."""
+    """Launch worker processes. It is a `launching.Launcher`."""
 
     def default_host(self) -> str:
+        """Return the loopback address."""
         return "127.0.0.1"
 
     def slots(self) -> int:
+        """Return the largest number of workers."""
         return _MOST
 
     def may_grow(self) -> bool:
+        """Return False: the number of slots is fixed."""
         return False
 
     def launch(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> WorkerProcesses:
+        """Start the worker processes of an epoch."""
         return WorkerProcesses(spec, on_end)
 
 
 class WorkerProcesses:
-    """A `launching.Launched`. A worker's standard input carries its orders; its errors go to ours."""
+    """Hold the processes of one epoch. It is a `launching.Launched`.
+
+    A worker reads its specification from standard input, and shares the standard error of this process.
+    """
 
     def __init__(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
@@ -68,6 +77,7 @@ class WorkerProcesses:
         self._on_end(f"worker {index} (pid {process.pid}) ended with code {process.returncode}")
 
     async def stop(self) -> None:
+        """Wait up to 5 s for the processes to end, then kill the rest."""
         deadline = asyncio.get_running_loop().time() + END_S
         while any(process.poll() is None for process in self._processes):
             if asyncio.get_running_loop().time() > deadline:
@@ -77,9 +87,9 @@ class WorkerProcesses:
 
 
 def main() -> None:
-    """Of a worker's process."""
-    from pravega_lab.engine.cluster.worker import run_worker
-    from pravega_lab.engine.flow.errors import JobCancelledError
+    """Run a worker, as the main function of its process."""
+    from ..flow.errors import JobCancelledError
+    from .worker.worker import run_worker
 
     spec, index = pickle.load(sys.stdin.buffer)
     try:

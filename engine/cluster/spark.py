@@ -1,4 +1,4 @@
-"""The Spark home of the engine: a barrier job places the workers, the driver keeps the coordinator.
+"""The engine on Spark: a barrier job places the workers, and the driver process has the coordinator.
 
 ::
 
@@ -8,10 +8,10 @@
     job.start()
     job.wait()
 
-One barrier task is one worker, which hosts several subtasks, as a TaskManager does with its slots. Nothing
-but placement, start together and liveness is left to Spark: no allGather, no retry of its own (reference:
-a barrier stage that is the result stage fails at once). When a worker is lost the barrier job is submitted
-again, and the job goes on from its last checkpoint as its restart strategy says.
+One barrier task is one worker, which hosts several subtasks, as a TaskManager does with its slots. Spark
+provides only placement, a common start and the detection of lost executors. The engine uses no allGather and
+no retry of Spark's: a barrier stage that is the result stage fails at once. When a worker is lost, the driver
+submits the barrier job again, and the job resumes from its last checkpoint as its restart strategy says.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from pravega_lab.engine.cluster.home import ClusterJob
-from pravega_lab.engine.cluster.placement import WorkerSpec
-from pravega_lab.engine.cluster.worker import run_worker
-from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.graph import JobGraph
 from pravega_lab.errors import BadInputError
+
+from ..flow.graph.graph import JobGraph
+from ..flow.master.config import JobConfig
+from .cluster_job import ClusterJob
+from .driver.placement import WorkerSpec
+from .worker.worker import run_worker
 
 END_S = 5.0
 KILL_S = 30.0
 
 
 class SparkJob(ClusterJob):
-    """A `home.ClusterJob` in a Spark session. ``spark``: the session, else the active one; classic, not
-    Connect. Other arguments as there; ``host`` is ``spark.driver.host`` unless it is given.
+    """A `cluster_job.ClusterJob` that runs its workers in a Spark session, with the same arguments and
+    errors.
 
-    A job holds ``workers`` of the session's slots until it ends. Errors as there.
+    ``spark`` is a session of classic Spark (not Connect); the default is the active one. The default of
+    ``host`` is ``spark.driver.host``. The job holds ``workers`` slots of the session until it ends.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class SparkJob(ClusterJob):
 
 
 class SparkLauncher:
-    """A `launching.Launcher`.
+    """Launch workers as barrier tasks. It is a `launching.Launcher`.
 
     Raises:
         BadInputError: there is no session of classic Spark.
@@ -63,24 +65,29 @@ class SparkLauncher:
         self._context, self._name = _context(spark), name
 
     def default_host(self) -> str:
+        """Return ``spark.driver.host``."""
         return str(self._context.getConf().get("spark.driver.host", "127.0.0.1"))
 
     def slots(self) -> int:
-        """Tasks that can run at a time, with the executors that there are now."""
+        """Return the number of tasks that can run at a time with the current executors."""
         scala = self._context._jsc.sc()
         profile = scala.resourceProfileManager().defaultResourceProfile()
         return int(scala.maxNumConcurrentTasks(profile))
 
     def may_grow(self) -> bool:
-        """Executors of a cluster come and go, also just after the session was made."""
+        """Return whether executors may be added: on a cluster they come and go."""
         return not str(self._context.master).startswith("local[")
 
     def launch(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> BarrierJob:
+        """Submit the barrier job of an epoch."""
         return BarrierJob(self._context, self._name, spec, on_end)
 
 
 class BarrierJob:
-    """A `launching.Launched`: one Spark job, submitted from a thread of its own."""
+    """Hold the workers of one epoch: a Spark job that its own thread submits.
+
+    It is a `launching.Launched`.
+    """
 
     def __init__(self, context: Any, name: str, spec: WorkerSpec, on_end: Callable[[str], None]) -> None:
         self._context, self._spec, self._on_end = context, spec, on_end
@@ -101,6 +108,7 @@ class BarrierJob:
             self._on_end("the workers ended")
 
     async def stop(self) -> None:
+        """Wait for the job to end, and cancel it if it does not."""
         await asyncio.to_thread(self._thread.join, END_S)
         if self._thread.is_alive():
             await asyncio.to_thread(self._context.cancelJobGroup, self._group)

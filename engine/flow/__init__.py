@@ -1,6 +1,10 @@
-"""A dataflow engine that is right about checkpoints, recovery and finishing, and lets a person watch them.
+"""A dataflow engine that is right about checkpoints, recovery and finishing, and that can be watched.
 
-Jobs are built with `stream.StreamEnvironment` and run by `job.Job`, on an ordinary asyncio loop or, the same
-code, under the virtual-time loop of the simulation. docs/engine.md has the map. Importing this package
-starts nothing and imports nothing.
+Jobs are built with `graph.stream.StreamEnvironment` and run by `master.job.Job`. The same code runs on an
+ordinary asyncio loop and under the virtual time of the simulation. Importing this package imports and starts
+nothing. docs/engine.md describes its folders.
+
+The folders have an order, and imports lead only downwards: the modules beside the folders (`errors`, `batch`,
+`elements`, `files`, `observer`) are lowest, then come state, time, operators, source, sink, graph,
+checkpoint, task and master. tests/test_tidy.py checks the order, and names the only exception.
 """

@@ -1,8 +1,8 @@
-"""Records as Arrow batches: rows, their event times, and what kind of change each is.
+"""Records as batches: their rows, their event times, and the kind of change that each row is.
 
-A `Batch` holds an Arrow record batch or plain rows, and turns the one into the other when it is asked to. On
-a channel it is Arrow always (`Batch.sealed`), so that what runs in one process also runs on sockets; inside
-of a chain rows stay rows.
+A `Batch` holds plain rows or an Arrow record batch, and converts one into the other on demand. A channel
+carries Arrow only (`Batch.sealed`), so that a job runs in one process as it does over sockets. Within a
+chain, rows stay rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_TIMESTAMP = -(2**63)
 
 
 class RowKind(IntEnum):
-    """What a row does to the table that the stream stands for."""
+    """Say what a row does to the table that the stream represents."""
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -31,19 +31,21 @@ class RowKind(IntEnum):
 
     @property
     def short(self) -> str:
+        """Return Flink's short name, `+I` for example."""
         return ("+I", "-U", "+U", "-D")[self]
 
     @property
     def adds(self) -> bool:
-        """Does the row come into the table (and not leave it)?"""
+        """Return whether the row is in the table afterwards."""
         return self in (RowKind.INSERT, RowKind.UPDATE_AFTER)
 
 
 class Batch:
-    """Consecutive records of one channel, never changed once made.
+    """A batch holds consecutive records of one channel, and never changes.
 
-    ``timestamps``: int64 ms per record, `NO_TIMESTAMP` where a record has none; None if no record has one.
-    ``kinds``: int8 `RowKind` per record; None if all are inserts.
+    ``timestamps`` has the event time of each record (int64, ms), with `NO_TIMESTAMP` where a record has none.
+    It is None if no record has one. ``kinds`` has the `RowKind` of each record (int8). It is None if all are
+    inserts.
     """
 
     __slots__ = ("_arrow", "_rows", "kinds", "num_rows", "timestamps")
@@ -67,7 +69,10 @@ class Batch:
         timestamps: Sequence[int] | npt.NDArray[np.int64] | None = None,
         kinds: Sequence[int] | npt.NDArray[np.int8] | None = None,
     ) -> Batch:
-        """Rows are dicts with the same columns; ``timestamps`` and ``kinds`` have an entry per row."""
+        """Return a batch of ``rows``: dicts with equal columns.
+
+        ``timestamps`` and ``kinds`` have one entry per row.
+        """
         times = None if timestamps is None else np.asarray(timestamps, dtype=np.int64)
         changes = None if kinds is None else np.asarray(kinds, dtype=np.int8)
         return Batch(rows, None, times, changes)
@@ -78,16 +83,17 @@ class Batch:
         timestamps: npt.NDArray[np.int64] | None = None,
         kinds: npt.NDArray[np.int8] | None = None,
     ) -> Batch:
+        """Return a batch of an Arrow record batch. ``timestamps`` and ``kinds`` have one entry per row."""
         return Batch(None, rows, timestamps, kinds)
 
     @property
     def is_arrow(self) -> bool:
-        """Is it at hand as Arrow, so that `arrow` makes nothing?"""
+        """Return whether `arrow` is available without a conversion."""
         return self._arrow is not None
 
     @property
     def rows(self) -> Sequence[Row]:
-        """One dict per record."""
+        """Return one dict per record."""
         if self._rows is None:
             assert self._arrow is not None
             self._rows = self._arrow.to_pylist()
@@ -95,10 +101,10 @@ class Batch:
 
     @property
     def arrow(self) -> pa.RecordBatch:
-        """The rows as Arrow.
+        """Return the rows as an Arrow record batch.
 
         Raises:
-            BadInputError: rows of different columns, or of values that no Arrow type holds together.
+            BadInputError: the rows have different columns, or a column has values that share no Arrow type.
         """
         if self._arrow is None:
             assert self._rows is not None
@@ -106,20 +112,21 @@ class Batch:
         return self._arrow
 
     def sealed(self) -> Batch:
-        """The same records as Arrow only: what a channel carries."""
+        """Return the same records as Arrow only, as a channel carries them."""
         return Batch(None, self.arrow, self.timestamps, self.kinds)
 
     def timestamp(self, index: int) -> int | None:
-        """Event time of one record in ms."""
+        """Return the event time of the record at ``index`` in ms, or None if it has none."""
         if self.timestamps is None or self.timestamps[index] == NO_TIMESTAMP:
             return None
         return int(self.timestamps[index])
 
     def kind(self, index: int) -> RowKind:
+        """Return what the record at ``index`` does to the table."""
         return RowKind.INSERT if self.kinds is None else RowKind(int(self.kinds[index]))
 
     def slice(self, start: int, stop: int) -> Batch:
-        """Records ``start`` up to ``stop``, which is left out."""
+        """Return the records from ``start`` up to, but not including, ``stop``."""
         return Batch(
             self._rows[start:stop] if self._rows is not None else None,
             self._arrow.slice(start, stop - start) if self._arrow is not None else None,
@@ -128,7 +135,7 @@ class Batch:
         )
 
     def take(self, indices: npt.NDArray[np.int64]) -> Batch:
-        """The records at ``indices``, in that order."""
+        """Return the records at ``indices``, in that order."""
         if self._arrow is not None:
             rows, arrow = None, self._arrow.take(pa.array(indices))
         else:
@@ -142,7 +149,7 @@ class Batch:
         )
 
     def records(self) -> Iterator[tuple[Row, int | None, RowKind]]:
-        """Row, event time and kind of each record, in order."""
+        """Yield the row, event time (ms or None) and kind of each record, in order."""
         for index, row in enumerate(self.rows):
             yield row, self.timestamp(index), self.kind(index)
 
@@ -151,7 +158,7 @@ class Batch:
 
 
 def concatenated(batches: Sequence[Batch]) -> Batch:
-    """One batch with the records of all, in order. At least one is given."""
+    """Return one batch with the records of all ``batches`` (at least one), in order."""
     if len(batches) == 1:
         return batches[0]
     rows = [row for batch in batches for row in batch.rows]
@@ -175,12 +182,13 @@ def _to_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
     for row in rows:
         if not isinstance(row, dict) or row.keys() != wanted:
             raise BadInputError(
-                f"the rows of a stream have the same columns: {names} in one, {list(row)} in another; "
-                "let each row be a dict with all of them, None where there is no value"
+                f"the rows of a stream must have the same columns, but one has {names} and another "
+                f"{list(row)}; "
+                "make each row a dict with all columns, and use None where there is no value"
             )
     try:
         return pa.RecordBatch.from_pylist(list(rows))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise BadInputError(
-            f"no Arrow type holds the values of a column together: {error}; first row {rows[0]!r}"
+            f"no Arrow type can hold all values of a column: {error}; the first row is {rows[0]!r}"
         ) from error

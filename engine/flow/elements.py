@@ -1,7 +1,8 @@
-"""What travels on a channel besides records, and the words for kinds of checkpoints.
+"""What travels on a channel, and the kinds of checkpoints.
 
-In-band, in order of possible appearance: records, watermarks and their status, barriers, cancel markers, end
-of data, end of partition. Source: Flink's runtime as of 1.17 (`flink-runtime`, events of the network stack).
+A channel carries batches of records, watermarks and watermark statuses, barriers and cancel markers. The end
+of data and then the end of the partition come last. Source: Flink 1.17 (`flink-runtime`, events of the
+network stack).
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from pravega_lab.engine.flow.batch import Batch
+from .batch import Batch
 
 MAX_TIMESTAMP_MS = 2**63 - 1
 MIN_TIMESTAMP_MS = -(2**63)
 
 
 class CheckpointKind(Enum):
-    """Whose a checkpoint is and what comes after it."""
+    """Say who owns a checkpoint, and what happens after it."""
 
     CHECKPOINT = "checkpoint"  # periodic, owned by the engine, subsumed by newer ones
     FULL_CHECKPOINT = "full checkpoint"  # shares no file with earlier ones
@@ -26,17 +27,18 @@ class CheckpointKind(Enum):
 
     @property
     def is_savepoint(self) -> bool:
+        """Return whether the user owns the checkpoint."""
         return self in (CheckpointKind.SAVEPOINT, CheckpointKind.SUSPEND, CheckpointKind.TERMINATE)
 
     @property
     def is_synchronous(self) -> bool:
-        """Do tasks wait for this very id, and end then?"""
+        """Return whether tasks wait for the completion of this very checkpoint, and then end."""
         return self in (CheckpointKind.SUSPEND, CheckpointKind.TERMINATE)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointOptions:
-    """What a barrier tells besides its id. ``target``: folder of a savepoint."""
+    """Options say of which kind a checkpoint is. ``target`` is the folder of a savepoint, or None."""
 
     kind: CheckpointKind = CheckpointKind.CHECKPOINT
     target: str | None = None
@@ -44,7 +46,7 @@ class CheckpointOptions:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """No record with a timestamp (ms) at or below this is to come, but late ones."""
+    """A watermark promises that no record at or below its timestamp (ms) follows, except late records."""
 
     timestamp_ms: int
 
@@ -54,14 +56,14 @@ MAX_WATERMARK = Watermark(MAX_TIMESTAMP_MS)
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStatus:
-    """An idle channel does not hold the watermark back."""
+    """A status says whether a channel is idle. An idle channel does not hold back the watermark."""
 
     is_idle: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """What is before it on a channel belongs to the checkpoint, what is behind it does not."""
+    """A barrier divides a channel: records before it belong to the checkpoint, records after it do not."""
 
     checkpoint_id: int
     timestamp_ms: int
@@ -70,21 +72,25 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class CancelMarker:
-    """No barrier of this checkpoint will come any more."""
+    """A cancel marker says that no barrier of this checkpoint will follow."""
 
     checkpoint_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfData:
-    """No more records from this producer; barriers may follow. Sent after ``finish``."""
+    """The end of data says that no record follows from this producer, though barriers may.
+
+    A producer sends it after ``finish``. ``drain`` says whether operators finish, as at the end of a bounded
+    input.
+    """
 
     drain: bool
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfPartition:
-    """Nothing more from this producer, barriers included. Sent after ``close``."""
+    """The end of the partition is the last element of a producer, which sends it after ``close``."""
 
 
 Event = Barrier | CancelMarker | EndOfData | EndOfPartition
@@ -93,7 +99,10 @@ Element = Batch | Watermark | WatermarkStatus | Event
 
 @dataclass(frozen=True, slots=True, order=True)
 class SubtaskId:
-    """One parallel instance of a vertex: ``count 2/3`` is index 1 of 3."""
+    """Identify one parallel instance of a vertex.
+
+    ``index`` counts from 0, so ``count[1]`` is shown as count 2/3.
+    """
 
     vertex: str
     index: int

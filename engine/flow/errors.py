@@ -1,36 +1,45 @@
-"""Errors of the engine, on the project's tree.
+"""Errors of the engine, and the reasons for which checkpoints fail.
 
-Messages name the operator, subtask or checkpoint in the words of the field and say what can be done.
+Messages name the operator, subtask or checkpoint, and say what the user can do.
 """
 
 from __future__ import annotations
+
+from enum import Enum
 
 from pravega_lab.errors import BadInputError, Definite, PravegaError
 
 
 class JobError(PravegaError):
-    """The job ended otherwise than it should."""
+    """Raised when a job does not end as it should. The base of most errors here."""
 
 
 class InvalidJobGraphError(BadInputError):
-    """A graph that can never run: a cycle, a uid twice, a parallelism above the key groups."""
+    """Raised for a graph that can never run: it has a cycle, a uid twice, or a parallelism above its key
+    groups.
+    """
 
 
 class RestoreError(JobError):
-    """The state does not fit the job; the message names the operator and what would let it through."""
+    """Raised when stored state does not fit the job.
+
+    The message names the operator, and says what would make the job accept the state.
+    """
 
 
 class DamagedCheckpointError(JobError):
-    """A checkpoint or savepoint that is no such thing, or is not whole; the message names the file."""
+    """Raised when a folder is not a complete checkpoint or savepoint. The message names the file."""
 
 
 class SavepointError(JobError):
-    """A savepoint could not be taken."""
+    """Raised when a savepoint could not be taken."""
 
 
 class StopWithSavepointStoppingError(JobError):
-    """The savepoint is there and good, but the job did not stop in order afterwards; ``path`` is the
-    savepoint. Nothing restarts after this."""
+    """Raised when the savepoint is complete, but the job failed before it had stopped.
+
+    ``path`` is the folder of the savepoint, which can be restored. The job does not restart after this error.
+    """
 
     definite = Definite.YES
 
@@ -40,16 +49,60 @@ class StopWithSavepointStoppingError(JobError):
 
 
 class UserFunctionError(JobError):
-    """A user's function raised; the message has operator, subtask, record, and the cause its traceback."""
+    """Raised when a user's function raised.
+
+    The message names the operator, the subtask and the record. The cause has the traceback.
+    """
 
 
 class IllegalStateError(PravegaError, RuntimeError):
-    """A call that the state of things does not allow; the message says which state it is in."""
+    """Raised for a call that the current state does not allow. The message names that state."""
 
 
 class JobFailedError(JobError):
-    """The job has failed and its restart strategy gave up; the cause is the last failure."""
+    """Raised when the job has failed and its restart strategy gave up. The cause is the last failure."""
 
 
 class JobCancelledError(JobError):
-    """The job was cancelled while somebody waited for something of it."""
+    """Raised in a caller that waits for a result of a job that was cancelled."""
+
+
+class Reason(Enum):
+    """Name why a checkpoint failed, in the words of Flink's `CheckpointFailureReason`."""
+
+    PERIODIC_SCHEDULER_SHUTDOWN = "Periodic checkpoint scheduler is shut down."
+    TOO_MANY_CHECKPOINT_REQUESTS = "The maximum number of queued checkpoint requests exceeded."
+    MINIMUM_TIME_BETWEEN_CHECKPOINTS = "The minimum time between checkpoints is still pending."
+    NOT_ALL_REQUIRED_TASKS_RUNNING = "Not all required tasks are currently running."
+    IO_EXCEPTION = "An IO failure occurred in the checkpoint coordinator."
+    TRIGGER_CHECKPOINT_FAILURE = "Trigger checkpoint failure."
+    CHECKPOINT_EXPIRED = "Checkpoint expired before completing."
+    CHECKPOINT_SUBSUMED = "Checkpoint has been subsumed."
+    CHECKPOINT_DECLINED = "Checkpoint was declined."
+    CHECKPOINT_DECLINED_TASK_NOT_READY = "Checkpoint was declined (tasks not ready)."
+    CHECKPOINT_DECLINED_TASK_CLOSING = "Checkpoint was declined (task is closing)."
+    CHECKPOINT_DECLINED_SUBSUMED = (
+        "Checkpoint was canceled because a barrier from newer checkpoint was received."
+    )
+    CHECKPOINT_DECLINED_INPUT_END_OF_STREAM = "Checkpoint was declined because one input stream is finished."
+    CHECKPOINT_ASYNC_EXCEPTION = "Asynchronous task checkpoint failed."
+    CHECKPOINT_COORDINATOR_SHUTDOWN = "CheckpointCoordinator shutdown."
+    CHECKPOINT_COORDINATOR_SUSPEND = "Checkpoint Coordinator is suspending."
+    FINALIZE_CHECKPOINT_FAILURE = "Failure to finalize checkpoint."
+    JOB_FAILURE = "The job has failed."
+    TASK_FAILURE = "A task of the job has failed."
+
+
+class CheckpointFailedError(PravegaError):
+    """Raised when a checkpoint or savepoint failed. ``reason`` says why."""
+
+    def __init__(self, reason: Reason, message: str = "") -> None:
+        super().__init__(f"{reason.value} {message}".strip())
+        self.reason = reason
+
+
+class PartialFinishingNotSupportedByStateError(PravegaError):
+    """Raised when an operator with union list state has finished in some subtasks and not in others.
+
+    Union list state can be restored only if all subtasks have stored it (flink.md 6.4).
+    """

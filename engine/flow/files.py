@@ -1,6 +1,6 @@
-"""Where checkpoints and files of sinks lie: memory, or any file system that fsspec knows.
+"""Where checkpoints and the files of sinks are stored: in memory, or in any file system that fsspec knows.
 
-Paths are plain (``/data/x``) or URLs (``s3://bucket/x``). A folder is there when a file in it is.
+A path is plain (``/data/x``) or a URL (``s3://bucket/x``). A folder exists if a file in it exists.
 """
 
 from __future__ import annotations
@@ -15,87 +15,97 @@ T = TypeVar("T")
 
 
 def join(folder: str, *names: str) -> str:
-    """``folder/name``; ``..`` in names is resolved, a URL keeps its head."""
+    """Return ``folder/name/…`` with every ``..`` resolved. The scheme of a URL is kept."""
     head, sep, rest = folder.rpartition("://")
     path = posixpath.normpath(posixpath.join(rest, *names))
     return head + sep + path
 
 
 def relative(path: str, folder: str) -> str:
-    """``path`` as seen from ``folder``."""
+    """Return ``path`` relative to ``folder``."""
     return posixpath.relpath(path.rpartition("://")[2], folder.rpartition("://")[2])
 
 
 class Files(ABC):
-    """Whole files. Any call may raise OSError."""
+    """A file store reads and writes whole files. Every call may raise OSError."""
 
     @abstractmethod
     async def write(self, path: str, data: bytes) -> None:
-        """Create or replace; nobody sees half of it."""
+        """Create or replace a file. A reader sees the old or the new content, never a part of it."""
 
     @abstractmethod
     async def read(self, path: str) -> bytes:
-        """
+        """Return the content of a file.
+
         Raises:
             FileNotFoundError: there is no such file.
         """
 
     @abstractmethod
     async def delete(self, path: str) -> None:
-        """It is not there afterwards, and need not have been."""
+        """Delete a file if it exists."""
 
     @abstractmethod
     async def rename(self, path: str, to: str) -> None:
-        """
+        """Move a file, replacing ``to`` if that exists.
+
         Raises:
-            FileNotFoundError: there is no such file.
+            FileNotFoundError: there is no file ``path``.
         """
 
     @abstractmethod
     async def names(self, folder: str) -> list[str]:
-        """Names in a folder, sorted; none if it is not there."""
+        """Return the sorted names in a folder, or an empty list if the folder does not exist."""
 
     @abstractmethod
     async def delete_folder(self, folder: str) -> None:
-        """With all that is in it."""
+        """Delete a folder with its content, if it exists."""
 
 
 class MemoryFiles(Files):
-    """Files in a dict, gone with the process."""
+    """Keep files in a dict, which ends with the process."""
 
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}
 
     async def write(self, path: str, data: bytes) -> None:
+        """Create or replace a file; see `Files.write`."""
         self.data[path] = data
 
     async def read(self, path: str) -> bytes:
+        """Return the content of a file; see `Files.read`."""
         if path not in self.data:
             raise FileNotFoundError(f"there is no {path}")
         return self.data[path]
 
     async def delete(self, path: str) -> None:
+        """Delete a file if it exists."""
         self.data.pop(path, None)
 
     async def rename(self, path: str, to: str) -> None:
+        """Move a file; see `Files.rename`."""
         if path not in self.data:
             raise FileNotFoundError(f"there is no {path}")
         self.data[to] = self.data.pop(path)
 
     async def names(self, folder: str) -> list[str]:
+        """Return the sorted names in a folder."""
         inside = folder.rstrip("/") + "/"
         found = {path[len(inside) :].split("/")[0] for path in self.data if path.startswith(inside)}
         return sorted(found)
 
     async def delete_folder(self, folder: str) -> None:
+        """Delete a folder with its content, if it exists."""
         inside = folder.rstrip("/") + "/"
         self.data = {path: data for path, data in self.data.items() if not path.startswith(inside)}
 
 
 class FsspecFiles(Files):
-    """Any file system of fsspec; its calls run in a thread, for they block."""
+    """Use any file system of fsspec. Its calls block, so each runs in a thread."""
 
     async def write(self, path: str, data: bytes) -> None:
+        """Create or replace a file; see `Files.write`."""
+
         def work(fs: Any, at: str) -> None:
             fs.makedirs(posixpath.dirname(at), exist_ok=True)
             fs.pipe_file(at + ".tmp", data)
@@ -104,12 +114,16 @@ class FsspecFiles(Files):
         await self._run(path, work)
 
     async def read(self, path: str) -> bytes:
+        """Return the content of a file; see `Files.read`."""
         return await self._run(path, lambda fs, at: bytes(fs.cat_file(at)))
 
     async def delete(self, path: str) -> None:
+        """Delete a file if it exists."""
         await self._run(path, lambda fs, at: fs.rm_file(at) if fs.exists(at) else None)
 
     async def rename(self, path: str, to: str) -> None:
+        """Move a file; see `Files.rename`."""
+
         def work(fs: Any, at: str) -> None:
             target = fs._strip_protocol(to)
             if not fs.exists(at):
@@ -120,6 +134,8 @@ class FsspecFiles(Files):
         await self._run(path, work)
 
     async def names(self, folder: str) -> list[str]:
+        """Return the sorted names in a folder."""
+
         def work(fs: Any, at: str) -> list[str]:
             fs.invalidate_cache()
             if not fs.isdir(at):
@@ -129,6 +145,7 @@ class FsspecFiles(Files):
         return await self._run(folder, work)
 
     async def delete_folder(self, folder: str) -> None:
+        """Delete a folder with its content, if it exists."""
         await self._run(folder, lambda fs, at: fs.rm(at, recursive=True) if fs.exists(at) else None)
 
     async def _run(self, path: str, work: Callable[[Any, str], T]) -> T:

@@ -1,7 +1,8 @@
-"""What the engine lets a person watch: frozen values, handed to an `Observer` as they happen.
+"""Observations: what the engine reports about a job, as frozen values, to an `Observer`.
 
-The engine never asks an observer for anything; a view folds what it was told. Times are ms of the job's
-clock. In an order that holds per subtask and per checkpoint, not between subtasks.
+The engine never asks an observer anything. A view is a fold of the observations that it received. Times
+(``at_ms``) are ms of the job's clock. Observations are in order for each subtask and for each checkpoint, but
+not between subtasks.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from pravega_lab.engine.flow.elements import CheckpointKind, SubtaskId
+from .elements import CheckpointKind, SubtaskId
 
 
 @dataclass(frozen=True, slots=True)
 class JobStateChanged:
-    """``state``: created, running, restarting, failing, cancelling, finished, failed, cancelled."""
+    """The job entered a state: created, running, restarting, failing, cancelling, finished, failed or
+    cancelled.
+    """
 
     at_ms: int
     state: str
@@ -23,7 +26,7 @@ class JobStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class SubtaskStateChanged:
-    """``state``: a word of `life.SubtaskState`; ``attempt`` counts from 0."""
+    """An attempt entered a state, named as in `lifecycle.SubtaskState`. ``attempt`` counts from 0."""
 
     at_ms: int
     subtask: SubtaskId
@@ -34,8 +37,10 @@ class SubtaskStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class LifecycleCall:
-    """A method of an operator was called: what Flink's own tests compare. ``what``: open, watermark-max,
-    end-input, finish, snapshot, notify-complete, notify-aborted, close."""
+    """A subtask called a method of an operator; the tests compare these calls with Flink's.
+
+    ``what`` is open, watermark-max, end-input, finish, snapshot, notify-complete, notify-aborted or close.
+    """
 
     at_ms: int
     subtask: SubtaskId
@@ -47,6 +52,8 @@ class LifecycleCall:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRequested:
+    """A timer (``is_periodic``) or a user requested a checkpoint."""
+
     at_ms: int
     kind: CheckpointKind
     is_periodic: bool
@@ -54,7 +61,7 @@ class CheckpointRequested:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPending:
-    """The plan is made and the checkpoint has its id; nobody has been asked yet."""
+    """A checkpoint has its id and its plan, and no coordinator, hook or task was asked yet."""
 
     at_ms: int
     checkpoint_id: int
@@ -68,8 +75,11 @@ class CheckpointPending:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStep:
-    """One step of the trigger pipeline. ``step``: coordinator-asked, coordinator-acknowledged, hook-asked,
-    hook-acknowledged, task-triggered; ``who``: operator id, hook id or subtask."""
+    """The coordinator did one step of triggering a checkpoint.
+
+    ``step`` is coordinator-asked, coordinator-acknowledged, hook-asked, hook-acknowledged or task-triggered.
+    ``who`` is the id of an operator, of a hook or of a subtask.
+    """
 
     at_ms: int
     checkpoint_id: int
@@ -79,7 +89,11 @@ class CheckpointStep:
 
 @dataclass(frozen=True, slots=True)
 class BarrierArrived:
-    """``channel`` counts over all inputs of the subtask; ``waits_for``: channels still without it."""
+    """A barrier arrived at a subtask.
+
+    ``channel`` counts over all inputs of the subtask. ``waits_for`` has the channels whose barrier is
+    missing.
+    """
 
     at_ms: int
     subtask: SubtaskId
@@ -91,7 +105,7 @@ class BarrierArrived:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """The barrier is everywhere (or the trigger came): the checkpoint is performed here and now."""
+    """A subtask has the barrier of every channel (or was triggered), and takes its checkpoint now."""
 
     at_ms: int
     subtask: SubtaskId
@@ -103,7 +117,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Snapshotted:
-    """The state is written; the acknowledgement goes out."""
+    """A subtask has written its state, and sends its acknowledgement."""
 
     at_ms: int
     subtask: SubtaskId
@@ -115,7 +129,7 @@ class Snapshotted:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """It has reached the coordinator. ``outcome``: success, duplicate, unknown, discarded."""
+    """An acknowledgement reached the coordinator. ``outcome`` is success, duplicate, unknown or discarded."""
 
     at_ms: int
     subtask: SubtaskId
@@ -125,6 +139,8 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCompleted:
+    """A checkpoint is complete, and its metadata is in ``path``."""
+
     at_ms: int
     checkpoint_id: int
     kind: CheckpointKind
@@ -134,7 +150,10 @@ class CheckpointCompleted:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFailed:
-    """``reason`` is a `failures.Reason`'s name; ``checkpoint_id`` None: it failed before it had one."""
+    """A checkpoint failed.
+
+    ``reason`` is the name of an `errors.Reason`. ``checkpoint_id`` is None if it had no id yet.
+    """
 
     at_ms: int
     checkpoint_id: int | None
@@ -144,7 +163,9 @@ class CheckpointFailed:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointNotified:
-    """A subtask was told of the end of a checkpoint, and its operators have done what they do then."""
+    """A subtask was notified that a checkpoint was completed or aborted, and its operators have acted on
+    that.
+    """
 
     at_ms: int
     subtask: SubtaskId
@@ -155,7 +176,10 @@ class CheckpointNotified:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """``checkpoint_id`` None: from nothing. ``is_global``: all subtasks and coordinators, not a region."""
+    """The job was restored from a checkpoint, or from the beginning if ``checkpoint_id`` is None.
+
+    ``is_global`` says that all subtasks and coordinators were restored, and not only a region.
+    """
 
     at_ms: int
     checkpoint_id: int | None
@@ -165,6 +189,8 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkAdvanced:
+    """The event time of a subtask advanced to ``timestamp_ms``."""
+
     at_ms: int
     subtask: SubtaskId
     attempt: int
@@ -173,7 +199,7 @@ class WatermarkAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Totals of an attempt, told at every sampling (`JobConfig.sample_interval_ms`)."""
+    """The totals of an attempt were sampled, as they are every `JobConfig.sample_interval_ms`."""
 
     at_ms: int
     subtask: SubtaskId
@@ -185,8 +211,11 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A thing on a channel. ``what``: records, watermark, idle, barrier, cancel, end-of-data,
-    end-of-partition; ``value``: number of records, ms, id, or 1 for drain."""
+    """A mark stands for an entry of a channel.
+
+    ``what`` is records, watermark, idle, barrier, cancel, end-of-data or end-of-partition. ``value`` is the
+    number of records, a time in ms, a checkpoint id, or 1 for drain.
+    """
 
     what: str
     value: int
@@ -194,7 +223,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class ChannelContents:
-    """A channel at a sampling, its head first. ``blocked``: an alignment holds it."""
+    """The content of a channel was sampled, head first.
+
+    ``blocked`` says that an alignment holds the channel.
+    """
 
     at_ms: int
     producer: SubtaskId
@@ -208,8 +240,10 @@ class ChannelContents:
 
 @dataclass(frozen=True, slots=True)
 class SinkTrays:
-    """Transactions of a sink's subtask: names in the open tray, (checkpoint, name) of the pre-committed,
-    and how many it has committed."""
+    """The transactions of a sink's subtask changed.
+
+    ``open`` has names, ``pre_committed`` has (checkpoint id, name), and ``committed`` counts.
+    """
 
     at_ms: int
     subtask: SubtaskId
@@ -222,7 +256,7 @@ class SinkTrays:
 
 @dataclass(frozen=True, slots=True)
 class SplitsAssigned:
-    """By an enumerator; ``back``: given back to it after a failure."""
+    """An enumerator assigned splits to a subtask or, if ``back``, got them back after a failure."""
 
     at_ms: int
     operator: str
@@ -233,11 +267,11 @@ class SplitsAssigned:
 
 @dataclass(frozen=True, slots=True)
 class CutPassed:
-    """Where another system's checkpoint lay in what a source gave out, told at the later of cut and barrier.
+    """A source has passed both the barrier and the position of another system's checkpoint.
 
-    ``events`` were given out between that cut, at ``cut_ms``, and the barrier: they are before the barrier
-    and behind the cut, so a failure reads them twice. Below zero, the barrier came first: they are behind the
-    barrier and before the cut, in no state, and a failure never reads them.
+    It is reported at the later of the two. ``events`` were emitted after the cut (at ``cut_ms``) and before
+    the barrier, so a failure reads them twice. A negative number counts events that were emitted after the
+    barrier and before the cut: they are in no state, and a failure never reads them.
     """
 
     at_ms: int
@@ -273,13 +307,15 @@ Observation = (
 
 
 class Observer(Protocol):
-    """Takes observations. Must not raise, wait, or touch the job."""
+    """An observer receives observations. It must not raise, wait, or touch the job."""
 
-    def observe(self, observation: Observation) -> None: ...
+    def observe(self, observation: Observation) -> None:
+        """Receive one observation."""
 
 
 class NoObserver:
-    """Watches nothing."""
+    """Ignore every observation."""
 
     def observe(self, observation: Observation) -> None:
-        return None
+        """Do nothing."""
+        return

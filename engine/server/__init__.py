@@ -1,1 +1,6 @@
-"""The store's network front: wire commands and gRPC around the synchronous store."""
+"""The network front of the store: wire commands, the controller over gRPC, and the process around both.
+
+The lab, the fixtures and the simulation import this folder; it imports `engine.store` and the protocol.
+Inside, each module imports only modules further left: segment_store, handlers, commands (appends, reads,
+segments, tables), dispatch, connection, runner, standalone.
+"""

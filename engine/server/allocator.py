@@ -1,9 +1,10 @@
-"""Keeps freed memory in the process, so that reads need not get it anew from the kernel.
+"""Keep freed memory in the process, so that reads do not request it from the kernel again.
 
-A reply of a read is some buffers of up to 2 MiB that live for a moment. glibc gives each back to the kernel
-when it is freed, and the next one is zeroed page by page while it is filled: more than half of the time of a
-large read from a store in memory. The same holds for a stream in memory that is written after one was
-deleted. A setting of the C library, no need: elsewhere nothing happens.
+The reply of a read consists of buffers of up to 2 MiB that live for a moment. glibc returns each buffer to
+the kernel when it is freed, and the kernel zeroes the next one page by page while it is filled. This took
+more than half of the time of a large read from a store in memory. The same happens when a stream in memory
+is written after another one was deleted. The setting belongs to glibc and is an optimization only: other C
+libraries ignore it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import ctypes
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
 KEPT_BYTES = 256 << 20
-LARGEST_KEPT_BYTES = 32 << 20  # glibc takes no more
+LARGEST_KEPT_BYTES = 32 << 20  # the most that glibc accepts
 
 
 def keep_freed_memory() -> bool:
-    """Keep up to ``KEPT_BYTES`` of freed memory; False where the C library has no such setting."""
+    """Keep up to ``KEPT_BYTES`` of freed memory in the process. Return False where the C library has no such
+    setting.
+    """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # another C library; Windows has no handle of "all"

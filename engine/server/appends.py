@@ -1,42 +1,40 @@
-"""The append stream of one connection: writers that were set up, blocks of events, acknowledgements.
+"""The append stream of one connection: writers that were set up, blocks of events, and acknowledgements.
 
-Decides what an append may be (pravega.md D3, A11) and what its writer is told. Appends that came in one piece
-of the TCP stream are one submission, and one acknowledgement per writer, so the cost is per block, never per
-event.
+This module decides which appends are legal (pravega.md D3, A11) and what their writers receive. Appends that
+arrive in one piece of the TCP stream are one submission, with one acknowledgement per writer. The cost is
+therefore per piece and not per event.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from pravega_lab.engine.server.handlers import Handlers
-from pravega_lab.engine.server.replies import refusal
-from pravega_lab.engine.store import errors as e
-from pravega_lab.engine.store.operations import Append
-from pravega_lab.engine.store.storage import Ticket
 from pravega_lab.errors import ProtocolError
-from pravega_lab.protocol import commands as c
-from pravega_lab.protocol.frames import join_append_block
+from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.frames import join_append_block
 
-if TYPE_CHECKING:
-    from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from ..store import errors as e
+from ..store.log.operations import Append
+from ..store.storage.storage import Ticket
+from .handlers import Connection, Handlers
+from .refusals import refusal
 
 
 class Session:
-    """A writer set up on this connection; a later set-up of the same writer replaces it."""
+    """A writer that was set up on this connection. A later set-up of the same writer replaces it."""
 
     __slots__ = ("acked", "last", "segment", "writer_id")
 
     def __init__(self, writer_id: UUID, segment: str, last: int) -> None:
         self.writer_id = writer_id
         self.segment = segment
-        self.last = last  # the highest event number taken from this connection, or known at set-up
-        self.acked = last  # the highest one the writer knows to be stored
+        self.last = last  # the highest event number received on this connection, or known at set-up
+        self.acked = last  # the highest event number that was acknowledged to the writer
 
 
 class Pending(NamedTuple):
-    """An append that is checked here and not yet by the storage."""
+    """An append that was checked here and has not been submitted to the storage yet."""
 
     session: Session
     operation: Append
@@ -44,9 +42,9 @@ class Pending(NamedTuple):
 
 
 class Appends:
-    """What one connection appends."""
+    """The append stream of one connection."""
 
-    def __init__(self, connection: SegmentStoreProtocol) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._store = connection.store
         self._sessions: dict[UUID, Session] = {}
@@ -54,7 +52,10 @@ class Appends:
         self._pending: list[Pending] = []
 
     def set_up(self, command: c.SetupAppend) -> None:
-        """Register the writer; the answer waits until its last event number is safe (pravega.md D3, 1)."""
+        """Register a writer. The reply waits until the writer's last event number is synced.
+
+        Source: pravega.md D3-1.
+        """
         ticket = self._store.storage.setup_append(command.segment, command.writer_id)
         [last] = ticket.results
         self._sessions[command.writer_id] = Session(command.writer_id, command.segment, last)
@@ -62,20 +63,31 @@ class Appends:
         self._connection.send_when(ticket, lambda _: reply)
 
     def begin_block(self, block: c.AppendBlock) -> None:
-        """The events come ahead of their count; other requests may stand in between (pravega.md D3, 3)."""
+        """Keep a block of events until its end arrives. Other requests may arrive in between.
+
+        Source: pravega.md D3-3.
+        """
         if self._block is not None:
-            raise ProtocolError("a block of appends began inside another one")
+            raise ProtocolError("a block of appends begins inside another block")
         self._block = block
 
     def end_block(self, end: c.AppendBlockEnd) -> None:
+        """Collect the events of a block, or of this command alone, for the next submission.
+
+        Raises:
+            ProtocolError: The block is malformed, belongs to another writer, or the writer was not set up.
+        """
         block, self._block = self._block, None
         data = join_append_block(block, end)
         if end.num_events <= 0:
-            raise ProtocolError(f"an append of {end.num_events} events")
+            raise ProtocolError(f"an append claims {end.num_events} events; it must hold at least 1")
         self._take(end.writer_id, data, end.num_events, end.last_event_number, end.request_id)
 
     def conditional(self, command: c.ConditionalAppend | c.ConditionalBlockEnd, data: bytes) -> None:
-        """An append that counts on the segment's length; a refusal uses up no event number (A11)."""
+        """Submit an append that requires a certain length of the segment.
+
+        A refused append uses up no event number (pravega.md A11).
+        """
         expected = command.expected_offset
         self._take(command.writer_id, data, 1, command.event_number, command.request_id, expected)
         self.submit()
@@ -91,22 +103,24 @@ class Appends:
     ) -> None:
         session = self._sessions.get(writer_id)
         if session is None:
-            raise ProtocolError(f"an append of writer {writer_id}, which was not set up")
+            raise ProtocolError(f"writer {writer_id} appends without a set-up on this connection")
         if number < session.last:
-            raise ProtocolError(f"event {number} of writer {writer_id} after its event {session.last}")
+            raise ProtocolError(f"writer {writer_id} sends event {number} after its event {session.last}")
         operation = Append(session.segment, data, events, writer_id, number, session.last, offset)
         session.last = number
         self._pending.append(Pending(session, operation, request_id))
 
     def submit(self) -> None:
-        """Hand over what has been collected."""
+        """Submit the appends that have been collected. All are refused or none, so refusals are retried one
+        by one.
+        """
         if not self._pending:
             return
         pending, self._pending = self._pending, []
         try:
             self._submit(pending)
         except e.StorageError:
-            for one in pending:  # all or none was refused: find out which
+            for one in pending:  # the storage refused all of them because of one
                 self._submit_alone(one)
 
     def _submit(self, pending: list[Pending]) -> None:
@@ -125,9 +139,8 @@ class Appends:
         last = {p.session: (p, length) for p, length in zip(pending, ticket.results, strict=True)}
         for session, (append, length) in last.items():
             number = append.operation.event_number
-            if (
-                number > session.acked
-            ):  # an equal number is upstream's quirk: stored again, and not acknowledged
+            # As upstream, an append with the number of the last one is stored and not acknowledged.
+            if number > session.acked:
                 reply = c.DataAppended(session.writer_id, number, session.acked, append.request_id, length)
                 session.acked = number
                 self._connection.send(reply)
@@ -150,33 +163,41 @@ class Appends:
             case e.NoSuchSegment():
                 self._connection.refuse(refusal(error, request_id), "")
             case _:
-                # A full disk may have room for the next append: without this one that would leave a gap.
+                # A full disk may have room for the next append, which would then follow a gap.
                 self._connection.close(str(error), last_words=refusal(error, request_id))
 
 
-def set_up(connection: SegmentStoreProtocol, command: c.SetupAppend) -> None:
-    """SetupAppend."""
+class AppendConnection(Connection, Protocol):
+    """What the handlers of appends need of their connection."""
+
+    @property
+    def appends(self) -> Appends:
+        """Return the append stream of this connection."""
+
+
+def set_up(connection: AppendConnection, command: c.SetupAppend) -> None:
+    """Handle SetupAppend."""
     connection.appends.set_up(command)
 
 
-def begin_block(connection: SegmentStoreProtocol, command: c.AppendBlock) -> None:
-    """AppendBlock."""
+def begin_block(connection: AppendConnection, command: c.AppendBlock) -> None:
+    """Handle AppendBlock."""
     connection.appends.begin_block(command)
 
 
-def end_block(connection: SegmentStoreProtocol, command: c.AppendBlockEnd) -> None:
-    """AppendBlockEnd."""
+def end_block(connection: AppendConnection, command: c.AppendBlockEnd) -> None:
+    """Handle AppendBlockEnd."""
     connection.appends.end_block(command)
 
 
-def append_if(connection: SegmentStoreProtocol, command: c.ConditionalAppend) -> None:
-    """ConditionalAppend: one event, stored with its header."""
+def append_if(connection: AppendConnection, command: c.ConditionalAppend) -> None:
+    """Handle ConditionalAppend: store one event with its header."""
     header = bytes(4) + len(command.event).to_bytes(4, "big")
     connection.appends.conditional(command, header + command.event)
 
 
-def append_block_if(connection: SegmentStoreProtocol, command: c.ConditionalBlockEnd) -> None:
-    """ConditionalBlockEnd: bytes as they are, counted as one event."""
+def append_block_if(connection: AppendConnection, command: c.ConditionalBlockEnd) -> None:
+    """Handle ConditionalBlockEnd: store the bytes as they are and count them as one event."""
     connection.appends.conditional(command, command.data)
 
 

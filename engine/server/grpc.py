@@ -1,6 +1,6 @@
-"""The controller behind gRPC: bytes in, bytes out, by ``grpc.aio`` without generated stubs.
+"""The controller behind gRPC: ``grpc.aio`` carries encoded requests and responses, without generated stubs.
 
-Nothing is decided here. The only module of the engine that imports grpc.
+Nothing is decided here. No other module of the engine imports grpc.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from pravega_lab.engine.server.runner import StoreRunner
-from pravega_lab.engine.store.answers import Answer, Outcome, RpcError
 from pravega_lab.errors import BadInputError
-from pravega_lab.protocol.controller_methods import METHODS, SERVICE
+from pravega_lab.protocol.controller.methods import METHODS, SERVICE
+
+from ..store.metadata.replies import Answer, Outcome, RpcError
+from .runner import StoreRunner
 
 OPTIONS = [
-    # Without this Linux lets two servers share one port, and each gets half of the calls.
+    # By default Linux lets two servers share one port, and each receives half of the calls.
     ("grpc.so_reuseport", 0),
-    # Clients with keep-alive must not be sent away for it: Java pings every few minutes, Rust never.
+    # By default grpc closes connections that ping often or without calls, as keep-alive does.
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
     ("grpc.keepalive_permit_without_calls", 1),
 ]
@@ -29,7 +30,7 @@ Behaviour = Callable[[bytes, grpc.aio.ServicerContext[bytes, bytes]], Awaitable[
 
 
 class ControllerHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Every method of the controller's service; others are answered UNIMPLEMENTED by grpc itself."""
+    """The methods of the controller's service. grpc itself answers any other method with UNIMPLEMENTED."""
 
     def __init__(self, runner: StoreRunner) -> None:
         prefix = f"/{SERVICE}/"
@@ -38,7 +39,7 @@ class ControllerHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]
         }
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
-        """The handler of a call, None if there is no such method."""
+        """Return the handler of a call, None if the service has no such method."""
         return self._handlers.get(handler_call_details.method)
 
 
@@ -66,10 +67,10 @@ async def _outcome(runner: StoreRunner, name: str, request: bytes) -> Outcome:
 
 
 async def serve(runner: StoreRunner, host: str, port: int) -> tuple[grpc.aio.Server, int]:
-    """Listen; the server and its port (``port`` 0 takes a free one).
+    """Listen on ``host:port`` and return the server with its port. ``port`` 0 takes a free one.
 
     Raises:
-        BadInputError: The port is in use, or the host is not this machine's.
+        BadInputError: The port is in use, or ``host`` is no address of this machine.
     """
     server = grpc.aio.server(handlers=[ControllerHandlers(runner)], options=OPTIONS)
     try:

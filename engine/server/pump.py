@@ -1,19 +1,22 @@
-"""The loop between a storage and its disk: one group in flight, files and snapshots made beside it."""
+"""The loop between a storage and its disk: it writes one group at a time, and makes files and snapshots in
+parallel.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
-from pravega_lab.engine.store.disk import Disk
-from pravega_lab.engine.store.errors import DiskFull
-from pravega_lab.engine.store.storage import Storage
+from ..store.errors import DiskFull
+from ..store.log.disk import Disk
+from ..store.storage.storage import Storage
 
 
 class Pump:
     """Moves groups from ``storage`` to ``disk``.
 
-    ``await pump.run()`` runs until cancelled, or raises what the disk raised: then ``storage.failed`` was
-    called and the process has to stop, for a failed sync is never tried again.
+    ``await pump.run()`` runs until it is cancelled, or until the disk raises. In the second case it calls
+    ``storage.failed`` and raises the error of the disk. The process must then stop: a failed sync is never
+    retried, because the kernel may have dropped the pages.
     """
 
     def __init__(self, storage: Storage, disk: Disk, *, retry_s: float = 1.0) -> None:
@@ -30,7 +33,7 @@ class Pump:
             self._files_wake.set()
 
     async def run(self) -> None:
-        """Both loops; the first failure of either ends both."""
+        """Run the loop for groups and the loop for files. The first failure of either ends both."""
         self._groups_wake.set()
         self._files_wake.set()
         loops = [asyncio.ensure_future(loop) for loop in (self._move_groups(), self._make_files())]
@@ -59,12 +62,12 @@ class Pump:
         while True:
             await self._files_wake.wait()
             self._files_wake.clear()
-            # Both every time: a snapshot may be what makes room for the next file.
+            # Try both each time: a written snapshot may free the room that the next file needs.
             while not all([await self._make_file(), await self._write_snapshot()]):
                 await asyncio.sleep(self.retry_s)
 
     async def _make_file(self) -> bool:
-        """Make the files that are wanted; False if there is no room."""
+        """Make the files that the log wants. Return False if the disk has no room."""
         while (file := self.storage.file_wanted()) is not None:
             try:
                 await self.disk.create(file.name, file.size, file.header)

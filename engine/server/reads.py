@@ -1,42 +1,41 @@
-"""Reads of one connection, and those that are held at the tail until something happens (pravega.md D4).
+"""The reads of one connection, including those that are held at the tail of a segment (pravega.md D4).
 
-A hold has no time limit, as upstream; it ends with data, with the seal, truncation or deletion of the
-segment, with the connection or with the server. While the peer does not take what it asked for, what is ready
-waits in here as a request, not as bytes.
+A held read has no time limit, as upstream. It ends with data, with the seal, truncation or deletion of the
+segment, with the connection, or with the server. While the peer does not read its replies, a read that is
+ready waits here as a request and not as bytes.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from pravega_lab.engine.server.handlers import Handlers
-from pravega_lab.engine.server.replies import UNSPECIFIED
-from pravega_lab.engine.store import errors as e
-from pravega_lab.protocol import commands as c
+from pravega_lab.protocol.wire import commands as c
 
-if TYPE_CHECKING:
-    from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from ..store import errors as e
+from .handlers import Connection, Handlers
 
 log = logging.getLogger(__name__)
 
 READ_BYTES_MIN, READ_BYTES_MAX = 8, 2 << 20
-"""What one reply holds at least and at most, whatever was asked for; as a released 0.13.0."""
+"""The least and the most bytes of one reply, whatever was asked for, as in a released 0.13.0."""
 
 HELD_READS_MAX = 4096
-"""Per connection. A read beyond it is answered at once with no data, which clients take for "ask again"."""
+"""Held reads per connection. A further read is answered at once with no data, and its client asks again."""
 
 
 class Held(NamedTuple):
+    """A held read, and the callable that cancels its watch."""
+
     request: c.ReadSegment
     cancel: Callable[[], None]
 
 
 class Reads:
-    """What one connection reads."""
+    """The reads of one connection."""
 
-    def __init__(self, connection: SegmentStoreProtocol) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._storage = connection.store.storage
         self._held: dict[int, Held] = {}
@@ -45,20 +44,20 @@ class Reads:
 
     @property
     def held_count(self) -> int:
-        """How many reads are held."""
+        """Return the number of held reads."""
         return len(self._held)
 
     def read(self, request: c.ReadSegment) -> None:
-        """Answer, or hold."""
+        """Answer a read, or hold it if it is at the tail of an open segment."""
         try:
             reply = self._read(request)
         except e.NoSuchSegment:
             reply = c.NoSuchSegment(request.request_id, request.segment, "", request.offset)
         except (e.OffsetBeyondEnd, e.WrongKind) as error:
             return self._connection.close(str(error))
-        except (e.CorruptStoreError, OSError) as error:  # what is elsewhere on the disk can still be read
+        except (e.CorruptStoreError, OSError) as error:  # the rest of the disk can still be read
             log.error("segment %s cannot be read at %d: %s", request.segment, request.offset, error)
-            reply = c.ErrorMessage(request.request_id, request.segment, str(error), UNSPECIFIED)
+            reply = c.ErrorMessage(request.request_id, request.segment, str(error), c.ErrorCode.UNSPECIFIED)
         if reply is not None:
             return self._connection.send(reply)
         if len(self._held) >= HELD_READS_MAX:
@@ -66,7 +65,7 @@ class Reads:
         return self._hold(request)
 
     def _read(self, request: c.ReadSegment) -> c.Command | None:
-        """The reply, None while there is nothing to tell."""
+        """Return the reply, or None while there is nothing to report."""
         size = min(max(request.suggested_length, READ_BYTES_MIN), READ_BYTES_MAX)
         segment, offset = request.segment, request.offset
         try:
@@ -91,7 +90,7 @@ class Reads:
             self._serve(number)
 
     def serve_ready(self) -> None:
-        """The peer reads again: answer what has become ready, as long as it does."""
+        """Answer the reads that became ready while the peer did not read, until it pauses again."""
         while self._ready and not self._connection.is_paused:
             number = next(iter(self._ready))
             del self._ready[number]
@@ -108,7 +107,9 @@ class Reads:
             self._connection.send(reply)
 
     def _reply_to_held(self, request: c.ReadSegment) -> c.Command | None:
-        """As a read that was not held, but for the seal and the deletion, which have replies of their own."""
+        """Return the reply to a held read. Unlike other reads, it reports a seal and a deletion by replies
+        of their own.
+        """
         sealed = c.SegmentIsSealed(request.request_id, request.segment, "", request.offset)
         try:
             reply = self._read(request)
@@ -119,7 +120,7 @@ class Reads:
         return sealed if isinstance(reply, c.SegmentRead) and not reply.data else reply
 
     def answer_all(self) -> None:
-        """The server stops: tell all that are held, as upstream does."""
+        """Answer all held reads with no data, because the server stops (as upstream)."""
         for held in self._held.values():
             held.cancel()
             self._connection.send(empty_at_tail(held.request))
@@ -127,7 +128,7 @@ class Reads:
         self._ready.clear()
 
     def drop_all(self) -> None:
-        """The connection is gone."""
+        """Forget all held reads, because the connection is gone."""
         for held in self._held.values():
             held.cancel()
         self._held.clear()
@@ -135,12 +136,20 @@ class Reads:
 
 
 def empty_at_tail(request: c.ReadSegment) -> c.SegmentRead:
-    """What says "nothing yet, ask again"."""
+    """Return the reply that means "no data yet, ask again"."""
     return c.SegmentRead(request.segment, request.offset, True, False, b"", request.request_id)
 
 
-def read(connection: SegmentStoreProtocol, command: c.ReadSegment) -> None:
-    """ReadSegment."""
+class ReadConnection(Connection, Protocol):
+    """What the handler of reads needs of its connection."""
+
+    @property
+    def reads(self) -> Reads:
+        """Return the reads of this connection."""
+
+
+def read(connection: ReadConnection, command: c.ReadSegment) -> None:
+    """Handle ReadSegment."""
     connection.reads.read(command)
 
 

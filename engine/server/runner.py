@@ -1,7 +1,7 @@
-"""One running store without its sockets: storage, disk, controller, segment store's front, on one loop.
+"""One running store without its sockets: storage, disk, controller and segment store on one event loop.
 
-The same object serves under a real loop (``standalone``) and under the simulated one: time, ids, disk
-and loop are handed in. It decides nothing; it calls the controller when that asked to be called.
+The same object runs under a real loop (``standalone``) and under the simulated one: time, ids, disk and loop
+are arguments. It decides nothing. It calls the controller at the times that the controller asked for.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from pravega_lab.engine.server.pump import Pump
-from pravega_lab.engine.server.segment_store import SegmentStore
-from pravega_lab.engine.store.answers import Answer, Waiting
-from pravega_lab.engine.store.controller import Controller
-from pravega_lab.engine.store.disk import Disk
-from pravega_lab.engine.store.errors import StorageError
-from pravega_lab.engine.store.files import DEFAULT_FILE_BYTES
-from pravega_lab.engine.store.recovery import open_storage
-from pravega_lab.engine.store.writer_times import PERIOD_MS
+from ..store.controller import Controller
+from ..store.errors import StorageError
+from ..store.log.disk import Disk
+from ..store.log.files import DEFAULT_FILE_BYTES
+from ..store.metadata.replies import Answer, Waiting
+from ..store.storage.recovery import open_storage
+from ..store.streams.writer_times import PERIOD_MS
+from .pump import Pump
+from .segment_store import SegmentStore
 
 log = logging.getLogger(__name__)
 
 RETRY_MS = 1000
-"""After a tick that the storage refused (a full disk) the controller is called again this much later."""
+"""Pause before the next tick of the controller after the storage refused one, on a full disk for example."""
 
 
 class StoreRunner:
-    """A store on a disk. ``serve_controller`` first, then ``await run()`` until it is cancelled.
+    """A store on a disk. Call ``serve_controller``, then ``await run()`` until it is cancelled.
 
     Args:
-        disk: Where the log lies; what is on it is recovered here, before anything is served.
+        disk: Where the log is. Its contents are recovered here, before anything is served.
         loop: Runs the timers and collects replies.
-        clock: Milliseconds since 1970; time that goes back stands still.
-        new_id: Random ids: of the store, of transient segments, of reader groups.
+        clock: Return milliseconds since 1970. Where this time goes back, the store's time stands still.
+        new_id: Return random ids: of the store, of transient segments, of reader groups.
 
     Raises:
-        CorruptStoreError: The log is damaged in its middle.
+        CorruptStoreError: The log is damaged before its last group.
     """
 
     def __init__(
@@ -63,19 +63,19 @@ class StoreRunner:
         self._timer_ms: int | None = None
 
     def now_ms(self) -> int:
-        """Time of day, never before what the log has seen."""
+        """Return the time of day in ms, never earlier than the newest time in the log."""
         return max(self.storage.last_now_ms, self._wall())
 
     # The controller
 
     def serve_controller(self, host: str, port: int) -> None:
-        """Bring the controller up; ``host`` and ``port`` are where clients reach the segment store."""
+        """Start the controller. ``host`` and ``port`` are where clients reach the segment store."""
         clocks = (self._scaling_clock, self._watermark_period_ms)
         self._controller = Controller(self.storage, self._new_id, host, port, *clocks)
         self._set_timer()
 
     def call(self, method: str, request: bytes) -> Answer | Waiting:
-        """One call of the controller. Raises RpcError."""
+        """Decide one call of the controller; see `Controller.call`. Raises RpcError."""
         try:
             return self._controller.call(method, request, now_ms=self.now_ms())
         finally:
@@ -100,7 +100,9 @@ class StoreRunner:
         try:
             self._controller.tick(now_ms)
         except StorageError as error:
-            log.warning("the controller tries again in %d ms: %s", RETRY_MS, error)
+            log.warning(
+                "the storage refused what was due; the controller tries again in %d ms: %s", RETRY_MS, error
+            )
             self._set_timer(now_ms + RETRY_MS)
         except Exception:
             log.exception("the controller failed at what was due; it tries again in %d ms", RETRY_MS)
@@ -114,7 +116,7 @@ class StoreRunner:
         """Move groups to the disk until cancelled.
 
         Raises:
-            OSError: A write or sync failed; nothing more may be served, and the process has to end.
+            OSError: A write or sync failed. Nothing more may be served, and the process has to end.
         """
         try:
             await self._pump.run()
@@ -123,9 +125,10 @@ class StoreRunner:
                 self._timer.cancel()
 
     async def drain(self, patience_s: float) -> bool:
-        """Wait until all that was submitted is on disk; False if that failed, or did not come in time.
+        """Wait until everything submitted is on disk. Return False if a write failed or the time is over.
 
-        On a full disk it may never come. Nobody was told of what is left, so it may be dropped.
+        On a full disk that may never happen. What is left was not acknowledged to anyone, so it may be
+        dropped.
         """
         done: asyncio.Future[bool] = self._loop.create_future()
         waiting = self._loop.call_later(patience_s, _settle, done, False)

@@ -1,23 +1,19 @@
-"""Requests that make, change and describe segments of events (pravega.md D2, D5). A handler each."""
+"""The handlers of requests that create, change and describe stream segments (pravega.md D2, D5)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pravega_lab.engine.server.handlers import Handlers
-from pravega_lab.engine.store import operations as ops
 from pravega_lab.errors import ProtocolError
-from pravega_lab.protocol import commands as c
+from pravega_lab.protocol.wire import commands as c
 
-if TYPE_CHECKING:
-    from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from ..store.log import operations as ops
+from .handlers import Connection, Handlers
 
 REPLACE, REPLACE_IF_EQUALS = 1, 4
-"""Kinds of attribute updates that a merge may carry (Java's AttributeUpdateType); others are refused."""
+"""Kinds of attribute updates that a merge may carry (Java's AttributeUpdateType). Other kinds are refused."""
 
 
-def get_info(connection: SegmentStoreProtocol, command: c.GetStreamSegmentInfo) -> None:
-    """What is synced of a segment."""
+def get_info(connection: Connection, command: c.GetStreamSegmentInfo) -> None:
+    """Handle GetStreamSegmentInfo: report the synced state of a segment."""
     found = connection.store.storage.info(command.segment)
     reply = c.StreamSegmentInfo(
         command.request_id,
@@ -32,8 +28,8 @@ def get_info(connection: SegmentStoreProtocol, command: c.GetStreamSegmentInfo) 
     connection.send(reply)
 
 
-def create(connection: SegmentStoreProtocol, command: c.CreateSegment) -> None:
-    """A segment by the name that the client gives it."""
+def create(connection: Connection, command: c.CreateSegment) -> None:
+    """Handle CreateSegment: create a segment under the name that the client chose."""
     operation = ops.CreateSegment(
         command.segment, scale_type=command.scale_type, target_rate=command.target_rate
     )
@@ -41,47 +37,49 @@ def create(connection: SegmentStoreProtocol, command: c.CreateSegment) -> None:
     connection.send_when(connection.store.submit([operation]), lambda _: reply)
 
 
-def create_transient(connection: SegmentStoreProtocol, command: c.CreateTransientSegment) -> None:
-    """A segment beside its parent for one large event; as upstream, the parent need not be there."""
+def create_transient(connection: Connection, command: c.CreateTransientSegment) -> None:
+    """Handle CreateTransientSegment: create a segment for one large event. As upstream, its parent need not
+    exist.
+    """
     name = f"{command.parent}#transient.{command.writer_id.hex}.{connection.store.new_id().hex}"
     reply = c.SegmentCreated(command.request_id, name)
     connection.send_when(connection.store.submit([ops.CreateSegment(name)]), lambda _: reply)
 
 
-def seal(connection: SegmentStoreProtocol, command: c.SealSegment) -> None:
-    """No append goes behind this."""
+def seal(connection: Connection, command: c.SealSegment) -> None:
+    """Handle SealSegment: no later append succeeds."""
     reply = c.SegmentSealed(command.request_id, command.segment)
     connection.send_when(connection.store.submit([ops.Seal(command.segment)]), lambda _: reply)
 
 
-def delete(connection: SegmentStoreProtocol, command: c.DeleteSegment) -> None:
-    """The segment is gone."""
+def delete(connection: Connection, command: c.DeleteSegment) -> None:
+    """Handle DeleteSegment."""
     reply = c.SegmentDeleted(command.request_id, command.segment)
     connection.send_when(connection.store.submit([ops.Delete(command.segment)]), lambda _: reply)
 
 
-def truncate(connection: SegmentStoreProtocol, command: c.TruncateSegment) -> None:
-    """Bytes below the offset are gone."""
+def truncate(connection: Connection, command: c.TruncateSegment) -> None:
+    """Handle TruncateSegment: drop the bytes below the offset."""
     reply = c.SegmentTruncated(command.request_id, command.segment)
     operation = ops.Truncate(command.segment, command.offset)
     connection.send_when(connection.store.submit([operation]), lambda _: reply)
 
 
-def update_policy(connection: SegmentStoreProtocol, command: c.UpdateSegmentPolicy) -> None:
-    """What the auto-scaler compares the segment's rate with."""
+def update_policy(connection: Connection, command: c.UpdateSegmentPolicy) -> None:
+    """Handle UpdateSegmentPolicy: set the rate with which the auto-scaler compares the segment."""
     reply = c.SegmentPolicyUpdated(command.request_id, command.segment)
     operation = ops.SetPolicy(command.segment, command.scale_type, command.target_rate)
     connection.send_when(connection.store.submit([operation]), lambda _: reply)
 
 
-def get_attribute(connection: SegmentStoreProtocol, command: c.GetSegmentAttribute) -> None:
-    """The synced value."""
+def get_attribute(connection: Connection, command: c.GetSegmentAttribute) -> None:
+    """Handle GetSegmentAttribute: report the synced value."""
     value = connection.store.storage.attribute(command.segment, command.attribute_id)
     connection.send(c.SegmentAttribute(command.request_id, value))
 
 
-def update_attribute(connection: SegmentStoreProtocol, command: c.UpdateSegmentAttribute) -> None:
-    """Compare and set."""
+def update_attribute(connection: Connection, command: c.UpdateSegmentAttribute) -> None:
+    """Handle UpdateSegmentAttribute: compare and set."""
     operation = ops.SetAttribute(
         command.segment, command.attribute_id, command.new_value, command.expected_value
     )
@@ -89,8 +87,8 @@ def update_attribute(connection: SegmentStoreProtocol, command: c.UpdateSegmentA
     connection.send_when(connection.store.submit([operation]), lambda _: reply)
 
 
-def merge(connection: SegmentStoreProtocol, command: c.MergeSegments) -> None:
-    """Put a transaction's or a transient segment at the end of its parent, attributes in the same step."""
+def merge(connection: Connection, command: c.MergeSegments) -> None:
+    """Handle MergeSegments: append the source to its parent, and set attributes in the same step."""
     updates = [_attribute(command.target, update) for update in command.attribute_updates or ()]
     ticket = connection.store.submit([*updates, ops.Merge(command.target, command.source)])
     request_id, target, source = command.request_id, command.target, command.source
@@ -99,13 +97,13 @@ def merge(connection: SegmentStoreProtocol, command: c.MergeSegments) -> None:
 
 def _attribute(segment: str, update: c.AttributeUpdate) -> ops.SetAttribute:
     if update.kind not in (REPLACE, REPLACE_IF_EQUALS):
-        raise ProtocolError(f"a merge with an attribute update of kind {update.kind}")
+        raise ProtocolError(f"a merge carries an attribute update of kind {update.kind}; 1 and 4 are known")
     expected = update.old_value if update.kind == REPLACE_IF_EQUALS else None
     return ops.SetAttribute(segment, update.attribute_id, update.new_value, expected)
 
 
-def merge_batch(connection: SegmentStoreProtocol, command: c.MergeSegmentsBatch) -> None:
-    """Several sources into one target, in order, all or none."""
+def merge_batch(connection: Connection, command: c.MergeSegmentsBatch) -> None:
+    """Handle MergeSegmentsBatch: merge several sources into one target in order, all or none."""
     ticket = connection.store.submit([ops.Merge(command.target, source) for source in command.sources])
 
     def reply(lengths: list[int]) -> c.Command:

@@ -1,8 +1,8 @@
-"""``pravega-lab standalone``: an embedded Pravega in this process, until it is told to stop.
+"""``pravega-lab standalone``: an embedded Pravega in this process, until it is asked to stop.
 
-When it can be used it prints exactly one line on standard output, ``ready tcp://host:port`` (the
-controller's). It ends on SIGTERM and SIGINT, with ``--with-parent`` also when its standard input closes,
-and at once when a write to its log fails. Everything else it has to say goes to standard error.
+As soon as it can be used it prints exactly one line on standard output, ``ready tcp://host:port`` with the
+controller's address. It ends on SIGTERM and SIGINT, with ``--with-parent`` also when its standard input
+closes, and at once when a write to its log fails. Everything else goes to standard error.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pravega_lab.engine.server.allocator import keep_freed_memory
-from pravega_lab.engine.server.runner import StoreRunner
-from pravega_lab.engine.server.segment_store import SegmentStoreProtocol
-from pravega_lab.engine.store.disk import MemoryDisk, RealDisk
-from pravega_lab.engine.store.files import DEFAULT_FILE_BYTES
 from pravega_lab.errors import BadInputError, StoreFullError, StoreUnavailableError
+
+from ..store.errors import DiskFull
+from ..store.log.disk import MemoryDisk, RealDisk
+from ..store.log.files import DEFAULT_FILE_BYTES
+from .allocator import keep_freed_memory
+from .connection import SegmentStoreProtocol
+from .runner import StoreRunner
 
 if TYPE_CHECKING:
     import grpc.aio
@@ -35,21 +37,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("pravega_lab.standalone")
 
 CONTROLLER_PORT, SEGMENT_STORE_PORT = 9090, 12345
-"""Upstream's own (pravega.md D7)."""
+"""The default ports of upstream (pravega.md D7)."""
 PORT_MAX = 65_535
 
 EXIT_FAILED_WRITE = 3
 STOP_GRACE_S = 2.0
 DRAIN_S = 5.0
 MEMORY_FILE_BYTES = 8 << 20
-"""Of a store in memory: small, for what was truncated or deleted gives its memory back file by file."""
+"""File size of a store in memory. It is small because truncated and deleted data is freed file by file."""
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Add the options of the command to ``parser``."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--advertised-host", help="address that clients are told (that of --host)")
+    parser.add_argument("--advertised-host", help="address that clients are to use (that of --host)")
     ports = (("--controller-port", CONTROLLER_PORT), ("--segment-store-port", SEGMENT_STORE_PORT))
     for option, port in ports:
         parser.add_argument(
@@ -61,26 +63,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scaling-clock", type=int, default=1, metavar="N", help="auto-scaling runs N times as fast (1)"
     )
-    parser.add_argument("--with-parent", action="store_true", help="end when standard input closes")
+    parser.add_argument("--with-parent", action="store_true", help="stop when standard input closes")
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > PORT_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: give 1 to {PORT_MAX}, or 0 for a free one")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give 1 to {PORT_MAX}, or 0 for a free one")
     return int(text)
 
 
 def _folder(text: str) -> Path:
     if not text:
-        raise argparse.ArgumentTypeError("'' is no folder: name one, or give --memory")
+        raise argparse.ArgumentTypeError("'' is not a folder: name one, or give --memory")
     return Path(text)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until told to stop; 0 if it ended as asked, 3 if a write to the log failed.
+    """Serve until told to stop. Return 0 if it ended as asked, 3 if a write to the log failed.
 
     Raises:
-        PravegaError: It could not start: port or folder in use, disk full, log damaged.
+        PravegaError: It cannot start: port or folder in use, disk full, log damaged.
     """
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -101,6 +103,10 @@ def _open_disk(folder: Path | None) -> MemoryDisk | RealDisk:
         return MemoryDisk(is_reopened=False)
     try:
         return RealDisk(folder)
+    except DiskFull as error:
+        raise StoreFullError(
+            f"The folder {str(folder)!r} cannot hold a store: {error}. Make room, or give another --data."
+        ) from error
     except OSError as error:
         raise StoreUnavailableError(
             f"The folder {str(folder)!r} cannot hold a store: {error}. Give another --data."
@@ -108,7 +114,7 @@ def _open_disk(folder: Path | None) -> MemoryDisk | RealDisk:
 
 
 class WallClock:
-    """Time of day in ms that never goes back."""
+    """Returns the time of day in ms since 1970. The time never goes back."""
 
     def __init__(self) -> None:
         self._last_ms = 0
@@ -127,6 +133,7 @@ class _Standalone:
         self._host = args.advertised_host or WILDCARDS.get(args.host, args.host)
 
     async def serve(self) -> int:
+        """Serve until stopped, and return the exit code."""
         loop = asyncio.get_running_loop()
         self._check_room()
         self._stop = asyncio.Event()
@@ -155,7 +162,7 @@ class _Standalone:
         return 0
 
     def _check_room(self) -> None:
-        """A new store on a disk that has no room for it is refused here, not at its first append."""
+        """Refuse a new store here if the disk has no room for it, and not at its first append."""
         if not isinstance(self._disk, RealDisk) or self._disk.files():
             return
         free = shutil.disk_usage(self._disk.folder).free
@@ -172,7 +179,7 @@ class _Standalone:
             return await loop.create_server(lambda: SegmentStoreProtocol(store), host, port)
         except socket.gaierror as error:
             raise BadInputError(
-                f"The host {host!r} is not known ({error.strerror}). Give --host an address of this machine,"
+                f"The host {host!r} is unknown ({error.strerror}). Give --host an address of this machine,"
                 " 127.0.0.1 for this machine alone or 0.0.0.0 for the network."
             ) from error
         except OSError as error:
@@ -189,39 +196,42 @@ class _Standalone:
             threading.Thread(target=_wait_for_end_of_input, args=(end,), daemon=True).start()
 
     async def _shut_down(self) -> None:
-        """Take nothing new; finish what was taken; tell the held reads; close.
+        """Accept nothing new, finish what was accepted, answer the held reads, and close.
 
-        A disk that takes no more is not waited for: nobody was told of what is left.
+        A disk without room is not waited for: what is left was not acknowledged to anyone.
         """
         store = self._runner.segment_store
         store.answer_held_reads()
         await self._controller.stop(STOP_GRACE_S)
         store.close()
         if not await self._runner.drain(DRAIN_S):
-            log.warning("Stopped with requests that were not answered: the disk took no more.")
+            log.warning("Stopped with requests that were not answered: the disk has no room for them.")
             return store.abort()
         deadline = time.monotonic() + STOP_GRACE_S
         while store.connections and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         store.abort()
-        await self._runner.drain(DRAIN_S)  # what the controller did by itself in the meantime
+        await self._runner.drain(DRAIN_S)  # what the controller did on its own since the first drain
         return None
 
     async def _give_up(self, running: asyncio.Task[None]) -> int:
-        """What was not acknowledged may or may not be on disk: say nothing more to anybody."""
+        """Close at once. Requests that were not acknowledged may or may not be on disk, so none of them is
+        answered.
+        """
         self._runner.segment_store.abort()
         await self._controller.stop(None)
         failure = running.exception()
         log.critical(
-            "The log cannot be written any more: %s. What was acknowledged is safe; mend it and start again.",
+            "The log cannot be written: %s. Acknowledged data is safe. Fix the disk and start again.",
             failure,
-            exc_info=None if isinstance(failure, OSError) else failure,  # not the disk's fault, but ours
+            # An error of the disk needs no traceback, an error of this program does.
+            exc_info=None if isinstance(failure, OSError) else failure,
         )
         return EXIT_FAILED_WRITE
 
 
 async def _serve_grpc(runner: StoreRunner, args: argparse.Namespace) -> tuple[grpc.aio.Server, int]:
-    from pravega_lab.engine.server.grpc import serve
+    from .grpc import serve
 
     return await serve(runner, args.host, args.controller_port)
 

@@ -1,70 +1,66 @@
-"""Requests on table segments (pravega.md A13, C4, E3-14 and 15). A handler each."""
+"""The handlers of requests on table segments (pravega.md A13, E3-14, E3-15; reader-groups.md C4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from pravega_lab.engine.server.handlers import Handlers
-from pravega_lab.engine.server.replies import ILLEGAL_ARGUMENT
-from pravega_lab.engine.store import operations as ops
-from pravega_lab.engine.store.errors import OffsetBeyondEnd
-from pravega_lab.engine.store.tables import ENTRY_HEADER_BYTES, TableDelta, TableEntry
 from pravega_lab.errors import ProtocolError
-from pravega_lab.protocol import commands as c
+from pravega_lab.protocol.wire import commands as c
 
-if TYPE_CHECKING:
-    from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from ..store.errors import OffsetBeyondEnd
+from ..store.log import operations as ops
+from ..store.storage.table import ENTRY_HEADER_BYTES, TableDelta, TableEntry
+from .handlers import Connection, Handlers
 
 PAGE_ENTRIES_MAX = 10_000
 PAGE_BYTES_MAX = 8 << 20
-"""A page is cut before it is larger than this (its first entry comes whole): a frame holds 16 MiB."""
+"""A page ends before it exceeds this size, but holds at least one entry. A frame holds 16 MiB."""
 
 ABSENT = -1
-"""The version under which a read tells that there is no such key."""
+"""The version of a missing key in the reply of a read."""
 
 
-def create(connection: SegmentStoreProtocol, command: c.CreateTableSegment) -> None:
-    """An empty table; options are what Java sends and Rust does not."""
+def create(connection: Connection, command: c.CreateTableSegment) -> None:
+    """Handle CreateTableSegment: create an empty table. Java sends options, Rust does not."""
     key_length = command.options.key_length if command.options is not None else 0
     operation = ops.CreateSegment(command.segment, is_table=True, key_length=key_length)
     reply = c.SegmentCreated(command.request_id, command.segment)
     connection.send_when(connection.store.submit([operation]), lambda _: reply)
 
 
-def delete(connection: SegmentStoreProtocol, command: c.DeleteTableSegment) -> None:
-    """The table is gone, keys and all unless it must be empty."""
+def delete(connection: Connection, command: c.DeleteTableSegment) -> None:
+    """Handle DeleteTableSegment: delete the table with its keys, or only if it is empty."""
     operation = ops.Delete(command.segment, must_be_empty=command.must_be_empty)
     reply = c.SegmentDeleted(command.request_id, command.segment)
     connection.send_when(connection.store.submit([operation]), lambda _: reply)
 
 
-def get_info(connection: SegmentStoreProtocol, command: c.GetTableSegmentInfo) -> None:
-    """Length and number of keys."""
+def get_info(connection: Connection, command: c.GetTableSegmentInfo) -> None:
+    """Handle GetTableSegmentInfo: report the length and the number of keys."""
     storage = connection.store.storage
     count, key_length = storage.table_size(command.segment)
     length = storage.info(command.segment).length
     connection.send(c.TableSegmentInfo(command.request_id, command.segment, 0, length, count, key_length))
 
 
-def update(connection: SegmentStoreProtocol, command: c.UpdateTableEntries) -> None:
-    """A batch of entries, each with its condition."""
+def update(connection: Connection, command: c.UpdateTableEntries) -> None:
+    """Handle UpdateTableEntries: put a batch of entries, each with its condition."""
     entries = tuple(ops.TableUpdate(x.key.key, x.value, x.key.version) for x in command.entries)
     operation = ops.UpdateTable(command.segment, entries, command.table_segment_offset)
     ticket = connection.store.submit([operation])
     connection.send_when(ticket, lambda results: c.TableEntriesUpdated(command.request_id, results[0]))
 
 
-def remove(connection: SegmentStoreProtocol, command: c.RemoveTableKeys) -> None:
-    """A batch of keys, each with its condition."""
+def remove(connection: Connection, command: c.RemoveTableKeys) -> None:
+    """Handle RemoveTableKeys: remove a batch of keys, each with its condition."""
     keys = tuple(ops.TableRemoval(key.key, key.version) for key in command.keys)
     operation = ops.RemoveTableKeys(command.segment, keys, command.table_segment_offset)
     reply = c.TableKeysRemoved(command.request_id, command.segment)
     connection.send_when(connection.store.submit([operation]), lambda _: reply)
 
 
-def read(connection: SegmentStoreProtocol, command: c.ReadTable) -> None:
-    """The values of some keys; a key that is not there comes back as version -1 with no value."""
+def read(connection: Connection, command: c.ReadTable) -> None:
+    """Handle ReadTable: report the values of some keys. A missing key has version -1 and no value."""
     keys = [key.key for key in command.keys]
     values = connection.store.storage.table_get(command.segment, keys)
     found = [
@@ -74,17 +70,17 @@ def read(connection: SegmentStoreProtocol, command: c.ReadTable) -> None:
     connection.send(c.TableRead(command.request_id, command.segment, tuple(found)))
 
 
-def read_delta(connection: SegmentStoreProtocol, command: c.ReadTableEntriesDelta) -> None:
-    """What came behind a position."""
+def read_delta(connection: Connection, command: c.ReadTableEntriesDelta) -> None:
+    """Handle ReadTableEntriesDelta: report a page of the entries from a position on."""
     count = _page_size(command.suggested_entry_count)
     try:
         found = connection.store.storage.table_delta(command.segment, command.from_position, count)
     except OffsetBeyondEnd as error:
-        reply = c.ErrorMessage(command.request_id, command.segment, str(error), ILLEGAL_ARGUMENT)
+        reply = c.ErrorMessage(command.request_id, command.segment, str(error), c.ErrorCode.ILLEGAL_ARGUMENT)
         return connection.send(reply)
     page = _fitting(found.entries)
     whole = len(page) == len(found.entries)
-    end = found if whole else TableDelta((), False, False, _behind(page[-1]))
+    end = found if whole else TableDelta((), False, False, _end_of(page[-1]))
     return connection.send(
         c.TableEntriesDeltaRead(
             *(command.request_id, command.segment, _on_the_wire(page)),
@@ -93,8 +89,8 @@ def read_delta(connection: SegmentStoreProtocol, command: c.ReadTableEntriesDelt
     )
 
 
-def read_keys(connection: SegmentStoreProtocol, command: c.ReadTableKeys) -> None:
-    """A page of keys; the token leads to the next one, and the last page is empty."""
+def read_keys(connection: Connection, command: c.ReadTableKeys) -> None:
+    """Handle ReadTableKeys: report a page of keys and the token of the next page. The last page is empty."""
     position, count = _position(command.continuation_token), _page_size(command.suggested_key_count)
     page, position = connection.store.storage.table_entries(command.segment, position, count)
     keys = tuple(c.TableKey(entry.key, entry.version) for entry in page)
@@ -102,20 +98,22 @@ def read_keys(connection: SegmentStoreProtocol, command: c.ReadTableKeys) -> Non
     connection.send(c.TableKeysRead(command.request_id, command.segment, keys, token))
 
 
-def read_entries(connection: SegmentStoreProtocol, command: c.ReadTableEntries) -> None:
-    """A page of entries, as ``read_keys``."""
+def read_entries(connection: Connection, command: c.ReadTableEntries) -> None:
+    """Handle ReadTableEntries: report a page of entries, with a token as in ``read_keys``."""
     position, count = _position(command.continuation_token), _page_size(command.suggested_entry_count)
     found, position = connection.store.storage.table_entries(command.segment, position, count)
     page = _fitting(found)
     if len(page) < len(found):
-        position = _behind(page[-1])
+        position = _end_of(page[-1])
     token = position.to_bytes(8, "big")
     connection.send(c.TableEntriesRead(command.request_id, command.segment, _on_the_wire(page), token))
 
 
 def _position(token: bytes) -> int:
     if len(token) not in (0, 8):
-        raise ProtocolError(f"a continuation token of {len(token)} bytes was not given out here")
+        raise ProtocolError(
+            f"a continuation token of {len(token)} bytes is not one of this store's, which have 0 or 8"
+        )
     return int.from_bytes(token, "big")
 
 
@@ -134,7 +132,7 @@ def _fitting(entries: Sequence[TableEntry]) -> list[TableEntry]:
     return page
 
 
-def _behind(entry: TableEntry) -> int:
+def _end_of(entry: TableEntry) -> int:
     return entry.version + ENTRY_HEADER_BYTES + len(entry.key) + len(entry.value)
 
 

@@ -1,6 +1,19 @@
-"""The embedded Pravega without its network: storage (segments, tables, log) and controller.
+"""The embedded Pravega without its network: segments and tables over one log, and the controller above them.
 
-Storage: :mod:`~pravega_lab.engine.store.operations` is what can be done,
-:mod:`~pravega_lab.engine.store.storage` does it, :mod:`~pravega_lab.engine.store.disk` keeps it, and
-:func:`pravega_lab.engine.store.recovery.open_storage` opens what was kept.
+It is synchronous, and receives time, random ids and the disk as arguments. Its parts are layers. Each
+imports only layers that are above it in this table:
+
+==============  ===========================================================================================
+errors          what the storage refuses
+log             the bytes of the log, and the disk under them
+storage         segments, tables and records: checked before the sync, visible after it
+metadata        the controller's records, the catalog made of them, epochs and stream cuts
+transactions    the calls on transactions, their leases and commits
+streams         the calls on scopes, streams, segments and reader groups; watermarks
+autoscaling     the rates of segments, and the scales that follow from them
+controller      the table of all calls, and what happens by time alone
+==============  ===========================================================================================
+
+An event takes the path `engine.server` -> storage -> log. ``storage.recovery.open_storage`` opens what a disk
+holds.
 """

@@ -1,9 +1,10 @@
-"""The controller: encoded requests in, encoded answers out, and what happens by time alone.
+"""The controller: encoded requests in, encoded responses out, and what happens by time alone.
 
-A synchronous service: ``call`` decides at once and answers when what it decided is on disk, ``tick`` does
-what is due, ``next_deadline_ms`` says when that is. gRPC and the simulation carry the same bytes. Which
-calls there are: pravega.md D7. What is not supported answers UNIMPLEMENTED, which Java does not retry.
-Errors by kind as upstream maps them (D7, last paragraph; real-pravega.md 5b).
+It is a synchronous service. ``call`` decides at once, and its reply is released when the decision is on
+disk. ``tick`` does what is due, and ``next_deadline_ms`` returns when the next thing is due. gRPC and the
+simulation carry the same bytes. The calls are listed in pravega.md D7. A call that is not supported ends
+with UNIMPLEMENTED, which Java does not retry. Errors are mapped to statuses by kind, as upstream does
+(pravega.md D7; real-pravega.md 5b).
 """
 
 from __future__ import annotations
@@ -14,36 +15,35 @@ from uuid import UUID
 
 from google.protobuf.message import DecodeError, Message
 
-from pravega_lab.engine.store.answers import Answer, Outcome, RpcError, Waiting
-from pravega_lab.engine.store.autoscale import AutoScaler
-from pravega_lab.engine.store.errors import StorageError, StoreFailed, StoreFull
-from pravega_lab.engine.store.metadata import Metadata
-from pravega_lab.engine.store.reader_groups import ReaderGroupCalls
-from pravega_lab.engine.store.scopes import ScopeCalls
-from pravega_lab.engine.store.segment_calls import SegmentCalls
-from pravega_lab.engine.store.states import IllegalMoveError
-from pravega_lab.engine.store.storage import Storage
-from pravega_lab.engine.store.streams import StreamCalls
-from pravega_lab.engine.store.transactions import Transactions
-from pravega_lab.engine.store.writer_times import PERIOD_MS, WriterTimes
 from pravega_lab.errors import AlreadyExistsError, NotEmptyError, NotFoundError, PravegaError
-from pravega_lab.protocol import controller_pb2 as pb
-from pravega_lab.protocol.controller_methods import METHODS
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.controller.methods import METHODS
 
-__all__ = ["Answer", "Controller", "RpcError", "Waiting"]
+from .autoscaling.autoscale import AutoScaler
+from .errors import StorageError, StoreFailed, StoreFull
+from .metadata.metadata import Metadata
+from .metadata.replies import Answer, Outcome, RpcError, Waiting
+from .metadata.states import IllegalMoveError
+from .storage.storage import Storage
+from .streams.reader_groups import ReaderGroupCalls
+from .streams.scopes import ScopeCalls
+from .streams.segment_calls import SegmentCalls
+from .streams.streams import StreamCalls
+from .streams.writer_times import PERIOD_MS, WriterTimes
+from .transactions.transactions import Transactions
 
 Handler = Callable[[Any, int], Message]
 
 
 class Controller:
-    """Scopes, streams, segments, transactions, reader groups of one store.
+    """Scopes, streams, segments, transactions and reader groups of one store.
 
     Args:
-        storage: the log and what it holds; all state of the controller is in its records.
-        ids: draws unique ids, for reader groups whose client sent none.
-        host, port: where clients reach the segment store; the answer of getURI.
-        scaling_clock: divides every time constant of auto-scaling (pravega.md A6).
-        watermark_period_ms: how often the times that writers note may become a watermark (A12).
+        storage: The storage. All state of the controller is in its records.
+        ids: Return unique ids, for reader groups whose client sent none.
+        host, port: Where clients reach the segment store; the response of getURI.
+        scaling_clock: Divides every time constant of auto-scaling (pravega.md A6).
+        watermark_period_ms: Time between the watermarks of a stream (pravega.md A12).
     """
 
     def __init__(
@@ -72,15 +72,15 @@ class Controller:
         self._started = False
 
     def call(self, method: str, request: bytes, *, now_ms: int) -> Answer | Waiting:
-        """Decide a call; the answer may go out at once, or when the handle says so.
+        """Decide a call. Return its response, or a handle for a response that waits for the disk.
 
         Args:
-            method: name of the call, ``"createScope"`` for example.
-            request: the encoded request message.
-            now_ms: time of day in ms; time that goes back stands still here.
+            method: Name of the call, ``"createScope"`` for example.
+            request: The encoded request message.
+            now_ms: Time of day in ms. Where this time goes back, the controller's time stands still.
 
         Raises:
-            RpcError: the call ends with a gRPC status (and need not wait for the disk).
+            RpcError: The call ends with a gRPC status, and need not wait for the disk.
         """
         self._advance(now_ms)
         handler = self._handlers.get(method)
@@ -101,7 +101,7 @@ class Controller:
         """Do what is due by ``now_ms``: merge, abort, forget, scale, write watermarks.
 
         Raises:
-            StorageError: the storage refused, for want of room for example. What is due stays due.
+            StorageError: The storage refused it, for lack of room for example. What is due stays due.
         """
         self._advance(now_ms)
         self._transactions.tick(self._now_ms)
@@ -109,7 +109,10 @@ class Controller:
         self._times.tick(self._now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When ``tick`` has something to do next; None: not before another call. May lie in the past."""
+        """Return when ``tick`` has something to do next, which may be in the past.
+
+        None means not before another call.
+        """
         if not self._started:
             return 0
         parts = (self._transactions, self._scaler, self._times)
@@ -191,7 +194,7 @@ def _server_list(request: pb.ServerRequest, now_ms: int) -> pb.ServerResponse:
 
 
 def _rpc_error(error: PravegaError) -> RpcError:
-    """The gRPC status of an error, by its kind."""
+    """Return the gRPC status of an error, by its kind."""
     if isinstance(error, RpcError):
         return error
     codes: list[tuple[tuple[type[PravegaError], ...], str]] = [

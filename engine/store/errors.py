@@ -1,4 +1,4 @@
-"""What the storage refuses, each with the values a front needs to answer on the wire.
+"""The errors of the storage. Each carries the values that the server needs for its reply on the wire.
 
 StorageError                      nothing of the submission was applied
 ├── NoSuchSegment                 .segment
@@ -58,13 +58,13 @@ __all__ = [
 
 
 class StorageError(PravegaError):
-    """The storage refused; nothing of what was submitted was applied."""
+    """Raised when the storage refuses operations. Nothing of the submission was applied."""
 
     segment: str = ""
 
 
 class NoSuchSegment(StorageError, SegmentNotFoundError):
-    """There is no such segment (any more)."""
+    """Raised when a segment does not exist (any more)."""
 
     def __init__(self, segment: str) -> None:
         super().__init__(f"There is no segment {segment!r}: it was never created, or was deleted or merged.")
@@ -72,7 +72,7 @@ class NoSuchSegment(StorageError, SegmentNotFoundError):
 
 
 class SegmentExists(StorageError, AlreadyExistsError):
-    """A segment of that name is there already."""
+    """Raised when a segment is to be created under a name that is taken."""
 
     definite = Definite.NO
 
@@ -82,24 +82,29 @@ class SegmentExists(StorageError, AlreadyExistsError):
 
 
 class SegmentSealed(StorageError, SegmentSealedError):
-    """The segment is sealed; ``segment`` is the *source* where a merge into a sealed target was refused."""
+    """Raised when a sealed segment is to change.
+
+    ``segment`` is the *source* where a merge into a sealed target was refused.
+    """
 
     def __init__(self, segment: str, length: int) -> None:
-        super().__init__(f"Segment {segment!r} is sealed, or is to be merged into one that is.")
+        super().__init__(f"Segment {segment!r} is sealed, or is to be merged into a sealed segment.")
         self.segment = segment
         self.length = length
 
 
 class SegmentTruncated(StorageError, TruncatedDataError):
-    """The offset is outside what the segment still holds; ``start_offset`` is where it begins now.
+    """Raised when an offset is outside what the segment still holds.
 
-    As on the wire it also says that a table's length is not the expected one; ``start_offset`` is then the
-    length.
+    ``start_offset`` is where it begins now.
+
+    As on the wire, it also reports that the length of a table is not the expected one. ``start_offset`` is
+    then the length.
     """
 
     def __init__(self, segment: str, start_offset: int, offset: int) -> None:
         super().__init__(
-            f"Segment {segment!r} has nothing at offset {offset}; go on at {start_offset}.", start_offset
+            f"Segment {segment!r} does not hold offset {offset}; continue at {start_offset}.", start_offset
         )
         self.segment = segment
         self.start_offset = start_offset
@@ -107,8 +112,10 @@ class SegmentTruncated(StorageError, TruncatedDataError):
 
 
 class OffsetBeyondEnd(StorageError):
-    """A read behind the end of a sealed segment, at a negative offset, or a table position that is not
-    yet."""
+    """Raised by a read at an offset that does not exist.
+
+    The offset is negative, after the end of a sealed segment, or after the end of a table.
+    """
 
     def __init__(self, segment: str, offset: int, length: int) -> None:
         super().__init__(f"Offset {offset} of segment {segment!r} does not exist: it ends at {length}.")
@@ -118,7 +125,7 @@ class OffsetBeyondEnd(StorageError):
 
 
 class WrongKind(StorageError):
-    """A table operation on a segment of events, or the reverse."""
+    """Raised when a table operation meets a stream segment, or the reverse."""
 
     def __init__(self, segment: str, is_table: bool) -> None:
         found, asked = ("table", "events") if is_table else ("events", "table")
@@ -128,7 +135,7 @@ class WrongKind(StorageError):
 
 
 class ConditionFailed(StorageError, ConditionFailedError):
-    """A conditional append expected another length; ``length`` is what was found."""
+    """Raised when a conditional append expected another length. ``length`` is the length that was found."""
 
     def __init__(self, segment: str, expected: int, length: int) -> None:
         super().__init__(f"Segment {segment!r} has {length} bytes; the append expected {expected}.")
@@ -138,12 +145,12 @@ class ConditionFailed(StorageError, ConditionFailedError):
 
 
 class BadEventNumber(StorageError, ConditionFailedError):
-    """The writer's stored event number is not the one the append rests on: another connection wrote too."""
+    """Raised when another connection has changed the writer's stored event number."""
 
     def __init__(self, segment: str, event_number: int, last_event_number: int) -> None:
         super().__init__(
             f"Append up to event {event_number} on segment {segment!r} refused: the writer's last stored"
-            f" event is {last_event_number}. Set the writer up again and resend what lies above it."
+            f" event is {last_event_number}. Set the writer up again and resend the events after it."
         )
         self.segment = segment
         self.event_number = event_number
@@ -151,7 +158,7 @@ class BadEventNumber(StorageError, ConditionFailedError):
 
 
 class AttributeMismatch(StorageError, ConditionFailedError):
-    """An attribute held another value than expected."""
+    """Raised when an attribute has another value than expected."""
 
     def __init__(self, segment: str, expected: int, value: int) -> None:
         super().__init__(f"The attribute of segment {segment!r} is {value}; the update expected {expected}.")
@@ -161,7 +168,7 @@ class AttributeMismatch(StorageError, ConditionFailedError):
 
 
 class KeyMissing(StorageError, ConditionFailedError):
-    """A version was asked of a key that the table does not hold (wire reply 81)."""
+    """Raised when an update expects a version of a key that the table does not hold (wire reply 81)."""
 
     def __init__(self, segment: str, key: bytes) -> None:
         super().__init__(f"Table {segment!r} has no key {key[:40]!r}.")
@@ -170,7 +177,10 @@ class KeyMissing(StorageError, ConditionFailedError):
 
 
 class BadVersion(StorageError, ConditionFailedError):
-    """The key has another version (``NOT_EXISTS`` if none) than the update expected (wire reply 82)."""
+    """Raised when a key has another version than the update expected (wire reply 82).
+
+    ``version`` is the version that was found, ``NOT_EXISTS`` if the key is missing.
+    """
 
     def __init__(self, segment: str, key: bytes, expected: int, version: int) -> None:
         super().__init__(
@@ -183,7 +193,10 @@ class BadVersion(StorageError, ConditionFailedError):
 
 
 class BadTableEntry(StorageError):
-    """A key or value that this table never takes (pravega.md A13: key ≤ 8,192 B, value ≤ 1 MiB − 8,192 B)."""
+    """Raised for a key or value that this table never accepts.
+
+    A key has up to 8,192 bytes, a value up to 1 MiB - 8,192 bytes (pravega.md A13).
+    """
 
     def __init__(self, segment: str, reason: str) -> None:
         super().__init__(f"Table {segment!r} refused an entry: {reason}.")
@@ -191,7 +204,7 @@ class BadTableEntry(StorageError):
 
 
 class TableNotEmpty(StorageError, NotEmptyError):
-    """A table that still holds keys was to be deleted only if empty."""
+    """Raised when a table that holds keys is to be deleted only if it is empty."""
 
     def __init__(self, segment: str, key_count: int) -> None:
         super().__init__(f"Table {segment!r} still holds {key_count} keys.")
@@ -200,18 +213,26 @@ class TableNotEmpty(StorageError, NotEmptyError):
 
 
 class StoreFull(StorageError, StoreFullError):
-    """No room on the disk: what grows is refused, reads and deletions go on; it ends when there is room."""
+    """Raised when the disk has no room.
+
+    Operations that make the store grow are refused until there is room again.
+
+    Reads and deletions continue to work.
+    """
 
 
 class StoreFailed(StorageError):
-    """A sync failed earlier: whether its data is on disk is not known, so nothing more is served."""
+    """Raised after a sync failed.
+
+    Whether its data is on disk is unknown, so the store serves nothing more.
+    """
 
     definite = Definite.UNKNOWN
 
 
 class StoreInUse(StorageError):
-    """Another process has this folder open."""
+    """Raised when another process has the folder open."""
 
 
 class DiskFull(OSError):
-    """Raised by a disk that has no room for a new file."""
+    """Raised by a disk that has no room for a new file. The storage then raises `StoreFull`."""

@@ -1,4 +1,4 @@
-"""`AsyncClient`: scopes, streams and tables of one store, on the caller's event loop."""
+"""Provide `AsyncClient`: scopes, streams and tables of one store, on the caller's event loop."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 from urllib.parse import urlsplit
 
-from pravega_lab.client.access import Access, AccessOptions
+from pravega_lab.client.connection.access import Access, AccessOptions
+from pravega_lab.client.connection.dialer import Dialer, Endpoint
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.controller import Controller
-from pravega_lab.client.dialer import Dialer, Endpoint
-from pravega_lab.client.grpc_link import GrpcLink
-from pravega_lab.client.link import ControllerLink
+from pravega_lab.client.controller.calls import Controller
+from pravega_lab.client.controller.grpc_link import GrpcLink
+from pravega_lab.client.controller.link import ControllerLink
 from pravega_lab.client.scaling import check_policy
-from pravega_lab.client.stores import SegmentStores
+from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.stream import AsyncStream
-from pravega_lab.client.table import AsyncTable
+from pravega_lab.client.tables.table import AsyncTable
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, check_scope, check_stream, split_scoped_name
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.group import AsyncReaderGroup
-    from pravega_lab.protocol.reader_group import ReaderGroupConfig
+    from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
 
 TLS = "tls"
 
 
 class AsyncClient:
-    """See `face.Client` for what each call does. Makes nothing before the first call.
+    """Implements `sync.Client` with asyncio, under the same contract. It connects with its first call.
 
     Args:
         uri: ``tcp://host:port`` of a controller, ``tls://host:port`` with TLS.
-        retry_for_s: As in `face.connect`.
-        link: Takes the place of the gRPC channel to ``uri``.
-        chance: Where writer ids, routes of keyless events and pauses between retries come from.
+        retry_for_s: As in `sync.connect`.
+        link: Replaces the gRPC channel to ``uri``.
+        chance: The source of writer ids, of routes for events without a key, and of pauses between retries.
         access: See `AccessOptions`.
     """
 
@@ -60,19 +60,24 @@ class AsyncClient:
         self._streams: dict[str, AsyncStream] = {}
 
     async def list_scopes(self) -> list[str]:
+        """Return the names of all scopes."""
         return await self._controller.list_scopes()
 
     async def create_scope(self, scope: str) -> bool:
+        """Create a scope and return True, or False if it existed."""
         return await self._controller.create_scope(check_scope(scope))
 
     async def delete_scope(self, scope: str) -> bool:
+        """Delete an empty scope and return True, or False if there was none."""
         return await self._controller.delete_scope(scope)
 
     async def list_streams(self, scope: str, tag: str | None = None) -> list[str]:
+        """Return the names of the streams of a scope."""
         names = await self._controller.list_streams(scope, tag)
         return [name for name in names if not name.startswith("_")]
 
     async def list_reader_groups(self, scope: str) -> list[str]:
+        """Return the names of the reader groups of a scope."""
         names = await self._controller.list_streams(scope, None)
         return sorted(n.removeprefix(READER_GROUP_PREFIX) for n in names if n.startswith(READER_GROUP_PREFIX))
 
@@ -85,6 +90,7 @@ class AsyncClient:
         tags: Sequence[str] = (),
         create_scope: bool = True,
     ) -> AsyncStream:
+        """Create a stream and return it."""
         scope, name = split_scoped_name(scoped_name)
         check_stream(name)
         check_policy(scoped_name, scaling)
@@ -95,25 +101,30 @@ class AsyncClient:
         return self.stream(scoped_name)
 
     def stream(self, scoped_name: str) -> AsyncStream:
+        """Return a stream (``scope/stream``), without checking that it exists."""
         if scoped_name not in self._streams:
             context = StreamContext(scoped_name, self._controller, self._stores)
             self._streams[scoped_name] = AsyncStream(context)
         return self._streams[scoped_name]
 
     def table(self, scoped_name: str) -> AsyncTable:
+        """Return a table (``scope/table``), without checking that it exists."""
         return AsyncTable(scoped_name, self._stores)
 
     def reader_group(self, scoped_name: str) -> AsyncReaderGroup:
+        """Return a handle of a reader group (``scope/group``), without checking that it exists."""
         from pravega_lab.client.reader_group.opening import async_reader_group
 
         return async_reader_group(self, scoped_name)
 
     async def create_reader_group(self, scoped_name: str, config: ReaderGroupConfig) -> AsyncReaderGroup:
+        """Create a reader group and return its handle."""
         group = self.reader_group(scoped_name)
         await group.create(config)
         return group
 
     async def close(self) -> None:
+        """Close all streams and connections. Writers are flushed before."""
         try:
             for stream in list(self._streams.values()):
                 await stream.close()
@@ -131,17 +142,17 @@ class AsyncClient:
 
 
 def _parse(uri: str) -> tuple[str, Endpoint]:
-    """``tcp`` or ``tls``, and where."""
+    """Return the scheme, ``tcp`` or ``tls``, and the endpoint. Raises `BadInputError`."""
     wanted = "write tcp://host:port, or tls://host:port for a controller with TLS"
     if not isinstance(uri, str):
         raise BadInputError(f"{uri!r} is no address of a controller; {wanted}")
-    parts = urlsplit(uri if "://" in uri else f"tcp://{uri}")
+    if "@" in uri:
+        raise BadInputError("an address has no user or password in it: pass credentials=(user, password)")
     try:
+        parts = urlsplit(uri if "://" in uri else f"tcp://{uri}")
         port = parts.port
     except ValueError as error:
-        raise BadInputError(f"{uri!r}: {error}; {wanted}") from error
-    if parts.username or parts.password:
-        raise BadInputError("an address has no user or password in it: pass credentials=(user, password)")
+        raise BadInputError(f"{uri!r} is no address of a controller: {error}; {wanted}") from error
     if parts.scheme not in ("tcp", TLS) or not parts.hostname or port is None:
         raise BadInputError(f"{uri!r} is no address of a controller; {wanted}")
     return parts.scheme, Endpoint(parts.hostname, port)

@@ -1,4 +1,4 @@
-"""What the parts of one stream's client share: who to ask, and what never changes once known."""
+"""Hold what the writers, readers and transactions of one stream share: connections and key ranges."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from random import Random
+from typing import Protocol
 from uuid import UUID
 
-from pravega_lab.client.connection import Reply
-from pravega_lab.client.controller import Controller
-from pravega_lab.client.stores import SegmentStores
+from pravega_lab.client.connection.connection import Reply
+from pravega_lab.client.controller.calls import Controller
+from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.values import SegmentInfo
 from pravega_lab.errors import RefusedError, SegmentNotFoundError
-from pravega_lab.protocol.commands import GetStreamSegmentInfo, StreamSegmentInfo
 from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
+from pravega_lab.protocol.wire.commands import GetStreamSegmentInfo, StreamSegmentInfo
 
 NO_TOKEN = ""  # what `SegmentStores.ask` replaces if there are tokens
 
 
+class StoreAccess(Protocol):
+    """Describes an `AsyncClient` as far as readers, groups and logs need it."""
+
+    _controller: Controller
+    _stores: SegmentStores
+
+
 class StreamContext:
-    """One stream, as its writers, readers and transactions see the store."""
+    """Gives the writers, readers and transactions of one stream access to the store."""
 
     def __init__(self, scoped_name: str, controller: Controller, stores: SegmentStores) -> None:
         self.name = scoped_name
@@ -31,34 +39,37 @@ class StreamContext:
 
     @property
     def chance(self) -> Random:
+        """Return the client's source of random numbers."""
         return self.stores.chance
 
     @property
     def retry_for_s(self) -> float:
+        """Return for how many seconds a call retries."""
         return self.stores.retry_for_s
 
     async def token(self, *, write: bool) -> str:
-        """What a request that does not go through `SegmentStores.ask` has to carry."""
+        """Return the token for a request that is not sent by `SegmentStores.ask`."""
         return await self.stores.tokens.get(self.name, write=write)
 
     def new_id(self) -> UUID:
-        """A random id of a writer."""
+        """Return a random id for a writer."""
         return UUID(int=self.chance.getrandbits(128), version=4)
 
     @cached_property
     def transaction_writer(self) -> str:
-        """By which the controller knows the times that come with this client's transactions."""
+        """Return the name under which this client's transactions note times at the controller."""
         return str(self.new_id())
 
     def segment_name(self, segment_id: int) -> str:
+        """Return a segment's full name."""
         return segment_name(self.scope, self.stream, segment_id)
 
     def learn(self, segments: Iterable[SegmentRange]) -> None:
-        """Ranges of segments never change, so whoever got some passes them on."""
+        """Remember the key ranges of segments, which never change."""
         self._ranges.update((segment.segment_id, segment) for segment in segments)
 
     async def ranges(self, segment_ids: Sequence[int]) -> list[SegmentRange]:
-        """The key ranges of segments, in the order asked."""
+        """Return the key ranges of segments, in the order of the argument."""
         unknown = dict.fromkeys(epoch_of(segment) for segment in segment_ids if segment not in self._ranges)
         calls = [self.controller.epoch_segments(self.name, epoch) for epoch in unknown]
         for segments in await asyncio.gather(*calls):
@@ -69,11 +80,11 @@ class StreamContext:
         return [self._ranges[segment] for segment in segment_ids]
 
     async def info(self, segment_id: int) -> SegmentInfo:
-        """Where a segment begins and ends now."""
+        """Return where a segment begins and ends now."""
         return _info(await self.stores.ask(self.name, segment_id, self._info_request(segment_id)))
 
     async def infos(self, segment_ids: Sequence[int]) -> list[SegmentInfo]:
-        """`info` of several segments, asked in parallel."""
+        """Return the `info` of several segments, asked in parallel."""
         requests = {segment_id: self._info_request(segment_id) for segment_id in segment_ids}
         return [_info(reply) for reply in await self.stores.ask_all(self.name, requests)]
 

@@ -1,13 +1,12 @@
-"""The event loop behind the synchronous face: one daemon thread per process, made on first use.
+"""Run the event loop of the synchronous client: one daemon thread per process, started on first use.
 
-A forked child inherits neither the thread nor its loop; `loop_thread()` there makes its own.
+A forked child inherits neither the thread nor its loop. `loop_thread` starts new ones there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An asyncio loop in a daemon thread; `run` is called from any other thread."""
+    """Runs an asyncio loop in a daemon thread. Call `run` from any other thread."""
 
     def __init__(self) -> None:
         self._loop = _new_loop()
@@ -24,11 +23,11 @@ class LoopThread:
         self._thread.start()
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Run ``call`` to its end and give back its result; an interrupt here cancels it there."""
+        """Run ``call`` to its end and return its result. An interrupt of the caller cancels the call."""
         if threading.current_thread() is self._thread:
             call.close()
             raise RuntimeError(
-                "the synchronous face was called from its own loop; use the Async classes there"
+                "the synchronous client was called from its own loop; use the Async classes there"
             )
         future = asyncio.run_coroutine_threadsafe(call, self._loop)
         try:
@@ -39,11 +38,11 @@ class LoopThread:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """A turn of uvloop costs less, and it sends large blocks without copying them first."""
-    if sys.platform == "win32":  # where there is none
+    # uvloop is faster, and it sends large blocks without copying them first.
+    try:
+        import uvloop
+    except ImportError:  # on Windows, for example
         return asyncio.new_event_loop()
-    import uvloop
-
     return uvloop.new_event_loop()
 
 
@@ -52,12 +51,12 @@ _making = threading.Lock()
 
 
 def loop_thread() -> LoopThread:
-    """The loop thread of this process."""
+    """Return the loop thread of this process."""
     found = _by_process.get(os.getpid())
     if found is not None:
         return found
     with _making:
-        if os.getpid() not in _by_process:  # nobody was faster
+        if os.getpid() not in _by_process:  # no other thread was faster
             _by_process[os.getpid()] = LoopThread()
         return _by_process[os.getpid()]
 

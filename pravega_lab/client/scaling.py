@@ -1,4 +1,4 @@
-"""Scaling by hand: the rules that the controller checks, told before it only says FAILURE (A5)."""
+"""Scale streams manually, checking the rules first: a controller only says FAILURE (pravega.md A5)."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 
+from pravega_lab.client.connection.retry import Retries
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.retry import Retries
 from pravega_lab.client.values import ScalingKind, ScalingPolicy
 from pravega_lab.errors import BadInputError, ScaleRefusedError
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.names import SegmentRange
 
 POLL_S = 0.02
-ASAP = 0  # the new epoch's time: the controller takes the first that is possible
+ASAP = 0  # the new epoch's time: the controller uses the earliest possible
 POLL_S_MAX = 0.5
 
 Range = tuple[float, float]
-# Scales that this process asked for, the newest last: the stream and its new segments. So who watches a
-# stream can tell "by hand" from what the store did by itself.
+# Scales that this process asked for, the newest last: the stream and its new segments. With them an
+# observer can tell manual scales from those that the store decided on.
 ASKED_HERE: deque[tuple[str, tuple[int, ...]]] = deque(maxlen=1000)
 
 
 async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Range]) -> list[SegmentRange]:
-    """Ask for the scale and wait until it is done. Another transition under way is waited for."""
+    """Ask for the scale, wait until it is done, and return the new segments, lowest key range first.
+
+    It waits for another transition in progress. Raises `ScaleRefusedError`.
+    """
     busy = Retries(f"scale {context.name}", context.retry_for_s, context.chance)
     while True:
         await check(context, seal, ranges)
@@ -54,7 +57,7 @@ async def _wait(context: StreamContext, epoch: int) -> None:
 
 
 async def check(context: StreamContext, seal: Sequence[int], ranges: Sequence[Range]) -> None:
-    """Raise ``ScaleRefusedError`` that names the rule which the request breaks."""
+    """Raise `ScaleRefusedError` with the rule that the request breaks, if it breaks one."""
     active = {s.segment_id: s for s in await context.controller.current_segments(context.name)}
     missing = [segment for segment in seal if segment not in active]
     if missing or not seal:
@@ -82,7 +85,7 @@ async def check(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
 
 
 def check_policy(stream: str, policy: ScalingPolicy) -> None:
-    """Raise ``BadInputError`` for a policy that a controller refuses without a word (A6)."""
+    """Raise `BadInputError` for a policy that a controller refuses without a reason (pravega.md A6)."""
     if policy.min_segments < 1:
         raise BadInputError(f"stream {stream}: {policy.min_segments} segments; at least 1")
     if policy.kind is not ScalingKind.FIXED and policy.target_rate < 1:
@@ -90,7 +93,7 @@ def check_policy(stream: str, policy: ScalingPolicy) -> None:
 
 
 def coalesce(ranges: Sequence[Range]) -> list[Range]:
-    """The union of ranges; those that touch at exactly one double are joined."""
+    """Return the union of ranges. Ranges that touch at exactly one double are joined."""
     joined: list[Range] = []
     for low, high in sorted(ranges):
         if joined and joined[-1][1] == low:
@@ -101,7 +104,7 @@ def coalesce(ranges: Sequence[Range]) -> list[Range]:
 
 
 def split_range(segment: SegmentRange, parts: int) -> list[Range]:
-    """``parts`` ranges of equal width; the last ends exactly where the segment does."""
+    """Return ``parts`` ranges of equal width. The last one ends exactly where the segment does."""
     if parts < 2:
         raise BadInputError(f"split into {parts} parts: at least 2")
     width = (segment.high - segment.low) / parts

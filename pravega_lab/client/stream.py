@@ -1,4 +1,4 @@
-"""`AsyncStream`: what can be done with one stream. Contracts: `face.Stream`."""
+"""Provide `AsyncStream`: the operations on one stream. `sync.Stream` states the contracts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from pravega_lab.client import cuts, scaling
-from pravega_lab.client.batches import AsyncBatches
+from pravega_lab.client import scaling
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.event_end import event_end
+from pravega_lab.client.reading import cuts
+from pravega_lab.client.reading.batches import AsyncBatches
+from pravega_lab.client.reading.event_end import event_end
+from pravega_lab.client.reading.segment_reader import AsyncOrderedSegmentReader
 from pravega_lab.client.scaling import check_policy
-from pravega_lab.client.segment_reader import AsyncOrderedSegmentReader
-from pravega_lab.client.transaction import AsyncTransaction, begin
 from pravega_lab.client.values import (
     HEAD,
     LEASE_MS_MAX,
@@ -25,7 +25,8 @@ from pravega_lab.client.values import (
     StreamConfiguration,
     Successor,
 )
-from pravega_lab.client.writer import AsyncEventWriter
+from pravega_lab.client.writing.transaction import AsyncTransaction, begin
+from pravega_lab.client.writing.writer import AsyncEventWriter
 from pravega_lab.errors import BadInputError, RefusedError, ScaleRefusedError
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
 
 class AsyncStream:
-    """See `face.Stream`. Made by `AsyncClient.stream`; writers made for `write` are kept until `close`."""
+    """Implements `sync.Stream` with asyncio, under the same contract. `AsyncClient.stream` returns it.
+
+    The writer that `write` uses is kept until `close`.
+    """
 
     def __init__(self, context: StreamContext) -> None:
         self.scoped_name = context.name
@@ -43,9 +47,10 @@ class AsyncStream:
         self._context = context
         self._controller = context.controller
         self._writer: AsyncEventWriter | None = None
-        self._transactions: dict[AsyncTransaction, None] = {}  # begun here and not left
+        self._transactions: dict[AsyncTransaction, None] = {}  # begun here and still open
 
     def options(self) -> dict[str, str]:
+        """Return the options of Spark's ``format("pravega")`` for this stream."""
         return {
             "controller": self._controller.uri,
             "scope": self.scope,
@@ -56,9 +61,11 @@ class AsyncStream:
     # configuration
 
     async def exists(self) -> bool:
+        """Return whether the stream exists."""
         return await self._controller.stream_exists(self.scoped_name)
 
     async def configuration(self) -> StreamConfiguration:
+        """Return the present configuration."""
         return await self._controller.configuration(self.scoped_name)
 
     async def update(
@@ -68,6 +75,7 @@ class AsyncStream:
         retention: RetentionPolicy | None = None,
         tags: Sequence[str] | None = None,
     ) -> None:
+        """Replace parts of the configuration; None keeps a part."""
         now = await self.configuration()
         wanted = StreamConfiguration(
             scaling or now.scaling, retention or now.retention, now.tags if tags is None else tuple(tags)
@@ -76,9 +84,11 @@ class AsyncStream:
         await self._controller.update_stream(self.scoped_name, wanted)
 
     async def seal(self) -> None:
+        """Seal the stream: it can be read, but no longer written."""
         await self._controller.seal_stream(self.scoped_name)
 
     async def delete(self) -> None:
+        """Delete the sealed stream."""
         await self._controller.delete_stream(self.scoped_name)
         # A stream of this name that is created later has other segments.
         writer, self._writer = self._writer, None
@@ -89,29 +99,36 @@ class AsyncStream:
     # segments
 
     async def segments(self) -> list[SegmentRange]:
+        """Return the active segments, lowest key range first."""
         found = await self._controller.current_segments(self.scoped_name)
         self._context.learn(found)
         return found
 
     async def epoch_segments(self, epoch: int) -> list[SegmentRange]:
+        """Return the segments of an epoch."""
         return await self._controller.epoch_segments(self.scoped_name, epoch)
 
     async def successors(self, segment_id: int) -> list[Successor]:
+        """Return the successors of a segment; none while it is active."""
         return await self._controller.successors(self.scoped_name, segment_id)
 
     async def segments_between(self, start: Bound, end: Bound) -> list[int]:
+        """Return the ids of the segments between two bounds, both included, ascending."""
         first = await cuts.resolve_start(self._context, start)
         last = None if end is Edge.TAIL else await cuts.resolve_end(self._context, end)
         return await cuts.segments_between(self._context, first, last)
 
     async def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
+        """Replace segments by segments with other key ranges, and return the new segments."""
         return await scaling.scale(self._context, seal, ranges)
 
     async def split(self, segment_id: int, parts: int = 2) -> list[SegmentRange]:
+        """Split a segment into ``parts`` of equal width, and return them."""
         segment = (await self._active([segment_id]))[0]
         return await self.scale([segment_id], scaling.split_range(segment, parts))
 
     async def merge(self, segment_ids: Sequence[int]) -> SegmentRange:
+        """Merge neighbouring segments, and return the new segment."""
         segments = await self._active(segment_ids)
         low, high = min(s.low for s in segments), max(s.high for s in segments)
         return (await self.scale(segment_ids, [(low, high)]))[0]
@@ -130,20 +147,25 @@ class AsyncStream:
         return [active[segment] for segment in segment_ids]
 
     async def segment_info(self, segment_id: int) -> SegmentInfo:
+        """Return where a segment begins and ends now."""
         return await self._context.info(segment_id)
 
     async def event_end(self, segment_id: int, begin: int, at_least: int) -> int:
+        """Return where the event ends that reaches ``at_least``, reading from ``begin``."""
         return await event_end(self._context, segment_id, begin, at_least)
 
     # positions
 
     async def head(self) -> StreamCut:
+        """Return the truncation point: the first position that can be read."""
         return await cuts.head(self._context)
 
     async def tail(self) -> StreamCut:
+        """Return the present end of the stream."""
         return await cuts.tail(self._context)
 
     async def truncate(self, cut: Bound) -> None:
+        """Drop the events before ``cut``."""
         at = await cuts.resolve(self._context, cut)
         try:
             await self._controller.truncate_stream(self.scoped_name, at.positions)
@@ -152,13 +174,14 @@ class AsyncStream:
             if head == at:
                 return
             raise BadInputError(
-                f"truncate at {at}: the store refused. A cut must cover the key space and lie behind the "
+                f"truncate at {at}: the store refused. A cut must cover the key space and lie after the "
                 f"head, which is {head}"
             ) from error
 
     # writing
 
     async def write(self, events: Events, keys: Keys = None) -> int:
+        """Write events, and return their number when they are durable."""
         if self._writer is None or self._writer.is_failed:
             self._writer = self.writer()
         writer = self._writer
@@ -169,15 +192,18 @@ class AsyncStream:
                 await writer.close()
 
     def writer(self) -> AsyncEventWriter:
+        """Return a new writer, which the caller closes."""
         return AsyncEventWriter(self._context)
 
     async def begin_transaction(self, lease_ms: int = LEASE_MS_MAX) -> AsyncTransaction:
+        """Begin a transaction with a lease of ``lease_ms`` milliseconds."""
         forget = lambda left: self._transactions.pop(left, None)  # noqa: E731
         transaction = await begin(self._context, lease_ms, forget)
         self._transactions[transaction] = None
         return transaction
 
     def transaction(self, txn_id: UUID) -> AsyncTransaction:
+        """Return a handle of a transaction by its id. It cannot write."""
         return AsyncTransaction(self._context, txn_id)
 
     # reading
@@ -191,18 +217,21 @@ class AsyncStream:
         segments: Sequence[int] | None = None,
         ordered: bool = True,
     ) -> AsyncBatches:
+        """Return the record batches between two bounds."""
         return AsyncBatches(self._context, start, end, batch_bytes, segments, ordered)
 
     def follow(self, start: Bound = HEAD, *, batch_bytes: int = 8 * MIB) -> AsyncBatches:
+        """Return the record batches from ``start`` on, with those still to come."""
         return AsyncBatches(self._context, start, None, batch_bytes, None, True)
 
     def segment_reader(
         self, start: Bound = HEAD, end: Bound | None = None, *, segments: Sequence[int] | None = None
     ) -> AsyncOrderedSegmentReader:
+        """Return a reader for one segment after another, in an order that the caller chooses."""
         return AsyncOrderedSegmentReader(self._context, start, end, segments)
 
     async def close(self) -> None:
-        """Flush and close the writer that `write` uses; let go of transactions: their leases end them."""
+        """Flush and close the writer that `write` uses. Open transactions end with their leases."""
         writer, self._writer = self._writer, None
         try:
             if writer is not None:

@@ -1,6 +1,6 @@
-"""What the client takes and gives back: policies, states, descriptions. Values only, no behaviour.
+"""Define the values that the client takes and returns: policies, states, descriptions.
 
-Source: reference A3 to A10, D7.
+Source: pravega.md A3 to A10, D7.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 KIB = 1024
 MIB = 1024 * KIB
-LEASE_MS_MAX = 600_000  # the longest that createTransaction accepts (A10)
+LEASE_MS_MAX = 600_000  # the longest that createTransaction accepts (pravega.md A10)
 LEASE_MS_MIN = 10_000
-EVENT_BYTES_MAX = 8 * MIB  # payload of one event (A11)
-NO_VERSION = -(2**63)  # a table update without a condition (A13)
+EVENT_BYTES_MAX = 8 * MIB  # payload of one event (pravega.md A11)
+NO_VERSION = -(2**63)  # a table update without a condition (pravega.md A13)
 NOT_EXISTS = -1  # a table update only if the key is absent
 
 
 class Edge(Enum):
-    """A position that is looked up when it is needed, in place of a stream cut."""
+    """Names the head or the tail of a stream, in place of a stream cut; looked up when it is needed."""
 
     HEAD = "head"
     TAIL = "tail"
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class ScalingKind(Enum):
-    """What the segment store measures to scale a stream by itself (A6)."""
+    """Names the rate by which the store scales a stream automatically (pravega.md A6)."""
 
     FIXED = 0
     KBYTES_PER_S = 1
@@ -53,7 +53,7 @@ class ScalingKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ScalingPolicy:
-    """How many segments a stream has. Made by `fixed`, `by_event_rate` or `by_data_rate`."""
+    """Says how many segments a stream has. Use `fixed`, `by_event_rate` or `by_data_rate`."""
 
     kind: ScalingKind
     target_rate: int
@@ -62,7 +62,7 @@ class ScalingPolicy:
 
     @classmethod
     def fixed(cls, n: int) -> ScalingPolicy:
-        """Always ``n`` segments, until somebody scales by hand."""
+        """Return a policy of ``n`` segments, which only a manual scale changes."""
         return cls(ScalingKind.FIXED, 0, 0, n)
 
     @classmethod
@@ -77,6 +77,8 @@ class ScalingPolicy:
 
 
 class RetentionKind(Enum):
+    """Names what a retention policy limits: time or size (pravega.md A7)."""
+
     NONE = 0
     TIME = 1
     SIZE = 2
@@ -84,7 +86,10 @@ class RetentionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """What may be truncated by itself. ``minimum`` is in milliseconds or bytes, as ``kind`` says (A7)."""
+    """Says what the store may truncate automatically. ``minimum`` is in milliseconds or bytes, by ``kind``.
+
+    Source: pravega.md A7.
+    """
 
     kind: RetentionKind
     minimum: int = 0
@@ -92,7 +97,7 @@ class RetentionPolicy:
 
     @classmethod
     def none(cls) -> RetentionPolicy:
-        """Everything stays."""
+        """Return a policy that keeps everything."""
         return cls(RetentionKind.NONE)
 
     @classmethod
@@ -108,7 +113,7 @@ class RetentionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class StreamConfiguration:
-    """What a stream was created or last updated with."""
+    """Holds what a stream was created or last updated with."""
 
     scaling: ScalingPolicy = field(default_factory=lambda: ScalingPolicy.fixed(1))
     retention: RetentionPolicy = field(default_factory=RetentionPolicy.none)
@@ -117,7 +122,7 @@ class StreamConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """A segment that follows another, and the ids of all segments that it follows (A5)."""
+    """Holds a successor of a segment, and the ids of all its predecessors (pravega.md A5)."""
 
     segment: SegmentRange
     predecessors: tuple[int, ...]
@@ -125,7 +130,7 @@ class Successor:
 
 @dataclass(frozen=True, slots=True)
 class SegmentInfo:
-    """Where a segment begins and ends, in bytes. ``last_modified_ms`` is the store's wall clock."""
+    """Says where a segment begins and ends, in bytes. ``last_modified_ms`` is the store's wall clock."""
 
     start_offset: int
     write_offset: int
@@ -134,7 +139,7 @@ class SegmentInfo:
 
 
 class TransactionState(Enum):
-    """A10. ``UNKNOWN``: never existed, or ended more than 24 h ago."""
+    """Names the states of pravega.md A10. ``UNKNOWN``: it never existed, or ended more than 24 h ago."""
 
     UNKNOWN = 0
     OPEN = 1
@@ -146,7 +151,7 @@ class TransactionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TableValue:
-    """A value of a table segment and the version that the next conditional update names."""
+    """Holds a value of a table segment, and the version that the next conditional update names."""
 
     value: bytes
     version: int

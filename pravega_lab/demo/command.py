@@ -1,7 +1,7 @@
 """``pravega-lab demo``: the main job from events to an exactly-once result, shown and proven.
 
-Exit code 0 only if nothing was lost, doubled, wrong, late or out of order, and the stream really split
-and merged before and after the kill.
+The exit code is 0 only if nothing was lost, doubled, wrong, late or out of order, and the stream really
+split and merged before and after the kill.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tqdm import tqdm
-
 from pravega_lab.datasets import FLIGHTS, FlightEvents, flights
 from pravega_lab.demo.history import Scales
 from pravega_lab.demo.replay import SCALING_CLOCK, Chunk, plan
 from pravega_lab.demo.run import Job, around_the_storm
 from pravega_lab.demo.verdict import Verdict
 from pravega_lab.errors import BadInputError
-from pravega_lab.lab import Lab
+from pravega_lab.lab.lab import Lab
+from pravega_lab.progress import bar
 
 PAGE = Path("demo.html")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``pravega-lab demo``."""
+    """Add the options of ``pravega-lab demo``."""
     parser.add_argument("--events", type=int, default=FLIGHTS, help="so many flights, the storm among them")
     parser.add_argument("--speed", type=float, default=1.0, help="replay that much faster")
     parser.add_argument(
@@ -53,30 +52,30 @@ def _demo(events: FlightEvents, folder: Path, args: argparse.Namespace) -> int:
     with Lab(folder / "store", scaling_clock=max(1, round(SCALING_CLOCK * args.speed))) as lab:
         job = Job(lab, "demo", folder / "spark")
         observers = [lab.observe(job.flights), lab.observe(job.driver)]
-        with tqdm(desc="starting Spark", bar_format="{desc}: {elapsed}", leave=False) as bar:
-            job.wait_running(bar.refresh)
+        with bar("starting Spark") as waiting:
+            job.wait_running(waiting.refresh)
         kill_at = None if args.no_kill else _middle_of_storm(chunks)
         _replay(job, events, chunks, args.speed, kill_at)
-        with tqdm(desc="finishing", unit="B", unit_scale=True, leave=False) as bar:
-            job.finish(on_wait=lambda: bar.update(job.result_bytes() - bar.n))
+        with bar("finishing", unit="B") as results:
+            job.finish(on_wait=lambda: results.update(job.result_bytes() - results.n))
         verdict, scales = job.verdict(events), job.scales()
         _export(observers, args.picture)
     return _report(verdict, scales, killed=kill_at is not None)
 
 
 def _middle_of_storm(chunks: list[Chunk]) -> int | None:
-    """The chunk after which to kill: where half of the slow part is over."""
+    """Return the chunk after which to kill: where half of the slow part is over."""
     slow = [number for number, chunk in enumerate(chunks) if chunk.slow]
     return slow[len(slow) // 2] if slow else None
 
 
 def _replay(job: Job, events: FlightEvents, chunks: list[Chunk], speed: float, kill_at: int | None) -> None:
-    with tqdm(total=len(events), desc="flights", unit=" events", unit_scale=True) as bar:
+    with bar("flights", len(events), " events", leave=True) as replayed:
         for number, chunk in enumerate(job.replay(events, chunks, speed)):
-            bar.update(chunk.stop - chunk.start)
-            bar.set_postfix_str(f"{events.table['time_hour'].iloc[chunk.stop - 1]:%d %b}", refresh=False)
+            replayed.update(chunk.stop - chunk.start)
+            replayed.set_postfix_str(f"{events.table['time_hour'].iloc[chunk.stop - 1]:%d %b}", refresh=False)
             if number == kill_at:
-                bar.write("kill -9: Spark's Python and JVM; starting again")
+                replayed.write("kill -9: Spark's Python and JVM; starting again")
                 job.kill_and_restart()
 
 

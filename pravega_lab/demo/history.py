@@ -1,4 +1,4 @@
-"""What a stream's epochs say of its past: splits and merges, counted with public calls only."""
+"""Splits and merges of a stream, counted from its epochs by public calls only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from pravega_lab.protocol.names import epoch_of
 
 @dataclass(frozen=True)
 class Scales:
-    """Splits and merges between two epochs."""
+    """How many splits and merges there were between two epochs."""
 
     splits: int
     merges: int
 
 
 def current_epoch(stream: Stream) -> int:
-    """The active epoch: every scale creates a segment, and a segment's id holds its epoch (pravega.md A2)."""
+    """Return the active epoch: every scale creates a segment, and a segment's id holds its epoch
+    (pravega.md A2).
+    """
     return max(epoch_of(segment.segment_id) for segment in stream.segments())
 
 

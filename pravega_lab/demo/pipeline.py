@@ -1,10 +1,11 @@
-"""The Spark driver of the main job, a script of its own so that it can be killed: flights in, hours out.
+"""The Spark driver of the main job, a separate script so that it can be killed: flights in, hours out.
 
     pipeline.py --scope S --flights IN --hours OUT --checkpoint DIR --stop-file FILE [--naive]
 
-Reads the stream of flights while it is being written; per hour and origin it counts departures and
-cancellations and sums the delay; writes each finished hour as one event to a second stream, exactly once
-(or, with ``--naive``, at least once). Ends when FILE exists and everything written by then is processed.
+The driver reads the stream of flights while it is being written. Per hour and origin it counts departures
+and cancellations and sums the delays. It writes each finished hour as one event to a second stream, exactly
+once (or, with ``--naive``, at least once). It ends when FILE exists and everything written by then is
+processed.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from typing import Any
 Query = Callable[[Any], Any]
 
 SCHEMA = "row long, hour timestamp, origin string, delay double, cancelled boolean"
-# Reads are cut by one moment per segment and writes come in chunks of at most six hours: a day is ample.
+# Reads are cut by one moment per segment and writes come in chunks of at most six hours: a day is plenty.
 WATERMARK = "1 day"
 # The closing event lies after this, moves the watermark, and is kept out of the result.
 END_OF_DATA = "2014-12-31T00:00:00Z"
 
 
 def hourly(events: Any) -> Any:
-    """The query: rows with a column ``event`` to rows ``event, routing_key``, one per hour and origin."""
+    """Return the query from rows with a column ``event`` to ``event, routing_key`` per hour and origin."""
     from pyspark.sql import functions as F
 
     flights = (
@@ -70,7 +71,7 @@ def start(spark: Any, args: argparse.Namespace, query: Query) -> Any:
 
 
 def main(query: Query = hourly) -> None:
-    """Run ``query`` over the flights until the stop file exists and all is processed."""
+    """Run ``query`` over the flights until the stop file exists and everything is processed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -79,7 +80,7 @@ def main(query: Query = hourly) -> None:
     parser.add_argument("--naive", action="store_true", help="append without exactly-once")
     args = parser.parse_args()
 
-    from pravega_lab.connector.spark.session import create_session
+    from pravega_lab.connector.spark.session.session import create_session
 
     spark = create_session()
     spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -1,8 +1,8 @@
-"""Replay a year of flights: a month a second, but a day in eight seconds around a snowstorm.
+"""Replay a year of flights: a month per second, but a day in eight seconds around a snowstorm.
 
-``plan`` decides which events are due when (pure); ``replay`` writes them at those times. Every chunk is
-durable before the next one is sent, so that no reader ever sees an event whose predecessors in the
-schedule, by more than one chunk, are still on their way.
+``plan`` decides which events are due when. ``replay`` writes them at those times. Every chunk is durable
+before the next one is sent. So no reader sees an event while an event more than one chunk earlier in the
+schedule is still on its way.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Chunk:
 
 
 def plan(table: pd.DataFrame, speed: float = 1.0) -> list[Chunk]:
-    """When which flights are due. Pure; chunks are in order, not empty, and cover the table.
+    """Return when which flights are due. Chunks are in order, not empty, and cover the table.
 
     Args:
         table: ``FlightEvents.table``, in the order of the schedule.
@@ -69,9 +69,11 @@ def plan(table: pd.DataFrame, speed: float = 1.0) -> list[Chunk]:
 
 
 def _hours(table: pd.DataFrame) -> np.ndarray:
-    """Hours since the first flight's hour began, the flights of each hour spread evenly over it.
+    """Return hours since the hour of the first flight, with the flights of each hour spread evenly over
+    it.
 
-    The timetable puts many departures on the full quarter; rates that a stream scales by should not see that.
+    The timetable puts many departures on the full quarter. The rates by which a stream scales should not
+    see that.
     """
     hour = table["time_hour"]
     began = (hour - hour.iloc[0]).dt.total_seconds().to_numpy() / 3600
@@ -90,9 +92,9 @@ def replay(
 ) -> Iterator[Chunk]:
     """Write each chunk when it is due, and yield it when it is durable.
 
-    The stream scales by itself while the replay is slow; before and after that the number of segments is
-    fixed, since a month a second would ask for thousands of them. ``speed`` is that of the plan: the rate
-    that one segment should carry grows with it.
+    The stream scales by itself while the replay is slow. Before and after that the number of segments is
+    fixed, since a month per second would ask for thousands of segments. ``speed`` is that of the plan: the
+    rate that one segment should carry grows with it.
     """
     storm = ScalingPolicy.by_event_rate(round(TARGET_EVENTS_PER_S * speed), factor=2, min_segments=1)
     began = clock()
@@ -105,7 +107,7 @@ def replay(
             wait = began + chunk.due_s - clock()
             if wait > 0:
                 sleep(wait)
-            elif slow:  # behind: go on at the pace, for a burst to catch up would look like load
+            elif slow:  # late: keep the pace, since a burst to catch up would look like load
                 began -= wait
             part = flights.slice(chunk.start, chunk.stop)
             writer.write(part.events, part.keys)

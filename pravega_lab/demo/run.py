@@ -20,21 +20,21 @@ from pravega_lab.demo.history import Scales, current_epoch, scales_between
 from pravega_lab.demo.replay import STORM_FIRST_DAY, STORM_LAST_DAY, Chunk, replay
 from pravega_lab.demo.verdict import Verdict, check, read_json
 from pravega_lab.errors import PravegaError, StoreUnavailableError
-from pravega_lab.lab import Lab
+from pravega_lab.lab.lab import Lab
 
 START_S_MAX = 180.0
 FINISH_S_MAX = 300.0
-# Outside the result, and later than every window: it moves the watermark past the last hour.
+# Not in the result, and later than every window: it moves the watermark past the last hour.
 CLOSING_EVENT = json.dumps({"row": -1, "hour": "2015-12-31T00:00:00Z"})
 CLOSING_KEY = "closing"
 
 
 class JobFailedError(PravegaError):
-    """The driver ended or did not finish; the message repeats what it said last."""
+    """Raised when the driver failed or did not finish; the message repeats its last output."""
 
 
 def around_the_storm(flights: FlightEvents, events: int) -> FlightEvents:
-    """So many flights of the schedule, with the storm among them: what a short demo replays."""
+    """Return so many flights of the schedule around the storm: what a short demo replays."""
     storm = flights.between(STORM_FIRST_DAY, STORM_LAST_DAY)
     first = int(flights.table.index.searchsorted(storm.table.index[0]))
     start = max(0, min(first - max(0, events - len(storm)) // 2, len(flights) - events))
@@ -42,12 +42,13 @@ def around_the_storm(flights: FlightEvents, events: int) -> FlightEvents:
 
 
 class Job:
-    """Flights in, hours out. ``scope`` is new for every job, so that jobs can follow each other in one lab.
+    """Flights in, hours out. ``scope`` is new for every job, so that jobs can follow each other in one
+    lab.
 
     Args:
-        lab: Where it runs; its store should have the scaling clock ``replay.SCALING_CLOCK``.
+        lab: The lab that it runs in; its store should have the scaling clock ``replay.SCALING_CLOCK``.
         folder: For the checkpoint and the driver's progress.
-        script: The driver script; the project's own pipeline by default.
+        script: The driver script; by default the project's own pipeline.
         naive: Append without exactly-once.
     """
 
@@ -78,20 +79,23 @@ class Job:
         self._wait(lambda: (self.checkpoint / "commits" / "0").exists(), START_S_MAX, "start", on_wait)
 
     def replay(self, events: FlightEvents, chunks: list[Chunk], speed: float = 1.0) -> Iterator[Chunk]:
-        """Write the flights as planned for this ``speed``; yields each chunk when it is durable."""
+        """Write the flights as planned for this ``speed``, and yield each chunk when it is durable."""
         return replay(self.flights, events, chunks, speed=speed)
 
     def kill_and_restart(self) -> None:
-        """``kill -9`` of the driver's Python and JVM, and a new driver on the same checkpoint."""
+        """Kill the driver's Python and JVM with ``kill -9``, and start a new driver on the same
+        checkpoint.
+        """
         self.epochs_at_kill.append(current_epoch(self.flights))
         self.driver.kill()
         self.driver.restart()
 
     def kill_at_worst(self, *, tries: int = 5, patience_s: float = 60.0) -> Thread:
-        """Kill and restart where it hurts most: a result is in the output stream, Spark has not noted it yet.
+        """Kill and restart at the worst moment: a result is in the output stream, and Spark has not noted
+        it yet.
 
-        Watches from a thread of its own while the replay goes on; hand it to `finish`. A kill that came
-        too late to hurt is repeated, ``tries`` times at most.
+        A thread waits for that moment while the replay continues. Returns that thread; pass it to `finish`.
+        A kill that came too late is repeated, ``tries`` times at most.
         """
         thread = Thread(target=self._kill_at_worst, args=(tries, patience_s), daemon=True)
         thread.start()
@@ -113,13 +117,15 @@ class Job:
                 return
 
     def _newest(self, log: str) -> int:
-        """The newest batch in one of Spark's two logs: ``offsets`` (begun) or ``commits`` (noted as done)."""
+        """Return the newest batch in one of Spark's two logs: ``offsets`` (begun) or ``commits`` (noted
+        as done).
+        """
         return max((int(f.name) for f in (self.checkpoint / log).glob("[0-9]*")), default=-1)
 
     def finish(self, killer: Thread | None = None, on_wait: Callable[[], None] = lambda: None) -> None:
-        """Write the closing event, let the driver process all there is, and wait until it has ended.
+        """Write the closing event, let the driver process everything, and wait until it has ended.
 
-        A ``killer`` (see `kill_at_worst`) that has not struck by then meets the last results.
+        A ``killer`` (see `kill_at_worst`) that has not killed by then meets the last results.
         """
         self.flights.write([CLOSING_EVENT], keys=[CLOSING_KEY])
         if killer is not None:
@@ -130,7 +136,7 @@ class Job:
             raise JobFailedError(f"the driver failed: {self.driver.log()[-2000:]}")
 
     def rows_late(self) -> int:
-        """Rows that Spark dropped as late, over all runs of the driver."""
+        """Return the rows that Spark dropped as late, over all runs of the driver."""
         return sum(
             state.get("numRowsDroppedByWatermark", 0)
             for progress in self.driver.progress()
@@ -138,7 +144,7 @@ class Job:
         )
 
     def result_bytes(self) -> int:
-        """How long the output stream is; shows that something moves."""
+        """Return the length of the output stream, which shows that the job makes progress."""
         return sum(self.hours.tail().positions.values())
 
     def verdict(self, events: FlightEvents) -> Verdict:
@@ -146,7 +152,7 @@ class Job:
         return check(events, read_json(self.flights), read_json(self.hours), late=self.rows_late())
 
     def scales(self) -> list[Scales]:
-        """Splits and merges before the first kill, between kills, and after the last one."""
+        """Return splits and merges before the first kill, between kills, and after the last one."""
         edges = [0, *self.epochs_at_kill, current_epoch(self.flights)]
         return [scales_between(self.flights, a, b) for a, b in itertools.pairwise(edges)]
 

@@ -1,7 +1,8 @@
-"""Was every event carried once, and is the result right? Compared with the table that the events came from.
+"""`check`: whether every event was carried once and the result is right, by the table that the events
+came from.
 
-The witnesses are independent of Spark: both streams are read with the client, and the expected hours
-come from pandas over the original table.
+The witnesses are independent of Spark: the client reads both streams, and pandas computes the expected
+hours from the original table.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ HOUR_COLUMNS = ["hour", "origin", "departures", "delay_sum", "delay_mean", "canc
 
 @dataclass(frozen=True)
 class Verdict:
-    """``events``: how many flights were written; the rest counts what went wrong on the way (0 is exact).
+    """``events`` is how many flights were written. The other fields count what went wrong (0 is exact).
 
     ``lost``, ``doubled``: flights of the input stream, plus hours of the result, that are missing or there
     twice. ``wrong``: hours whose numbers differ. ``late``: rows that Spark dropped as late, over all runs.
-    ``out_of_order``: flights of one key found in another order than written.
+    ``out_of_order``: flights of one key in another order than they were written.
     """
 
     events: int
@@ -37,12 +38,12 @@ class Verdict:
 
     @property
     def exact(self) -> bool:
-        """Nothing lost, doubled, wrong, late or out of order."""
+        """Return whether nothing is lost, doubled, wrong, late or out of order."""
         return not (self.lost or self.doubled or self.wrong or self.out_of_order or self.late)
 
 
 def expected_hours(table: pd.DataFrame) -> pd.DataFrame:
-    """The result by pandas: a row per hour and origin, columns ``HOUR_COLUMNS``, sorted."""
+    """Return the result by pandas: a row per hour and origin, columns ``HOUR_COLUMNS``, sorted."""
     hours = table.groupby(["time_hour", "origin"], as_index=False).agg(
         departures=("row", "size"),
         delay_sum=("delay_min", lambda delay: delay.sum(min_count=1)),
@@ -54,7 +55,7 @@ def expected_hours(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_json(stream: Stream) -> pd.DataFrame:
-    """All events of a stream of JSON objects, in the order of reading, as a frame."""
+    """Return all events of a stream of JSON objects as a frame, in the order of reading."""
     rows: list[object] = []
     with stream.read() as batches:
         for batch in batches:
@@ -106,7 +107,7 @@ def _differing(both: pd.DataFrame) -> pd.DataFrame:
 
 
 def _out_of_order(table: pd.DataFrame, read: pd.DataFrame) -> int:
-    """Flights that were read after a later one of the same routing key."""
+    """Return how many flights were read after a later flight of the same routing key."""
     place = pd.Series(range(len(table)), index=table["row"].to_numpy())
     keys = read["tail"].where(read["tail"].notna(), read["carrier"])
     places = place.reindex(read["row"].astype("int64").to_numpy()).to_numpy()

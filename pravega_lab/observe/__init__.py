@@ -1,8 +1,10 @@
-"""Journals of typed observations, and what fills them: observers of streams, reader groups and queries.
+"""Journals of typed observations, and the observers of streams, reader groups, queries and jobs that fill
+them.
 
-``observe(uri, stream=..., group=..., query=...)`` starts them; this package is callable too, so that both
-``from pravega_lab import observe`` and ``import pravega_lab.observe`` lead to it. Imports neither Spark nor
-Jupyter, and the client only when a stream or a group is observed.
+``observe(uri, stream=..., group=..., query=...)`` starts observers. This package is callable too, so that
+both ``from pravega_lab import observe`` and ``import pravega_lab.observe`` lead to it. It imports neither
+Spark nor Jupyter, and the client only when a stream or a group is observed. Widgets, the lab and the
+terminal import it.
 """
 
 from __future__ import annotations
@@ -11,17 +13,18 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pravega_lab.observe.batch_fold import fold_batches
-from pravega_lab.observe.folds import fold_segments
-from pravega_lab.observe.group_fold import fold_groups
-from pravega_lab.observe.job import JobObserver
-from pravega_lab.observe.job_fold import fold_jobs
-from pravega_lab.observe.journal import Gap, Journal
+from pravega_lab.observe.group.fold import fold_groups
+from pravega_lab.observe.job.fold import fold_jobs
+from pravega_lab.observe.job.observer import JobObserver
+from pravega_lab.observe.journal.gap import Gap
+from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.merging import merge
+from pravega_lab.observe.query.fold import fold_batches
+from pravega_lab.observe.stream.fold import fold_segments
 from pravega_lab.observe.watch import Watch, observe
 
 if TYPE_CHECKING:
-    from pravega_lab.observe.ledger import Ledger
+    from pravega_lab.observe.ledger.ledger import Ledger
 
 __all__ = [
     "Gap", "JobObserver", "Journal", "Ledger", "Watch", "fold_batches", "fold_groups", "fold_jobs",
@@ -30,8 +33,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Ledger":  # brings numpy
-        from pravega_lab.observe.ledger import Ledger
+    if name == "Ledger":  # imports numpy
+        from pravega_lab.observe.ledger.ledger import Ledger
 
         return Ledger
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,29 +1,43 @@
-"""A journal in sentences: what is behind and since when, whom a checkpoint waits for, what has no owner.
+"""`explain`: a journal in sentences: what lags and since when, what a checkpoint waits for, what has no
+owner.
 
-A pure fold, of a live journal or a recording. "For" is counted back from the newest moment that the journal
-knows; what was so before the journal began has lasted at least as long as it says.
+It is a pure fold of a live journal or a recording. "For" counts back from the newest moment in the journal.
+What was so before the journal began has lasted at least that long.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from pravega_lab.client.reader_group.explain import LISTED_MAX, Explanation, listed
-from pravega_lab.observe.batch_fold import BatchHistory, BatchRow
-from pravega_lab.observe.folds import SegmentHistory
-from pravega_lab.observe.group_fold import GroupHistory
-from pravega_lab.observe.group_rows import CheckpointRow, Holding, ReaderRow, SegmentPlace, label_of
-from pravega_lab.observe.job_explain import explain_job
-from pravega_lab.observe.job_fold import JobHistory
-from pravega_lab.observe.journal import Journal
-from pravega_lab.observe.observations import Trouble
-from pravega_lab.observe.spell import spell
+from pravega_lab.observe.durations import span
+from pravega_lab.observe.group.fold import GroupHistory
+from pravega_lab.observe.group.rows import CheckpointRow, Holding, ReaderRow, SegmentPlace, label_of
+from pravega_lab.observe.job.explain import explain_job
+from pravega_lab.observe.job.fold import JobHistory
+from pravega_lab.observe.journal.gap import Gap
+from pravega_lab.observe.journal.observations import Observation, Trouble
+from pravega_lab.observe.query.fold import BatchHistory, BatchRow
+from pravega_lab.observe.stream.fold import SegmentHistory
 
 
-def explain(journal: Journal) -> Explanation:
-    """The journal's reader groups, queries, jobs and streams at its end, the most pressing first."""
+class Explained(Protocol):
+    """What `explain` needs of a journal."""
+
+    until_ms: int | None
+
+    @property
+    def gap(self) -> Gap: ...
+
+    def iterate(self) -> Iterable[Observation]: ...
+
+
+def explain(journal: Explained) -> Explanation:
+    """Return sentences on the journal's reader groups, queries, jobs and streams at its end, the most
+    pressing first.
+    """
     groups, batches, segments, jobs = GroupHistory(), BatchHistory(), SegmentHistory(), JobHistory()
     troubles: dict[str, Trouble] = {}
     for observation in journal.iterate():
@@ -35,7 +49,7 @@ def explain(journal: Journal) -> Explanation:
             troubles.pop(getattr(observation, "group", getattr(observation, "stream", "")), None)
     ends = (groups.now_ms, batches.now_ms, segments.now_ms, jobs.now_ms, journal.until_ms)
     now_ms = max((end for end in ends if end is not None), default=0)
-    said = [f"Trouble, {spell(now_ms - t.time_ms)} ago: {t.message.rstrip('.')}." for t in troubles.values()]
+    said = [f"Trouble, {span(now_ms - t.time_ms)} ago: {t.message.rstrip('.')}." for t in troubles.values()]
     for group in groups.groups:
         said += explain_group(groups, group, now_ms)
     for query in dict.fromkeys(start.query for start in batches.starts):
@@ -51,7 +65,7 @@ def explain(journal: Journal) -> Explanation:
 
 
 def explain_group(history: GroupHistory, group: str, now_ms: int) -> list[str]:
-    """One reader group at the end of the history."""
+    """Return sentences on one reader group at the end of the history."""
     online = history.online(group)
     seen = history.groups[group]
     streams = listed(seen.streams)
@@ -77,14 +91,14 @@ def _count(online: list[ReaderRow]) -> str:
 
 def _since_last(history: GroupHistory, group: str, now_ms: int) -> str:
     ends = [row.left_ms for row in history.readers if row.group == group and row.left_ms is not None]
-    return f" for {spell(now_ms - max(ends))}" if ends else ""
+    return f" for {span(now_ms - max(ends))}" if ends else ""
 
 
 def _reset(history: GroupHistory, group: str, now_ms: int) -> list[str]:
     last = next((reset for reset in reversed(history.resets) if reset.group == group), None)
     if last is None or not last.is_begun:
         return []
-    return [f"A reset of {group} has been under way for {spell(now_ms - last.time_ms)}."]
+    return [f"A reset of {group} has been under way for {span(now_ms - last.time_ms)}."]
 
 
 def _nobody(bar: Holding, history: GroupHistory, now_ms: int) -> str:
@@ -95,12 +109,12 @@ def _nobody(bar: Holding, history: GroupHistory, now_ms: int) -> str:
         "left": f"since {before} went",
         "predecessors read": "since its predecessors were read",
     }[bar.why]
-    return f"Nobody has {bar.label} of {bar.stream}, for {spell(bar.length_ms(now_ms))}, {why}."
+    return f"Nobody has {bar.label} of {bar.stream}, for {span(bar.length_ms(now_ms))}, {why}."
 
 
 def _waits(place: SegmentPlace, now_ms: int) -> str:
     waited = ", ".join(f"#{i & 0xFFFFFFFF}" for i in place.waits_for)
-    return f"{place.label} of {place.stream} has waited {spell(now_ms - place.since_ms)} for {waited}."
+    return f"{place.label} of {place.stream} has waited {span(now_ms - place.since_ms)} for {waited}."
 
 
 def _checkpoint(row: CheckpointRow, history: GroupHistory, now_ms: int) -> str:
@@ -111,7 +125,7 @@ def _checkpoint(row: CheckpointRow, history: GroupHistory, now_ms: int) -> str:
         owed.append(f"{reader} (has {listed(held, 2)})" if held else f"{reader} (has no segment)")
     waiting = listed(owed + [""] * (len(row.waiting) - len(owed)))
     return (
-        f"Checkpoint {row.name} has waited {spell(now_ms - row.asked_ms)} for {waiting}; {row.words} passed. "
+        f"Checkpoint {row.name} has waited {span(now_ms - row.asked_ms)} for {waiting}; {row.words} passed. "
         "A reader passes with the read after the one that shows it the checkpoint."
     )
 
@@ -122,7 +136,7 @@ def _behind(history: GroupHistory, group: str, now_ms: int) -> list[str]:
     said = []
     for place in worst:
         since = place.behind_since_ms
-        age = "" if since is None else f", for {spell(now_ms - since)}"
+        age = "" if since is None else f", for {span(now_ms - since)}"
         owner = place.reader or "nobody"
         said.append(
             f"{place.label} of {place.stream} ({owner}) is at most {place.unread_bytes:,} bytes behind{age}."
@@ -138,17 +152,15 @@ def _more(n: int, what: str) -> list[str]:
 
 
 def explain_query(history: BatchHistory, query: str, now_ms: int) -> list[str]:
-    """One streaming query at the end of the history."""
+    """Return sentences on one streaming query at the end of the history."""
     start = next(s for s in reversed(history.starts) if s.query == query)
     end = next((e for e in reversed(history.ends) if (e.query, e.run) == (query, start.run)), None)
     rows = [row for row in history.rows if row.query == query]
     if end is not None:
         cause = f": {end.cause}" if end.cause else ""
-        said = [
-            f"{query} {_OUTCOMES.get(end.outcome, end.outcome)} {spell(now_ms - end.time_ms)} ago{cause}."
-        ]
+        said = [f"{query} {_OUTCOMES.get(end.outcome, end.outcome)} {span(now_ms - end.time_ms)} ago{cause}."]
     else:
-        said = [f"{query} has run for {spell(now_ms - start.time_ms)} (run {start.run})."]
+        said = [f"{query} has run for {span(now_ms - start.time_ms)} (run {start.run})."]
     said += [_running(row, now_ms) for row in rows[-1:] if row.end_ms is None]
     done = [row for row in rows if row.done is not None]
     said += _lag(done, now_ms)
@@ -162,11 +174,13 @@ _OUTCOMES = {"stopped": "was stopped", "failed": "failed", "killed": "was killed
 
 
 def _running(row: BatchRow, now_ms: int) -> str:
-    return f"Batch {row.batch_id} (attempt {row.attempt}) has run for {spell(now_ms - row.start_ms)}."
+    return f"Batch {row.batch_id} (attempt {row.attempt}) has run for {span(now_ms - row.start_ms)}."
 
 
 def _lag(done: list[BatchRow], now_ms: int) -> list[str]:
-    """How far behind, since when there was something unread after every batch, and where most of it is."""
+    """Say how far the query lags, for how long something was unread after every batch, and where most of
+    that is.
+    """
     last = done[-1].done if done else None
     if last is None or last.lag_bytes is None:
         return []
@@ -178,7 +192,7 @@ def _lag(done: list[BatchRow], now_ms: int) -> list[str]:
     since_ms = done[-behind].end_ms or now_ms
     said = (
         f"After batch {last.batch_id} it was {last.lag_bytes:,} bytes behind; there has been something left "
-        f"for {spell(now_ms - since_ms)}."
+        f"for {span(now_ms - since_ms)}."
     )
     ahead = {
         place: offset - _cut(last.end_offset).get(place, 0)
@@ -191,17 +205,19 @@ def _lag(done: list[BatchRow], now_ms: int) -> list[str]:
 
 
 def _cut(text: str) -> dict[tuple[str, int], int]:
-    """Offsets of our Spark source by (stream, segment id); {} for another source's."""
+    """Return the offsets of our Spark source by (stream, segment id); {} for those of another source."""
     try:
         offset: Any = json.loads(text) if text else {}
-    except ValueError:
+        parts = offset if isinstance(offset, list) else [offset]
+        return {
+            (stream, int(segment)): int(at)
+            for part in parts
+            for stream, cut in _items(part)
+            if "/" in stream
+            for segment, at in _items(cut)
+        }
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return {}
-    found: dict[tuple[str, int], int] = {}
-    for part in offset if isinstance(offset, list) else [offset]:
-        for stream, cut in _items(part):
-            if "/" in stream:
-                found.update({(stream, int(segment)): int(at) for segment, at in _items(cut)})
-    return found
 
 
 def _items(value: Any) -> Iterable[tuple[str, Any]]:

@@ -1,19 +1,26 @@
-"""Stream cuts that a journal knows: of completed reader-group checkpoints, else of measured lengths."""
+"""`cut_before`: the stream cuts that a journal knows, of completed reader-group checkpoints or of
+measured lengths.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pravega_lab.observe.group_observations import GroupCheckpointDone
-from pravega_lab.observe.observations import Observation, SegmentMeasured, SegmentOpened, SegmentSealed
+from pravega_lab.observe.group.observations import GroupCheckpointDone
+from pravega_lab.observe.journal.observations import (
+    Observation,
+    SegmentMeasured,
+    SegmentOpened,
+    SegmentSealed,
+)
 from pravega_lab.protocol.names import parse_segment_name
 from pravega_lab.protocol.stream_cut import StreamCut
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCut:
-    """A cut of each stream, when it was so, and where it comes from in words."""
+    """A cut of each stream: when it was taken, and in words where it comes from."""
 
     time_ms: int
     text: str
@@ -22,9 +29,11 @@ class KnownCut:
 
 
 def cut_before(observations: Iterable[Observation], at_ms: float) -> KnownCut | None:
-    """The last one that was known by ``at_ms``: of a checkpoint if there is one, else of the tails.
+    """Return the last cut that was known by ``at_ms``: of a checkpoint if there is one, else of the
+    tails.
 
-    Tails are the lengths as measured by then, one moment per segment; None when nothing is known of a stream.
+    Tails are the lengths that were measured by then, each segment at its own moment. Return None if no
+    stream is known.
     """
     checkpoint: GroupCheckpointDone | None = None
     tails = _Tails()
@@ -50,12 +59,13 @@ def _cuts_of(checkpoint: GroupCheckpointDone) -> dict[str, StreamCut]:
 
 
 class _Tails:
-    """How long each active segment was, as far as it was measured."""
+    """The length of each active segment, as last measured."""
 
     def __init__(self) -> None:
         self._lengths: dict[str, dict[int, int]] = {}
 
     def apply(self, o: Observation) -> None:
+        """Take the next observation."""
         match o:
             case SegmentOpened():
                 self._lengths.setdefault(o.stream, {})[o.segment_id] = 0
@@ -65,6 +75,7 @@ class _Tails:
                 self._lengths[o.stream][o.segment_id] = o.write_offset
 
     def cuts(self) -> dict[str, StreamCut]:
+        """Return a cut of each stream."""
         return {
             stream: StreamCut(stream, dict(lengths)) for stream, lengths in self._lengths.items() if lengths
         }

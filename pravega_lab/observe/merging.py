@@ -1,8 +1,9 @@
-"""Several journals as one, on one clock: an observer here and one at the cluster, a stream and a query.
+"""`merge`: several journals as one, on one clock: an observer here and one at the cluster, a stream and a
+query.
 
 Clocks of different machines differ. Two observers of one state log saw the same entries, each within a
-stated time of its being written: so how far their clocks are apart lies in the intersection of as many
-intervals. Everything else is taken as it is, and said to be uncertain.
+stated time after it was written. So the difference of their clocks lies in the intersection of as many
+intervals. Everything else is assumed to have the same clock, and the result says that this is uncertain.
 """
 
 from __future__ import annotations
@@ -14,21 +15,22 @@ from statistics import median
 from typing import TypeAlias
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.group_observations import GroupObservation, GroupSeen, GroupUpdated
-from pravega_lab.observe.journal import Gap, Journal
-from pravega_lab.observe.observations import Observation, SourceMerged
+from pravega_lab.observe.group.observations import GroupObservation, GroupSeen, GroupUpdated
+from pravega_lab.observe.journal.gap import Gap
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.journal.observations import Observation, SourceMerged
 
 GIVEN = "given"
 REFERENCE = "its clock is the one of all"
 ASSUMED = "taken as the same clock: nothing in them tells how far theirs are apart"
-_Log: TypeAlias = tuple[str, str]  # a group, and its id: another one may have the name later
+_Log: TypeAlias = tuple[str, str]  # a group, and its id: another group may have the name later
 _Place: TypeAlias = tuple[_Log, int]  # offset in a log
 _Seen: TypeAlias = tuple[int, int | None]  # when, and how much earlier it may have been
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What to add to a journal's times, and by how much that may be wrong (``None``: nothing tells)."""
+    """What to add to a journal's times, and by how much that may be wrong (``None``: not known)."""
 
     moved_ms: int
     uncertain_ms: int | None
@@ -36,17 +38,19 @@ class Clock:
 
 
 def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] | None = None) -> Journal:
-    """One recording of all that the journals hold now, in the order of one clock, the first journal's.
+    """Return one recording of all that the journals hold now, in the order of one clock, the first
+    journal's.
 
-    What several of them say of one entry of a group's log stands in it once. How each clock was moved, and
-    how uncertain that is, is said in a `SourceMerged` of each.
+    An entry of a group's log that several journals have is in the recording once. A `SourceMerged` for each
+    journal says how its clock was moved, and how uncertain that is.
 
     Args:
         clocks: For the ``source`` of a journal: ms to add to its times, and by how much that may be wrong.
-            For others it is found from the entries of state logs that both journals saw, or taken as it is.
+            Other clocks follow from the entries of state logs that both journals saw; without such entries
+            they are assumed to be equal.
 
     Raises:
-        BadInputError: No journal, or a clock for a source that none of them has.
+        BadInputError: There is no journal, or ``clocks`` names a source that none of them has.
     """
     if not journals:
         raise BadInputError("merge() needs at least one journal")
@@ -98,7 +102,9 @@ def _clock(
 
 
 def _from_shared(shared: Sequence[tuple[_Seen, _Seen]]) -> Clock:
-    """Written at the same moment: within [seen - uncertain, seen] of either clock."""
+    """Return a clock from entries that both saw: each was written within [seen - uncertain, seen] of
+    either clock.
+    """
     how = f"from {len(shared):,} entries of a state log that both saw"
     lows = [seen - uncertain - other for (seen, uncertain), (other, _) in shared if uncertain is not None]
     highs = [seen - other + uncertain for (seen, _), (other, uncertain) in shared if uncertain is not None]
@@ -106,13 +112,13 @@ def _from_shared(shared: Sequence[tuple[_Seen, _Seen]]) -> Clock:
         low, high = max(lows), min(highs)
         return Clock((low + high) // 2, (high - low + 1) // 2, how)
     apart = [seen - other for (seen, _), (other, _) in shared]
-    if lows and highs:  # they contradict each other: a clock ran, or was set, meanwhile
+    if lows and highs:  # they contradict each other: a clock drifted, or was set
         return Clock(round(median(apart)), (max(apart) - min(apart) + 1) // 2, f"{how}; the clocks drift")
     return Clock(round(median(apart)), None, f"{how}, none of them as it was written")
 
 
 def _entries(observations: Sequence[Observation]) -> dict[_Place, _Seen]:
-    """When each entry of a state log was seen, by its place."""
+    """Return when each entry of a state log was seen, by its place."""
     found: dict[_Place, _Seen] = {}
     for place, observation in _placed(observations):
         if place is not None and isinstance(observation, GroupUpdated):
@@ -121,7 +127,7 @@ def _entries(observations: Sequence[Observation]) -> dict[_Place, _Seen]:
 
 
 def _placed(observations: Sequence[Observation]) -> Iterator[tuple[_Place | None, Observation]]:
-    """Each observation with its place in a log."""
+    """Yield each observation with its place in a log."""
     lives: list[tuple[str, int] | None] = []
     ids: dict[tuple[str, int], str] = {}
     last: dict[str, tuple[int, int]] = {}
@@ -130,7 +136,7 @@ def _placed(observations: Sequence[Observation]) -> Iterator[tuple[_Place | None
             lives.append(None)
             continue
         life, before = last.get(o.group, (0, -1))
-        life += o.revision < before  # offsets only grow in one log: this is another one
+        life += o.revision < before  # offsets only grow in one log: this is another log
         last[o.group] = (life, o.revision)
         lives.append((o.group, life))
         if isinstance(o, GroupSeen):
@@ -146,7 +152,9 @@ def _placed(observations: Sequence[Observation]) -> Iterator[tuple[_Place | None
 
 
 def _once(contents: Sequence[Sequence[Observation]]) -> list[list[Observation]]:
-    """Of each log the journal that began earliest in it; of the others what they saw behind its end."""
+    """Keep of each log the journal that begins earliest in it, and of the others what they saw after its
+    end.
+    """
     logs = [list(_placed(part)) for part in contents]
     spans = [_spans(log) for log in logs]
     kept_from: list[dict[_Log, int]] = [{} for _ in contents]
@@ -162,7 +170,7 @@ def _once(contents: Sequence[Sequence[Observation]]) -> list[list[Observation]]:
 
 
 def _spans(log: Iterable[tuple[_Place | None, Observation]]) -> dict[_Log, tuple[int, int]]:
-    """The first and the last offset seen of each log."""
+    """Return the first and the last offset seen of each log."""
     found: dict[_Log, tuple[int, int]] = {}
     for place, _ in log:
         if place is not None:
@@ -172,7 +180,7 @@ def _spans(log: Iterable[tuple[_Place | None, Observation]]) -> dict[_Log, tuple
 
 
 def _moved(observations: Iterable[Observation], clock: Clock) -> list[tuple[int, Observation]]:
-    """On the one clock; what was told late of the past stays where it was told, so the order holds."""
+    """Move the times to the one clock. A late report of the past stays where it was, so the order holds."""
     found: list[tuple[int, Observation]] = []
     for o in observations:
         time_ms = o.time_ms + clock.moved_ms

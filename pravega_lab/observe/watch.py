@@ -5,30 +5,32 @@ from __future__ import annotations
 import atexit
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.journal import CAPACITY, Journal
-from pravega_lab.observe.journalled import Journalled
-from pravega_lab.observe.observations import Trouble
+from pravega_lab.observe.journal.journal import CAPACITY, Journal
+from pravega_lab.observe.journal.journalled import Journalled
+from pravega_lab.observe.journal.observations import Trouble
 
 if TYPE_CHECKING:
     from pravega_lab.client import Client
-    from pravega_lab.client.access import AccessOptions
-    from pravega_lab.observe.group import GroupObserver
-    from pravega_lab.observe.query import QueryObserver
-    from pravega_lab.observe.stream import StreamObserver
+    from pravega_lab.client.connection.access import AccessOptions
+    from pravega_lab.observe.group.observer import GroupObserver
+    from pravega_lab.observe.query.observer import QueryObserver
+    from pravega_lab.observe.stream.observer import StreamObserver
 
 _open: weakref.WeakSet[Watch] = weakref.WeakSet()
 
 
 class Watch(Journalled):
-    """A journal that fills by itself. Made by `observe`; ``close()``, or leave its ``with`` block, to end it.
+    """A journal that fills by itself, from `observe`. ``close()``, or leaving its ``with`` block, ends
+    it.
 
-    The journal stays when it is closed: views of it become recordings.
+    The journal stays after that: views of it become recordings.
     """
 
     def __init__(
@@ -44,33 +46,32 @@ class Watch(Journalled):
 
     @property
     def shows(self) -> tuple[str, ...]:
-        """Which views fit: for streams (those of a group too), for reader groups, for queries."""
+        """Return which views fit: for streams (also those of a group), for reader groups, for queries."""
         found = {"streams": self.streams or self.groups, "groups": self.groups, "queries": self.queries}
         return tuple(kind for kind, observers in found.items() if observers)
 
     def _add_streams(self, names: Sequence[str]) -> None:
         if self._client is None or not names:
             return
-        from pravega_lab.observe.stream import StreamObserver
+        from pravega_lab.observe.stream.observer import StreamObserver
 
         watched = [observer.tracker.stream for observer in self.streams]
-        self.streams += [
-            StreamObserver(self._client.stream(name), self.journal, **self._stream_options)
-            for name in names
-            if name not in watched
-        ]
+        for name in names:
+            if name not in watched:
+                stream = self._client.stream(name)
+                self.streams.append(StreamObserver(stream, self.journal, **self._stream_options))
 
     def _add_groups(self, names: Sequence[str], with_streams: bool) -> None:
         if self._client is None or not names:
             return
-        from pravega_lab.observe.group import GroupObserver
+        from pravega_lab.observe.group.observer import GroupObserver
 
         on_streams = self._add_streams if with_streams else None
         for name in names:
             self.groups.append(GroupObserver(self._client, name, self.journal, on_streams=on_streams))
 
     def look(self, timeout_s: float = 10.0) -> bool:
-        """Wait until what is so now is in the journal; False when that took too long."""
+        """Wait until the present state is in the journal. Return False if that took too long."""
         end_s = time.monotonic() + timeout_s
         observers: list[GroupObserver | StreamObserver] = [*self.groups]
         have_looked = all(observer.look(end_s - time.monotonic()) for observer in observers)
@@ -78,22 +79,19 @@ class Watch(Journalled):
 
     @property
     def trouble(self) -> list[str]:
-        """What the observers could not do, newest last."""
+        """Return what the observers failed to do, the newest last."""
         return [o.message for o in self.journal.since() if isinstance(o, Trouble)]
 
     def close(self) -> None:
-        """End the observers. Calling it twice is harmless."""
-        _open.discard(self)
-        for group in self.groups:
-            group.close()
-        for stream in self.streams:
-            stream.close()
-        for query in self.queries:
-            query.close()
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-        self.journal.live = False
+        """Stop the observers, also when one of them raises. May be called twice."""
+        client, self._client = self._client, None
+        with ExitStack() as closing:  # calls its callbacks in reverse order
+            closing.callback(_open.discard, self)
+            closing.callback(setattr, self.journal, "live", False)
+            if client is not None:
+                closing.callback(client.close)
+            for observers in (self.queries, self.streams, self.groups):
+                closing.callback(_close_each, observers)  # groups first: until they end, they add streams
 
     def __enter__(self) -> Self:
         return self
@@ -123,26 +121,28 @@ def observe(
 ) -> Watch:
     """Watch streams, reader groups and a query from outside, by public calls only, into one journal.
 
-    Nothing is written to what is watched, and no reader or writer is registered.
+    Nothing is written to what is watched, and no reader or writer is registered. Returns at once; threads
+    fill the journal until the watch is closed or the process ends.
 
     Args:
         uri: ``tcp://host:port`` of the controller; needed for ``stream`` and ``group``.
         stream: ``scope/stream``, or several. It need not exist yet.
-        group: ``scope/group`` of a reader group, or several; of Python, Java or Flink readers alike. It need
-            not exist yet.
-        group_streams: Watch the streams that the groups read as well; without them there is no segment map,
+        group: ``scope/group`` of a reader group, or several, of Python, Java or Flink readers. It need not
+            exist yet.
+        group_streams: Also watch the streams that the groups read. Without them there is no segment map,
             and unread bytes are not known.
         query: A `StreamingQuery`, a driver of ``lab.submit``, a progress file, or a checkpoint folder.
-        checkpoint: The query's checkpoint folder besides, for batches that a kill cut off.
-        every_ms: How often to look; by default 500 ms at a stream, 200 ms at a query. A group's log is waited
-            at, so it is seen as it is written.
+        checkpoint: The query's checkpoint folder in addition, for batches that a kill cut off.
+        every_ms: How often to look; by default every 500 ms at a stream, and every 200 ms at a query. A
+            group's log is not polled: its entries are seen as they are written.
         event_bytes: Mean size of an event, header included; by default a small sample is read.
         capacity: Observations kept in memory; see `Journal`.
         spill: Where older ones go; see `Journal`.
         access: How to get into the cluster; see `client.connect`.
 
     Raises:
-        BadInputError: Nothing to observe, no address for a stream or group, or no such sort of query.
+        BadInputError: There is nothing to observe, no address for a stream or group, or ``query`` is none
+            of these.
     """
     streams, groups = _names(stream), _names(group)
     if not streams and not groups and query is None:
@@ -158,13 +158,23 @@ def observe(
     every: dict[str, Any] = {} if every_ms is None else {"every_ms": every_ms}
     client = _connect(uri, **access) if (streams or groups) and uri else None
     watch = Watch(journal, client, {"event_bytes": event_bytes} | every)
-    watch._add_streams(streams)
-    watch._add_groups(groups, group_streams)
-    if query is not None:
-        from pravega_lab.observe.query import QueryObserver
+    with ExitStack() as undo:
+        undo.callback(watch.close)
+        watch._add_streams(streams)
+        watch._add_groups(groups, group_streams)
+        if query is not None:
+            from pravega_lab.observe.query.observer import QueryObserver
 
-        watch.queries = [QueryObserver(query, journal, checkpoint=checkpoint, **every)]
+            watch.queries = [QueryObserver(query, journal, checkpoint=checkpoint, **every)]
+        undo.pop_all()
     return watch
+
+
+def _close_each(watching: Iterable[Watch | GroupObserver | StreamObserver | QueryObserver]) -> None:
+    """Close all of them, also when one of them raises."""
+    with ExitStack() as closing:
+        for one in watching:
+            closing.callback(one.close)
 
 
 def _names(given: str | Sequence[str] | None) -> list[str]:
@@ -174,12 +184,11 @@ def _names(given: str | Sequence[str] | None) -> list[str]:
 def _connect(uri: str, **access: Unpack[AccessOptions]) -> Client:
     from pravega_lab.client import connect
 
-    # An observer looks again anyway, and says what it misses meanwhile.
+    # An observer looks again anyway, and reports what it misses until then.
     return connect(uri, retry_for_s=2.0, **access)
 
 
 @atexit.register
 def _close_all() -> None:
-    """Threads that ask a store must have ended before the interpreter takes their modules away."""
-    for watch in list(_open):
-        watch.close()
+    """Close all watches: their threads must have ended before the interpreter removes their modules."""
+    _close_each(list(_open))

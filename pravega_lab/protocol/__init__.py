@@ -1,7 +1,8 @@
-"""Pravega's protocols as values and bytes; no input or output, no clock, no gRPC.
+"""Pravega's protocols as values and bytes: no input or output, no clock, no gRPC.
 
-Wire commands (``commands``, ``codec``, ``frames``), the controller's messages (``controller_pb2``,
-``controller_methods``), names and key space (``names``, ``hashing``), stream cuts (``stream_cut``) and
-the state log of reader groups (``reader_group``). Import what you need from these modules: this package
-imports none of them, so that it costs nothing.
+The folders are ``wire`` (commands and frames of the segment store), ``controller`` (messages and calls), and
+``metadata`` (what Pravega keeps in streams). Here are names and key space (``names``, ``hashing``), stream
+cuts (``stream_cut``), and Java's encodings (``java_text``, ``serializer``).
+
+Import what you need from these modules. This package imports none of them, so importing it costs nothing.
 """

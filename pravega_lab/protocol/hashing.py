@@ -1,7 +1,9 @@
-"""Where a routing key lies in the key space [0, 1], bit for bit as upstream's clients place it (A3).
+"""The position of a routing key in the key space [0, 1], bit for bit as upstream's clients compute it.
 
-Plain Python for one key at a time and as the measure of every faster way. The writer, never the server,
-decides which segment an event goes to.
+This is plain Python for one key at a time, and the oracle in the tests of every faster version. The writer
+decides to which segment an event goes, never the server.
+
+Source: pravega.md A3.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ _DOUBLE = struct.Struct("<d")
 
 
 def key_position(routing_key: str) -> float:
-    """The position of ``routing_key`` in [0, 1), by the Java rule. ``""`` is a key like any other.
+    """Return the position of ``routing_key`` in [0, 1), as Java computes it.
 
-    The Rust writer places keys with non-ASCII characters elsewhere (a fault of its buffer, A3): such a
-    key's events keep their order only within one kind of writer.
+    ``""`` is a key like any other.
+
+    The Rust writer places keys with non-ASCII characters elsewhere, because of a bug in its buffer
+    (pravega.md A3). The events of such a key keep their order only if all its writers are of one kind.
     """
     hashed = murmur3_x64_128(routing_key.encode("utf-16-le", "surrogatepass"), ROUTING_SEED)[0]
     # The upper 52 bits become the fraction of a double in [1, 2).
@@ -32,16 +36,17 @@ def key_position(routing_key: str) -> float:
 
 
 def initial_ranges(n: int) -> list[tuple[float, float]]:
-    """The key ranges (low, high) of ``n`` equal segments; the last ends at exactly 1.0.
+    """Return the key ranges (low, high) of ``n`` equal segments. The last one ends at exactly 1.0.
 
-    ``n * (1.0 / n)`` is below 1.0 for n = 49, 98, 103 and others, which both upstream clients refuse.
+    Upstream's ``n * (1.0 / n)`` is below 1.0 for n = 49, 98, 103 and others, which both upstream clients
+    refuse.
     """
     bounds = [i * (1.0 / n) for i in range(n)] + [1.0]
     return list(itertools.pairwise(bounds))
 
 
 def murmur3_x64_128(data: bytes, seed: int) -> tuple[int, int]:
-    """MurmurHash3, 128 bits for 64-bit machines: both halves, unsigned."""
+    """Return both halves of the 128-bit MurmurHash3 for 64-bit machines, as unsigned integers."""
     h1 = h2 = seed
     whole = len(data) & ~15
     for k1, k2 in _TWO_WORDS.iter_unpack(data[:whole]):

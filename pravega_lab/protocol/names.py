@@ -1,7 +1,7 @@
-"""Names of scopes, streams and segments, and what a segment id says (reference A1, A2).
+"""Names of scopes, streams and segments, and the meaning of a segment id (pravega.md A1, A2).
 
-A segment id is ``epoch << 32 | number``; the epoch is the one in which the segment was created, and ids
-only grow, so a larger id is never older. Nothing here asks whether something exists.
+A segment id is ``epoch << 32 | number``, where the epoch is the one in which the segment was created. Ids
+only grow, so a larger id is never older. Nothing here checks whether something exists.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _I32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, order=True)
 class SegmentRange:
-    """A segment and the keys it owns: (low, high]; the lowest segment owns 0.0 too."""
+    """A segment and the keys that it owns: (low, high]. The lowest segment also owns 0.0."""
 
     segment_id: int
     low: float
     high: float
 
     def owns(self, position: float) -> bool:
-        """Whether a key at ``position`` (``hashing.key_position``) is this segment's."""
+        """Return whether a key at ``position`` (``hashing.key_position``) belongs to this segment."""
         return self.low < position <= self.high or position == self.low == 0.0
 
     def overlaps(self, other: SegmentRange) -> bool:
-        """Whether some key is in both ranges; ranges that only touch share none."""
+        """Return whether some key is in both ranges. Ranges that only touch share none."""
         return self.low < other.high and other.low < self.high
 
 
@@ -64,24 +64,27 @@ class SegmentName:
 
 
 def segment_id(epoch: int, number: int) -> int:
-    """The id of the segment ``number`` that was created in ``epoch``; both 0 to 2^31 - 1."""
+    """Return the id of the segment ``number`` that was created in ``epoch``; both 0 to 2^31 - 1."""
     if not (0 <= epoch <= _I32_MAX and 0 <= number <= _I32_MAX):
         raise BadInputError(f"epoch {epoch}, number {number}: both must be 0 to {_I32_MAX}")
     return epoch << 32 | number
 
 
 def epoch_of(segment_id: int) -> int:
-    """The epoch in which the segment was created."""
+    """Return the epoch in which the segment was created."""
     return segment_id >> 32
 
 
 def number_of(segment_id: int) -> int:
-    """The segment's number, unique in its stream except for duplicates made by rolling transactions."""
+    """Return the segment's number.
+
+    In a stream, only duplicates made by rolling transactions share a number.
+    """
     return segment_id & 0xFFFFFFFF
 
 
 def short_name(segment_id: int) -> str:
-    """The segment's name within its stream, ``<number>.#epoch.<epoch>``."""
+    """Return the segment's name within its stream, ``<number>.#epoch.<epoch>``."""
     return f"{number_of(segment_id)}{_EPOCH}{epoch_of(segment_id)}"
 
 
@@ -89,26 +92,27 @@ def short_name(segment_id: int) -> str:
 
 
 def scoped_name(scope: str, stream: str) -> str:
+    """Return ``scope/stream``."""
     return f"{scope}/{stream}"
 
 
 def split_scoped_name(scoped: str) -> tuple[str, str]:
-    """``scope/stream`` as (scope, stream). Raises ``BadInputError``."""
+    """Return (scope, stream) of ``scope/stream``. Raises ``BadInputError``."""
     if not isinstance(scoped, str):
-        raise BadInputError(f"{scoped!r} is no stream's name; write scope/stream")
+        raise BadInputError(f"{scoped!r} is not the name of a stream; write scope/stream")
     scope, slash, stream = scoped.partition("/")
     if not (scope and slash and stream) or "/" in stream:
-        raise BadInputError(f"{scoped!r} is no stream's name; write scope/stream")
+        raise BadInputError(f"{scoped!r} is not the name of a stream; write scope/stream")
     return scope, stream
 
 
 def segment_name(scope: str, stream: str, segment_id: int) -> str:
-    """The name by which the segment store knows a segment: ``scope/stream/<number>.#epoch.<epoch>``."""
+    """Return a segment's name at the segment store: ``scope/stream/<number>.#epoch.<epoch>``."""
     return f"{scope}/{stream}/{short_name(segment_id)}"
 
 
 def parse_segment_name(name: str) -> SegmentName:
-    """Take a stream segment's full name apart; a name without epoch is of epoch 0.
+    """Return the parts of a stream segment's full name. A name without an epoch is of epoch 0.
 
     Raises:
         BadInputError: It is not the name of a stream segment (transaction, transient and index
@@ -117,31 +121,35 @@ def parse_segment_name(name: str) -> SegmentName:
     parts = name.split("/")
     number, _, epoch = parts[-1].partition(_EPOCH)
     if len(parts) != 3 or not all(parts) or not _is_i32(number) or (_EPOCH in name and not _is_i32(epoch)):
-        raise BadInputError(f"{name!r} is no segment's name; one looks like scope/stream/3.#epoch.2")
+        raise BadInputError(f"{name!r} is not the name of a segment; one looks like scope/stream/3.#epoch.2")
     return SegmentName(parts[0], parts[1], segment_id(int(epoch or 0), int(number)))
 
 
 def transaction_segment_name(parent: str, txn_id: UUID) -> str:
-    """The segment that holds a transaction's events for ``parent`` until it commits."""
+    """Return the name of the segment with a transaction's events for ``parent``, until it commits."""
     return f"{parent}{_TRANSACTION}{txn_id.hex}"
 
 
 def transient_segment_name(parent: str, writer_id: UUID, unique: UUID) -> str:
-    """The segment in which an event over 8 MiB is put together; the store draws ``unique``."""
+    """Return the name of the segment in which a writer assembles an event over 8 MiB.
+
+    The store chooses ``unique``.
+    """
     return f"{parent}{_TRANSIENT}{writer_id.hex}.{unique.hex}"
 
 
 def index_segment_name(parent: str) -> str:
+    """Return the name of a segment's index segment."""
     return parent + _INDEX
 
 
 def table_segment_name(scope: str, table: str) -> str:
-    """The one segment of a table as the Rust client names it (C4)."""
+    """Return the name of a table's one segment, as the Rust client forms it (reader-groups.md C4)."""
     return f"{scope}/{table}{TABLE_SUFFIX}/{short_name(0)}"
 
 
 def parent_of(name: str) -> str | None:
-    """The stream segment that a transaction, transient or index segment belongs to; else None."""
+    """Return the stream segment of a transaction, transient or index segment, None for other segments."""
     parent, _, derived = name.partition(_TRANSACTION)
     if derived and _HEX_32.fullmatch(derived):
         return parent
@@ -152,7 +160,7 @@ def parent_of(name: str) -> str | None:
 
 
 def transaction_id_of(name: str) -> UUID | None:
-    """The transaction whose segment this is; None for any other segment."""
+    """Return the transaction to which a segment belongs, None for other segments."""
     _, _, derived = name.partition(_TRANSACTION)
     return UUID(hex=derived) if _HEX_32.fullmatch(derived) else None
 
@@ -165,27 +173,30 @@ def _is_i32(text: str) -> bool:
 
 
 def is_valid_scope(name: str) -> bool:
-    """Whether the controller takes it as a scope: letters, digits, ``.`` and ``-``, one ``_`` in front."""
+    """Return whether the controller accepts ``name`` as a scope.
+
+    Letters, digits, ``.`` and ``-`` are legal, after at most one ``_``.
+    """
     return len(name) <= NAME_LENGTH_MAX and _INTERNAL_NAME.fullmatch(name) is not None
 
 
 def is_valid_stream(name: str) -> bool:
-    """Whether the controller takes it as a stream; internal streams begin with ``_``."""
+    """Return whether the controller accepts ``name`` as a stream. Internal streams begin with ``_``."""
     return is_valid_scope(name)
 
 
 def is_valid_user_name(name: str) -> bool:
-    """Whether a user may give it to a stream, reader group, reader, writer or table."""
+    """Return whether a user may give ``name`` to a stream, reader group, reader, writer or table."""
     return len(name) <= USER_NAME_LENGTH_MAX and _USER_NAME.fullmatch(name) is not None
 
 
 def check_stream(name: str) -> str:
-    """``name``, or ``BadInputError`` that says which character is wrong."""
+    """Return ``name``. Raises ``BadInputError``, which names the illegal character."""
     return _check("stream", name, USER_NAME_LENGTH_MAX)
 
 
 def check_scope(name: str) -> str:
-    """``name``, or ``BadInputError`` that says which character is wrong."""
+    """Return ``name``. Raises ``BadInputError``, which names the illegal character."""
     return _check("scope", name, NAME_LENGTH_MAX)
 
 

@@ -1,9 +1,9 @@
-"""Java's versioned metadata format (reference A14): compact numbers, formats of values, and envelopes.
+"""Java's versioned metadata format (pravega.md A14): compact numbers, formats of values, and envelopes.
 
-An envelope is byte 0, a type id if there are several types, the version, and its revisions, each with its
-length: an older reader skips the revisions that it does not know. ``Layout`` reads and writes a
-dataclass's fields by such revisions. What it did not understand stays in ``Leftover``, so that an
-object read and written again is the same bytes.
+An envelope is byte 0, a type id if there are several types, the version, and the revisions, each with its
+length. An older reader skips the revisions that it does not know. ``Layout`` reads and writes the fields of
+a dataclass by such revisions. What it does not understand is kept in ``Leftover``, so an object that is read
+and written again has the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from pravega_lab.errors import BadInputError, ProtocolError
-from pravega_lab.protocol.java import text_from_bytes, text_to_bytes
+from pravega_lab.protocol.java_text import text_from_bytes, text_to_bytes
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -30,7 +30,7 @@ _LENGTH = struct.Struct(">i")
 
 
 class Input:
-    """A position in bytes. Every read raises ``ProtocolError`` where the bytes end too early."""
+    """A position in bytes. Every read raises ``ProtocolError`` if the bytes end too early."""
 
     __slots__ = ("at", "data")
 
@@ -40,20 +40,23 @@ class Input:
 
     @property
     def left(self) -> int:
+        """Return the number of bytes left."""
         return len(self.data) - self.at
 
     def take(self, length: int) -> bytes:
+        """Return the next ``length`` bytes."""
         if not 0 <= length <= self.left:
-            raise ProtocolError(f"{length} bytes wanted at {self.at}, {self.left} left")
+            raise ProtocolError(f"{length} bytes are expected at {self.at}, {self.left} are left")
         self.at += length
         return self.data[self.at - length : self.at]
 
     def rest(self) -> bytes:
+        """Return all bytes left."""
         return self.take(self.left)
 
 
 class Format(NamedTuple, Generic[T]):
-    """How one kind of value is read and written."""
+    """The read and write functions of one kind of value."""
 
     read: Callable[[Input], T]
     write: Callable[[T], bytes]
@@ -163,6 +166,8 @@ def _read_count(data: Input) -> int:
 
 
 def list_of(item: Format[T]) -> Format[tuple[T, ...]]:
+    """Return the format of a list: its length, then its items."""
+
     def read(data: Input) -> tuple[T, ...]:
         return tuple(item.read(data) for _ in range(_read_count(data)))
 
@@ -173,7 +178,7 @@ def list_of(item: Format[T]) -> Format[tuple[T, ...]]:
 
 
 def map_of(key: Format[K], value: Format[V]) -> Format[dict[K, V]]:
-    """A map in the order of its bytes."""
+    """Return the format of a map: its size, then keys and values. The order of the bytes is kept."""
 
     def read(data: Input) -> dict[K, V]:
         return {key.read(data): value.read(data) for _ in range(_read_count(data))}
@@ -186,7 +191,7 @@ def map_of(key: Format[K], value: Format[V]) -> Format[dict[K, V]]:
 
 
 def array_of(from_bytes: Callable[[bytes], T], to_bytes: Callable[[T], bytes]) -> Format[T]:
-    """Bytes with their length, which hold a value of a format of its own."""
+    """Return the format of a value that is stored as bytes with their length."""
 
     def read(data: Input) -> T:
         return from_bytes(data.take(_read_count(data)))
@@ -203,13 +208,14 @@ def array_of(from_bytes: Callable[[bytes], T], to_bytes: Callable[[T], bytes]) -
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Version and revisions as they came, and what stood behind the last one."""
+    """Version and revisions as they were read, and the bytes after the last one."""
 
     version: int
     revisions: tuple[tuple[int, bytes], ...]
     trailing: bytes = b""
 
     def to_bytes(self, type_id: int | None = None) -> bytes:
+        """Return the encoded envelope, with a type id if there are several types."""
         kind = () if type_id is None else (type_id,)
         parts = [bytes((FORMAT, *kind, self.version, len(self.revisions)))]
         for revision, data in self.revisions:
@@ -218,20 +224,20 @@ class Envelope:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Envelope:
-        """Read one that has no type id. Raises ``ProtocolError``."""
+        """Return the envelope in ``data``, which has no type id. Raises ``ProtocolError``."""
         source = Input(data)
         found = cls.from_input(source)
         return replace(found, trailing=source.rest())
 
     @classmethod
     def from_input(cls, source: Input) -> Envelope:
-        """Read one that has no type id; what stands behind it stays in ``source``."""
+        """Return the envelope at ``source``, which has no type id. The bytes after it stay in ``source``."""
         _check_format(source)
         return cls._read(source)
 
     @classmethod
     def from_typed_bytes(cls, data: bytes) -> tuple[int, Envelope]:
-        """The type id, and the envelope. Raises ``ProtocolError``."""
+        """Return the type id and the envelope. Raises ``ProtocolError``."""
         source = Input(data)
         _check_format(source)
         type_id = U8.read(source)
@@ -253,10 +259,10 @@ def _check_format(source: Input) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """What a layout met and did not understand; and how many of its own revisions there were."""
+    """What a layout read without understanding it, and how many of its own revisions there were."""
 
     known: int | None = None  # None: all
-    tails: tuple[bytes, ...] = ()  # bytes behind the known fields, per revision
+    tails: tuple[bytes, ...] = ()  # bytes after the known fields, per revision
     unknown: tuple[tuple[int, bytes], ...] = ()
     trailing: bytes = b""
 
@@ -267,8 +273,9 @@ NOTHING_LEFT = Leftover()
 class Layout:
     """The fields of a class by revision: ``{name: format}`` for revision 0, 1, and so on.
 
-    A field may stand in several revisions; the last one read counts. Fields of a revision that an older
-    writer left out must have a default in the class. All of its version is ``version``.
+    A field may occur in several revisions, and the last one that is read counts. The fields of a revision
+    that an older writer left out must have a default in the class. ``version`` is the version of the
+    envelope.
     """
 
     def __init__(self, *revisions: Mapping[str, Format[Any]], version: int = 0) -> None:
@@ -276,7 +283,7 @@ class Layout:
         self.version = version
 
     def read(self, envelope: Envelope) -> tuple[dict[str, Any], Leftover]:
-        """The values by field name. Raises ``ProtocolError``."""
+        """Return the values by field name, and what was left over. Raises ``ProtocolError``."""
         if envelope.version != self.version:
             raise ProtocolError(f"metadata of version {envelope.version}; only {self.version} is known here")
         known = min(len(envelope.revisions), len(self.revisions))
@@ -285,7 +292,7 @@ class Layout:
         for index in range(known):
             revision, data = envelope.revisions[index]
             if revision != index:
-                raise ProtocolError(f"revision {revision} stands where revision {index} must")
+                raise ProtocolError(f"revision {revision} is at the place of revision {index}")
             source = Input(data)
             values |= {name: form.read(source) for name, form in self.revisions[index].items()}
             tails.append(source.rest())
@@ -299,6 +306,7 @@ class Layout:
         return Leftover(None if complete else known, tuple(tails), unknown, envelope.trailing)
 
     def write(self, value: object, leftover: Leftover = NOTHING_LEFT) -> Envelope:
+        """Return the envelope of ``value``, with what was left over when it was read."""
         known = len(self.revisions) if leftover.known is None else leftover.known
         tails = leftover.tails or (b"",) * known
         revisions = []

@@ -1,7 +1,7 @@
-"""A position in a stream: for each segment that is being read, how far (reference A9).
+"""A position in a stream: an offset for each segment that is being read (pravega.md A9).
 
-The value and its four written forms: text and bytes as the Java client writes them, JSON for files and
-for Spark's offsets. Whether a cut fits a stream is for who knows the stream to say.
+The module has the value and its written forms: text and bytes as the Java client writes them, and JSON for
+files and Spark's offsets. Whether a cut fits a stream is decided elsewhere, where the stream is known.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from pravega_lab.protocol.serializer import (
 )
 
 SEGMENT_READ = -1
-"""The offset of a segment that was read to its end after it was sealed."""
+"""The offset of a sealed segment that was read to its end."""
 
 UNBOUNDED_TEXT = "UNBOUNDED"
-TEXT_BYTES_MAX = 16 * 1024 * 1024  # of a cut's inner text: half a million segments
+TEXT_BYTES_MAX = 16 * 1024 * 1024  # of the unpacked text, enough for half a million segments
 
 _VERSION = 1
 _OFFSETS_OF_VERSION = {0: map_of(COMPACT_LONG, COMPACT_LONG), 1: map_of(COMPACT_LONG, COMPACT_SIGNED)}
@@ -41,10 +41,11 @@ _GZIP_WINDOW = 31
 
 @dataclass(frozen=True, slots=True)
 class StreamCut:
-    """Offsets, in bytes from a segment's start, by segment id; ``SEGMENT_READ`` (-1) for "all of it".
+    """Offsets by segment id, in bytes from the segment's start; ``SEGMENT_READ`` (-1) for a segment read
+    to its end.
 
-    Equal cuts have the same stream and the same positions in any order. Do not change ``positions``:
-    a cut is a value, and a key of dicts. A cut without positions is ``UNBOUNDED``.
+    Equal cuts have the same stream and the same positions in any order. Do not change ``positions``: a cut
+    is a value, and a key of dicts. A cut without positions is ``UNBOUNDED``.
 
     Raises:
         BadInputError: A segment id or an offset that no segment can have.
@@ -56,9 +57,13 @@ class StreamCut:
     def __post_init__(self) -> None:
         for segment, offset in self.positions.items():
             if not 0 <= segment < COMPACT_LONG_END:
-                raise BadInputError(f"{segment} in a stream cut of {self.scoped_stream!r} is no segment id")
+                raise BadInputError(
+                    f"{segment} in a stream cut of {self.scoped_stream!r} is not a segment id"
+                )
             if not SEGMENT_READ <= offset < COMPACT_SIGNED_END:
-                raise BadInputError(f"segment {short_name(segment)} in a stream cut: no offset is {offset}")
+                raise BadInputError(
+                    f"segment {short_name(segment)} in a stream cut: {offset} is not an offset"
+                )
 
     def __hash__(self) -> int:
         return hash((self.scoped_stream, tuple(sorted(self.positions.items()))))
@@ -69,13 +74,19 @@ class StreamCut:
 
     @property
     def is_unbounded(self) -> bool:
-        """No position: the head of the stream where a read starts, no end where it ends."""
+        """Return whether the cut has no positions.
+
+        A read from it begins at the head; a read to it has no end.
+        """
         return not self.positions
 
     # ---- text -----------------------------------------------------------------------------------
 
     def to_text(self) -> str:
-        """The form that users copy between programs, Java's too. Segments in the order of their ids."""
+        """Return the text that users copy between programs, Java's too.
+
+        Segments are in the order of their ids.
+        """
         if self.is_unbounded:
             return UNBOUNDED_TEXT
         segments = sorted(self.positions)
@@ -85,13 +96,13 @@ class StreamCut:
 
     @classmethod
     def from_text(cls, text: str) -> StreamCut:
-        """Read what ``to_text`` or Java's ``asText`` wrote.
+        """Return the cut that ``to_text`` or Java's ``asText`` wrote.
 
         Raises:
-            BadInputError: It is not a stream cut; the message says where it stops being one.
+            BadInputError: The text is not a stream cut; the message says why.
         """
         if not isinstance(text, str):
-            raise BadInputError(f"{text!r:.80} is no stream cut: the text of StreamCut.to_text() is wanted")
+            raise BadInputError(f"{text!r:.80} is not a stream cut: pass the text of StreamCut.to_text()")
         if text == UNBOUNDED_TEXT:
             return UNBOUNDED
         parts = _gunzip(text).split(":")
@@ -111,7 +122,10 @@ class StreamCut:
     # ---- bytes ----------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Java's ``toBytes``, segments in the order of ``positions``; none at all for ``UNBOUNDED``."""
+        """Return the bytes of Java's ``toBytes``, with segments in the order of ``positions``.
+
+        ``UNBOUNDED`` has no bytes.
+        """
         if self.is_unbounded:
             return b""
         offsets = _OFFSETS_OF_VERSION[_VERSION].write(self.positions)
@@ -119,14 +133,14 @@ class StreamCut:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StreamCut:
-        """Read what ``to_bytes`` or Java wrote. Raises ``ProtocolError``."""
+        """Return the cut that ``to_bytes`` or Java wrote. Raises ``ProtocolError``."""
         if not data:
             return UNBOUNDED
         return cls.from_envelope(Envelope.from_bytes(data))
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> StreamCut:
-        """The same for a cut that stands among other data, where it has no length."""
+        """Return a cut that is part of other data, where it has no length. Raises ``ProtocolError``."""
         offsets = _OFFSETS_OF_VERSION.get(envelope.version)
         if offsets is None or not envelope.revisions:
             raise ProtocolError(f"a stream cut of version {envelope.version}; 0 and 1 are known")
@@ -139,24 +153,24 @@ class StreamCut:
     # ---- JSON -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """One line, keys sorted; equal cuts give equal text."""
+        """Return one line of JSON with sorted keys. Equal cuts give equal text."""
         positions = {str(segment): self.positions[segment] for segment in sorted(self.positions)}
         return json.dumps({"positions": positions, "scoped_stream": self.scoped_stream}, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> StreamCut:
-        """Read what ``to_json`` wrote. Raises ``BadInputError``."""
+        """Return the cut that ``to_json`` wrote. Raises ``BadInputError``."""
         try:
             found = json.loads(text)
             if not isinstance(found, dict) or not {"scoped_stream", "positions"} <= found.keys():
-                raise ValueError('an object with "scoped_stream" and "positions" is wanted')
+                raise ValueError('it must be an object with "scoped_stream" and "positions"')
             scoped_stream, positions = found["scoped_stream"], found["positions"]
             if not isinstance(scoped_stream, str):
-                raise ValueError("scoped_stream is no text")
+                raise ValueError("scoped_stream is not a text")
             return cls(scoped_stream, _positions_from_json(positions))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise BadInputError(
-                f"{text!r:.80} is no stream cut in JSON ({error}); pass StreamCut.to_json() unchanged"
+                f"{text!r:.80} is not a stream cut in JSON ({error}); pass StreamCut.to_json() unchanged"
             ) from None
 
 
@@ -165,7 +179,7 @@ UNBOUNDED = StreamCut("")
 
 def _positions_from_json(positions: Mapping[str, Any]) -> dict[int, int]:
     if not all(type(offset) is int for offset in positions.values()):
-        raise ValueError("an offset is no whole number")
+        raise ValueError("an offset is not a whole number")
     return {int(segment): offset for segment, offset in positions.items()}
 
 
@@ -189,4 +203,4 @@ def _gunzip(text: str) -> str:
 
 def _malformed(text: str, why: str) -> BadInputError:
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return BadInputError(f"{shown!r} is no stream cut ({why}); pass StreamCut.to_text() unchanged")
+    return BadInputError(f"{shown!r} is not a stream cut ({why}); pass StreamCut.to_text() unchanged")

@@ -1,7 +1,7 @@
 """``pravega-lab watch URI [scope[/group]]``: look at a cluster, or follow a reader group, in a terminal.
 
-Nothing is written to the cluster: no reader is registered and no lease taken, so it may be pointed at any
-running group, of Python, Java or Flink readers.
+Nothing is written to the cluster: no reader is registered and no lease is taken. So it is safe to point it
+at any running group, of Python, Java or Flink readers.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import time
 from pathlib import Path
 
 from pravega_lab.client import Client, connect
-from pravega_lab.client.access import access_from, add_access_arguments
+from pravega_lab.client.connection.access import access_from, add_access_arguments
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import Watch, observe
-from pravega_lab.observe.observations import to_record
+from pravega_lab.observe.journal.records import to_record
 from pravega_lab.terminal.inventory import check_group, take_inventory
+from pravega_lab.terminal.text import console, shown
 
 REFRESH_S = 0.5
 SAVE_EVERY_S = 10.0
@@ -26,7 +27,7 @@ LOOK_S = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Add the options of the command."""
     parser.add_argument("uri", metavar="URI", help="the controller: tcp://host:9090 or tls://host:9090")
     parser.add_argument(
         "what",
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look until Ctrl-C, ``--once`` or ``--seconds``; 0 if there was something to look at.
+    """Look until Ctrl-C, ``--once`` or ``--seconds``; return 0 if there was something to look at.
 
     Raises:
         BadInputError: There is no such scope or group, or the options do not fit together.
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             return _print_json(args, watch) if args.json else _draw(args, watch)
         except KeyboardInterrupt:
             return 0
-        except BrokenPipeError:  # whoever read our lines has enough of them
+        except BrokenPipeError:  # the reader of our lines has closed its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         finally:
@@ -72,21 +73,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace, client: Client) -> int:
-    from rich.console import Console
     from rich.live import Live
 
     from pravega_lab.terminal.screen import inventory_screen
 
-    console = Console()
-    with console.status("asking for streams and reader groups") as status:
-        found = take_inventory(client, args.what, lambda name: status.update(f"asking for {name}"))
+    terminal = console()
+    with terminal.status("asking for streams and reader groups") as status:
+        found = take_inventory(client, args.what, lambda name: status.update(shown(f"asking for {name}")))
     screen = inventory_screen(found, _now_ms())
-    if args.once or not console.is_terminal:
-        console.print(screen)
+    if args.once or not terminal.is_terminal:
+        terminal.print(screen)
         return 0
     end_s = _end_s(args)
     try:
-        with Live(screen, console=console, auto_refresh=False) as live:
+        with Live(screen, console=terminal, auto_refresh=False) as live:
             while time.monotonic() < end_s:
                 time.sleep(min(2.0, max(0.0, end_s - time.monotonic())))
                 live.update(inventory_screen(take_inventory(client, args.what), _now_ms()), refresh=True)
@@ -96,22 +96,22 @@ def _list(args: argparse.Namespace, client: Client) -> int:
 
 
 def _draw(args: argparse.Namespace, watch: Watch) -> int:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
     from rich.live import Live
 
     from pravega_lab.terminal.screen import GroupFolds, group_screen
 
-    console, folds = Console(), GroupFolds(watch.journal)
+    terminal, folds = console(), GroupFolds(watch.journal)
 
     def screen() -> RenderableType:
         folds.catch_up()
         return group_screen(args.what, folds)
 
     if args.once:
-        console.print(screen())
+        terminal.print(screen())
         return 0
     end_s, save_s = _end_s(args), time.monotonic() + SAVE_EVERY_S
-    with Live(console=console, auto_refresh=False) as live:
+    with Live(console=terminal, auto_refresh=False) as live:
         while True:
             live.update(screen(), refresh=True)
             if time.monotonic() >= end_s:

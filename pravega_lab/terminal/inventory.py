@@ -1,4 +1,6 @@
-"""What there is in a cluster: streams and reader groups, and how the groups stand. By public calls only."""
+"""`take_inventory`: the streams and reader groups of a cluster, and the state of the groups, by public
+calls only.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ class StreamLine:
 
 @dataclass(frozen=True, slots=True)
 class GroupLine:
-    """A reader group as its state log tells; ``unread_bytes`` are behind its last checkpoint."""
+    """A reader group as its state log describes it; ``unread_bytes`` counts from its last checkpoint."""
 
     name: str
     readers: tuple[str, ...] = ()
@@ -45,10 +47,10 @@ class Inventory:
 def take_inventory(
     client: Client, scope: str | None = None, on_step: Callable[[str], None] = lambda name: None
 ) -> Inventory:
-    """Ask for everything, scope by scope; ``on_step`` hears each name before it is asked for.
+    """Ask for everything, scope by scope. ``on_step`` receives each name before it is asked for.
 
     Raises:
-        BadInputError: There is no such scope; the message names those that there are.
+        BadInputError: There is no such scope; the message names the scopes that there are.
     """
     scopes = [name for name in client.list_scopes() if not name.startswith("_")]
     if scope is not None:
@@ -66,7 +68,11 @@ def take_inventory(
 
 
 def check_group(client: Client, scoped_name: str) -> None:
-    """Raise `BadInputError` unless there is such a reader group; the message says what there is instead."""
+    """Check that there is such a reader group.
+
+    Raises:
+        BadInputError: There is not; the message says what there is instead.
+    """
     scope, name = scoped_name.split("/", 1)
     scopes = client.list_scopes()
     _check(scope, scopes, "scope")
@@ -108,7 +114,7 @@ def _group(client: Client, scope: str, name: str) -> GroupLine:
 
 
 def _updated_ms(client: Client, scope: str, name: str) -> int | None:
-    """When the group's state log was last written."""
+    """Return when the group's state log was last written."""
     log = client.stream(f"{scope}/{READER_GROUP_PREFIX}{name}")
     times = [log.segment_info(segment.segment_id).last_modified_ms for segment in log.segments()]
     return max(times, default=None)

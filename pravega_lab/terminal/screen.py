@@ -1,8 +1,11 @@
-"""What `pravega-lab watch` draws, of an inventory or of the folds of a journal. Asks nothing."""
+"""The screens of `pravega-lab watch`, of an inventory and of the folds of a journal. Nothing is asked here.
+
+Every text goes through `shown`, our own texts too, so that no text of the cluster can be forgotten.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -10,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from pravega_lab.observe.explain import explain_group
-from pravega_lab.observe.folds import SegmentHistory
-from pravega_lab.observe.group_fold import GroupHistory
-from pravega_lab.observe.group_observations import GroupObservation, GroupUpdated
-from pravega_lab.observe.group_rows import CheckpointRow, ReaderRow, SegmentPlace, waits_words
-from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.group.fold import GroupHistory
+from pravega_lab.observe.group.observations import GroupObservation, GroupUpdated
+from pravega_lab.observe.group.rows import CheckpointRow, ReaderRow, SegmentPlace, waits_words
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.stream.fold import SegmentHistory
 from pravega_lab.terminal.inventory import Inventory
+from pravega_lab.terminal.text import shown
 
 ROWS_MAX = 40  # of a table; the busiest are shown and the others counted
 CHECKPOINTS_MAX = 6
@@ -26,42 +30,37 @@ _STATES = {"held": "", "nobody": "yellow", "waits": "dim"}
 
 
 def inventory_screen(found: Inventory, now_ms: int) -> RenderableType:
-    """Streams and groups, a table each."""
+    """Return a table of the streams and a table of the groups."""
     streams = _table("Streams", ("stream", "segments", "scaling"))
     for stream in found.streams[:ROWS_MAX]:
-        n = (
-            UNKNOWN
-            if stream.n_segments is None
-            else str(stream.n_segments)
-            if stream.n_segments
-            else "sealed"
-        )
-        streams.add_row(stream.name, n, Text(stream.trouble, FAILURE) if stream.trouble else stream.scaling)
+        n = UNKNOWN if stream.n_segments is None else str(stream.n_segments or "sealed")
+        scaling = shown(stream.trouble, FAILURE) if stream.trouble else stream.scaling
+        _add(streams, (stream.name, n, scaling))
     groups = _table("Reader groups", ("group", "readers online", "unread", "last update"))
     for group in found.groups[:ROWS_MAX]:
         if group.trouble:
-            groups.add_row(group.name, "", "", Text(group.trouble, FAILURE))
+            _add(groups, (group.name, "", "", shown(group.trouble, FAILURE)))
             continue
         ago = UNKNOWN if group.updated_ms is None else f"{duration(now_ms - group.updated_ms)} ago"
-        groups.add_row(group.name, _names(group.readers), size(group.unread_bytes), ago)
+        _add(groups, (group.name, _names(group.readers), size(group.unread_bytes), ago))
     _count_rest(streams, len(found.streams))
     _count_rest(groups, len(found.groups))
-    none = Text(f"scopes: {', '.join(found.scopes) or 'none'}", "dim")
-    return Group(streams, Text(), groups, none)
+    scopes = shown(f"scopes: {', '.join(found.scopes) or 'none'}", "dim")
+    return Group(streams, Text(), groups, scopes)
 
 
 class GroupFolds:
-    """What the screen of a group shows, kept up with a journal."""
+    """The folds behind the screen of a group, kept up with a journal."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.groups, self.segments = GroupHistory(), SegmentHistory()
         self.updates: list[GroupUpdated] = []
-        self.untimed_ms = 0  # what was seen up to then was in the log before, nobody knows since when
+        self.untimed_ms = 0  # what was seen up to then was in the log before, since an unknown time
         self._read_to = 0
 
     def catch_up(self) -> None:
-        """Take in what the journal has by now."""
+        """Apply what the journal has by now."""
         for observation in self.journal.since(self._read_to):
             self._read_to = observation.seq + 1
             self.groups.apply(observation)
@@ -74,29 +73,30 @@ class GroupFolds:
 
     @property
     def now_ms(self) -> int:
+        """Return the newest moment that the journal knows."""
         return max(self.groups.now_ms or 0, self.journal.until_ms or 0)
 
     def ago(self, since_ms: int) -> str:
-        """For how long now; "at least" so long for what was so when it was first seen."""
+        """Return how long something has lasted, with "≥" if it was already so when it was first seen."""
         return ("≥ " if since_ms <= self.untimed_ms else "") + duration(self.now_ms - since_ms)
 
 
 def group_screen(group: str, folds: GroupFolds) -> RenderableType:
-    """How one group stands in sentences; its segments, readers, checkpoints and the last updates."""
+    """Return one group in sentences, and tables of its segments, readers, checkpoints and last updates."""
     journal, history = folds.journal, folds.groups
     parts: list[RenderableType] = [_header(journal)]
     if group not in history.groups:
-        return Group(*parts, Text(f"nothing is known of {group} yet", "dim"))
-    parts.append(Text("\n".join(explain_group(history, group, folds.now_ms))))
+        return Group(*parts, shown(f"nothing is known of {group} yet", "dim"))
+    parts += map(shown, explain_group(history, group, folds.now_ms))
     parts += [_segments(folds, group), _readers(folds, group), _checkpoints(folds, group)]
     return Group(*parts, _updates(folds.updates))
 
 
 def _header(journal: Journal) -> Text:
     state = "live" if journal.live else "recording"
-    text = Text(f"{journal.source} · {state} · {journal.next_seq:,} observations", "bold")
+    text = shown(f"{journal.source} · {state} · {journal.next_seq:,} observations", "bold")
     if journal.gap:
-        text.append(f"\n{journal.gap}", FAILURE)
+        text.append("\n").append(shown(str(journal.gap), FAILURE))
     return text
 
 
@@ -107,11 +107,10 @@ def _segments(folds: GroupFolds, group: str) -> Table:
         row = folds.segments.find(place.stream, place.segment_id)
         keys = UNKNOWN if row is None else f"{row.low:.3f} – {row.high:.3f}"
         since = place.behind_since_ms
-        table.add_row(
-            f"{place.stream} {place.label}", keys, _owner(place), folds.ago(place.since_ms),
-            size(place.unread_bytes), "" if since is None else folds.ago(since),
-            style=_STATES.get(place.state, ""),
-        )  # fmt: skip
+        oldest = "" if since is None else folds.ago(since)
+        where, unread = f"{place.stream} {place.label}", size(place.unread_bytes)
+        cells = (where, keys, _owner(place), folds.ago(place.since_ms), unread, oldest)
+        _add(table, cells, _STATES.get(place.state, ""))
     _count_rest(table, len(places))
     return table
 
@@ -130,10 +129,8 @@ def _readers(folds: GroupFolds, group: str) -> Table:
         style = "" if lane.is_online else FAILURE if lane.state == "killed" else "dim"
         share = f"{lane.fair_share:.1f}" if lane.is_online else ""
         lag = UNKNOWN if lane.lag_ms is None else duration(lane.lag_ms)
-        table.add_row(
-            lane.reader, _state(lane, folds), str(len(lane.held)), share, size(lane.unread_bytes), lag,
-            style=style,
-        )  # fmt: skip
+        held, unread = str(len(lane.held)), size(lane.unread_bytes)
+        _add(table, (lane.reader, _state(lane, folds), held, share, unread, lag), style)
     _count_rest(table, len(lanes))
     return table
 
@@ -150,7 +147,7 @@ def _checkpoints(folds: GroupFolds, group: str) -> Table:
     table = _table("Reader-group checkpoints", ("checkpoint", "state", "took", "held up by"))
     rows = [row for row in folds.groups.checkpoints if row.group == group and not row.is_silent]
     for row in reversed(rows[-CHECKPOINTS_MAX:]):
-        table.add_row(row.name, _checkpoint_words(row), _took(row, folds), _names(row.held_up_by))
+        _add(table, (row.name, _checkpoint_words(row), _took(row, folds), _names(row.held_up_by)))
     return table
 
 
@@ -161,7 +158,7 @@ def _took(row: CheckpointRow, folds: GroupFolds) -> str:
 
 
 def _checkpoint_words(row: CheckpointRow) -> Text:
-    words = Text(row.words, "" if row.state in ("running", "completed") else "dim")
+    words = shown(row.words, "" if row.state in ("running", "completed") else "dim")
     if row.gaps:
         words.append(f", {len(row.gaps)} gaps in the keys", FAILURE)
     return words
@@ -170,7 +167,7 @@ def _checkpoint_words(row: CheckpointRow) -> Text:
 def _updates(updates: list[GroupUpdated]) -> Table:
     table = _table("Last updates of the state log", ("at", "what"))
     for update in reversed(updates[-UPDATES_MAX:]):
-        table.add_row(str(update.revision), update.explained)
+        _add(table, (str(update.revision), update.explained))
     return table
 
 
@@ -181,11 +178,16 @@ def _table(title: str, columns: Iterable[str]) -> Table:
     return table
 
 
+def _add(table: Table, cells: Sequence[str | Text], style: str = "") -> None:
+    """Add a row. It is the only way into a table, so no string can arrive as markup or with an escape."""
+    table.add_row(*(cell if isinstance(cell, Text) else shown(cell) for cell in cells), style=style)
+
+
 def _count_rest(table: Table, n_rows: int) -> None:
     if n_rows > ROWS_MAX:
         table.caption = f"{ROWS_MAX} of {n_rows:,}"
     if n_rows == 0:
-        table.add_row(Text("none", "dim"))
+        _add(table, (shown("none", "dim"),))
 
 
 def _names(names: Iterable[str]) -> str:
@@ -193,7 +195,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def size(n_bytes: int | None) -> str:
-    """Bytes in words: ``1.2 MB``; unknown is a dash, never zero."""
+    """Return bytes in words: ``1.2 MB``. What is not known is a dash, never zero."""
     if n_bytes is None:
         return UNKNOWN
     value = float(n_bytes)
@@ -205,7 +207,7 @@ def size(n_bytes: int | None) -> str:
 
 
 def duration(ms: int) -> str:
-    """Milliseconds in words: ``340 ms``, ``1.8 s``, ``5 min``, ``3.2 h``."""
+    """Return milliseconds in words: ``340 ms``, ``1.8 s``, ``5 min``, ``3.2 h``."""
     if ms < 1000:
         return f"{max(ms, 0)} ms"
     if ms < 120_000:

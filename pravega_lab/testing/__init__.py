@@ -1,9 +1,9 @@
-"""For tests of your own pipelines: pytest fixtures, and the store and the simulation behind them.
+"""Pytest fixtures for tests of your own pipelines, with the store and the simulation that they use.
 
-pytest finds the fixtures by itself where pravega_lab is installed (`plugin`): ``pravega`` is a scope of the
-test's own, ``pravega_session`` one of the whole session, ``pravega_simulation`` a world that is a function of
-its seed. The classes work without pytest, too. Importing this package imports neither Spark nor Jupyter, and
-starts nothing.
+pytest finds the fixtures by itself if pravega_lab is installed (`plugin`): ``pravega`` is a scope for one
+test, ``pravega_session`` a scope for the whole session, ``pravega_simulation`` a world that is a function
+of its seed. The classes also work without pytest. Importing this package imports neither Spark nor Jupyter,
+and starts nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A job that copies a stream is killed at one step of its sink's commit, and started again: what came out?
+"""`killed_at`: a job that copies a stream is killed at one step of its sink's commit, and started again.
 
-The job of the engine, the client and the store are the real code, in a simulated world with virtual time. The
-process of the job dies at the step, between two lines: no ``finally`` runs, its connections break. Later
-another one goes on from the last completed checkpoint. So any `TwoPhaseCommitSink` can be tried::
+The job of the engine, the client and the store are the real code, in a simulated world with virtual time.
+The process of the job dies at the step, between two lines: no ``finally`` runs, and its connections break.
+Later another process resumes from the last completed checkpoint. Any `TwoPhaseCommitSink` can be tried::
 
     run = killed_at(Step.COMPLETE, PravegaWriter)
     run.verdict.assert_exact()
@@ -27,26 +27,26 @@ from uuid import UUID
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.values import HEAD, LEASE_MS_MAX, ScalingPolicy
-from pravega_lab.client.writer import AsyncEventWriter
+from pravega_lab.client.writing.writer import AsyncEventWriter
 from pravega_lab.connector.flow import EventRows, PravegaConfig, PravegaSegmentSource, RowEvents
-from pravega_lab.engine.flow import two_phase
 from pravega_lab.engine.flow.batch import Batch
-from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint.storage import METADATA
 from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.flow.graph import JobGraph
-from pravega_lab.engine.flow.job import Job
+from pravega_lab.engine.flow.graph.graph import JobGraph
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.master.restart import FixedDelay
 from pravega_lab.engine.flow.observer import Acknowledged, CheckpointCompleted, Observation
-from pravega_lab.engine.flow.restart import FixedDelay
-from pravega_lab.engine.flow.sinks import SinkContext, TwoPhaseCommitSink
-from pravega_lab.engine.flow.storage import METADATA
-from pravega_lab.engine.flow.stream import StreamEnvironment
-from pravega_lab.engine.simulation.flow_steps import apart
+from pravega_lab.engine.flow.sink import two_phase
+from pravega_lab.engine.flow.sink.sinks import SinkContext, TwoPhaseCommitSink
+from pravega_lab.engine.simulation.flow.steps import apart
 from pravega_lab.errors import PravegaError
-from pravega_lab.observe.job import JobObserver
-from pravega_lab.observe.journal import Journal
-from pravega_lab.observe.ledger import Ledger, Verdict
+from pravega_lab.observe.job.observer import JobObserver
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.ledger.ledger import Ledger, Verdict
 from pravega_lab.testing.simulated import SimulatedPravega
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ IN, OUT = "kills/in", "kills/out"
 ROWS, KEYS, BURST = 120, 6, 4
 WRITE_EVERY_S = 0.04
 INTERVAL_MS = 300
-KILLED_IN_CHECKPOINT = 2  # the first one has to be there, or everything would begin anew
+KILLED_IN_CHECKPOINT = 2  # the first one must exist, or everything would start again
 SINKS = 2  # subtasks
-LOOK_S = 0.2  # after the kill: what had been asked of the store has happened by then
+LOOK_S = 0.2  # after the kill: by then the store has done what it was asked for
 REACHED_WITHIN_S = 60.0
 COMPLETED_AFTER_ALL = 3  # checkpoints after the last row was written, and the run is over
 
@@ -66,7 +66,7 @@ MakeSink = Callable[..., TwoPhaseCommitSink]
 
 
 class Step(Enum):
-    """Where the process dies, in the order of a checkpoint."""
+    """The steps at which the process can die, in the order of a checkpoint."""
 
     WRITING = "while it writes"
     AT_BARRIER = "at the barrier, before the flush"
@@ -78,7 +78,7 @@ class Step(Enum):
 
 
 class DirectWriter(TwoPhaseCommitSink):
-    """Writes at once and has no transactions: at least once, in the form of a two-phase sink."""
+    """A sink without transactions in the form of a two-phase sink: it writes at once, at least once."""
 
     def __init__(self, config: PravegaConfig, stream: str, *, events: RowEvents, **others: Any) -> None:
         self._config, self._stream, self._events = config, stream, events
@@ -117,12 +117,14 @@ class DirectWriter(TwoPhaseCommitSink):
 
 @dataclass
 class KilledRun:
-    """What a run showed. ``visible_at_kill``: rows in the output then; ``at_kill``, ``in_the_end``: how many
-    transactions of the dead process were in which state; ``failure``: why the job could not go on;
-    ``logged``: what the sink's operator logged of transactions that it gave up; ``restored_from``: the folder
-    of a checkpoint. While the job cannot go on nothing is called lost: what is missing is not yet known.
+    """What a run showed.
 
-    ``first_life`` is a journal that ends with the kill, ``observer`` and ``ledger`` know the whole run.
+    ``visible_at_kill`` counts rows in the output at the kill. ``at_kill`` and ``in_the_end`` count the dead
+    process's transactions by state. ``failure`` says why the job could not continue. ``logged`` is what the
+    sink's operator logged of transactions that it gave up. ``restored_from`` is the folder of a checkpoint.
+    While the job cannot continue, nothing is called lost: what is missing is not known yet.
+
+    ``first_life`` is a journal that ends with the kill; ``observer`` and ``ledger`` know the whole run.
     """
 
     step: Step
@@ -140,12 +142,12 @@ class KilledRun:
 
     @property
     def verdict(self) -> Verdict:
-        """Lost, doubled, out of order."""
+        """Return what was lost, doubled and out of order."""
         return self.ledger.verdict()
 
     @property
     def row(self) -> dict[str, Any]:
-        """Of a table: what was there at the kill, and what came of it."""
+        """Return a table row: what was there at the kill, and what became of it."""
         return {
             "open": self.at_kill["OPEN"],
             "committed": self.at_kill["COMMITTED"],
@@ -165,18 +167,18 @@ def killed_at(
     checkpoints_back: int = 0,
     ignores_lost_leases: bool = False,
 ) -> KilledRun:
-    """Copy 120 rows with two subtasks of ``sink``, die at ``step`` of the second checkpoint, go on.
+    """Copy 120 rows with two subtasks of ``sink``, die at ``step`` of the second checkpoint, and resume.
 
     Args:
         sink: Called as ``sink(config, stream, events=..., lease_ms=...)``: `PravegaWriter`, `DirectWriter`,
-            or a class of yours.
-        lease_ms: Of a transaction.
+            or your own class.
+        lease_ms: The lease of a transaction.
         down_s: Virtual seconds from the kill to the restart.
-        checkpoints_back: Go on from so many checkpoints before the last completed one.
+        checkpoints_back: Resume from so many checkpoints before the last completed one.
         ignores_lost_leases: `TwoPhaseCommitSink.ignore_failures_after_timeout`.
 
     Raises:
-        PravegaError: the step was never reached.
+        PravegaError: The step was never reached.
     """
     world = SimulatedPravega(seed)
     story = _Story(world, step, sink, lease_ms, ignores_lost_leases)
@@ -202,7 +204,7 @@ def _errors_of_commits(logged: list[str]) -> Iterator[None]:
 
 
 class _Trap:
-    """Kills the process of the job at a step of a checkpoint, and holds whoever must not be there first."""
+    """Kills the job's process at a step of a checkpoint, and holds other subtasks back until then."""
 
     def __init__(self, step: Step | None) -> None:
         self._step = step
@@ -211,7 +213,7 @@ class _Trap:
         self._committed = 0
 
     async def reached(self, step: Step, subtask: int, number: int) -> None:
-        """A sink's subtask is at this step with its transaction of this number."""
+        """Note that a sink's subtask is at this step with its transaction of this number."""
         if number != KILLED_IN_CHECKPOINT or self._step is None:
             return
         is_first = subtask == 0
@@ -238,7 +240,7 @@ class _Trap:
         self.sprung.set()
 
     def observe(self, observation: Observation) -> None:
-        """What only the coordinator knows. Killed here, its process does not take another turn."""
+        """Take what only the coordinator knows. If it kills here, its process takes no further turn."""
         is_it = getattr(observation, "checkpoint_id", None) == KILLED_IN_CHECKPOINT
         if not is_it or self.sprung.is_set():
             return
@@ -254,7 +256,7 @@ async def _for_ever() -> None:
 
 
 class _TrappedSink(TwoPhaseCommitSink):
-    """Says at each step where it is. Its handles: number of the transaction in its life, handle within."""
+    """Reports each step to the trap. Its handles: number of the transaction in its life, handle within it."""
 
     def __init__(self, inner: TwoPhaseCommitSink, trap: _Trap, begun: list[str]) -> None:
         self._inner, self._trap, self._begun = inner, trap, begun
@@ -308,7 +310,7 @@ async def _done(given: Any) -> Any:
 
 
 class _Watch:
-    """Observer of one life: for the journals, for the trap, and for the end."""
+    """The observer of one life: for the journals, for the trap, and for the end."""
 
     def __init__(self, trap: _Trap, *observers: JobObserver) -> None:
         self._trap, self._observers = trap, observers
@@ -316,7 +318,7 @@ class _Watch:
 
     def observe(self, observation: Observation) -> None:
         if self._trap.sprung.is_set():
-            return  # the dead say nothing: this comes when Python collects what is left of their coroutines
+            return  # Python collects the coroutines of the killed process, which may not report any more
         for observer in self._observers:
             observer.observe(observation)
         self.completed += isinstance(observation, CheckpointCompleted)
@@ -346,7 +348,8 @@ class _Story:
         return int(self._world.now_s * 1000)
 
     def _connect(self, who: str) -> AsyncClient:
-        return self._world.client(f"{who} {next(self._clients)}")  # of one name they would draw equal ids
+        # Clients with equal names would draw equal ids.
+        return self._world.client(f"{who} {next(self._clients)}")
 
     async def tell(self, down_s: float, checkpoints_back: int) -> KilledRun:
         run = self.run
@@ -371,7 +374,7 @@ class _Story:
         run.ledger.journal.live = False
         return run
 
-    # -- the job -------------------------------------------------------------------------------------------
+    # The job.
 
     async def _first_life(self) -> None:
         trap = _Trap(self.run.step)
@@ -443,12 +446,12 @@ class _Story:
         return env.job_graph()
 
     def _checkpoint(self, back: int) -> str:
-        """The folder of the last completed one, or of one before; "" if there is none."""
+        """Return the folder of the last completed checkpoint, or of one before it; "" if there is none."""
         done = [path.removesuffix(f"/{METADATA}") for path in self._files.data if path.endswith(METADATA)]
         done.sort(key=lambda path: int(path.rpartition("-")[2]))
         return done[-1 - back] if len(done) > back else ""
 
-    # -- around it -----------------------------------------------------------------------------------------
+    # Around the job.
 
     async def _write(self, into: AsyncStream) -> None:
         for first in range(0, ROWS, BURST):
@@ -460,7 +463,7 @@ class _Story:
             await asyncio.sleep(WRITE_EVERY_S)
 
     async def _read(self, out: AsyncStream) -> int:
-        """Tell the ledger what has come since the last time; how many rows that is."""
+        """Report to the ledger the rows since the last call, and return how many there were."""
         end, seen = await out.tail(), 0
         async with out.read(self._seen, end) as batches:
             async for batch in batches:

@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures ``pravega``, ``pravega_session``, ``pravega_simulation``.
 
-pytest loads it by its entry point in every run of an environment that has pravega_lab, so it imports nothing
-until a test asks for a fixture. ``-p no:pravega_lab`` leaves it out.
+pytest loads it by its entry point in every run of an environment that has pravega_lab. So it imports
+nothing until a test asks for a fixture. ``-p no:pravega_lab`` leaves it out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _scopes = count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options ``--pravega-uri`` and ``--pravega-seeds``."""
     group = parser.getgroup("pravega_lab", "Pravega")
     group.addoption(
         "--pravega-uri",
@@ -37,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers."""
     for line in (
         "pravega_store(durable=False, scaling_clock=1): give `pravega` a store of its own, to kill",
         "pravega_seeds(seeds): run the test with these seeds of `pravega_simulation`: 'A..B', or how many",
@@ -45,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that asks for a simulation once per seed."""
     if "pravega_simulation" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("pravega_seeds")
         asked = metafunc.config.getoption("--pravega-seeds") or (marker.args[0] if marker else SEEDS)
@@ -63,15 +66,16 @@ def _pravega_store(request: pytest.FixtureRequest) -> Iterator[PravegaStore]:
 
 @pytest.fixture(scope="session")
 def pravega_session(_pravega_store: PravegaStore) -> Iterator[PravegaScope]:
-    """A scope that all tests of the session share, for what is written once and read by many."""
+    """Return a scope that all tests of the session share, for what is written once and read by many."""
     yield from _scope_in(_pravega_store)
 
 
 @pytest.fixture
 def pravega(request: pytest.FixtureRequest) -> Iterator[PravegaScope]:
-    """A scope of the test's own, empty, in the session's store; deleted after the test.
+    """Return an empty scope for one test, in the session's store. It is deleted after the test.
 
-    With ``@pytest.mark.pravega_store(durable=True)`` in a store of its own, to kill and start.
+    With ``@pytest.mark.pravega_store(durable=True)`` the test has its own store, which it may kill and
+    start.
     """
     marker = request.node.get_closest_marker("pravega_store")
     if marker is None:
@@ -90,7 +94,7 @@ def pravega(request: pytest.FixtureRequest) -> Iterator[PravegaScope]:
 
 @pytest.fixture
 def pravega_simulation(request: pytest.FixtureRequest) -> SimulatedPravega:
-    """A simulated world; the test runs once per seed."""
+    """Return a simulated world. The test runs once per seed."""
     from pravega_lab.testing.simulated import SimulatedPravega
 
     return SimulatedPravega(request.param, repeat=f"pytest {request.node.nodeid!r}")
@@ -98,7 +102,7 @@ def pravega_simulation(request: pytest.FixtureRequest) -> SimulatedPravega:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test says which world it ran in, also where it failed after the run."""
+    """Add to the report of a failed test which world it ran in, also if it failed after the run."""
     report = yield
     world = getattr(item, "funcargs", {}).get("pravega_simulation")
     if report.failed and world is not None:
@@ -114,7 +118,7 @@ def _scope_in(store: PravegaStore) -> Iterator[PravegaScope]:
     try:
         scope.clear()
     except PravegaError as error:
-        if not store.is_embedded:  # there it would stay
+        if not store.is_embedded:  # nothing else would delete it
             raise AssertionError(f"the scope {scope.name} is left on {store.uri}: {error}") from error
 
 

@@ -5,10 +5,10 @@ commands (two big-endian int32: type, length). The controller's answers that nam
 to name the proxy.
 
     proxy.hold("commitTransaction", nth=2, what="request")   # keep the 2nd request from the store
-    proxy.hold("TableEntriesUpdated")                        # the store has done it; nobody is told
+    proxy.hold("TableEntriesUpdated")                        # the store has done it, the client waits
     proxy.wait_held(); ...kill...; proxy.release()
 
-Plain connections only: what speaks TLS cannot be read on the way.
+Only plain connections work: the proxy cannot read TLS.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from typing import Any
 import grpc
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.protocol import commands, controller_pb2
-from pravega_lab.protocol.controller_methods import METHODS
+from pravega_lab.protocol.controller import controller_pb2
+from pravega_lab.protocol.controller.methods import METHODS
+from pravega_lab.protocol.wire import commands
 
-WAIT_S_MAX = 240.0  # a driver may have to start first
+WAIT_S_MAX = 240.0  # a driver may have to start before the message comes
 _NAMES = {
     command.code: command.__name__
     for command in vars(commands).values()
@@ -37,8 +38,8 @@ _NAMES = {
 
 @dataclass
 class Hold:
-    """One message to be kept back; ``left`` counts down to it. ``peer_port`` is the client's, by which its
-    process is found.
+    """A message to withhold; ``left`` counts down to it. ``peer_port`` is the client's, and identifies
+    its process.
     """
 
     name: str
@@ -51,16 +52,17 @@ class Hold:
 
 
 class DroppedError(ConnectionError):
-    """The message that was kept back is never delivered."""
+    """Raised when the message that was withheld is never delivered."""
 
 
 class StoreProxy:
-    """Clients connect to ``proxy.uri`` instead of ``uri``. A context manager: leaving it closes it.
+    """A proxy for clients, which connect to ``proxy.uri`` instead of ``uri``. A context manager: leaving
+    it closes it.
 
     Args:
         uri: Address of a controller, ``tcp://host:port``.
 
-    ``seen``: how many messages of each name came so far, requests and replies.
+    ``seen`` counts the messages of each name so far, requests and replies.
 
     Raises:
         BadInputError: ``uri`` is not ``tcp://``.
@@ -87,7 +89,7 @@ class StoreProxy:
         self.close()
 
     def close(self) -> None:
-        """Let what is kept back pass, then stop listening. Calling it twice is harmless."""
+        """Deliver what is withheld, then stop listening. May be called twice."""
         if self._loop.is_running():
             self.release()
             self._run(self._stop())
@@ -115,12 +117,13 @@ class StoreProxy:
         await self._channel.close()
 
     def hold(self, name: str, nth: int = 1, what: str = "reply") -> None:
-        """Keep back the ``nth`` message of this name from now on.
+        """Withhold the ``nth`` message of this name from now on.
 
         Args:
             name: A controller call (``commitTransaction``) or a wire command (``DataAppended``).
             nth: Which of them; 1 is the next.
-            what: ``request``: the store does not get it. ``reply``: it was done, and nobody is told.
+            what: ``request``: the store does not receive it. ``reply``: the store has done it, and the
+                client is not notified.
 
         Raises:
             BadInputError: No message has this name, or ``what`` is neither.
@@ -132,7 +135,11 @@ class StoreProxy:
         self._holds.append(Hold(name, nth, what))
 
     def wait_held(self) -> Hold:
-        """Wait until the last `hold` has its message. Raises `TimeoutError` if it does not come."""
+        """Wait until the last `hold` has its message.
+
+        Raises:
+            TimeoutError: The message does not come.
+        """
         held = self._holds[-1]
         if not held.held.wait(WAIT_S_MAX):
             raise TimeoutError(
@@ -141,7 +148,9 @@ class StoreProxy:
         return held
 
     def release(self, *, drop: bool = False) -> None:
-        """Let everything pass from now on; what was kept back is delivered, or with ``drop`` never is."""
+        """Deliver all messages from now on, and also those that were withheld, unless ``drop`` discards
+        them.
+        """
 
         async def open_all() -> None:
             holds, self._holds = self._holds, []
@@ -153,7 +162,11 @@ class StoreProxy:
         self._run(open_all())
 
     def wait_seen(self, name: str, n: int) -> None:
-        """Wait until ``n`` messages of this name came in all. Raises `TimeoutError` if they do not."""
+        """Wait until ``n`` messages of this name came in all.
+
+        Raises:
+            TimeoutError: They do not come.
+        """
         deadline = time.monotonic() + WAIT_S_MAX
         while self.seen.get(name, 0) < n:
             if time.monotonic() > deadline:

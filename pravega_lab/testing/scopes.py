@@ -1,4 +1,4 @@
-"""A store that tests share, and the scope in it that one test has for itself."""
+"""`PravegaStore` and `PravegaScope`: a store that tests share, and a scope in it for one test."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pravega_lab.client import HEAD, TAIL, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError
-from pravega_lab.store_process import StoreProcess
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group import ReaderGroup
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 
 class PravegaStore:
-    """An embedded store in a process of its own, or a running Pravega that tests join.
+    """An embedded store in its own process, or a running Pravega that tests join.
 
     Args:
-        uri: Join this one (``tcp://host:9090``); without it a store is started, and stopped by ``close``.
-        data: Folder that keeps the started store, so that it survives `kill`; without it, it is in memory.
+        uri: The Pravega to join (``tcp://host:9090``). Without it a store is started, and ``close`` stops
+            it.
+        data: Folder that keeps the started store, so that it survives `kill`. Without it the store is in
+            memory.
         scaling_clock: Divides every time constant of auto-scaling of the started store (pravega.md A6).
         is_shared: Other tests use it too, so `kill` and `start` refuse.
 
@@ -45,24 +47,28 @@ class PravegaStore:
 
     @property
     def is_embedded(self) -> bool:
-        """Was it started here, or is it joined?"""
+        """Return whether the store was started here, and not joined."""
         return self._process is not None
 
     def scope(self, name: str) -> PravegaScope:
-        """Create the scope ``name`` and give it. Raises `BadInputError` for a name outside A1."""
+        """Create the scope ``name`` and return it.
+
+        Raises:
+            BadInputError: The name breaks the rules of pravega.md A1.
+        """
         self.client.create_scope(name)
         return PravegaScope(self, name)
 
     def kill(self) -> None:
-        """``kill -9``: what was acknowledged survives where there is a folder. `start` brings it back."""
+        """Kill the store with ``kill -9``. In a folder, what was acknowledged survives until `start`."""
         self._own("kill").kill()
 
     def start(self) -> None:
-        """Start again, on the same folder and address; does nothing while it runs."""
+        """Start the store again, on the same folder and address. Does nothing while it runs."""
         self._own("start").start()
 
     def close(self) -> None:
-        """Close the connections, and stop what was started. Closing twice is fine."""
+        """Close the connections, and stop what was started. May be called twice."""
         self.client.close()
         if self._process is not None:
             self._process.stop()
@@ -88,9 +94,9 @@ class PravegaStore:
 
 
 class PravegaScope:
-    """A scope and what a test makes in it. Names go without scope: ``pravega.create_stream("flights")``.
+    """A scope and what a test creates in it. Names need no scope: ``pravega.create_stream("flights")``.
 
-    ``client`` is the store's; the code under test takes it, ``uri``, or the options of a stream.
+    ``client`` is the store's. The code under test takes it, ``uri``, or the options of a stream.
     """
 
     def __init__(self, store: PravegaStore, name: str) -> None:
@@ -101,12 +107,12 @@ class PravegaScope:
 
     @property
     def uri(self) -> str:
-        """The controller, ``tcp://host:port``."""
+        """Return the controller's address, ``tcp://host:port``."""
         return self.store.uri
 
     @property
     def client(self) -> Any:
-        """The store's client."""
+        """Return the store's client."""
         return self.store.client
 
     def create_stream(
@@ -117,19 +123,19 @@ class PravegaScope:
         retention: RetentionPolicy = RetentionPolicy.none(),
         tags: Sequence[str] = (),
     ) -> Stream:
-        """Create a stream of this scope. Raises as `Client.create_stream`."""
+        """Create a stream in this scope. Errors are those of `Client.create_stream`."""
         made: Stream = self.client.create_stream(
             self._in_scope(name), scaling=scaling, retention=retention, tags=tags
         )
         return made
 
     def stream(self, name: str) -> Stream:
-        """A handle; asks nothing."""
+        """Return a stream of this scope without asking the store whether it exists."""
         found: Stream = self.client.stream(self._in_scope(name))
         return found
 
     def create_table(self, name: str) -> Table:
-        """Create a table segment of this scope, or give the one that is there."""
+        """Create a table segment in this scope, or return the existing one."""
         table: Table = self.client.table(self._in_scope(name))
         table.create()
         return self._tables.setdefault(name, table)
@@ -147,9 +153,10 @@ class PravegaScope:
         return self._groups.setdefault(name, group)
 
     def events(self, stream: str, start: Bound = HEAD, end: Bound = TAIL) -> list[bytes]:
-        """The events between two cuts, from the head to the tail of this moment unless told otherwise.
+        """Return the events between two cuts, by default from the head to the present tail.
 
-        Events of one routing key are in their order; a successor's come after its predecessors'.
+        Events of one routing key are in their order; those of a successor are after those of its
+        predecessors.
         """
         with self.stream(stream).read(start, end) as batches:
             return [event for batch in batches for event in batch.column("event").to_pylist()]
@@ -158,8 +165,8 @@ class PravegaScope:
         """Delete what is in the scope, and the scope.
 
         Raises:
-            NotEmptyError: Something is left that was not made through this object, a reader group or a
-                table for example; the test that made it has to delete it.
+            NotEmptyError: Something is left that was not created through this object, a reader group or a
+                table for example. The test that created it has to delete it.
         """
         for group in self._groups.values():
             _though_gone(group.delete)

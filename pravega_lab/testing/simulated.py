@@ -1,8 +1,9 @@
-"""A Pravega under simulation for your own asyncio code: one event loop, virtual time, faults from a seed.
+"""`SimulatedPravega`: a Pravega under simulation for your own asyncio code: one event loop, virtual time,
+faults from a seed.
 
-The store, the client and the bytes between them are the real code; time, network, disk and chance are made
-from the seed (docs/simulation.md). The code under test takes an `AsyncClient` and runs on the loop that
-`SimulatedPravega.run` brings; it must not use threads, sockets or the clock of the machine.
+The store, the client and the bytes between them are the real code. Time, network, disk and chance come from
+the seed (docs/simulation.md). The code under test takes an `AsyncClient` and runs on the loop of
+`SimulatedPravega.run`. It must not use threads, sockets or the clock of the machine.
 """
 
 from __future__ import annotations
@@ -14,41 +15,43 @@ from random import Random
 from typing import Any, TypeVar
 
 from pravega_lab.client.client import AsyncClient
-from pravega_lab.engine.simulation.disk import DiskConditions
-from pravega_lab.engine.simulation.journal import Journal
-from pravega_lab.engine.simulation.links import ControllerPort
-from pravega_lab.engine.simulation.loop import START_US, SimulationLoop
-from pravega_lab.engine.simulation.network import Conditions
-from pravega_lab.engine.simulation.process import Process
-from pravega_lab.engine.simulation.run import contained
-from pravega_lab.engine.simulation.scenarios import _trouble
-from pravega_lab.engine.simulation.store_process import HOST, PORT
-from pravega_lab.engine.simulation.world import World
+from pravega_lab.engine.simulation.kernel.conditions import Conditions
+from pravega_lab.engine.simulation.kernel.disk import DiskConditions
+from pravega_lab.engine.simulation.kernel.journal import Journal
+from pravega_lab.engine.simulation.kernel.links import ControllerPort
+from pravega_lab.engine.simulation.kernel.loop import START_US, SimulationLoop
+from pravega_lab.engine.simulation.kernel.process import Process
+from pravega_lab.engine.simulation.kernel.run import contained
+from pravega_lab.engine.simulation.store.scenarios import draw_trouble
+from pravega_lab.engine.simulation.store.store_process import HOST, PORT
+from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import BadInputError
 
 T = TypeVar("T")
 
 
 class SimulatedProgram:
-    """A program of the simulation that can be killed; made by `SimulatedPravega.start`."""
+    """A program of the simulation that can be killed, from `SimulatedPravega.start`."""
 
     def __init__(self, process: Process, task: asyncio.Task[Any]) -> None:
         self._process, self._task = process, task
 
     @property
     def is_done(self) -> bool:
-        """Did it come to its end? A killed one never does."""
+        """Return whether it came to its end. A killed program never does."""
         return self._task.done()
 
     def kill(self) -> None:
-        """End it between two steps. No line of it runs again, ``finally`` included; its connections break."""
+        """Kill it between two steps. No line of it runs again, not even ``finally``; its connections
+        break.
+        """
         self._process.kill()
 
     async def ends(self, within_s: float | None = None) -> Any:
-        """Wait for its end, and give what it returned or raise what it raised.
+        """Wait for its end, and return what it returned or raise what it raised.
 
         Raises:
-            TimeoutError: It is not done after ``within_s`` virtual seconds; a killed one never is.
+            TimeoutError: It is not done after ``within_s`` virtual seconds; a killed program never is.
         """
         done, _ = await asyncio.wait([self._task], timeout=within_s)
         if not done:
@@ -57,10 +60,12 @@ class SimulatedProgram:
 
 
 class SimulatedPravega:
-    """One world. Make it, then call `run` once; all else is for the coroutine that runs in it.
+    """One simulated world. Create it, then call `run` once; everything else is for the coroutine that
+    runs in it.
 
     Args:
-        seed: Decides the order of tasks, delays and faults: the same seed gives the same run, anywhere.
+        seed: Decides the order of tasks, delays and faults: the same seed gives the same run on any
+            machine.
         repeat: How `summary` says that the run is repeated.
     """
 
@@ -70,22 +75,22 @@ class SimulatedPravega:
         self.seed = seed
         self.chance = Random(f"{seed}/test")
         self._repeat = repeat
-        self._loop = SimulationLoop(seed)  # type: ignore[abstract]  # what it leaves out does not exist in here
+        self._loop = SimulationLoop(seed)  # type: ignore[abstract]  # the simulation has no use for the rest
         self._journal = Journal(lambda: self._loop.now_us)
         self._world = _TestWorld(self._loop, self._journal)
         self._ran = False
 
-    # -- for the test ---------------------------------------------------------------------------------------
+    # For the test.
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Start a store, run ``main`` to its end, and give what it returned. As ``asyncio.run``, once.
+        """Start a store, run ``main`` to its end, and return what it returned, as ``asyncio.run`` does.
+        Only once.
 
         Raises:
-            AssertionError: ``main`` came to its end, and yet a task failed unseen or an error was logged.
-            DeadlockError: Nobody can go on; the message lists who waits, and where.
+            AssertionError: ``main`` came to its end, but a task failed unnoticed or an error was logged.
+            DeadlockError: No task can continue; the message lists which tasks wait, and where.
 
-        Whatever is raised carries a note with the seed and what went wrong in that run (under pytest the
-        report has it).
+        Every error carries a note with the seed and the faults of that run; under pytest the report has it.
         """
         if self._ran:
             main.close()
@@ -106,26 +111,29 @@ class SimulatedPravega:
                 raise
 
     def summary(self) -> str:
-        """The seed, what went wrong, how long it took, and how to repeat it."""
+        """Return the seed, the faults, how long the run took, and how to repeat it."""
         faults = ", ".join(f"{kind} {n}" for kind, n in sorted(self.faults.items()) if n) or "no faults"
         return (
             f"seed {self.seed} ({self.now_s:.1f} virtual s, {self._loop.steps} steps): {faults}; "
             f"repeat: {self._repeat or repr(self)}"
         )
 
-    # -- for what runs in it --------------------------------------------------------------------------------
+    # For the coroutine that runs in it.
 
     def client(self, name: str = "client") -> AsyncClient:
-        """A client of the store; close it, or use it in ``async with``. ``name`` is part of its seed."""
+        """Return a client of the store. Close it, or use it in ``async with``. ``name`` is part of its
+        seed.
+        """
         return self._world.client(name)
 
     def start(self, name: str, program: Coroutine[Any, Any, Any]) -> SimulatedProgram:
-        """Run ``program`` as a process of its own, which can be killed."""
+        """Run ``program`` as a process, which can be killed."""
         process = self._loop.spawn_process(name)
         return SimulatedProgram(process, process.spawn(program, name=name))
 
     def trouble(self, for_s: float = 3.0) -> None:
-        """Draw from the seed what goes wrong in the next ``for_s`` virtual seconds; then all is well again.
+        """Draw from the seed what goes wrong in the next ``for_s`` virtual seconds. After that there are
+        no faults.
 
         Connections are late, split, stalled, cut and refused; calls of the controller get lost; the disk is
         slow, full, or fails; the store is killed and comes back. Nothing that was acknowledged is lost.
@@ -133,45 +141,45 @@ class SimulatedPravega:
         self._world.begin_trouble(for_s)
 
     def heal(self) -> None:
-        """No more faults from now on."""
+        """End all faults."""
         self._world.heal()
 
     async def restart_store(self) -> None:
-        """Kill the store, and wait until it is back from its disk; what was not acknowledged may be gone."""
+        """Kill the store, and wait until it is back from its disk. What was not acknowledged may be gone."""
         await self._world.restart()
 
     def log(self, what: str, **about: Any) -> None:
-        """Write a line into the journal, with the virtual time. Values are what JSON knows."""
+        """Write a line into the journal, with the virtual time. Values must be JSON values."""
         self._journal.add("test", what, **about)
 
     @property
     def journal(self) -> bytes:
-        """What was logged, by you and by the world, line by line; equal runs have equal bytes."""
+        """Return what you and the world logged, line by line. Equal runs have equal bytes."""
         return self._journal.to_bytes()
 
     @property
     def now_s(self) -> float:
-        """Virtual seconds since the beginning."""
+        """Return the virtual seconds since the beginning."""
         return (self._loop.now_us - START_US) / 1e6
 
     @property
     def network(self) -> Conditions:
-        """How connections behave; set a chance to bring about one kind of fault."""
+        """Return how connections behave. Set a chance to cause one kind of fault."""
         return self._world.network.conditions
 
     @property
     def controller(self) -> ControllerPort:
-        """How calls of the controller behave: ``lost_request_chance``, ``lost_answer_chance``."""
+        """Return how calls of the controller behave: ``lost_request_chance``, ``lost_answer_chance``."""
         return self._world.store.port
 
     @property
     def disk(self) -> DiskConditions:
-        """How the store's disk behaves."""
+        """Return how the store's disk behaves."""
         return self._world.store.disk.conditions
 
     @property
     def faults(self) -> Counter[str]:
-        """What went wrong so far, by kind."""
+        """Return how many faults of each kind there were so far."""
         return self._world.faults
 
     def __repr__(self) -> str:
@@ -196,7 +204,7 @@ class _TestWorld(World):
 
     def begin_trouble(self, for_s: float) -> None:
         self._calm = False
-        _trouble(self, Random(f"{self.loop.seed}/trouble/{self.loop.now_us}"), "test")
+        draw_trouble(self, Random(f"{self.loop.seed}/trouble/{self.loop.now_us}"), "test")
         self.loop.call_later(for_s, self._heal)
         self.loop.create_task(self._kill_now_and_then(), name="kill store")
 
@@ -209,7 +217,7 @@ class _TestWorld(World):
             self.cut_power()
 
     def cut_power(self) -> None:
-        """The store's keeper sees to the rest: the crash, a while of nothing, the recovery."""
+        """Crash the store. Its keeper waits a while and recovers it."""
         self.store.disk.on_power_cut()
 
     async def restart(self) -> None:

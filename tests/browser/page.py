@@ -151,7 +151,7 @@ SHOWN = """() => [...document.querySelectorAll('.plab')]
   .map((v) => JSON.stringify([v.querySelector('.plab-title').textContent, Number(v.dataset.seq)]))"""
 NEWEST = """
 import json
-from pravega_lab.widgets.control import control
+from pravega_lab.widgets.live.comm import control
 views = [v for v in control().views.values() if v.told]  # the others are on no page
 last = lambda journal: max(journal.since(), key=lambda o: (o.time_ms, o.seq)).seq
 print(json.dumps(sorted({(v.told["title"], last(v.journal)) for v in views})))

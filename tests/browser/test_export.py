@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.protocol.hashing import key_position
 from pravega_lab.widgets import show
 from tests.browser.page import (
     SHARED,
@@ -142,13 +141,6 @@ def test_a_key_finds_its_segments(page: Any) -> None:
     assert draws(page, MAP) > draws_before
 
 
-def test_the_key_is_placed_as_the_client_places_it(page: Any, exported: Path) -> None:
-    script = page.locator("#module-0").text_content()
-    source = script[script.index("function keyPosition") : script.index("/** What the tables say")]
-    for key in ("hello", "", "key-1", "a", "a" * 40, "日本語", "N725MQ", "😀"):
-        assert page.evaluate(f"(key) => {{ {source}; return keyPosition(key); }}", key) == key_position(key)
-
-
 def test_taking_the_views_away_leaves_nothing(page: Any) -> None:
     page.evaluate("() => { window.old = document.querySelector('.plab'); }")
     page.evaluate("() => globalThis.pravegaLabViews.forEach((close) => close())")
@@ -162,6 +154,15 @@ def test_taking_the_views_away_leaves_nothing(page: Any) -> None:
     )
     settle(page)
     assert page.evaluate("() => window.old.dataset.draws") == before
+
+
+def test_nothing_sticks_out_of_a_narrow_pane(browser: Any, exported: Path) -> None:
+    context = browser.new_context(viewport={"width": 450, "height": 900}, offline=True)
+    page = context.new_page()
+    page.goto(exported.as_uri())
+    wait_drawn(page, MAP)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 450
+    context.close()
 
 
 def test_without_javascript_there_are_pictures(browser: Any, exported: Path) -> None:

@@ -27,7 +27,7 @@ from tests.browser.page import (
     wait_drawn,
     wait_more_draws,
 )
-from tests.observe.group_examples import busy_group, large_group
+from tests.observe.group.examples import busy_group, large_group
 
 MAP, BOARD, TIMELINE = 0, 1, 2
 VERMILION = (0xD5 << 16) | (0x5E << 8)
@@ -150,7 +150,7 @@ def test_of_forty_readers_thirty_are_drawn_and_it_is_said(browser: Any, tmp_path
 SETUP = """
 from threading import Event, Thread
 from tests.observe.examples import Story
-from tests.observe.group_examples import GroupStory, rate
+from tests.observe.group.examples import GroupStory, rate
 from pravega_lab.widgets import show
 
 story, stop = Story(live=True), Event()

@@ -25,7 +25,7 @@ from tests.browser.page import (
     view,
     wait_drawn,
 )
-from tests.observe.job_examples import both_systems, whole_run
+from tests.observe.job.examples import both_systems, whole_run
 from tests.widgets.test_job_graph import wide_job
 
 GRAPH, TIMELINE = 0, 1
@@ -132,8 +132,8 @@ def test_more_than_eight_subtasks_are_one_box(browser: Any, tmp_path: Path) -> N
 # In JupyterLab, step by step.
 
 SETUP = """
-from pravega_lab.stepping import StepByStep
-from tests.observe.job_examples import words_job
+from pravega_lab.lab.stepping import StepByStep
+from tests.observe.job.examples import words_job
 
 run = StepByStep(words_job, seed=3)
 board = run.show()

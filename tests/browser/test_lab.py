@@ -29,7 +29,7 @@ from tests.browser.page import (
 SETUP = """
 from threading import Event, Thread
 from tests.observe.examples import Story, killed_query, splitting_story
-from pravega_lab.observe.journal import Journal
+from pravega_lab.observe import Journal
 from pravega_lab.widgets import SegmentMap, show
 
 recorded = splitting_story().journal
@@ -54,7 +54,7 @@ live
 EMPTY = "SegmentMap(Journal('a stream to be'))"
 BLOCK = """
 import asyncio, time
-from pravega_lab.widgets.control import control
+from pravega_lab.widgets.live.comm import control
 
 while getattr(control().comm, "_reply_subshell_id", None) is None:
     await asyncio.sleep(0.05)  # until the page has been greeted, and is heard beside the cell

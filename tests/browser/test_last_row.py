@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.observe.journal import Journal
-from pravega_lab.observe.ledger import Ledger
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.widgets import show
 from tests.browser.page import view, wait_painted
 from tests.observe.examples import START_MS
-from tests.observe.ledger_examples import Steps
+from tests.observe.ledger.examples import Steps
 
 ENDS_MS = (123, 2_933, 3_645_001)
 

@@ -24,7 +24,7 @@ from tests.browser.page import (
 
 CELLS = [
     "from tests.observe.examples import Story, killed_query, splitting_story\n"
-    "from pravega_lab.observe.journal import Journal\n"
+    "from pravega_lab.observe.journal.journal import Journal\n"
     "from pravega_lab.widgets import QueryTimeline, SegmentMap, show\n"
     "recorded, query = splitting_story().journal, Journal('a query')\nkilled_query(query)\n"
     "show(SegmentMap(recorded), QueryTimeline(query))",

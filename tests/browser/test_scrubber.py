@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.observe.group_observations import GroupCheckpointDone
-from pravega_lab.observe.journal import Journal
+from pravega_lab.observe.group.observations import GroupCheckpointDone
+from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.widgets import show
 from tests.browser.page import Errors, canvas, clock, settle, view, wait_drawn
 from tests.observe.examples import START_MS, STREAM, splitting_story
-from tests.observe.ledger_examples import judged_run
+from tests.observe.ledger.examples import judged_run
 
 MAP, LEDGER = 0, 1
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pravega_lab.client.dialer import Endpoint
-from pravega_lab.client.grpc_link import GrpcLink
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.client.connection.dialer import Endpoint
+from pravega_lab.client.controller.grpc_link import GrpcLink
+from pravega_lab.protocol.controller import controller_pb2 as pb
 
 
 def numbered(n: int, n_keys: int, begin: int = 0) -> tuple[list[bytes], list[str]]:

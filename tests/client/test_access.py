@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from engine.simulation.loop import SimulationLoop
 from pravega_lab.client import Credentials, connect
-from pravega_lab.client.access import Access, access_from, add_access_arguments
-from pravega_lab.client.connection import Connection, Listener
-from pravega_lab.client.dialer import Endpoint
-from pravega_lab.client.tokens import Tokens, lifetime_of
+from pravega_lab.client.connection.access import Access, access_from, add_access_arguments
+from pravega_lab.client.connection.connection import Connection, Listener
+from pravega_lab.client.connection.dialer import Endpoint
+from pravega_lab.client.connection.tokens import Tokens, lifetime_of
+from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.errors import BadInputError
-from pravega_lab.protocol.commands import AuthTokenCheckFailed, ReadSegment
+from pravega_lab.protocol.wire.commands import AuthTokenCheckFailed, ReadSegment
 
 NOTHING: dict[str, str] = {}
 
@@ -121,10 +121,25 @@ def test_what_cannot_work(options: dict[str, Any], said: str) -> None:
 
 
 def test_addresses() -> None:
-    for uri in ("tls://user:word@host:1", "pravega://host:9090", "tls://host", "ftp://host:1"):
+    for uri in (
+        "pravega://host:9090",
+        "tls://host",
+        "ftp://host:1",
+        "tcp://host:port",
+        "tcp://[",
+        "tcp://[x]:1",
+    ):
         with pytest.raises(BadInputError) as caught:
             connect(uri)
-        assert "user:word" not in str(caught.value)
+        assert repr(uri) in str(caught.value)
+        assert "tcp://host:port" in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["host:1", "host:port", "["])
+def test_an_address_with_a_password(place: str) -> None:
+    with pytest.raises(BadInputError, match="credentials=") as caught:
+        connect(f"tls://user:hush@{place}")
+    assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pravega_lab.client.lineage import Lineage, without_placeholders
+from pravega_lab.client.reading.lineage import Lineage, without_placeholders
 from pravega_lab.protocol.names import SegmentRange
 
 

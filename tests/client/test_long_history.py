@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from pravega_lab.client.lineage import Lineage
+from pravega_lab.client.reading.lineage import Lineage
 from pravega_lab.protocol.names import SegmentRange, segment_id
 
 SCALES = 150

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import Client, Stream
+from pravega_lab.client.controller.visible_epochs import VisibleEpochs, segments_in
 from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.values import Successor
-from pravega_lab.client.visible_epochs import VisibleEpochs, segments_in
 from pravega_lab.errors import AccessDeniedError, SegmentNotFoundError
 from pravega_lab.protocol.names import SegmentRange, epoch_of
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from pravega_lab.client import AsyncClient, Client, Stream
-from pravega_lab.client import events as inputs
-from pravega_lab.client.events import prepare
+from pravega_lab.client.framing import events as inputs
+from pravega_lab.client.framing.events import prepare
 from pravega_lab.errors import BadInputError, EventTooLargeError, StoreUnavailableError, StreamSealedError
 from pravega_lab.protocol.hashing import key_position
 from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered, numbers_by_key
@@ -185,6 +185,7 @@ def test_events_that_were_routed_before_a_scale_follow_it(
 CUTS = [[500] * 4, [60, 100, 150, 200, 250], [60_000, 20_000, 1_000, 20_000], [40_000] * 12]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", CUTS, ids=str)
 def test_nothing_lost_and_nothing_doubled_over_a_cut_connection(
     uri: str, new_stream: NewStream, cuts: list[int]

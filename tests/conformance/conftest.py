@@ -13,6 +13,13 @@ from tests.conformance.wheel import manager_of
 STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test with a Java program needs the released jars, whatever store it runs on."""
+    for item in items:
+        if "java" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.real_pravega)
+
+
 @pytest.fixture(params=STORES, scope="session")
 def which(request: pytest.FixtureRequest) -> str:
     """The store under test: ``embedded`` or ``real``."""

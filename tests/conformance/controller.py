@@ -8,8 +8,8 @@ from typing import Any
 
 import grpc
 
-from pravega_lab.protocol import controller_pb2 as pb
-from pravega_lab.protocol.controller_methods import METHODS, SERVICE
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.controller.methods import METHODS, SERVICE
 
 SCALE_TIMEOUT_S = 30
 

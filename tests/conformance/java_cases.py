@@ -15,7 +15,7 @@ from tests.conformance.java_programs import SOURCES, JavaProgram
 from tests.conformance.recorded import print_case, recorded
 
 ANSWERS = SOURCES / "answers.txt"
-CASE_S_MAX = 120.0  # the longest takes some seconds
+CASE_S_MAX = 90.0  # the longest takes some seconds
 _CASE = re.compile(r"^    static void (\w+)\(Case c\)", re.MULTILINE)
 
 

@@ -7,21 +7,26 @@ keeps nothing on disk. Also the command ``python -m tests.conformance.real_prave
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.conformance.maven import FetchError, fetch
+
 ROOT = Path(__file__).resolve().parents[2]
 JARS = ROOT / ".cache" / "pravega" / "lib"
 POM = Path(__file__).with_name("pom.xml")
 READY_LINE = "Pravega Sandbox is running locally now"
 START_TIMEOUT_S = 90
-FETCH_TIMEOUT_S = 600
+KEEP_POLL_S = 0.5
 
 LOGBACK = """<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
@@ -39,17 +44,11 @@ class NoRealPravegaError(Exception):
 
 def jars() -> Path:
     """The folder of the released server's jars, fetched by Maven if need be."""
-    if RealPravega.has_jars():
-        return JARS
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NoRealPravegaError(f"no jars in {JARS} and no Maven (mvn) on the PATH to fetch them")
-    JARS.mkdir(parents=True, exist_ok=True)
-    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={JARS}"]
-    command.append("-DincludeScope=runtime")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
-    if done.returncode:
-        raise NoRealPravegaError(f"Maven could not fetch the jars: {(done.stdout + done.stderr)[-500:]}")
+    if not RealPravega.has_jars():
+        try:
+            fetch(POM, JARS, RealPravega.has_jars)
+        except FetchError as error:
+            raise NoRealPravegaError(str(error)) from error
     return JARS
 
 
@@ -162,6 +161,10 @@ class RealPravega:
 
 
 def main() -> None:
+    """Run a server for work by hand, or with ``--for PID FILE`` as long as the process ``PID`` lives."""
+    if sys.argv[1:2] == ["--for"]:
+        keep_for(int(sys.argv[2]), Path(sys.argv[3]))
+        return
     server = RealPravega()
     print(server.start(), f"segment store on {server.store_port}", flush=True)
     try:
@@ -169,6 +172,43 @@ def main() -> None:
             time.sleep(3600)
     finally:
         server.stop()
+
+
+def keep_for(pid: int, answer: Path) -> None:
+    """Run a server as long as process ``pid`` lives; write its URI, or why there is none, to ``answer``."""
+    server = RealPravega()
+    try:
+        found = {"uri": server.start()}
+        _warm_up(server.uri)
+    except NoRealPravegaError as error:
+        found = {"error": str(error)}
+    part = answer.with_suffix(".part")
+    part.write_text(json.dumps(found))
+    part.rename(answer)
+    if "error" in found:
+        return
+    while _is_running(pid):
+        time.sleep(KEEP_POLL_S)
+    server.stop()
+
+
+def _warm_up(uri: str) -> None:
+    """Make the first scope, stream and table alone: several clients at once meet internal errors there."""
+    from pravega_lab.client import connect
+
+    with connect(uri) as client:
+        client.create_stream("warm/up").write(["event"])
+        table = client.table("warm/table")
+        table.create()
+        table.put(b"key", b"value")
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -14,14 +14,13 @@ import pytest
 
 from pravega_lab import Lab, observe
 from pravega_lab.client import Client, Stream, connect
-from pravega_lab.client.connection import Connection
-from pravega_lab.client.controller import Controller
+from pravega_lab.client.connection.connection import Connection
+from pravega_lab.client.controller.calls import Controller
 from pravega_lab.client.reader_group import ReaderGroup, reader_group, revisioned_stream
-from pravega_lab.client.reader_group.revisioned import MARK
+from pravega_lab.client.shared_state.revisioned import MARK
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import Watch, fold_groups, fold_segments
-from pravega_lab.observe.group import GroupObserver
-from pravega_lab.observe.group_observations import (
+from pravega_lab.observe.group.observations import (
     GroupCheckpointDone,
     GroupGap,
     GroupObservation,
@@ -30,15 +29,16 @@ from pravega_lab.observe.group_observations import (
     ReaderJoined,
     ReaderLeft,
 )
-from pravega_lab.observe.journal import Journal
-from pravega_lab.protocol import commands as c
-from pravega_lab.protocol import controller_pb2 as pb
-from pravega_lab.protocol import reader_group as rg
+from pravega_lab.observe.group.observer import GroupObserver
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.wire import commands as c
 from tests.conformance.controller import ControllerStub, stream_info
 from tests.conformance.groups import WAIT_S, Readers, new_group, new_stream, write
 from tests.conformance.test_java_reader_groups import JavaMember
 from tests.conformance.wire import Wire, endpoint
-from tests.observe.group_logs import check
+from tests.observe.group.logs import check
 
 LOOKING = {"ReadSegment", "GetStreamSegmentInfo", "KeepAlive", "Hello"}
 ASKING = {

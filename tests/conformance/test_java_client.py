@@ -15,7 +15,7 @@ from tests.conformance.java_cases import JavaCases, answers, case_names
 
 @pytest.fixture(scope="module")
 def java(uri: str, which: str) -> Iterator[JavaCases]:
-    with JavaCases(uri, tries=2 if which == "real" else 1) as program:
+    with JavaCases(uri, tries=3 if which == "real" else 1) as program:
         yield program
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pravega_lab.protocol import reader_group as rg
+import pytest
+
+from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
 from tests.conformance.java_programs import run_java
 
 N_LOGS = 150
 
 
+@pytest.mark.real_pravega
 def test_java_comes_to_the_same_state() -> None:
     sessions = [session_of_seed(seed) for seed in range(N_LOGS)]
     given = "".join(
@@ -24,6 +27,7 @@ def test_java_comes_to_the_same_state() -> None:
         assert _comparable(found) == _comparable(session.state.to_compact()), f"seed {seed}"
 
 
+@pytest.mark.real_pravega
 def test_java_reads_our_compaction() -> None:
     """A compacted state of ours, read and compacted by Java, says the same again."""
     states = [session_of_seed(seed).state.to_compact() for seed in range(N_LOGS)]

@@ -29,8 +29,8 @@ from pravega_lab.errors import (
     StreamNotFoundError,
     TruncatedDataError,
 )
+from pravega_lab.protocol.metadata.reader_group import UpdatingConfig
 from pravega_lab.protocol.names import parse_segment_name
-from pravega_lab.protocol.reader_group import UpdatingConfig
 from pravega_lab.protocol.stream_cut import StreamCut
 from tests.conformance.groups import Readers, config, each_once, new_group, new_stream, write
 
@@ -122,6 +122,7 @@ def test_two_readers_share_and_read_everything_once(client: Client, stream: Stre
     readers.close()
 
 
+@pytest.mark.slow
 def test_a_split_and_a_merge_keep_the_order_of_every_key(client: Client, stream: Stream) -> None:
     written = write(stream, 0, 60)
     readers = Readers(new_group(client, stream, automatic_checkpoint_interval_ms=300)).add("r1", "r2")
@@ -371,6 +372,7 @@ def test_a_cut_in_the_middle_of_a_merge_covers_the_key_space(client: Client, str
 # death
 
 
+@pytest.mark.slow
 def test_a_dead_readers_segments_go_on_at_its_last_checkpoint(client: Client, stream: Stream) -> None:
     written = write(stream, 0, 100)
     readers = Readers(new_group(client, stream)).add("r1", "r2")

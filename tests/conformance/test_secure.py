@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import AccessOptions, AsyncClient, Client, Credentials, Stream, connect
-from pravega_lab.client.access import Access
-from pravega_lab.client.dialer import Dialer, Endpoint
-from pravega_lab.client.grpc_link import GrpcLink
+from pravega_lab.client.connection.access import Access
+from pravega_lab.client.connection.dialer import Dialer, Endpoint
+from pravega_lab.client.controller.grpc_link import GrpcLink
 from pravega_lab.client.reader_group.opening import async_reader_group
 from pravega_lab.errors import AccessDeniedError, StoreUnavailableError, TlsError
 from pravega_lab.observe import observe
-from pravega_lab.observe.observations import SegmentOpened
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.observe.journal.observations import SegmentOpened
+from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.certificates import make_certificates
 from tests.conformance.groups import Readers, config, new_group
 from tests.conformance.real_pravega import NoRealPravegaError

@@ -34,6 +34,7 @@ def until_known(readers: Readers, stream: Stream, wanted: TimeWindow) -> None:
     readers.until(lambda: reader.time_window(stream.scoped_name) == wanted, f"a window of {wanted}")
 
 
+@pytest.mark.slow
 def test_a_window_moves_with_what_was_read(client: Client, stream: Stream) -> None:
     """Through a split: the marks before it, across it and behind it."""
     often = {"automatic_checkpoint_interval_ms": 1000}  # successors are read after a checkpoint
@@ -70,6 +71,7 @@ def commit(stream: Stream, numbers: tuple[int, int], *, wait: bool = True, **not
     transaction.commit(wait, **noted)
 
 
+@pytest.mark.slow
 def test_a_window_moves_with_commits_that_note_times(client: Client, stream: Stream) -> None:
     """The second is of a transaction that rolls: the stream was split since it began."""
     often = {"automatic_checkpoint_interval_ms": 1000}
@@ -98,6 +100,7 @@ def test_a_window_moves_with_commits_that_note_times(client: Client, stream: Str
     late.close()
 
 
+@pytest.mark.slow
 def test_the_slowest_of_several_writers_of_transactions_counts(client: Client, stream: Stream) -> None:
     """Those of one client are one writer, unless they say otherwise."""
     watching = Readers(new_group(client, stream)).add("w")
@@ -109,6 +112,7 @@ def test_the_slowest_of_several_writers_of_transactions_counts(client: Client, s
     watching.close()
 
 
+@pytest.mark.slow
 def test_commits_that_note_no_time_hold_no_window_back(client: Client, stream: Stream) -> None:
     watching = Readers(new_group(client, stream)).add("w")
     with stream.writer() as writer:

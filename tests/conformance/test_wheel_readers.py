@@ -1,4 +1,4 @@
-"""Reader groups and readers of the official wheel (reference E1, C4, E3)."""
+"""Reader groups and readers of the official wheel (pravega.md E1, E3; reader-groups.md C4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pravega_client import StreamManager, StreamReaderGroupConfig
 
-from pravega_lab.protocol import commands as c
+from pravega_lab.protocol.wire import commands as c
 from tests.conformance.controller import ControllerStub
 from tests.conformance.wheel import by_key, in_child, manager_of, read_events, read_nothing, wait_until
 from tests.conformance.wire import Wire, endpoint
@@ -91,6 +91,7 @@ def test_a_slice_not_released_is_given_back_when_the_reader_ends(manager: Any, s
     assert by_key(read_events(second, 10)) == {f"k{k}": [k, k + 5] for k in range(5)}
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_offline_leaves_its_segments_to_the_next(
     manager: Any, scope: str, stream: str
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_reader_that_goes_offline_leaves_its_segments_to_the_next(
     assert sorted(int(e.split(b":")[1]) for e in read_events(second, 20)) == list(range(40, 60))
 
 
+@pytest.mark.slow
 def test_the_group_declares_a_reader_offline(manager: Any, scope: str, stream: str) -> None:
     write(manager, scope, stream, range(40))
     group = manager.create_reader_group("group", scope, stream)
@@ -115,6 +117,7 @@ def test_the_group_declares_a_reader_offline(manager: Any, scope: str, stream: s
     assert sorted(int(e.split(b":")[1]) for e in read_events(second, 10)) == list(range(40, 50))
 
 
+@pytest.mark.slow
 def test_two_readers_share_the_segments(manager: Any, controller: ControllerStub, scope: str) -> None:
     """The first one takes the only segment; when that splits, each gets its share."""
     manager.create_stream(scope, "shared", 1)
@@ -140,6 +143,7 @@ def test_two_readers_share_the_segments(manager: Any, controller: ControllerStub
     assert by_key(found["one"] + found["two"]) == {f"k{k}": list(range(k, 200, 40)) for k in range(40)}
 
 
+@pytest.mark.slow
 def test_a_group_starts_at_the_cut_of_another(manager: Any, scope: str, stream: str) -> None:
     write(manager, scope, stream, range(30))
     first = manager.create_reader_group("first", scope, stream)
@@ -150,6 +154,7 @@ def test_a_group_starts_at_the_cut_of_another(manager: Any, scope: str, stream: 
     assert sorted(int(e.split(b":")[1]) for e in read_events(reader, 15)) == list(range(30, 45))
 
 
+@pytest.mark.slow
 def test_the_stream_cut_of_a_group_that_has_read_all_is_the_tail(
     manager: Any, scope: str, stream: str
 ) -> None:
@@ -178,6 +183,7 @@ def test_a_group_by_configuration_from_the_tail(manager: Any, scope: str, stream
     assert sorted(int(e.split(b":")[1]) for e in read_events(reader, 2)) == [10, 11]
 
 
+@pytest.mark.slow
 def test_a_group_made_twice_is_one_group(manager: Any, scope: str, stream: str) -> None:
     write(manager, scope, stream, range(10))
     first = manager.create_reader_group("group", scope, stream)
@@ -196,6 +202,7 @@ def test_a_deleted_group_is_gone(manager: Any, controller: ControllerStub, scope
     wire.close()
 
 
+@pytest.mark.slow
 def test_a_deleted_group_begins_anew(store: str, scope_name: Callable[[], str]) -> None:
     """Ours only: on the released server a group made again under its old name does not get going for long."""
     manager, scope = manager_of(store), scope_name()

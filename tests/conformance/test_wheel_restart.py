@@ -69,6 +69,7 @@ def restart(process: Standalone) -> None:
     process.start()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_flight", [0, 200])
 def test_a_writer_lives_through_a_kill_of_the_store(durable: Standalone, in_flight: int) -> None:
     manager = manager_of(durable.uri)
@@ -83,6 +84,7 @@ def test_a_writer_lives_through_a_kill_of_the_store(durable: Standalone, in_flig
     assert found == expected
 
 
+@pytest.mark.slow
 def test_a_reader_goes_on_after_a_kill(durable: Standalone) -> None:
     manager = manager_of(durable.uri)
     manager.create_scope("scope")

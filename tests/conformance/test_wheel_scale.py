@@ -1,11 +1,15 @@
-"""Scaling under the official wheel's feet: order per routing key through every split and merge (reference A5,
-E7)."""
+"""Scaling under the official wheel's feet: order per routing key through every split and merge.
+
+Source: pravega.md A5, E7.
+"""
 
 from __future__ import annotations
 
 import itertools
 import threading
 from typing import Any
+
+import pytest
 
 from tests.conformance.controller import ControllerStub
 from tests.conformance.wheel import by_key, read_events, read_stream
@@ -17,6 +21,7 @@ def expected(count: int) -> dict[str, list[int]]:
     return {key: list(range(count)) for key in KEYS}
 
 
+@pytest.mark.slow
 def test_a_writer_with_events_in_flight_goes_through_a_split_and_a_merge(
     manager: Any, controller: ControllerStub, scope: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Scopes and streams, asked for by the official wheel (reference E1, first half)."""
+"""Scopes and streams, asked for by the official wheel (pravega.md E1, first half)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pravega_client import StreamRetentionPolicy, StreamScalingPolicy
 
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.conformance.controller import ControllerStub, stream_info
 
 LONG_MAX = 2**63 - 1

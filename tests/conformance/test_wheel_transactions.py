@@ -1,4 +1,4 @@
-"""Transactions of the official wheel, also across scales (reference A10, E1).
+"""Transactions of the official wheel, also across scales (pravega.md A10, E1).
 
 The wheel's transaction works only as long as its writer is alive, so each test keeps the writer.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pravega_client import TxnFailedException
 
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.conformance.controller import ControllerStub, stream_info
 from tests.conformance.wheel import by_key, read_events, read_nothing, read_stream, wait_until
 
@@ -39,6 +39,7 @@ def wait_committed(controller: ControllerStub, scope: str, stream: str, txn: Any
     wait_until(lambda: state(controller, scope, stream, txn) == STATES.COMMITTED, what="COMMITTED")
 
 
+@pytest.mark.slow
 def test_a_committed_transaction_is_read_whole(
     manager: Any, controller: ControllerStub, scope: str, stream: str
 ) -> None:
@@ -112,7 +113,10 @@ def test_commit_with_a_timestamp(manager: Any, controller: ControllerStub, scope
 def test_get_txn_gives_an_object_to_inspect(
     manager: Any, controller: ControllerStub, scope: str, stream: str
 ) -> None:
-    """Upstream's object is flagged closed: it tells the state and takes no call that changes it (E1)."""
+    """Upstream's object is flagged closed: it tells the state and takes no call that changes it.
+
+    Source: pravega.md E1.
+    """
     writer = manager.create_transaction_writer(scope, stream, 1)
     txn = writer.begin_txn()
     seen = writer.get_txn(txn.get_txn_id())
@@ -157,7 +161,10 @@ def test_ids_of_transactions_hold_their_epoch(
 def test_a_transaction_open_across_a_scale_rolls_over(
     manager: Any, controller: ControllerStub, scope: str, stream: str
 ) -> None:
-    """Two epochs more: a copy of the transaction's, which takes its events, then one of the active (A10)."""
+    """Two epochs more: a copy of the transaction's, which takes its events, then one of the active.
+
+    Source: pravega.md A10.
+    """
     plain = manager.create_writer(scope, stream)
     writer = manager.create_transaction_writer(scope, stream, 1)
     txn = writer.begin_txn()
@@ -205,6 +212,7 @@ def test_sealing_a_stream_aborts_its_open_transactions(
     assert txn.is_open() is False
 
 
+@pytest.mark.slow
 def test_a_lease_that_ends_aborts(controller: ControllerStub, manager: Any, scope: str, stream: str) -> None:
     """The shortest lease is 10 s; the wheel asks for 90 s, so this one is asked for by hand."""
     asked = pb.CreateTxnRequest(streamInfo=stream_info(scope, stream), lease=10_000)

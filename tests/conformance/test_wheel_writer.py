@@ -1,5 +1,7 @@
-"""The event writer of the official wheel: strings, bytes, keys, pipelining, events of any size (reference E1,
-A11)."""
+"""The event writer of the official wheel: strings, bytes, keys, pipelining, events of any size.
+
+Source: pravega.md E1, A11.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from pravega_client import StreamManager
 
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.conformance.controller import ControllerStub, stream_info
 from tests.conformance.wheel import by_key, in_child, read_events, read_nothing, read_stream
 
@@ -48,7 +50,7 @@ def test_events_of_a_key_keep_their_order(manager: Any, scope: str, stream: str)
 
 
 def test_a_key_belongs_to_one_segment(manager: Any, scope: str) -> None:
-    """The position of "key-1" is 0.383 and that of "hello" 0.659 (reference A3)."""
+    """The position of "key-1" is 0.383 and that of "hello" 0.659 (pravega.md A3)."""
     manager.create_stream(scope, "halves", 2)
     writer = manager.create_writer(scope, "halves")
     writer.write_event("low", "key-1")

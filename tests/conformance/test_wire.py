@@ -1,6 +1,6 @@
 """Hand-written frames against both stores: what is answered, what is held, what closes the connection.
 
-The cases are those that a released 0.13.0 was asked one by one (reference, real-pravega.md 5). Each test
+The cases are those that a released 0.13.0 was asked one by one (real-pravega.md 5). Each test
 states the reply; both stores have to give it.
 """
 
@@ -12,9 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from pravega_lab.protocol import commands as c
-from pravega_lab.protocol import controller_pb2 as pb
-from pravega_lab.protocol.codec import encode
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.codec import encode
 from tests.conformance.controller import ControllerStub
 from tests.conformance.wire import CLOSED, MIN, OTHER_WRITER, WRITER, Wire, append, endpoint, event
 
@@ -178,7 +178,8 @@ def test_a_number_that_goes_back_closes_the_connection(wire: Wire, connect: Conn
 
 
 def test_the_same_number_again_is_written_and_not_acknowledged(wire: Wire, segment: str) -> None:
-    """Upstream's quirk (A11): the bytes are there twice; the next number is acknowledged as usual."""
+    """Upstream's quirk (pravega.md A11): the bytes are there twice; the next number is acknowledged as
+    usual."""
     wire.create(segment)
     wire.setup(segment)
     assert wire.append(5, event(b"z")) == c.DataAppended(WRITER, 5, MIN, 5, 9)

@@ -1,4 +1,7 @@
-"""Hand-written frames for table segments, against both stores (reference A13, C4; real-pravega.md 5)."""
+"""Hand-written frames for table segments, against both stores.
+
+Source: pravega.md A13; reader-groups.md C4; real-pravega.md 5.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pravega_lab.protocol import commands as c
+from pravega_lab.protocol.wire import commands as c
 from tests.conformance.test_wire import connect
 from tests.conformance.wheel import wait_until
 from tests.conformance.wire import CLOSED, Wire

@@ -7,14 +7,11 @@ failure of it runs the call in a child process (`in_child`), which can be killed
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 READ_TIMEOUT_S = 80
 """The wheel stalls now and then until its own 30 s timeout of held reads ends: in a few of 100 cycles of
 "new writer, new reader, read", on the released server as on ours. Nothing is unanswered meanwhile."""
-
-TEST_TIMEOUT_S = 140
-
-
-class WheelStalledError(Exception):
-    """A call into the wheel did not come back: now and then one of its own threads panics, "must have
-    connection" in segment/writer.rs, and nobody answers the call that waits for it."""
-
-
-def bounded(test: Callable[..., None]) -> Callable[..., None]:
-    """The test in a thread of its own, which is left behind when it takes longer than ``TEST_TIMEOUT_S``."""
-
-    @functools.wraps(test)
-    def in_thread(**arguments: Any) -> None:
-        done: Future[None] = Future()
-
-        def run() -> None:
-            try:
-                done.set_result(test(**arguments))
-            except BaseException as error:  # a Rust panic and pytest's own outcomes are no Exception
-                done.set_exception(error)
-
-        threading.Thread(target=run, daemon=True).start()
-        try:
-            done.result(TEST_TIMEOUT_S)
-        except TimeoutError as error:
-            if done.done():
-                raise
-            raise WheelStalledError(f"{test.__name__} still runs after {TEST_TIMEOUT_S} s") from error
-
-    return in_thread
 
 
 def read_events(reader: Any, count: int, timeout_s: float = READ_TIMEOUT_S) -> list[bytes]:
@@ -102,7 +68,7 @@ def by_key(events: list[bytes]) -> dict[str, list[int]]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 20, what: str = "") -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60, what: str = "") -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {what or condition}"

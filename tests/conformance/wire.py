@@ -6,10 +6,10 @@ import socket
 from collections import deque
 from uuid import UUID
 
-from pravega_lab.protocol import commands as c
-from pravega_lab.protocol import controller_pb2 as pb
-from pravega_lab.protocol.codec import encode
-from pravega_lab.protocol.frames import FrameDecoder
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.codec import encode
+from pravega_lab.protocol.wire.frames import FrameDecoder
 from tests.conformance.controller import ControllerStub, stream_info
 
 REPLY_TIMEOUT_S = 20

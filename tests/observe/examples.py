@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from pravega_lab.observe.journal import CAPACITY, Journal
-from pravega_lab.observe.observations import (
+from pravega_lab.observe.journal.journal import CAPACITY, Journal
+from pravega_lab.observe.journal.observations import (
     BatchDone,
     BatchPhase,
     BatchPlanned,

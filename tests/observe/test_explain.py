@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from pravega_lab.client.reader_group.core.state import GroupState, fold
 from pravega_lab.client.reader_group.explain import Explanation, explain_state, listed
-from pravega_lab.client.reader_group.state import GroupState, fold
-from pravega_lab.observe.explain import spell
-from pravega_lab.observe.journal import Gap, Journal
-from pravega_lab.observe.observations import BatchDone, Observation, QueryStarted, SegmentMeasured, Trouble
-from pravega_lab.protocol import reader_group as rg
+from pravega_lab.observe.durations import span
+from pravega_lab.observe.journal.gap import Gap
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.journal.observations import (
+    BatchDone,
+    Observation,
+    QueryStarted,
+    SegmentMeasured,
+    Trouble,
+)
+from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
 from tests.observe.examples import killed_query, splitting_story
-from tests.observe.group_logs import init, log_of, segment, told
+from tests.observe.group.logs import init, log_of, segment, told
 
 A_HAS_BOTH: list[list[rg.Update]] = [
     [init()],
@@ -49,7 +56,7 @@ def test_whom_a_checkpoint_waits_for_and_since_when() -> None:
         o.time_ms for o in journal.since() if o.kind == "group_checkpoint_asked"
     )
     assert said(journal)[1].startswith(
-        f"Checkpoint cp has waited {spell(2_400 + entry_ms)} for a (has #0 e0 and #1 e0); 1 of 2 passed."
+        f"Checkpoint cp has waited {span(2_400 + entry_ms)} for a (has #0 e0 and #1 e0); 1 of 2 passed."
     )
 
 
@@ -160,6 +167,19 @@ def test_many_are_counted() -> None:
 
 
 def test_durations_are_spelled() -> None:
-    assert [spell(ms) for ms in (-5, 40, 3_240, 65_000, 7_500_000)] == [
+    assert [span(ms) for ms in (-5, 40, 3_240, 65_000, 7_500_000)] == [
         "0.0 s", "0.0 s", "3.2 s", "1 min 5 s", "2 h 5 min"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "offset", ['{"s/a": {"x": 1}}', '{"s/a": {"0": []}}', "[" * 100_000, '{"s/a": 1e999}']
+)
+def test_offsets_that_are_not_ours_are_left_out(offset: str) -> None:
+    journal = Journal()
+    journal.append(QueryStarted(time_ms=1, query="q", run=1))
+    done = BatchDone(
+        time_ms=2, query="q", batch_id=0, run=1, lag_bytes=7, duration_ms=1, latest_offset=offset
+    )
+    journal.append(done)
+    assert "After batch 0 it was 7 bytes behind" in str(journal.explain())

@@ -9,14 +9,15 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import merge
-from pravega_lab.observe.group_entries import read_entry
-from pravega_lab.observe.group_fold import fold_groups
-from pravega_lab.observe.group_tracker import GroupTracker
-from pravega_lab.observe.journal import Gap, Journal
-from pravega_lab.observe.observations import Note, Observation, SourceMerged
-from pravega_lab.protocol import reader_group as rg
+from pravega_lab.observe.group.entries import read_entry
+from pravega_lab.observe.group.fold import fold_groups
+from pravega_lab.observe.group.tracker import GroupTracker
+from pravega_lab.observe.journal.gap import Gap
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.journal.observations import Note, Observation, SourceMerged
+from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
-from tests.observe.group_logs import GROUP, Logged, check, init, log_of, told
+from tests.observe.group.logs import GROUP, Logged, check, init, log_of, told
 
 
 def journal_of(source: str, observations: list[Observation]) -> Journal:

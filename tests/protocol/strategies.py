@@ -7,8 +7,8 @@ from typing import Any, get_args, get_type_hints
 
 from hypothesis import strategies as st
 
-from pravega_lab.protocol import commands as c
-from pravega_lab.protocol.codec import COMMANDS
+from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.codec import COMMANDS
 
 i64 = st.integers(-(2**63), 2**63 - 1)
 data = st.binary(max_size=40)

@@ -8,8 +8,8 @@ import pytest
 from google.protobuf import text_format
 from google.protobuf.message import Message
 
-from pravega_lab.protocol import controller_pb2, generate
-from pravega_lab.protocol.controller_methods import METHODS, SERVICE
+from pravega_lab.protocol.controller import controller_pb2, generate
+from pravega_lab.protocol.controller.methods import METHODS, SERVICE
 from tests.protocol.golden import Exchange, exchanges
 
 EXCHANGES = exchanges()
@@ -54,14 +54,14 @@ def test_a_method_knows_its_path(name: str) -> None:
 def test_the_generated_modules_are_those_of_the_schema(tmp_path: Path) -> None:
     generate.generate(tmp_path)
     for name in generate.GENERATED:
-        made = tmp_path / "pravega_lab" / "protocol" / name
+        made = tmp_path / "pravega_lab" / "protocol" / "controller" / name
         assert made.read_text() == (generate.PACKAGE / name).read_text(), (
-            f"{name} is stale: run python -m pravega_lab.protocol.generate"
+            f"{name} is stale: run python -m pravega_lab.protocol.controller.generate"
         )
 
 
 def test_keys_of_the_response_that_upstream_numbers_oddly() -> None:
-    """D7: this list is field 2, and the reader group's configuration comes before its status."""
+    """pravega.md D7: this list is field 2, and the reader group's configuration comes before its status."""
     completed = controller_pb2.ListCompletedTxnResponse.DESCRIPTOR.fields_by_name
     assert completed["response"].number == 2
     config = controller_pb2.ReaderGroupConfigResponse.DESCRIPTOR.fields_by_name

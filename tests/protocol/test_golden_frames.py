@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pravega_lab.protocol.codec import HEADER, decode, encode
-from pravega_lab.protocol.commands import AppendBlock, AppendBlockEnd
-from pravega_lab.protocol.frames import FrameDecoder, join_append_block
+from pravega_lab.protocol.wire.codec import HEADER, decode, encode
+from pravega_lab.protocol.wire.commands import AppendBlock, AppendBlockEnd
+from pravega_lab.protocol.wire.frames import FrameDecoder, join_append_block
 from tests.protocol.golden import Frame, frames
 
 FRAMES = frames()

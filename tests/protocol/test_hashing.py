@@ -1,4 +1,4 @@
-"""The routing hash against the reference's vectors (A3)."""
+"""The routing hash against upstream's vectors (pravega.md A3)."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def test_murmur3_halves() -> None:
     assert murmur3_x64_128(data, 0) == (0xE34BBC7BBC071B6C, 0x7A433CA9C49A9347)
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_every_key_has_a_place(key: str) -> None:
     assert 0.0 <= key_position(key) < 1.0

@@ -1,4 +1,4 @@
-"""Names and ids as upstream writes them (A1, A2)."""
+"""Names and ids as upstream writes them (pravega.md A1, A2)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_name_without_epoch_is_of_epoch_0() -> None:
     ],
 )
 def test_what_is_no_stream_segment(name: str) -> None:
-    with pytest.raises(BadInputError, match="no segment's name"):
+    with pytest.raises(BadInputError, match="not the name of a segment"):
         names.parse_segment_name(name)
 
 

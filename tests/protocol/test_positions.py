@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pravega_lab.client.reader_group import Checkpoint, Position
 from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol.metadata.reader_group import KeyRange
+from pravega_lab.protocol.metadata.watermark import Watermark
 from pravega_lab.protocol.names import SegmentRange, segment_id, segment_name
-from pravega_lab.protocol.reader_group import KeyRange
 from pravega_lab.protocol.stream_cut import StreamCut
-from pravega_lab.protocol.watermark import Watermark
 
 POSITION = bytes.fromhex(
     "000002000000001401000f6a662f782f312e2365706f63682e304066"

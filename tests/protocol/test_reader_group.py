@@ -1,4 +1,7 @@
-"""The state log that a real Java reader group wrote, and every update to itself (B1, B2, C2)."""
+"""The state log that a real Java reader group wrote, and every update to itself.
+
+Source: reader-groups.md B1, B2, C2.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pravega_lab.errors import ProtocolError
-from pravega_lab.protocol import reader_group as rg
-from pravega_lab.protocol.reader_group import KeyRange, SegmentWithRange, StateEvent
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import KeyRange, SegmentWithRange, StateEvent
 from pravega_lab.protocol.serializer import NOTHING_LEFT, Envelope
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 from tests.protocol.golden import java_updates, state_events
@@ -191,15 +194,15 @@ def test_what_an_older_client_left_out_stays_out() -> None:
 @pytest.mark.parametrize(
     ("hexadecimal", "complaint"),
     [
-        ("", "4 bytes wanted"),
+        ("", "4 bytes are expected"),
         ("00000003", "type 3 in a state stream"),
         ("00000002 00000004 00 0e 00 00", "has the type 14"),
         ("00000002 00000004 01 02 00 00", "format 1"),
         ("00000002 00000004 00 02 01 00", "version 1"),
-        ("00000002 00000004 00 02 00 00", "without its first revision"),
-        ("00000002 00000009 00 02 00 01 01 00000000", "where revision 0 must"),
-        ("00000002 7fffffff 00", "bytes wanted"),
-        ("00000002 ffffffff 00", "bytes wanted"),
+        ("00000002 00000004 00 02 00 00", "has no first revision"),
+        ("00000002 00000009 00 02 00 01 01 00000000", "at the place of revision 0"),
+        ("00000002 7fffffff 00", "bytes are expected"),
+        ("00000002 ffffffff 00", "bytes are expected"),
     ],
 )
 def test_what_is_no_event_of_a_log(hexadecimal: str, complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""Java's compact numbers and envelopes (A14)."""
+"""Java's compact numbers and envelopes (pravega.md A14)."""
 
 from __future__ import annotations
 

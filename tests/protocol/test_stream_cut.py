@@ -84,17 +84,17 @@ def _text_of(inner: str) -> str:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "no stream cut"),
-        ("not base64", "no stream cut"),
-        ("unbounded", "no stream cut"),
+        ("", "not a stream cut"),
+        ("not base64", "not a stream cut"),
+        ("unbounded", "not a stream cut"),
         (JAVA_TEXT[:-8], "ends early"),
-        (base64.b64encode(b"plain").decode(), "no stream cut"),
+        (base64.b64encode(b"plain").decode(), "not a stream cut"),
         (_text_of("s/a:0:0:0"), "inner text"),
         (_text_of("1:s/a:0:0:0"), "inner text"),
         (_text_of("0:a:0:0:0"), "write scope/stream"),
-        (_text_of("0:s/a:0,1:0:0,0"), "no stream cut"),
+        (_text_of("0:s/a:0,1:0:0,0"), "not a stream cut"),
         (_text_of("0:s/a:x:0:0"), "invalid literal"),
-        (_text_of("0:s/a:0:0:-2"), "no offset is -2"),
+        (_text_of("0:s/a:0:0:-2"), "-2 is not an offset"),
         (_text_of("0:s/a:0:-1:5"), "must be 0 to"),
         (_text_of("0" * (17 * 1024 * 1024)), "longer than"),
     ],
@@ -116,7 +116,7 @@ def test_malformed_text(text: str, complaint: str) -> None:
     ],
 )
 def test_malformed_json(text: str) -> None:
-    with pytest.raises(BadInputError, match="no stream cut in JSON"):
+    with pytest.raises(BadInputError, match="not a stream cut in JSON"):
         StreamCut.from_json(text)
 
 

@@ -13,9 +13,9 @@ import pytest
 from pravega_lab.cli import main
 from pravega_lab.client import Client, ScalingPolicy, connect
 from pravega_lab.client.reader_group import reading
+from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.observe import Journal
-from pravega_lab.observe.group_fold import fold_groups
-from pravega_lab.store_process import StoreProcess
+from pravega_lab.observe.group.fold import fold_groups
 
 GROUP = "demo/board"
 
@@ -126,6 +126,18 @@ def test_it_only_looks(store: StoreProcess, client: Client, capsys: pytest.Captu
     assert standing() == before
 
 
+def test_a_checkpoint_named_like_markup_is_shown_by_its_name(
+    store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = client.reader_group(GROUP)
+    group.initiate_checkpoint("[/foo]\x1b[2J")
+    assert main(["watch", store.uri, GROUP, "--once"]) == 0
+    out = capsys.readouterr().out
+    group.cancel_outstanding_checkpoints()
+    assert rows(out, "Reader-group checkpoints")[0][0] == "[/foo]\\x1b[2J"
+    assert "\x1b" not in out
+
+
 def test_it_follows_until_the_time_is_over(
     store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +145,7 @@ def test_it_follows_until_the_time_is_over(
     assert "Readers" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_reader_of_its_lines_may_go_away(store: StoreProcess) -> None:
     command = [
         sys.executable,
@@ -172,6 +185,7 @@ def test_bad_input(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "tcp://127.0.0.1:1", "--once"]) == 1
     assert "127.0.0.1:1" in capsys.readouterr().err

@@ -128,7 +128,8 @@ def run_pytest(folder: Path, *args: str, **environ: str) -> subprocess.Completed
     """pytest in ``folder``, which knows nothing of this checkout but the package."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "LAB_"))}
     env["PYTHONPATH"] = str(ROOT)
-    command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *args]
+    plain = ["--color=no", "-p", "no:cacheprovider", "-p", "no:nbval"]  # nbval takes a second to import
+    command = [sys.executable, "-m", "pytest", *plain, *args]
     return subprocess.run(
         command, cwd=folder, env={**env, **environ}, capture_output=True, text=True, timeout=TIMEOUT_S
     )
@@ -142,12 +143,14 @@ def page_files(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_lines_of_the_page_run_as_printed(tmp_path: Path) -> None:
     done = run_pytest(page_files(tmp_path), "-q")
     assert "30 passed" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["store", pytest.param("real_pravega", marks=pytest.mark.real_pravega)])
 def test_the_same_tests_on_a_pravega_that_runs_already(
     tmp_path: Path, request: pytest.FixtureRequest, where: str
@@ -159,6 +162,7 @@ def test_the_same_tests_on_a_pravega_that_runs_already(
         assert [scope for scope in client.list_scopes() if scope.startswith("test-")] == []
 
 
+@pytest.mark.slow
 def test_a_failing_run_says_its_seed_and_repeats(tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(DOUBLING)
     done = run_pytest(tmp_path, "-q", "-x")
@@ -186,6 +190,7 @@ def test_equal_seeds_make_equal_runs_in_any_process(tmp_path: Path) -> None:
     assert b"no faults" not in journals[0]
 
 
+@pytest.mark.slow
 def test_what_is_asked_wrongly_is_said(tmp_path: Path) -> None:
     (tmp_path / "test_awry.py").write_text(AWRY)
     done = run_pytest(tmp_path, "-q")
@@ -215,6 +220,7 @@ def test_made_past_it(pravega):
 """
 
 
+@pytest.mark.slow
 def test_what_was_made_past_the_scope_is_reported_where_it_would_stay(tmp_path: Path, store: str) -> None:
     (tmp_path / "test_left.py").write_text(LEFT)
     done = run_pytest(tmp_path, "-q", "--pravega-uri", store)

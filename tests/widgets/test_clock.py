@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.journal import Journal
-from pravega_lab.observe.ledger import Ledger
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.widgets import Board, SegmentMap, show
 from tests.observe.examples import START_MS, Story, killed_query, splitting_story
 

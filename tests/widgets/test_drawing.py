@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.widgets.board import stacked
-from pravega_lab.widgets.drawing import Drawing
-from pravega_lab.widgets.line_picture import Line, Mark, line_picture
-from pravega_lab.widgets.palette import STYLE, TEXT, THEMED, VERMILION
+from pravega_lab.widgets.drawings.drawing import Drawing
+from pravega_lab.widgets.drawings.line_picture import Line, Mark, line_picture
+from pravega_lab.widgets.live.board import stacked
+from pravega_lab.widgets.svg.palette import STYLE, TEXT, THEMED, VERMILION
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -13,19 +13,11 @@ from xml.etree import ElementTree
 import pytest
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.group_observations import ReaderJoined
-from pravega_lab.observe.journal import Journal
-from pravega_lab.widgets import (
-    CheckpointTimeline,
-    ReaderBoard,
-    SegmentMap,
-    View,
-    checkpoint_timeline,
-    reader_board,
-    segment_rows,
-    show,
-)
-from pravega_lab.widgets.checkpoint_rows import (
+from pravega_lab.observe.group.observations import ReaderJoined
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.widgets import CheckpointTimeline, ReaderBoard, SegmentMap, View, show
+from pravega_lab.widgets.checkpoint_timeline import view as checkpoint_timeline
+from pravega_lab.widgets.checkpoint_timeline.rows import (
     Checkpoint,
     GroupCheckpoints,
     Part,
@@ -33,12 +25,15 @@ from pravega_lab.widgets.checkpoint_rows import (
     PhaseKind,
     held_up,
 )
-from pravega_lab.widgets.group_history import BoardHistory
-from pravega_lab.widgets.module import module
-from pravega_lab.widgets.payload import Payload
-from pravega_lab.widgets.segment_rows import SegmentPacker
+from pravega_lab.widgets.groups.history import BoardHistory
+from pravega_lab.widgets.live.payload import Payload
+from pravega_lab.widgets.reader_board import view as reader_board
+from pravega_lab.widgets.reader_board.rows import busiest
+from pravega_lab.widgets.segment_map import rows as segment_rows
+from pravega_lab.widgets.segment_map.rows import SegmentPacker
 from tests.observe.examples import START_MS, many_segments_story
-from tests.observe.group_examples import GROUP, busy_group, empty_group, large_group
+from tests.observe.group.examples import GROUP, busy_group, empty_group, large_group
+from tests.widgets.typescript import typescript_of
 
 BLACK_ON = "#D55E00"  # vermilion
 
@@ -105,14 +100,14 @@ def test_of_forty_readers_the_busiest_thirty_are_drawn_and_said(crowd: Journal) 
     history = BoardHistory()
     for observation in crowd.since():
         history.apply(observation)
-    drawn = reader_board.busiest(history, GROUP, 30)
+    drawn = busiest(history, GROUP, 30)
     assert len(drawn) == 30
     assert {r.reader for r in history.lanes(GROUP) if not r.is_online} <= {r.reader for r in drawn}
     assert [r.index for r in drawn] == sorted(r.index for r in drawn)
-    assert [r.reader for r in reader_board.busiest(history, GROUP, 30, only="host-03")] == [
+    assert [r.reader for r in busiest(history, GROUP, 30, only="host-03")] == [
         f"host-03-reader-{n}" for n in range(4)
     ]
-    by_lag = reader_board.busiest(history, GROUP, 5, sort="lag")
+    by_lag = busiest(history, GROUP, 5, sort="lag")
     lags = [r.unread_bytes or 0 for r in by_lag]
     assert lags == sorted(lags, reverse=True)
     assert lags[0] > 0
@@ -334,18 +329,18 @@ def test_formats_agree_with_the_javascript() -> None:
         "phases": checkpoint_timeline.PHASE, "pieces": checkpoint_timeline.PIECE,
         "ticks": checkpoint_timeline.TICK,
     }  # fmt: skip
-    for file, formats in (("reader_board.js", board), ("checkpoint_timeline.js", timeline)):
-        text = module(file)
+    for file, formats in (("reader_board", board), ("checkpoint_timeline", timeline)):
+        text = typescript_of(file)
         for name, row in formats.items():
-            (fields,) = re.findall(rf'  {name}: {{ format: "([^"]+)"', text)
+            (fields,) = re.findall(rf'\b{name}: \{{\s*format: "([^"]+)"', text)
             kinds = "".join(field.split(":")[1] for field in fields.split())
             assert kinds.replace("u", "I") == row.format.removeprefix("<"), (file, name)
 
 
 def test_states_agree_with_the_javascript() -> None:
-    (states,) = re.findall(r"const STATES = \[(.*)\];", module("reader_board.js"))
+    (states,) = re.findall(r"const STATES = \[(.*)\];", typescript_of("reader_board"))
     assert tuple(re.findall(r'"(\w*)"', states)) == reader_board.STATES
-    (states,) = re.findall(r"const STATES = \[(.*)\];", module("checkpoint_timeline.js"))
+    (states,) = re.findall(r"const STATES = \[(.*)\];", typescript_of("checkpoint_timeline"))
     assert tuple(re.findall(r'"(\w*)"', states))[1:] == checkpoint_timeline.STATES
 
 

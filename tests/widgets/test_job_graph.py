@@ -11,17 +11,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pravega_lab.engine.flow.collections import RowsSource
-from pravega_lab.engine.flow.graph import JobGraph as Graph
+from pravega_lab.engine.flow.graph.graph import JobGraph as Graph
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.observer import JobStateChanged, SubtaskStateChanged
-from pravega_lab.engine.flow.stream import StreamEnvironment
+from pravega_lab.engine.flow.source.collections import RowsSource
 from pravega_lab.observe import JobObserver, Journal, fold_jobs
-from pravega_lab.observe.job_rows import TASK_STATES
-from pravega_lab.widgets import JobGraph, job_graph, show
-from pravega_lab.widgets.hand import NOT_SIMULATED
-from pravega_lab.widgets.module import module
-from pravega_lab.widgets.view import RECORDING
-from tests.observe.job_examples import half_run, whole_run
+from pravega_lab.observe.job.rows import TASK_STATES
+from pravega_lab.widgets import JobGraph, show
+from pravega_lab.widgets.job_graph import view as job_graph
+from pravega_lab.widgets.live.job_access import NOT_SIMULATED
+from pravega_lab.widgets.live.view import RECORDING
+from tests.observe.job.examples import half_run, whole_run
+from tests.widgets.typescript import typescript_of
 
 VERMILION = "#D55E00"
 FORMATS = {
@@ -175,9 +176,9 @@ def test_marks_belong_to_their_contents() -> None:
 
 
 def test_formats_and_words_agree_with_the_javascript() -> None:
-    text = module("job_graph.js")
+    text = typescript_of("job_graph")
     for name, (row, _) in FORMATS.items():
-        (fields,) = re.findall(rf'  {name}: {{ format: "([^"]+)"', text)
+        (fields,) = re.findall(rf'\b{name}: \{{\s*format: "([^"]+)"', text)
         kinds = "".join(field.split(":")[1] for field in fields.split())
         assert kinds.replace("u", "I") == row.format.removeprefix("<"), name
     (states,) = re.findall(r"const STATES = \[(.*)\];", text)

@@ -8,15 +8,12 @@ from itertools import pairwise
 import pytest
 
 from pravega_lab.observe import Journal, fold_jobs
-from pravega_lab.observe.job_observations import (
-    CheckpointAligned,
-    CheckpointFailed,
-    SourceCut,
-)
-from pravega_lab.observe.job_words import words_of
-from pravega_lab.widgets import CheckpointTimeline, checkpoint_timeline, show
-from pravega_lab.widgets.job_checkpoints import NOTHING
-from tests.observe.job_examples import GROUP, AnswersFirst, both_systems, half_run, whole_run
+from pravega_lab.observe.job.observations import CheckpointAligned, CheckpointFailed, SourceCut
+from pravega_lab.observe.job.words import words_of
+from pravega_lab.widgets import CheckpointTimeline, show
+from pravega_lab.widgets.checkpoint_timeline import view as checkpoint_timeline
+from pravega_lab.widgets.checkpoint_timeline.job_rows import NOTHING
+from tests.observe.job.examples import GROUP, AnswersFirst, both_systems, half_run, whole_run
 from tests.widgets.test_group_views import Page
 
 ORDER = ["trigger", "align", "snapshot", "acknowledge", "notice"]

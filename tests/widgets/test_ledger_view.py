@@ -8,14 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pravega_lab.observe.journal import Journal
-from pravega_lab.observe.ledger import Ledger
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.widgets import Board, LedgerView, show
-from pravega_lab.widgets.ledger import COUNT, NOT_KNOWN, NUMBERS
-from pravega_lab.widgets.module import module
-from pravega_lab.widgets.palette import STYLE
+from pravega_lab.widgets.ledger.view import COUNT, NOT_KNOWN, NUMBERS
+from pravega_lab.widgets.svg.palette import STYLE
 from tests.observe.examples import splitting_story
-from tests.observe.ledger_examples import judged_run
+from tests.observe.ledger.examples import judged_run
+from tests.widgets.typescript import typescript_of
 
 
 def test_the_frame_has_before_now_and_difference() -> None:
@@ -98,7 +98,7 @@ def test_what_it_sends_is_what_was_counted() -> None:
 
 
 def test_the_format_agrees_with_the_javascript() -> None:
-    (fields,) = re.findall(r'format: "([^"]+)"', module("ledger.js"))
+    (fields,) = re.findall(r'format:\s*"([^"]+)"', typescript_of("ledger"))
     assert fields.split() == ["t:f", *(f"{name}:u" for name in NUMBERS)]
 
 

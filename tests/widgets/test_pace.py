@@ -6,9 +6,17 @@ import threading
 import time
 from itertools import pairwise
 
-from pravega_lab.widgets.pace import ANSWER_MS, GONE_MS, PERIOD_MS, QUIET_MS, QUIET_PERIOD_MS, SILENT_MS, Pace
-from pravega_lab.widgets.payload import Payload
-from pravega_lab.widgets.publisher import Publisher
+from pravega_lab.widgets.live.pace import (
+    ANSWER_MS,
+    GONE_MS,
+    PERIOD_MS,
+    QUIET_MS,
+    QUIET_PERIOD_MS,
+    SILENT_MS,
+    Pace,
+)
+from pravega_lab.widgets.live.payload import Payload
+from pravega_lab.widgets.live.publisher import Publisher
 
 LIMIT_S = 10
 

@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pravega_lab.engine.flow.history import Triggering
-from pravega_lab.engine.simulation.flow_race import LANES, find, run_race
+from pravega_lab.engine.flow.checkpoint.history import Triggering
+from pravega_lab.engine.simulation.flow.race import LANES, find, run_race
 from pravega_lab.errors import BadInputError
-from pravega_lab.exercises.races import WRONG, race_picture, wrong_lines
-from pravega_lab.widgets.drawing import Drawing
-from pravega_lab.widgets.palette import VERMILION
-from pravega_lab.widgets.sequence_picture import STEPS_MAX, SequenceStep, sequence_picture
+from pravega_lab.tutorials.coordinator_race import WRONG, race_picture, wrong_lines
+from pravega_lab.widgets.drawings.drawing import Drawing
+from pravega_lab.widgets.drawings.sequence_picture import STEPS_MAX, SequenceStep, sequence_picture
+from pravega_lab.widgets.svg.palette import VERMILION
 
 SVG = "{http://www.w3.org/2000/svg}"
 FOUND = find(Triggering.MAILBOX_1_11_0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.widgets.palette import VERMILION
-from pravega_lab.widgets.share_picture import Share, share_picture
+from pravega_lab.widgets.drawings.share_picture import Share, share_picture
+from pravega_lab.widgets.svg.palette import VERMILION
 
 WHATS = ("lost", "doubled")
 

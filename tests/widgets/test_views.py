@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from collections.abc import Iterator
@@ -12,15 +13,29 @@ from xml.etree import ElementTree
 import pytest
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe.journal import Journal
-from pravega_lab.observe.observations import SegmentRead
-from pravega_lab.widgets import Board, QueryTimeline, SegmentMap, View, show
-from pravega_lab.widgets.module import module
-from pravega_lab.widgets.payload import Payload
-from pravega_lab.widgets.query_timeline import BATCH, FLOW, PHASE
-from pravega_lab.widgets.segment_rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT
-from pravega_lab.widgets.teller import STEP
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.journal.observations import SegmentRead
+from pravega_lab.protocol.hashing import key_position
+from pravega_lab.widgets import (
+    Board,
+    CheckpointTimeline,
+    JobGraph,
+    LedgerView,
+    QueryTimeline,
+    ReaderBoard,
+    SegmentMap,
+    View,
+    bundles,
+    show,
+)
+from pravega_lab.widgets.bundles import BundleMissingError, bundle
+from pravega_lab.widgets.bundles.sources import STAMP, digest
+from pravega_lab.widgets.live.payload import Payload
+from pravega_lab.widgets.live.scrubber_facts import STEP
+from pravega_lab.widgets.query_timeline.view import BATCH, FLOW, PHASE
+from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT
 from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
+from tests.widgets.typescript import typescript_of
 
 
 @pytest.fixture(scope="module")
@@ -204,20 +219,50 @@ def test_formats_agree_with_the_javascript() -> None:
         "batches": BATCH,
         "phases": PHASE,
     }
-    text = module("segment_map.js") + module("query_timeline.js")
+    text = typescript_of("segment_map") + typescript_of("query_timeline")
     for name, row in {**sizes, "flow": FLOW}.items():
-        (fields,) = re.findall(rf'  {name}: {{ format: "([^"]+)"', text)
+        (fields,) = re.findall(rf'\b{name}: \{{\s*format: "([^"]+)"', text)
         kinds = "".join(field.split(":")[1] for field in fields.split())
         assert kinds.replace("u", "I") == row.format.removeprefix("<"), name
 
 
-def test_modules_are_one_text_with_one_export() -> None:
-    text = module("common.js", "segment_map.js")
-    assert "import {" not in text
-    assert re.findall(r"^export .*", text, re.MULTILINE) == [
-        "export default () => widget({ makeStore: segmentStore, makeSpec: segmentSpec });"
-    ]
-    assert len(text) < 100_000
+def test_the_keys_that_the_javascript_is_tested_with_are_placed_as_the_client_places_them() -> None:
+    found = json.loads((Path(__file__).parent / "js" / "key_positions.json").read_text())
+    assert found == {key: key_position(key) for key in found}
+    assert len(found) == 8
+
+
+def test_a_bundle_is_one_module_with_one_export() -> None:
+    kinds = (SegmentMap, ReaderBoard, CheckpointTimeline, JobGraph, QueryTimeline, LedgerView)
+    for view in (kind.script for kind in kinds):
+        text = bundle(view)
+        assert not re.findall(r"^import\b", text, re.MULTILINE), view
+        (exported,) = re.findall(r"^export \{(.*?)\};", text, re.MULTILINE | re.DOTALL)
+        assert exported.split()[1:] == ["as", "default"], view
+        assert len(text) < 100_000, view
+
+
+def test_bundles_older_than_their_sources_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "widgets" / "bundles"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(bundles, "FOLDER", folder)
+    with pytest.raises(
+        BundleMissingError, match=r"segment_map\.js was not found .* run `python build_backend"
+    ):
+        bundles._read("segment_map.js")
+    (folder / "segment_map.js").write_text("export {};")
+    assert bundles._read("segment_map.js") == "export {};"  # installed from a wheel: there are no sources
+    (tmp_path / "widgets" / "scale.ts").write_text("export const a = 1;")
+    (tmp_path / "package-lock.json").write_text("{}")
+    with pytest.raises(BundleMissingError, match="older than their sources: run `python build_backend"):
+        bundles._read("segment_map.js")
+    (folder / STAMP).write_text(digest(tmp_path / "widgets", tmp_path))
+    assert bundles._read("segment_map.js") == "export {};"
+    (tmp_path / "widgets" / "scale.ts").write_text("export const a = 2;")
+    with pytest.raises(BundleMissingError, match="older than their sources"):
+        bundles._read("segment_map.js")
 
 
 def names(board: Board) -> list[str]:

@@ -1,21 +1,19 @@
-"""Reader groups with Java's semantics in Java's state log, so Python and Java readers can share a group.
+"""Implement reader groups with Java's semantics and state log: Python and Java readers can share a group.
 
-`state` and `assignment` are the rules, `reader` what one reader decides; the rest talks to the store.
-Importing this package opens nothing and imports neither grpc nor pyarrow.
+The folder `core` holds the rules and what one reader decides. The other modules talk to the store. Importing
+this package opens no connection and imports neither grpc nor pyarrow.
 """
 
+from pravega_lab.client.reader_group.core.state import GroupState, fold
 from pravega_lab.client.reader_group.errors import (
     CheckpointFailedError,
     ConfigMismatchError,
-    NoStateYetError,
     ReaderExistsError,
     ReaderGroupNotFoundError,
     ReinitializationRequiredError,
     StateLogError,
     TooManyCheckpointsError,
 )
-from pravega_lab.client.reader_group.face import PendingCheckpoint, Reader, ReaderGroup
-from pravega_lab.client.reader_group.face_state import RevisionedStream, StateSynchronizer
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.opening import (
     async_reader_group,
@@ -25,9 +23,7 @@ from pravega_lab.client.reader_group.opening import (
     revisioned_stream,
     state_synchronizer,
 )
-from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream, Revision
-from pravega_lab.client.reader_group.state import GroupState, fold
-from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer, StateFormat
+from pravega_lab.client.reader_group.sync import PendingCheckpoint, Reader, ReaderGroup
 from pravega_lab.client.reader_group.values import (
     BatchRead,
     Checkpoint,
@@ -36,7 +32,11 @@ from pravega_lab.client.reader_group.values import (
     Position,
     TimeWindow,
 )
-from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType
+from pravega_lab.client.shared_state.errors import NoStateYetError
+from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
+from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
+from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer, StateFormat
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType
 
 __all__ = [
     "AsyncReaderGroup",

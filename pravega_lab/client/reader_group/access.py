@@ -1,4 +1,4 @@
-"""What a reader and a handle of a group need of the store: state log, streams, the controller's calls."""
+"""Give a reader or a handle of a group access to the store: state log, streams, the controller's calls."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from dataclasses import replace
 from typing import Any
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.controller import Controller
-from pravega_lab.client.reader_group import reader as steps
+from pravega_lab.client.controller.calls import Controller
 from pravega_lab.client.reader_group.calls import GroupCalls
+from pravega_lab.client.reader_group.core import reader as steps
+from pravega_lab.client.reader_group.core.format import GroupFormat
+from pravega_lab.client.reader_group.core.reader import Successors
+from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
-from pravega_lab.client.reader_group.format import GroupFormat
-from pravega_lab.client.reader_group.reader import Successors
-from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream
-from pravega_lab.client.reader_group.state import GroupState
-from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer
 from pravega_lab.client.reader_group.values import by_stream, stream_of
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
-from pravega_lab.client.stores import SegmentStores
+from pravega_lab.client.segment_stores import SegmentStores
+from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
+from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
 from pravega_lab.errors import NotFoundError, StreamSealedError
+from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, Update, UpdatingConfig
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, parse_segment_name, split_scoped_name
-from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, Update, UpdatingConfig
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 
 
 class GroupAccess:
-    """One program's view of one group (``scope/group``); a reader and a handle have one each.
+    """Gives one program access to one group (``scope/group``). Each reader and each handle has its own.
 
     Args:
-        clock_ms: Milliseconds since 1970; members of a group compare them.
+        clock_ms: Returns the milliseconds since 1970. Members of a group compare these times.
     """
 
     def __init__(
@@ -49,20 +49,26 @@ class GroupAccess:
 
     @property
     def state(self) -> GroupState:
-        """As of the last fetch."""
+        """Return the state as of the last fetch."""
         return self.sync.state
 
     def context(self, stream: str) -> StreamContext:
+        """Return a new context of a stream (``scope/stream``)."""
         return StreamContext(stream, self.controller, self.stores)
 
     def stream(self, name: str) -> StreamContext:
-        """The context of a stream that the group reads; kept, because it remembers key ranges."""
+        """Return the context of a stream that the group reads; kept, because it remembers key ranges."""
         if name not in self._contexts:
             self._contexts[name] = self.context(name)
         return self._contexts[name]
 
     async def fetch(self) -> GroupState:
-        """The newest state. Raises ``ReaderGroupNotFoundError``, ``NoStateYetError``."""
+        """Read the state log to its end and return the state.
+
+        Raises:
+            ReaderGroupNotFoundError: There is no such group.
+            NoStateYetError: The group is being created.
+        """
         try:
             await self.sync.fetch()
         except (NotFoundError, StreamSealedError) as error:
@@ -75,12 +81,13 @@ class GroupAccess:
         )
 
     async def close(self) -> None:
+        """Close the connection to the state log."""
         await self._log.close()
 
     # steps of a reader
 
     async def take(self, step: steps.Step) -> Any:
-        """Take one step that a reader decided on; its result."""
+        """Take one step that a reader decided on, and return its result."""
         match step:
             case steps.Fetch():
                 await self.fetch()
@@ -99,6 +106,7 @@ class GroupAccess:
                 return await self.finish_reset()
 
     async def successors(self, segment: str) -> Successors:
+        """Ask the controller for the successors of a segment, with their predecessors and key ranges."""
         context = self.stream(stream_of(segment))
         segment_id = parse_segment_name(segment).segment_id
         found = await self.controller.successors(context.name, segment_id)
@@ -110,7 +118,7 @@ class GroupAccess:
         )
 
     async def publish(self, positions: Mapping[str, int]) -> bool:
-        """Tell the controller for each stream; True if all cuts were taken."""
+        """Publish positions to the controller, as a cut of each stream. Return whether it accepted all."""
         config = self.state.config
         cuts = await self.whole_cuts(positions)
         return all([await self.calls.publish(config, cut) for cut in cuts.values()])
@@ -118,7 +126,7 @@ class GroupAccess:
     # cuts and beginnings
 
     async def whole_cuts(self, positions: Mapping[str, int]) -> dict[str, StreamCut]:
-        """Positions of the group as a cut per stream, each covering all keys of its stream."""
+        """Return positions of the group as one cut per stream, each covering all keys of its stream."""
         ends = self.state.config.ending_stream_cuts
         at, found = by_stream(positions), {}
         for stream in self.state.streams():
@@ -127,7 +135,7 @@ class GroupAccess:
         return {stream: cut for stream, cut in found.items() if not cut.is_unbounded}
 
     async def beginning(self, config: ReaderGroupConfig) -> Update:
-        """The whole state of a group that begins as ``config`` says."""
+        """Return the whole state of a group that begins as ``config`` says."""
         start = Start()
         for name, cut in config.starting_stream_cuts.items():
             context = self.stream(name)
@@ -136,10 +144,10 @@ class GroupAccess:
         return start.to_update(config)
 
     async def finish_reset(self) -> None:
-        """A reset was announced and its program is gone, or slow.
+        """Finish a reset that was announced, and whose program is dead or slow.
 
-        If the controller has its configuration, begin as that says; else the group goes on as it was. Java's
-        readers begin anew in both cases, at the old beginning.
+        If the controller has the new configuration, the group begins as that says. Otherwise the group
+        continues as it was. Java's readers begin again in both cases, at the old beginning.
         """
         config = await self.calls.config()
         await self.begin_again(config)
@@ -152,14 +160,14 @@ class GroupAccess:
         )
 
     async def begin_again(self, config: ReaderGroupConfig) -> None:
-        """Replace a state of an older generation by the beginning of this one."""
+        """Replace a state of an older generation by the beginning of the generation of ``config``."""
         whole_state = await self.beginning(config)
         await self.sync.update(
             lambda state: [whole_state] if state.config.generation < config.generation else []
         )
 
     def config_from(self, cuts: Mapping[str, StreamCut]) -> ReaderGroupConfig:
-        """The present configuration, beginning at ``cuts``; streams without one begin as they did."""
+        """Return the present configuration, beginning at ``cuts``; other streams begin as configured."""
         config = self.state.config
         starts = {s: cuts.get(s, cut) for s, cut in config.starting_stream_cuts.items()}
         return replace(config, starting_stream_cuts=starts)

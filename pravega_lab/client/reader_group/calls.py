@@ -1,4 +1,7 @@
-"""The controller's calls about reader groups (D7, B1, B7), with typed arguments and errors."""
+"""Call the controller about reader groups, with typed arguments and errors.
+
+Source: pravega.md D7; reader-groups.md B1, B7.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,20 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from pravega_lab.client.controller import Controller
-from pravega_lab.client.link import ControllerCallError
+from pravega_lab.client.controller.calls import Controller
+from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
 from pravega_lab.errors import BadInputError, ConditionFailedError, RefusedError, ScopeNotFoundError
-from pravega_lab.protocol import controller_pb2 as pb
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType
 from pravega_lab.protocol.names import split_scoped_name
-from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 
 NO_ID = UUID(int=0)
 
 
 class GroupCalls:
-    """Everything that the controller is asked about one group (``scope/group``)."""
+    """Makes the controller's calls about one group (``scope/group``)."""
 
     def __init__(self, controller: Controller, group: str) -> None:
         self._controller = controller
@@ -28,7 +31,7 @@ class GroupCalls:
         self._scope, self._name = split_scoped_name(group)
 
     async def create(self, config: ReaderGroupConfig) -> ReaderGroupConfig:
-        """Make the group; the configuration it has now, which is another's if it was there already."""
+        """Create the group and return its configuration, another one if the group existed already."""
         answer = await self._call("createReaderGroup", self._message(config))
         statuses = pb.CreateReaderGroupResponse
         if answer.status == statuses.SCOPE_NOT_FOUND:
@@ -39,24 +42,25 @@ class GroupCalls:
         return _config(answer.config)
 
     async def update(self, config: ReaderGroupConfig) -> int:
-        """Replace the configuration of ``config.generation``; the new generation.
+        """Replace the configuration of generation ``config.generation``, and return the new generation.
 
         Raises:
-            ConditionFailedError: The group has another generation by now.
+            ConditionFailedError: The group has another generation now.
         """
         answer = await self._call("updateReaderGroup", self._message(config))
         if answer.status == pb.UpdateReaderGroupResponse.INVALID_CONFIG:
             found = await self.config()
             if found == config and found.generation == config.generation + 1:
-                return found.generation  # an attempt of ours whose answer was lost
+                return found.generation  # an earlier attempt succeeded, and its answer was lost
             raise ConditionFailedError(
-                f"group {self._group} was reset by somebody else: generation {config.generation} is over, it "
-                f"is at {answer.generation}. Look at it again, then reset"
+                f"group {self._group} was reset by another program: its generation is "
+                f"{answer.generation}, not {config.generation}. Look at its state, then reset it again"
             )
         self._check("update", answer.status, missing=pb.UpdateReaderGroupResponse.RG_NOT_FOUND)
         return int(answer.generation)
 
     async def config(self) -> ReaderGroupConfig:
+        """Return the group's configuration at the controller."""
         request = pb.ReaderGroupInfo(scope=self._scope, readerGroup=self._name)
         answer = await self._call("getReaderGroupConfig", request)
         missing = pb.ReaderGroupConfigResponse.RG_NOT_FOUND
@@ -64,7 +68,7 @@ class GroupCalls:
         return _config(answer.config)
 
     async def delete(self, config: ReaderGroupConfig) -> bool:
-        """False: there is no such group (any more)."""
+        """Delete the group. Return False if there was none."""
         request = pb.ReaderGroupInfo(
             scope=self._scope,
             readerGroup=self._name,
@@ -78,7 +82,10 @@ class GroupCalls:
         return True
 
     async def publish(self, config: ReaderGroupConfig, cut: StreamCut) -> bool:
-        """Up to ``cut`` the group needs a stream no more. False: refused, as for a cut before the last."""
+        """Tell the controller that the group needs nothing before ``cut``.
+
+        Return False if it refuses the cut, for example because it lies before the last one.
+        """
         request = pb.SubscriberStreamCut(
             subscriber=self._group,
             generation=config.generation,
@@ -123,7 +130,11 @@ class GroupCalls:
 
 
 def complete(config: ReaderGroupConfig) -> ReaderGroupConfig:
-    """With an ending cut, ``UNBOUNDED`` if need be, for every stream, as Java's configurations have."""
+    """Return the configuration with an ending cut, maybe `UNBOUNDED`, for every stream, as Java's have.
+
+    Raises:
+        BadInputError: No stream, a cut of another stream, or an end for a stream that is not read.
+    """
     if not config.starting_stream_cuts:
         raise BadInputError("a reader group needs at least one stream")
     strangers = [s for s in config.ending_stream_cuts if s not in config.starting_stream_cuts]

@@ -1,4 +1,4 @@
-"""What can go wrong with a reader group, in the tree of `pravega_lab.errors`."""
+"""Define the errors of reader groups, in the tree of `pravega_lab.errors`."""
 
 from __future__ import annotations
 
@@ -6,32 +6,31 @@ from pravega_lab.errors import NotFoundError, PravegaError, ProtocolError
 
 
 class ReaderGroupNotFoundError(NotFoundError):
-    """There is no such reader group (any more)."""
+    """Raised when a reader group never existed or was deleted."""
 
 
 class StateLogError(ProtocolError):
-    """The state log of a group holds an update that does not fit what came before it."""
-
-
-class NoStateYetError(PravegaError):
-    """The state log is empty: the group is being created, or its creator died before it wrote."""
+    """Raised when the state log of a group holds an update that does not fit the earlier ones."""
 
 
 class ReinitializationRequiredError(PravegaError):
-    """The reader is no longer part of its group: reset, or declared offline. Create a new reader."""
+    """Raised when the group was reset, or the reader was declared offline. Create a new reader."""
 
 
 class ReaderExistsError(PravegaError):
-    """A reader of this id is online in the group: close it, or declare it offline, first."""
+    """Raised when a reader of this id is online in the group. Close it, or declare it offline, first."""
 
 
 class ConfigMismatchError(PravegaError):
-    """The group is there with another configuration."""
+    """Raised when the group exists with another configuration."""
 
 
 class TooManyCheckpointsError(PravegaError):
-    """As many checkpoints as the group allows wait for readers (``max_outstanding_checkpoint_request``)."""
+    """Raised when as many checkpoints as the group allows wait for readers.
+
+    The limit is ``max_outstanding_checkpoint_request`` of the group's configuration.
+    """
 
 
 class CheckpointFailedError(PravegaError):
-    """The checkpoint was cleared or cancelled before every reader had reported."""
+    """Raised when a checkpoint was cleared or cancelled before every reader had reported."""

@@ -1,4 +1,4 @@
-"""`AsyncReader`: one reader of a group. `ReaderCore` decides; here its steps are taken and events read."""
+"""Provide `AsyncReader`, one reader of a group: `ReaderCore` decides, this module takes steps and reads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from pravega_lab.client.reader_group.access import GroupAccess
+from pravega_lab.client.reader_group.core.reader import Answer, Decision, ReaderCore, come_online, go_offline
 from pravega_lab.client.reader_group.errors import ReaderExistsError, ReinitializationRequiredError
-from pravega_lab.client.reader_group.reader import Answer, Decision, ReaderCore, come_online, go_offline
-from pravega_lab.client.reader_group.source import SegmentSource
 from pravega_lab.client.reader_group.time_windows import StreamClock
 from pravega_lab.client.reader_group.values import (
     BatchRead,
@@ -20,8 +19,9 @@ from pravega_lab.client.reader_group.values import (
     by_stream,
     stream_of,
 )
-from pravega_lab.client.segment_input import TruncatedError
-from pravega_lab.client.stores import Connections
+from pravega_lab.client.reading.event_source import SegmentSource
+from pravega_lab.client.reading.segment_input import TruncatedError
+from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
 from pravega_lab.protocol.names import check_stream, parse_segment_name
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class AsyncReader:
-    """See `face.Reader`. Made by `open_reader`."""
+    """Implements `sync.Reader` with asyncio, under the same contract. `open_reader` returns it."""
 
     def __init__(self, access: GroupAccess, core: ReaderCore) -> None:
         self.reader_id = core.reader
@@ -39,8 +39,8 @@ class AsyncReader:
         self._core = core
         self._connections = Connections(access.stores)
         self._sources: dict[str, SegmentSource] = {}
-        self._clocks: dict[str, StreamClock] = {}  # of the streams whose time was asked for
-        self._ready: dict[str, None] = {}  # segments that may have something, in turn
+        self._clocks: dict[str, StreamClock] = {}  # for streams that time_window was called for
+        self._ready: dict[str, None] = {}  # segments that may have events, in the order of their turns
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
         self._closed: str | None = None
@@ -48,19 +48,21 @@ class AsyncReader:
     # reading
 
     async def read_next(self, timeout_s: float = 0.0) -> EventRead:
+        """Return the next event, the name of a checkpoint, or nothing after ``timeout_s`` seconds."""
         found = await self._read(timeout_s, self._take_event)
         if isinstance(found, EventRead):
             return found
         return EventRead(checkpoint=found[0], is_completed=found[1])
 
     async def read_batch(self, timeout_s: float = 0.0, *, max_bytes: int = 8 * MIB) -> BatchRead:
+        """Return the next events of one segment, at most ``max_bytes`` of payload."""
         found = await self._read(timeout_s, lambda: self._take_batch(max_bytes))
         if isinstance(found, BatchRead):
             return found
         return BatchRead(checkpoint=found[0], is_completed=found[1])
 
     async def _read(self, timeout_s: float, take: Callable[[], T | None]) -> T | tuple[str | None, bool]:
-        """What ``take`` gives; else the name of a checkpoint, and whether all is read."""
+        """Return what ``take`` returns, else the name of a checkpoint and whether everything is read."""
         async with self._reading:
             end = asyncio.get_running_loop().time() + timeout_s
             while True:
@@ -167,7 +169,7 @@ class AsyncReader:
         return self._take(take)
 
     def _take(self, take: Callable[[str, SegmentSource], T | None]) -> T | None:
-        """From the segment whose turn it is; one that gave something has its next turn after the others."""
+        """Return something from the segment whose turn it is, and move that segment to the queue's end."""
         while self._ready:
             segment = next(iter(self._ready))
             del self._ready[segment]
@@ -186,7 +188,11 @@ class AsyncReader:
         return None
 
     async def _recover(self, failure: _ReadFailedError) -> Exception:
-        """Let the next read begin anew; behind a truncation where the segment begins now, or after it."""
+        """Drop the segment's source, so that the next read opens it again, and return the error to raise.
+
+        After a truncation the next read begins where the segment begins now, or after the segment if it is
+        gone.
+        """
         segment, error = failure.segment, failure.error
         await self._drop(segment)
         if not isinstance(error, TruncatedError):
@@ -205,6 +211,7 @@ class AsyncReader:
     # time
 
     async def time_window(self, stream: str) -> TimeWindow:
+        """Return the noted times between which the group reads ``stream`` now."""
         async with self._reading:
             self._check_open()
             state = self._access.state
@@ -218,20 +225,24 @@ class AsyncReader:
                 every_ms=state.config.group_refresh_time_ms,
             )
 
-    # coming and going
+    # going offline
 
     @property
     def is_closed(self) -> bool:
+        """Return whether the reader was closed, by the program or by the group."""
         return self._closed is not None
 
     def position(self) -> Position:
+        """Return the offset after all returned events, for every segment that this reader holds."""
         held = dict(self._core.held)
         return Position(held, {segment: self._access.state.range_of(segment) for segment in held})
 
     async def close(self) -> None:
+        """Go offline at the present position. May be called twice."""
         await self._close_at(None)
 
     async def close_at(self, position: Position) -> None:
+        """Go offline at an earlier position."""
         await self._close_at(position.segments)
 
     async def _close_at(self, positions: Mapping[str, int] | None) -> None:
@@ -243,12 +254,12 @@ class AsyncReader:
                 await self._access.sync.fetch()
                 await self._access.sync.update(go_offline(self.reader_id, dict(at)))
             except NotFoundError:
-                pass  # there is no group any more to be part of
+                pass  # the group was deleted
             finally:
                 await self._let_go("it was closed")
 
     async def abandon(self) -> None:
-        """Let go of everything without a word to the group, as a program that dies."""
+        """Close all connections without going offline, as if the program had died."""
         await self._let_go("it was abandoned")
 
     async def _let_go(self, why: str) -> None:
@@ -281,9 +292,16 @@ class _ReadFailedError(Exception):
 
 
 async def open_reader(access: GroupAccess, reader_id: str, initial_delay_ms: int) -> AsyncReader:
-    """Come online. Raises ``ReaderExistsError`` if a reader of this id is; closes ``access`` then."""
+    """Bring a reader online and return it. An error closes ``access``.
+
+    Args:
+        initial_delay_ms: Wait about this long before acquiring segments.
+
+    Raises:
+        ReaderExistsError: A reader of this id is online.
+    """
     try:
-        check_stream(reader_id)  # the same rule (A1)
+        check_stream(reader_id)  # the same rule (pravega.md A1)
         await access.fetch()
         if not await access.sync.update(come_online(reader_id)):
             raise ReaderExistsError(

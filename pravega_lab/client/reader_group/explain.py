@@ -1,21 +1,21 @@
-"""A reader group in sentences: from its shared state and the lengths of its segments, at one moment.
+"""Describe a reader group in sentences, from its shared state and the lengths of its segments at one moment.
 
-Pure. Since when something is so, no state says; an observer's journal does (``Watch.explain``).
+It does no I/O. No state says since when something is so; an observer's journal does (``Watch.explain``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pravega_lab.client.reader_group.state import GroupState
+from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.protocol.names import epoch_of, number_of, parse_segment_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
-LISTED_MAX = 5  # of a sort; the rest is counted
+LISTED_MAX = 5  # per list; the others are only counted
 
 
 class Explanation(tuple[str, ...]):
-    """Sentences, in order of importance. Printed, or shown in a notebook, each has a line of its own."""
+    """Holds sentences in order of importance. Printed, or shown in a notebook, each has its own line."""
 
     __slots__ = ()
 
@@ -27,14 +27,14 @@ class Explanation(tuple[str, ...]):
 
 
 def label(segment: str) -> str:
-    """``#3 e1 of scope/stream``."""
+    """Return a short name of a segment: ``#3 e1 of scope/stream``."""
     place = parse_segment_name(segment)
     numbers = f"#{number_of(place.segment_id)} e{epoch_of(place.segment_id)}"
     return f"{numbers} of {place.scope}/{place.stream}"
 
 
 def listed(items: Iterable[str], most: int = LISTED_MAX) -> str:
-    """``a, b and c``; of many the first, and how many more."""
+    """Return ``a, b and c``, or the first few names and the number of the others."""
     all_items = list(items)
     more = len(all_items) - most
     if more > 0:
@@ -43,10 +43,11 @@ def listed(items: Iterable[str], most: int = LISTED_MAX) -> str:
 
 
 def explain_state(group: str, state: GroupState, lengths: Mapping[str, int]) -> Explanation:
-    """Who reads, what is behind, what waits and for whom, what has no owner.
+    """Explain which readers read, what lags, what waits for which reader, and what no reader reads.
 
     Args:
-        lengths: Bytes that each segment has now, by full name; one that is missing is not judged.
+        lengths: The length of each segment now, in bytes, by full name. A segment that is missing here is not
+            judged.
     """
     return Explanation(
         [

@@ -1,7 +1,7 @@
-"""The state log of a group, followed from outside: nothing is written, set up, marked or registered.
+"""Follow the state log of a group from outside: nothing is written, set up, marked or registered.
 
-At the end of the log one read waits at the store, so an entry is here a round trip after it was written.
-Entries come as bytes with their places; what they say is for the reader of them (`observe.GroupTracker`).
+At the end of the log one read waits at the store, so an entry arrives one round trip after it was written.
+Entries are bytes with their positions. `observe.GroupTracker` decodes them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pravega_lab.client.connection import Connection, Reply
-from pravega_lab.client.context import StreamContext
+from pravega_lab.client.connection.connection import Connection, Reply
+from pravega_lab.client.connection.receiver import ReadReply
+from pravega_lab.client.connection.retry import TransientError
+from pravega_lab.client.context import StoreAccess, StreamContext
 from pravega_lab.client.loop_thread import loop_thread
-from pravega_lab.client.receiver import ReadReply
-from pravega_lab.client.retry import TransientError
-from pravega_lab.client.stores import Connections, check_reply
+from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.errors import (
     ProtocolError,
     RefusedError,
@@ -24,12 +24,11 @@ from pravega_lab.errors import (
     StreamSealedError,
     TruncatedDataError,
 )
-from pravega_lab.protocol.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, SegmentRange, split_scoped_name
+from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 
 if TYPE_CHECKING:
-    from pravega_lab.client.client import AsyncClient
-    from pravega_lab.client.face import Client
+    from pravega_lab.client.reader_group.opening import HasStoreAccess
 
 READ_BYTES = 1024 * 1024
 _HEADER = struct.Struct(">ii")
@@ -37,7 +36,7 @@ _EVENT = 0
 
 
 class LogEntry(NamedTuple):
-    """What was appended at once: where it begins, the offset behind it, and its bytes."""
+    """Holds one entry of the log: where it begins, the offset after it, and its bytes."""
 
     begin: int
     end: int
@@ -45,7 +44,7 @@ class LogEntry(NamedTuple):
 
 
 class LogPlace(NamedTuple):
-    """Where a log is and how much of it, in bytes; ``round_trip_s`` of the question itself."""
+    """Says where a log is and how long, in bytes; ``round_trip_s`` is the time that the answer took."""
 
     segment: str
     segment_id: int
@@ -55,9 +54,9 @@ class LogPlace(NamedTuple):
 
 
 class AsyncGroupLog:
-    """See `GroupLog`. On the running loop."""
+    """Implements `GroupLog` with asyncio, on the running loop, under the same contract."""
 
-    def __init__(self, client: AsyncClient, group: str) -> None:
+    def __init__(self, client: StoreAccess, group: str) -> None:
         scope, name = split_scoped_name(group)
         self._client = client
         self._context = self._context_of(f"{scope}/{READER_GROUP_PREFIX}{name}")
@@ -66,13 +65,14 @@ class AsyncGroupLog:
         self._segment_id: int | None = None
         self._reading: asyncio.Task[Reply] | None = None
         self._at = 0  # where the next entry begins
-        self._rest = b""  # what is there of it
+        self._rest = b""  # the bytes of it that have arrived
         self._damage: ProtocolError | None = None
 
     def _context_of(self, stream: str) -> StreamContext:
         return StreamContext(stream, self._client._controller, self._client._stores)
 
     async def locate(self) -> LogPlace:
+        """Look up where the log is now."""
         context, loop = self._context, asyncio.get_running_loop()
         found = await context.controller.current_segments(context.name)
         if not found:
@@ -85,10 +85,12 @@ class AsyncGroupLog:
         return LogPlace(name, segment_id, info.start_offset, info.write_offset, took_s)
 
     async def read_from(self, place: LogPlace, offset: int) -> None:
+        """Continue at the entry at ``offset``."""
         await self._drop_read()
         self._segment_id, self._at, self._rest, self._damage = place.segment_id, offset, b"", None
 
     async def next(self, timeout_s: float) -> list[LogEntry]:
+        """Return the next entries in order; none if nothing was written within ``timeout_s``."""
         if self._damage is not None:
             raise self._damage
         if self._reading is None:
@@ -98,7 +100,7 @@ class AsyncGroupLog:
             return []
         reading, self._reading = self._reading, None
         if reading is None or reading.cancelled():
-            return []  # closed meanwhile
+            return []  # closed while waiting
         try:
             reply = reading.result()
         except (TransientError, OSError) as error:
@@ -135,7 +137,7 @@ class AsyncGroupLog:
         return self._split(self._rest + bytes(reply.data))
 
     def _split(self, data: bytes) -> list[LogEntry]:
-        """The whole entries in ``data``; what is left begins the next."""
+        """Return the whole entries in ``data``, and keep the rest for the next call."""
         found, at = [], 0
         while len(data) - at >= _HEADER.size:
             kind, length = _HEADER.unpack_from(data, at)
@@ -159,12 +161,13 @@ class AsyncGroupLog:
             self._context.stores.forget(self._context.name, self._segment_id)
 
     async def ranges(self, stream: str, segment_ids: Sequence[int]) -> list[SegmentRange]:
+        """Return the key ranges of segments of ``scope/stream``, in the order of the argument."""
         if stream not in self._streams:
             self._streams[stream] = self._context_of(stream)
         return await self._streams[stream].ranges(segment_ids)
 
     async def _drop_read(self) -> None:
-        """A read that waits at the store goes with its connection: another one would wait beside it."""
+        """Cancel a read that waits at the store, and close its connection, so that the store drops it."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
@@ -172,17 +175,18 @@ class AsyncGroupLog:
             await self._connections.close()
 
     async def close(self) -> None:
+        """Close the connections."""
         await self._drop_read()
         await self._connections.close()
 
 
 class GroupLog:
-    """The state log ``_RG<group>`` of a reader group, read by somebody who is no member.
+    """Reads the state log ``_RG<group>`` of a reader group without being a member.
 
     Asks the controller where the log is, and the segment store for its length and its bytes; nothing else.
     """
 
-    def __init__(self, client: Client, group: str) -> None:
+    def __init__(self, client: HasStoreAccess, group: str) -> None:
         self._core = loop_thread().run(_made(client._core, group))
 
     def locate(self) -> LogPlace:
@@ -196,32 +200,32 @@ class GroupLog:
         return loop_thread().run(self._core.locate())
 
     def read_from(self, place: LogPlace, offset: int) -> None:
-        """The next entry wanted begins at ``offset``. Begin with it, and again after any error of `next`."""
+        """Continue at the entry at ``offset``. Call it first, and again after any error of `next`."""
         loop_thread().run(self._core.read_from(place, offset))
 
     def next(self, timeout_s: float) -> list[LogEntry]:
-        """The next entries in order; none: nothing was written within ``timeout_s``.
+        """Return the next entries in order; none if nothing was written within ``timeout_s``.
 
         Raises:
             TruncatedDataError: Entries were dropped unread; ``resume_at`` is where the log begins now.
-            StreamSealedError: The group was deleted meanwhile.
-            ProtocolError: No entry begins here; those before were handed out.
+            StreamSealedError: The group was deleted.
+            ProtocolError: No entry begins here. The entries before it were returned.
             StoreUnavailableError: The connection was lost.
         """
         return loop_thread().run(self._core.next(timeout_s))
 
     def ranges(self, stream: str, segment_ids: Sequence[int]) -> list[SegmentRange]:
-        """The keys of segments of ``scope/stream``, in the order asked, as the controller tells them.
+        """Return the key ranges of segments of ``scope/stream``, in the order of the argument.
 
         Raises:
-            NotFoundError: It has no such stream or segment.
+            NotFoundError: The controller knows no such stream or segment.
         """
         return loop_thread().run(self._core.ranges(stream, segment_ids))
 
     def close(self) -> None:
-        """Give the connection back; may be called while `next` waits in another thread."""
+        """Close the connection. May be called while `next` waits in another thread."""
         loop_thread().run(self._core.close())
 
 
-async def _made(client: AsyncClient, group: str) -> AsyncGroupLog:
+async def _made(client: StoreAccess, group: str) -> AsyncGroupLog:
     return AsyncGroupLog(client, group)

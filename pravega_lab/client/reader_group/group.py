@@ -1,4 +1,4 @@
-"""`AsyncReaderGroup`: what can be done with a group as a whole. Contracts: `face.ReaderGroup`."""
+"""Provide `AsyncReaderGroup`: operations on a group as a whole. `sync.ReaderGroup` states the contracts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Self
 
 from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.calls import complete
-from pravega_lab.client.reader_group.checkpoints import SILENT
+from pravega_lab.client.reader_group.core.checkpoints import SILENT
+from pravega_lab.client.reader_group.core.reader import go_offline
+from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.errors import (
     CheckpointFailedError,
     ConfigMismatchError,
@@ -21,8 +23,6 @@ from pravega_lab.client.reader_group.errors import (
 )
 from pravega_lab.client.reader_group.event_reader import AsyncReader, open_reader
 from pravega_lab.client.reader_group.explain import Explanation, explain_state
-from pravega_lab.client.reader_group.reader import go_offline
-from pravega_lab.client.reader_group.state import GroupState
 from pravega_lab.client.reader_group.values import Checkpoint, GroupMetrics, Position, stream_of
 from pravega_lab.errors import (
     AlreadyExistsError,
@@ -31,9 +31,9 @@ from pravega_lab.errors import (
     RefusedError,
     SegmentNotFoundError,
 )
-from pravega_lab.protocol import reader_group as rg
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.names import parse_segment_name, split_scoped_name
-from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
 POLL_S_MIN = 0.02
@@ -41,23 +41,29 @@ POLL_S_MAX = 0.5
 
 
 class AsyncPendingCheckpoint:
-    """See `face.PendingCheckpoint`."""
+    """Implements `sync.PendingCheckpoint` with asyncio, under the same contract."""
 
     def __init__(self, group: AsyncReaderGroup, name: str) -> None:
         self.name = name
         self._group = group
 
     async def result(self, timeout_s: float | None = None) -> Checkpoint:
+        """Wait until the checkpoint is complete, and return it."""
         async with asyncio.timeout(timeout_s):
             return await self._group._checkpoint(self.name)
 
     async def waiting_for(self) -> tuple[str, ...]:
+        """Return the readers that have not reported yet."""
         state = await self._group.state()
         return state.checkpoints.waiting_for(self.name)
 
 
 class AsyncReaderGroup:
-    """See `face.ReaderGroup`. ``make_access`` gives a view of the group of one's own, to each reader."""
+    """Implements `sync.ReaderGroup` with asyncio, under the same contract.
+
+    Args:
+        make_access: Returns a new access to the group. This handle has one, and so has each reader.
+    """
 
     def __init__(self, make_access: Callable[[], GroupAccess]) -> None:
         self._make_access = make_access
@@ -65,9 +71,10 @@ class AsyncReaderGroup:
         self.scoped_name = self._access.group
         self.scope, self.name = split_scoped_name(self.scoped_name)
 
-    # being
+    # creating and deleting
 
     async def create(self, config: ReaderGroupConfig) -> bool:
+        """Create the group and return True, or False if it existed with the same configuration."""
         wanted = complete(config)
         found = await self._access.calls.create(wanted)
         if found != wanted:
@@ -79,12 +86,14 @@ class AsyncReaderGroup:
         return await self._access.sync.initialize(await self._access.beginning(found))
 
     async def delete(self) -> bool:
+        """Delete the group and return True, or False if there was none."""
         try:
             return await self._access.calls.delete(await self._access.calls.config())
         except ReaderGroupNotFoundError:
             return False
 
     async def close(self) -> None:
+        """Close this handle's connection. Its readers stay open."""
         await self._access.close()
 
     async def __aenter__(self) -> Self:
@@ -95,31 +104,38 @@ class AsyncReaderGroup:
     ) -> None:
         await self.close()
 
-    # looking
+    # state
 
     async def state(self) -> GroupState:
+        """Return the present shared state. Later calls change the same object."""
         return await self._access.fetch()
 
     async def config(self) -> ReaderGroupConfig:
+        """Return what the group reads and how, as of its last reset."""
         return (await self.state()).config
 
     async def online_readers(self) -> list[str]:
+        """Return the ids of the readers online."""
         return (await self.state()).readers
 
     async def assignments(self) -> dict[str, dict[str, int]]:
+        """Return, for each reader online, its segments with their stored offsets."""
         state = await self.state()
         return {reader: dict(held) for reader, held in state.assigned.items()}
 
     async def stream_cuts(self) -> dict[str, StreamCut]:
+        """Return cuts from the stored offsets, without asking the readers."""
         state = await self.state()
         return await self._access.whole_cuts(state.positions() | state.merged_positions())
 
     async def last_checkpoint_cuts(self) -> dict[str, StreamCut] | None:
+        """Return the cuts of the last complete checkpoint that was not silent, or None."""
         state = await self.state()
         last = state.checkpoints.last_positions
         return await self._access.whole_cuts(last) if last else None
 
     async def unread_bytes(self) -> int:
+        """Return the bytes after the last checkpoint, or after the stored offsets."""
         state = await self.state()
         cuts = await self.last_checkpoint_cuts() or await self.stream_cuts()
         streams = [self._unread_of(state, cut) for cut in cuts.values()]
@@ -138,13 +154,14 @@ class AsyncReaderGroup:
             try:
                 info = await context.info(segment)
             except SegmentNotFoundError:
-                continue  # truncated away since; nobody can read it
+                continue  # it was truncated since then, so no reader can read it
             last = ends.get(segment, SEGMENT_READ)
             last = info.write_offset if last == SEGMENT_READ else last
             unread += max(0, last - max(begin, info.start_offset))
         return unread
 
     async def metrics(self) -> GroupMetrics:
+        """Return `unread_bytes` and the numbers of readers, segments and checkpoints."""
         unread = await self.unread_bytes()
         state = self._access.state
         outstanding = len(state.checkpoints.outstanding())
@@ -158,11 +175,12 @@ class AsyncReaderGroup:
         )
 
     async def explain(self) -> Explanation:
+        """Return the state of the group in sentences."""
         state = await self.state()
         return explain_state(self.scoped_name, state, await self._lengths(list(state.positions())))
 
     async def _lengths(self, segments: Sequence[str]) -> dict[str, int]:
-        """The bytes that segments have; those that are gone are left out."""
+        """Return the length of each segment in bytes, leaving out segments that no longer exist."""
         found = {}
         for segment in segments:
             with suppress(NotFoundError):
@@ -175,9 +193,11 @@ class AsyncReaderGroup:
     # readers
 
     async def create_reader(self, reader_id: str, *, initial_delay_ms: int = 0) -> AsyncReader:
+        """Return a new reader, online."""
         return await open_reader(self._make_access(), reader_id, initial_delay_ms)
 
     async def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
+        """Declare a reader dead, so that others take its segments. Return False if it was not online."""
         await self._access.fetch()
         at = {} if position is None else dict(position.segments)
         return bool(await self._access.sync.update(go_offline(reader_id, at)))
@@ -185,6 +205,7 @@ class AsyncReaderGroup:
     # checkpoints
 
     async def initiate_checkpoint(self, name: str) -> AsyncPendingCheckpoint:
+        """Begin a reader-group checkpoint."""
         await self._access.fetch()
         if SILENT in name:
             raise BadInputError(f"checkpoint {name!r}: {SILENT} marks the group's own, silent ones")
@@ -204,12 +225,14 @@ class AsyncReaderGroup:
         return AsyncPendingCheckpoint(self, name)
 
     async def cancel_outstanding_checkpoints(self) -> None:
+        """Drop the checkpoints that wait for readers."""
         await self._access.fetch()
         await self._access.sync.update(
             lambda state: [rg.RemoveOutstandingCheckpoints()] if state.checkpoints.outstanding() else []
         )
 
     async def generate_stream_cuts(self, timeout_s: float | None = None) -> Mapping[str, StreamCut]:
+        """Return the present positions as a consistent cut of each stream, by a silent checkpoint."""
         await self._access.fetch()
         drawn = self._access.stores.chance.randbytes(32)
         name = base64.b64encode(drawn).decode() + SILENT
@@ -217,7 +240,7 @@ class AsyncReaderGroup:
         return (await AsyncPendingCheckpoint(self, name).result(timeout_s)).stream_cuts
 
     async def _checkpoint(self, name: str) -> Checkpoint:
-        """Wait until every reader has reported; clears what was begun before."""
+        """Wait until every reader has reported. Then clear the checkpoints that were begun earlier."""
         pause_s = POLL_S_MIN
         while True:
             state = await self._access.fetch()
@@ -242,6 +265,7 @@ class AsyncReaderGroup:
         *,
         config: ReaderGroupConfig | None = None,
     ) -> None:
+        """Restart the group at other positions, or with another configuration."""
         state = await self._access.fetch()
         if to is not None and config is not None:
             raise BadInputError("reset: pass a place or a configuration, not both")
@@ -256,10 +280,13 @@ class AsyncReaderGroup:
         await self._reset(complete(config))
 
     async def _reset(self, config: ReaderGroupConfig) -> None:
-        """Announce, let the controller know, begin again (B6). Cut off in between, a reader finishes it."""
+        """Announce the reset, update the controller, then begin again (reader-groups.md B6).
+
+        If this program dies in between, a reader finishes the reset.
+        """
         now = await self._access.calls.config()
         known = replace(config, generation=now.generation, reader_group_id=now.reader_group_id)
-        await self._access.beginning(known)  # cuts that cannot work are refused before anything is written
+        await self._access.beginning(known)  # raises for impossible cuts before anything is written
         await self._access.sync.update(
             lambda state: [] if state.updating_config else [rg.UpdatingConfig(True)]
         )
@@ -267,15 +294,17 @@ class AsyncReaderGroup:
         await self._access.begin_again(replace(known, generation=generation))
 
     async def compact(self) -> bool:
+        """Replace the state log by the state. Return False if another member did."""
         await self._access.fetch()
         return await self._access.sync.compact()
 
     async def update_retention_stream_cut(self, cuts: Mapping[str, StreamCut]) -> None:
+        """Allow the streams to truncate before ``cuts``, for groups with manual retention."""
         state = await self._access.fetch()
         if state.config.retention_type is not RetentionType.MANUAL_RELEASE_AT_USER_STREAMCUT:
             raise BadInputError(
                 f"group {self.scoped_name} releases {state.config.retention_type.name}; only a group with "
-                "MANUAL_RELEASE_AT_USER_STREAMCUT is told cuts"
+                "MANUAL_RELEASE_AT_USER_STREAMCUT accepts cuts"
             )
         for stream, cut in cuts.items():
             if not await self._access.calls.publish(state.config, cut):

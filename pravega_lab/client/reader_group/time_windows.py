@@ -1,6 +1,7 @@
-"""Which watermarks a group has passed in one stream (A12). `StreamTime` decides; `Marks` brings watermarks.
+"""Decide which watermarks a group has passed in one stream (pravega.md A12). `Marks` reads the watermarks.
 
-A position equal to a mark has passed it. One that is before it in some keys and behind it in others has not.
+A position equal to a mark has passed it. A position that is before the mark in some keys and after it in
+others has not.
 """
 
 from __future__ import annotations
@@ -9,26 +10,26 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.client.reader_group.values import TimeWindow
+from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.errors import TruncatedDataError
+from pravega_lab.protocol.metadata.watermark import Watermark
 from pravega_lab.protocol.names import MARK_PREFIX, SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
-from pravega_lab.protocol.watermark import Watermark
 
 Place = Mapping[SegmentRange, int]
 """Offsets by segment; -1 where a segment was read to its end."""
 
 
 class StreamTime:
-    """The watermarks around one place of a group, as it moves on."""
+    """Holds the watermarks around a group's position, which moves forward."""
 
     def __init__(self) -> None:
         self._lower: int | None = None
         self._ahead: deque[Watermark] = deque()
 
     def add(self, marks: Iterable[Watermark]) -> None:
-        """Marks that were written behind those added before."""
+        """Add marks that were written after those added before."""
         self._ahead.extend(marks)
 
     def advance(self, place: Place) -> None:
@@ -37,11 +38,14 @@ class StreamTime:
             self._lower = self._ahead.popleft().lower
 
     def needs_more(self, place: Place) -> bool:
-        """Could a mark that is not here yet change the window?"""
+        """Return whether a mark that was not added yet could change the window."""
         return not any(_is_wholly_before(place, mark) for mark in self._ahead)
 
     def window(self, place: Place) -> TimeWindow:
-        """Between the last mark passed and the first that lies wholly ahead; else the newest there is."""
+        """Return the window from the last passed mark to the first mark that lies wholly ahead.
+
+        Without such a mark, ``upper`` comes from the last mark that was not passed, if any.
+        """
         ahead = next((mark for mark in self._ahead if _is_wholly_before(place, mark)), None)
         if ahead is None and self._ahead:
             ahead = self._ahead[-1]
@@ -49,7 +53,7 @@ class StreamTime:
 
 
 def is_before(place: Place, mark: Watermark) -> bool:
-    """Is there something left to read before ``mark``?"""
+    """Return whether something is left to read before ``mark``."""
     return any(order < 0 for order in _orders(place, mark))
 
 
@@ -59,7 +63,9 @@ def _is_wholly_before(place: Place, mark: Watermark) -> bool:
 
 
 def _orders(place: Place, mark: Watermark) -> list[int]:
-    """Is the place before (-1), at (0) or behind (1) the mark? For each pair of segments that share keys."""
+    """Return, per pair of segments that share keys, whether the place is before (-1), at (0) or after (1) the
+    mark.
+    """
     pairs = [(s, o) for s in place for o in mark.cut if s == o or s.overlaps(o)]
     return [_order((s.segment_id, place[s]), (o.segment_id, mark.cut[o])) for s, o in pairs]
 
@@ -71,7 +77,7 @@ def _order(at: tuple[int, int], mark: tuple[int, int]) -> int:
 
 
 class Marks:
-    """The mark stream of one stream, from its oldest watermark on."""
+    """Reads the mark stream of one stream, from its oldest watermark on."""
 
     def __init__(self, context: StreamContext) -> None:
         mark_stream = f"{context.scope}/{MARK_PREFIX}{context.stream}"
@@ -79,7 +85,7 @@ class Marks:
         self._at: Revision | None = None
 
     async def next(self) -> Sequence[Watermark]:
-        """Watermarks not given before, some of them; none: there is none yet."""
+        """Return some watermarks that were not returned before, or none if there is no new one yet."""
         at = self._at or await self._log.oldest()
         try:
             entries = await self._log.read_some(at)
@@ -89,11 +95,12 @@ class Marks:
         return [Watermark.from_bytes(entry.data) for entry in entries]
 
     async def close(self) -> None:
+        """Close the connections."""
         await self._log.close()
 
 
 class StreamClock:
-    """The time window of one stream, for one reader: asks for watermarks only when one could matter."""
+    """Keeps the time window of one stream for one reader. It reads watermarks only when one could matter."""
 
     def __init__(self, context: StreamContext) -> None:
         self._context = context
@@ -102,7 +109,7 @@ class StreamClock:
         self._look_ms = 0
 
     async def window(self, offsets: Mapping[int, int], *, now_ms: int, every_ms: int) -> TimeWindow:
-        """The window of a group at ``offsets``, by segment id; looks for marks every ``every_ms``."""
+        """Return the window of a group at ``offsets``, by segment id. Look for marks every ``every_ms``."""
         ranges = await self._context.ranges(list(offsets))
         place = {segment: offsets[segment.segment_id] for segment in ranges}
         self._time.advance(place)
@@ -114,4 +121,5 @@ class StreamClock:
         return self._time.window(place)
 
     async def close(self) -> None:
+        """Close the connections."""
         await self._marks.close()

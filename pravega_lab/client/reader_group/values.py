@@ -1,4 +1,4 @@
-"""What readers and groups hand out. Values only."""
+"""Define the values that readers and groups return. They only encode and decode themselves."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pravega_lab.protocol import positions
+from pravega_lab.protocol.metadata import positions
+from pravega_lab.protocol.metadata.reader_group import KeyRange
 from pravega_lab.protocol.names import parse_segment_name, segment_name
-from pravega_lab.protocol.reader_group import KeyRange
 from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
@@ -17,47 +17,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where one reader is: the next offset of each segment it holds, by full name; -1 where it is read.
+    """Holds a reader's next offset in each of its segments, by full name; -1 for a segment that is read.
 
-    Of the reader as a whole, not of one segment. Given to `ReaderGroup.reader_offline`, it says where others
-    go on.
+    It belongs to the reader as a whole. Passed to `ReaderGroup.reader_offline`, it says where other readers
+    resume.
     """
 
     segments: Mapping[str, int] = field(default_factory=dict)
     ranges: Mapping[str, KeyRange] = field(default_factory=dict, compare=False, repr=False)
 
     def to_bytes(self) -> bytes:
-        """Java's ``Position.toBytes``: to be kept, and read again by either client."""
+        """Return the bytes of Java's ``Position.toBytes``, which both clients can read."""
         return positions.position_to_bytes(self.segments, self.ranges)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Position:
-        """Read what `to_bytes` or Java wrote. Raises ``ProtocolError``."""
+        """Read what `to_bytes` or Java wrote. Raises `ProtocolError`."""
         return cls(*positions.position_from_bytes(data))
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A consistent place of a whole group: a cut of each stream, each covering all keys."""
+    """Holds a consistent position of a whole group: a cut of each stream, each covering all keys."""
 
     name: str
     stream_cuts: Mapping[str, StreamCut]
 
     def to_bytes(self) -> bytes:
-        """Java's ``Checkpoint.toBytes``."""
+        """Return the bytes of Java's ``Checkpoint.toBytes``, which both clients can read."""
         return positions.checkpoint_to_bytes(self.name, self.stream_cuts)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Checkpoint:
-        """Read what `to_bytes` or Java wrote. Raises ``ProtocolError``."""
+        """Read what `to_bytes` or Java wrote. Raises `ProtocolError`."""
         return cls(*positions.checkpoint_from_bytes(data))
 
 
 class TimeWindow(NamedTuple):
-    """Between which times noted by writers a group reads one stream (A12); None where nothing is known.
+    """Holds the times, noted by writers, between which a group reads one stream (pravega.md A12).
 
-    ``lower``: what the group reads from now on was written after that was noted. ``upper``: the latest time
-    that a writer had noted when it wrote what comes next.
+    ``lower``: writers had noted this time before they wrote what the group reads next. ``upper``: the latest
+    time that a writer had noted when it wrote the next events. Each is None where nothing is known.
     """
 
     lower: int | None
@@ -66,10 +66,10 @@ class TimeWindow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventRead:
-    """What one read gave: an event, or the name of a checkpoint, or nothing.
+    """Holds the result of one read: an event, the name of a checkpoint, or nothing.
 
-    ``segment`` and ``offset`` say where the event begins. ``is_completed``: everything was read, by whichever
-    reader, and nothing will come.
+    ``segment_id`` and ``offset`` say where the event begins. ``is_completed``: the group has read everything,
+    and nothing more will come.
     """
 
     event: bytes | None = None
@@ -81,12 +81,16 @@ class EventRead:
 
     @property
     def is_checkpoint(self) -> bool:
+        """Return whether the read returned a checkpoint in place of an event."""
         return self.checkpoint is not None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRead:
-    """As `EventRead`, for several events of one segment: columns event, segment_id, offset."""
+    """Holds the result of one read of several events of one segment; see `EventRead`.
+
+    ``batch`` has the columns event, segment_id and offset.
+    """
 
     batch: pa.RecordBatch | None = None
     stream: str | None = None
@@ -95,12 +99,13 @@ class BatchRead:
 
     @property
     def is_checkpoint(self) -> bool:
+        """Return whether the read returned a checkpoint in place of events."""
         return self.checkpoint is not None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMetrics:
-    """How a group stands: ``unread_bytes`` behind its last checkpoint, and who and what there is."""
+    """Holds the ``unread_bytes`` after a group's last checkpoint, and its counts."""
 
     unread_bytes: int
     n_readers: int
@@ -111,12 +116,12 @@ class GroupMetrics:
 
 
 def stream_of(segment: str) -> str:
-    """``scope/stream`` of a segment's full name."""
+    """Return ``scope/stream`` from a segment's full name."""
     return segment.rsplit("/", 1)[0]
 
 
 def by_stream(offsets: Mapping[str, int]) -> dict[str, dict[int, int]]:
-    """Offsets by segment id, for each stream."""
+    """Return offsets by segment id, for each stream."""
     found: dict[str, dict[int, int]] = {}
     for segment, offset in offsets.items():
         found.setdefault(stream_of(segment), {})[parse_segment_name(segment).segment_id] = offset
@@ -124,6 +129,6 @@ def by_stream(offsets: Mapping[str, int]) -> dict[str, dict[int, int]]:
 
 
 def full_names(stream: str, offsets: Mapping[int, int]) -> dict[str, int]:
-    """The reverse of `by_stream`, for one stream."""
+    """Return the reverse of `by_stream` for one stream: offsets by full name."""
     scope, name = stream.split("/")
     return {segment_name(scope, name, segment): offset for segment, offset in offsets.items()}

@@ -1,7 +1,7 @@
-"""Cuts that cover the key space, and the state of a group that begins at one.
+"""Compute cuts that cover the key space, and the state of a group that begins at a cut.
 
-Groups with Java's members write checkpoints that leave out the wholly read half of a merge (B4). What is
-missing follows from the stream's history: the successor of the half that is listed names both.
+Groups with Java members write checkpoints that leave out the wholly read half of a merge (reader-groups.md
+B4). The stream's history supplies what is missing: the successor of the listed half names both halves.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.cuts import last_segments
-from pravega_lab.client.lineage import without_placeholders
-from pravega_lab.client.reader_group.state import NO_END
+from pravega_lab.client.reader_group.core.state import NO_END
 from pravega_lab.client.reader_group.values import full_names
-from pravega_lab.protocol import reader_group as rg
+from pravega_lab.client.reading.cuts import last_segments
+from pravega_lab.client.reading.lineage import without_placeholders
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.names import SegmentRange
-from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, UNBOUNDED, StreamCut
 
 V = TypeVar("V")
@@ -26,10 +26,10 @@ V = TypeVar("V")
 async def whole(
     context: StreamContext, positions: Mapping[int, int], end: StreamCut = UNBOUNDED
 ) -> dict[int, int]:
-    """``positions`` with what they lack to cover the key space, in the order of ids.
+    """Return ``positions`` with what they lack to cover the key space, in the order of ids.
 
-    That is the wholly read predecessors of a merge in progress, at -1; and what was read to its end for good:
-    up to ``end``, or to the last segments of a sealed stream.
+    The missing positions are the wholly read predecessors of a merge in progress, at -1, and the segments
+    that were read to their end: up to ``end``, or to the last segments of a sealed stream.
     """
     found = dict(positions)
     listed = await context.ranges(list(found))
@@ -43,9 +43,9 @@ async def whole(
 
 
 async def _merged(context: StreamContext, positions: Mapping[int, int]) -> list[int]:
-    """What merges, near or far, with what follows ``positions``; newest first.
+    """Return the read segments that merge into a successor of ``positions``, near or far, newest first.
 
-    Whatever is unread follows a listed segment. So a predecessor of such a one that follows none is read.
+    Every unread segment follows a listed segment. So a predecessor that follows none of them was read.
     """
     following: dict[int, tuple[int, ...]] = {}
     ahead = list(positions)
@@ -69,7 +69,7 @@ def _fill(
 
 
 async def _last(context: StreamContext, end: StreamCut) -> Mapping[int, int]:
-    """Where a read of the stream ends for good, if it does."""
+    """Return the positions at which a read of the stream ends, empty if it never ends."""
     if not end.is_unbounded:
         return end.positions
     if await context.controller.current_segments(context.name):
@@ -78,7 +78,7 @@ async def _last(context: StreamContext, end: StreamCut) -> Mapping[int, int]:
 
 
 def is_whole(segments: Sequence[SegmentRange]) -> bool:
-    """Is every key in one of them?"""
+    """Return whether the segments cover every key."""
     return _is_covered(SegmentRange(-1, 0.0, 1.0), segments)
 
 
@@ -93,14 +93,14 @@ def _is_covered(wanted: SegmentRange, segments: Sequence[SegmentRange]) -> bool:
 
 @dataclass
 class Start:
-    """The segments with which a group begins, by full name; ``future`` waits for predecessors."""
+    """Holds the segments with which a group begins, by full name; those in ``future`` wait for others."""
 
     unassigned: dict[str, int] = field(default_factory=dict)
     future: dict[str, tuple[int, ...]] = field(default_factory=dict)
     ranges: dict[str, KeyRange] = field(default_factory=dict)
 
     def to_update(self, config: ReaderGroupConfig) -> Update:
-        """The whole state; Java's own initial one unless something waits."""
+        """Return the whole state: Java's own initial state unless a segment waits."""
         ends = end_segments(config)
         if not self.future:
             ranged = {SegmentWithRange(s, self.ranges[s]): at for s, at in self.unassigned.items()}
@@ -113,16 +113,19 @@ class Start:
 
 
 def end_segments(config: ReaderGroupConfig) -> dict[str, int]:
-    """Where the group stops, by full name; Java's largest long for the end of the segment."""
+    """Return the end offset of each segment at which the group stops, by full name.
+
+    Java's largest long means the end of the segment.
+    """
     cuts = [(s, cut.positions) for s, cut in config.ending_stream_cuts.items()]
     named = [item for stream, at in cuts for item in full_names(stream, at).items()]
     return {name: NO_END if offset == SEGMENT_READ else offset for name, offset in named}
 
 
 async def add_start(start: Start, context: StreamContext, positions: Mapping[int, int]) -> None:
-    """Add the segments of one stream, so that reading goes on at ``positions``.
+    """Add the segments of one stream, so that the group reads it from ``positions``.
 
-    A wholly read segment that has a listed successor over some of its keys cannot be handed to a reader:
+    A wholly read segment that has a listed successor over some of its keys cannot be assigned to a reader:
     completing it again would begin that successor again. Its other successors are made to wait instead.
     """
     complete = await whole(context, positions)
@@ -139,12 +142,12 @@ async def add_start(start: Start, context: StreamContext, positions: Mapping[int
 async def _add_waiting(
     start: Start, context: StreamContext, segment_id: int, at: Mapping[int, int], newer: list[SegmentRange]
 ) -> None:
-    """Let the successors of a wholly read segment that are not listed wait for what is still open."""
+    """Let the unlisted successors of a wholly read segment wait for their predecessors that are not read."""
     listed = await context.ranges(list(at))
     for successor in await context.controller.successors(context.name, segment_id):
         segment = successor.segment
         if any(segment.overlaps(other) for other in newer):
-            continue  # it, or what came after it, is listed
+            continue  # the successor, or a later segment, is listed
         before = await context.ranges(successor.predecessors)
         is_open = [not _newer_than(p, listed) for p in before]
         open_ids = tuple(p.segment_id for p, yes in zip(before, is_open, strict=True) if yes)
@@ -155,7 +158,7 @@ async def _add_waiting(
 
 
 def _newer_than(segment: SegmentRange, listed: Sequence[SegmentRange]) -> list[SegmentRange]:
-    """The listed segments that came after one: where there are any, it is read."""
+    """Return the listed segments that came after a segment. If there are any, the segment was read."""
     return [other for other in listed if other.segment_id > segment.segment_id and other.overlaps(segment)]
 
 

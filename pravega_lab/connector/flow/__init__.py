@@ -1,18 +1,20 @@
-"""The engine's connector: Pravega streams as sources and sinks of `pravega_lab.engine.flow` jobs."""
+"""The engine's connector: sources and sinks with which jobs of `pravega_lab.engine.flow` read and write
+streams.
+"""
 
-from pravega_lab.connector.flow.batch_source import PravegaBatchSource
 from pravega_lab.connector.flow.config import PravegaConfig
-from pravega_lab.connector.flow.event_sink import Delivery, PravegaEventSink
-from pravega_lab.connector.flow.event_time_order import EventTimeOrder, write_in_event_time_order
 from pravega_lab.connector.flow.events import EventRows, RowEvents
-from pravega_lab.connector.flow.first_attempts import EnumeratorSnapshotSource, PositionSource
-from pravega_lab.connector.flow.induced_source import PravegaSource
-from pravega_lab.connector.flow.legacy_reader import PravegaReader, ReaderCheckpointHook
 from pravega_lab.connector.flow.metrics import reader_metrics
-from pravega_lab.connector.flow.partition_source import PravegaPartitionSource
-from pravega_lab.connector.flow.reader_groups import GroupSettings
-from pravega_lab.connector.flow.segment_source import PravegaSegmentSource
-from pravega_lab.connector.flow.transactional_sink import PravegaTransactionalSink, PravegaWriter
+from pravega_lab.connector.flow.reader_group.failed_attempts import EnumeratorSnapshotSource, PositionSource
+from pravega_lab.connector.flow.reader_group.induced_source import PravegaSource
+from pravega_lab.connector.flow.reader_group.legacy_reader import PravegaReader, ReaderCheckpointHook
+from pravega_lab.connector.flow.reader_group.settings import GroupSettings
+from pravega_lab.connector.flow.segments.batch_source import PravegaBatchSource
+from pravega_lab.connector.flow.segments.partition_source import PravegaPartitionSource
+from pravega_lab.connector.flow.segments.source import PravegaSegmentSource
+from pravega_lab.connector.flow.sinks.event_sink import Delivery, PravegaEventSink
+from pravega_lab.connector.flow.sinks.event_time_order import EventTimeOrder, write_in_event_time_order
+from pravega_lab.connector.flow.sinks.transactional_sink import PravegaTransactionalSink, PravegaWriter
 
 __all__ = [
     "Delivery",

@@ -1,8 +1,9 @@
-"""`PravegaConfig`: which store a connector talks to, and the scope of names that have none.
+"""`PravegaConfig`: the store that a connector uses, and the scope of names without one.
 
-A job's sources and sinks are copied to subtasks, so they carry this and no client: whoever needs one makes
-it where it runs. Precedence: argument, property, environment variable, default. Source: flink-connectors'
-``PravegaConfig`` (reference/flink.md, 13.3).
+Every subtask has a copy of the job's sources and sinks. They therefore carry this configuration instead of a
+client, and create the client where they run. An argument overrides a property, a property overrides an
+environment variable, and the variable overrides the default. Source: flink-connectors' ``PravegaConfig``
+(flink.md 13.3).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pravega_lab.client.access import AccessOptions
 from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.connection.access import AccessOptions
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.opening import async_reader_group, wall_clock_ms
 from pravega_lab.engine.flow.errors import IllegalStateError
@@ -28,10 +29,10 @@ SCOPE_PROPERTY = "pravega.scope"
 
 @dataclass(frozen=True)
 class PravegaConfig:
-    """Where the store is. Shared by all copies of what holds it.
+    """The address of a store and how to connect to it. Copies of its holder share one object.
 
-    ``connect`` takes the name of who asks and gives a client, ``clock_ms`` gives milliseconds since 1970: for
-    homes where links and time are not those of this machine.
+    ``connect`` takes the name of the caller and returns a client, and ``clock_ms`` returns milliseconds since
+    1970. They replace the network and the clock of this machine, for example in a simulation.
     """
 
     uri: str = DEFAULT_URI
@@ -42,8 +43,10 @@ class PravegaConfig:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> PravegaConfig:
-        """``PRAVEGA_CONTROLLER_URI`` and ``PRAVEGA_SCOPE``; ``tcp://localhost:9090`` and no scope without
-        them."""
+        """Return the configuration of ``PRAVEGA_CONTROLLER_URI`` and ``PRAVEGA_SCOPE``.
+
+        Without these variables it is ``tcp://localhost:9090`` and no default scope.
+        """
         found = os.environ if environ is None else environ
         return cls(found.get(URI_VARIABLE, DEFAULT_URI), found.get(SCOPE_VARIABLE))
 
@@ -54,22 +57,23 @@ class PravegaConfig:
         properties: Mapping[str, str] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> PravegaConfig:
-        """``--controller URI`` and ``--scope NAME`` among a program's arguments, else properties
-        ``pravega.controller.uri`` and ``pravega.scope`` (of a Spark session, say), else `from_environment`.
-        Other arguments are the program's own.
+        """Return the configuration of a program's arguments ``--controller URI`` and ``--scope NAME``.
+
+        Missing ones are taken from the properties ``pravega.controller.uri`` and ``pravega.scope`` (of a
+        Spark session, for example), then from `from_environment`. Other arguments are ignored.
 
         Raises:
-            BadInputError: one of the two stands there without a value.
+            BadInputError: One of the two arguments has no value.
         """
         found, given = cls.from_environment(environ), properties or {}
         uri = _argument(arguments, "--controller") or given.get(URI_PROPERTY) or found.uri
         return cls(uri, _argument(arguments, "--scope") or given.get(SCOPE_PROPERTY) or found.default_scope)
 
     def resolve(self, name: str) -> str:
-        """``scope/name``.
+        """Return ``scope/name``, with the default scope if ``name`` has none.
 
         Raises:
-            IllegalStateError: no scope is in the name, and there is no default.
+            IllegalStateError: ``name`` has no scope, and there is no default scope.
         """
         if "/" in name:
             return name
@@ -81,13 +85,13 @@ class PravegaConfig:
         return f"{self.default_scope}/{name}"
 
     def client(self, who: str) -> AsyncClient:
-        """A client of its own; the caller closes it. Asks nothing."""
+        """Return a new client, which the caller closes. Makes no request."""
         if self.connect is not None:
             return self.connect(who)
         return AsyncClient(self.uri, **(self.access or {}))
 
     def group(self, client: AsyncClient, scoped_name: str) -> AsyncReaderGroup:
-        """A handle of a reader group, with this clock. Asks nothing."""
+        """Return a handle of a reader group that uses this clock. Makes no request."""
         return async_reader_group(client, scoped_name, self.clock_ms)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PravegaConfig:
@@ -95,12 +99,12 @@ class PravegaConfig:
 
 
 def _argument(arguments: Sequence[str], name: str) -> str | None:
-    """The last one counts, written ``--name value`` or ``--name=value``."""
+    """Return the value of the last argument ``--name value`` or ``--name=value``."""
     found = None
     for at, argument in enumerate(arguments):
         if argument == name:
             if at + 1 == len(arguments) or arguments[at + 1].startswith("--"):
-                raise BadInputError(f"{name} stands without a value: write {name} VALUE")
+                raise BadInputError(f"{name} has no value: write {name} VALUE")
             found = arguments[at + 1]
         elif argument.startswith(f"{name}="):
             found = argument.partition("=")[2]

@@ -1,4 +1,4 @@
-"""Between events of a stream, which are bytes, and rows of a job."""
+"""The conversion between events of a stream, which are bytes, and rows of a job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pravega_lab.engine.flow.batch import Batch, Row
-from pravega_lab.engine.flow.watermarks import WatermarkStrategy
+from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import split_scoped_name
 
@@ -18,10 +18,11 @@ from pravega_lab.protocol.names import split_scoped_name
 class EventRows:
     """How events become rows.
 
-    Without ``deserialize`` a row is ``event, scope, stream, segment_id, offset`` (the columns of the Spark
-    connector), made without touching single events. With it a row is what it makes of an event's bytes, and
-    ``with_metadata`` adds the four other columns. ``timestamp``: event times in ms, a column or a function of
-    the row, for jobs whose watermarks are the source's own (`GroupSettings.watermark_interval_ms`).
+    Without ``deserialize`` a row has the columns ``event, scope, stream, segment_id, offset``, as in the
+    Spark connector, and single events are not touched. With ``deserialize`` a row is the value that it
+    returns for the bytes of an event, and ``with_metadata`` adds the four other columns. ``timestamp`` gives
+    event times in ms, as a column or a function of the row. It is for sources that emit watermarks themselves
+    (`GroupSettings.watermark_interval_ms`).
     """
 
     deserialize: Callable[[bytes], Row] | None = None
@@ -29,10 +30,10 @@ class EventRows:
     timestamp: str | Callable[[Row], int] | None = None
 
     def batch(self, scoped_stream: str, events: pa.RecordBatch) -> Batch:
-        """Rows of the client's ``event, segment_id, offset``, in order.
+        """Return the rows of a client's batch ``event, segment_id, offset``, in order.
 
         Raises:
-            BadInputError: there is no column of event times.
+            BadInputError: The column of event times is missing.
         """
         return WatermarkStrategy(self.timestamp).assign(self._rows(scoped_stream, events))
 
@@ -59,18 +60,18 @@ class EventRows:
 class RowEvents:
     """How rows become events, and which routing key each has.
 
-    ``serialize``: a row's bytes; None: column ``event`` has them. ``routing_key``: a column, or a function of
-    the row; None: random routing.
+    ``serialize`` returns the bytes of a row; with None they are in column ``event``. ``routing_key`` is a
+    column or a function of the row; with None events are routed at random.
     """
 
     serialize: Callable[[Row], bytes] | None = None
     routing_key: str | Callable[[Row], str] | None = None
 
     def of(self, batch: Batch) -> tuple[Sequence[bytes], Sequence[str] | None]:
-        """Events and their keys, in order.
+        """Return the events of a batch and their keys (None for random routing), in order.
 
         Raises:
-            BadInputError: a row lacks the column.
+            BadInputError: A row lacks the column.
         """
         rows = batch.rows
         serialize = self.serialize or (lambda row: self._column(row, "event"))

@@ -1,6 +1,6 @@
-"""(g) What the connector can be asked while a job runs, under the names that Flink shows.
+"""(g) The metrics of the connector while a job runs, under the names that Flink shows.
 
-Nothing is measured in the way of the data: readers' numbers come from the group itself, writers' from plain
+They cost the data path nothing: readers' metrics come from the reader group, and writers' from plain
 counters. Source: flink-connectors' metrics (``PravegaReader.readerGroup``, ``PravegaWriter``), FLIP-33.
 """
 
@@ -20,14 +20,14 @@ Value = int | str
 
 @dataclass
 class Counters:
-    """Of a sink: events that were handed to the client, and those that it refused."""
+    """The counters of a sink: events that it passed to the client, and events that the client refused."""
 
     stream: str
     num_records_out: int = 0
     num_records_out_errors: int = 0
 
     def metrics(self) -> dict[str, Value]:
-        """Name to value."""
+        """Return the metrics, value by name."""
         return {
             f"{WRITER}.stream": self.stream,
             "numRecordsOut": self.num_records_out,
@@ -36,10 +36,11 @@ class Counters:
 
 
 async def reader_metrics(group: AsyncReaderGroup) -> dict[str, Value]:
-    """Of a reader group: unread bytes (behind its last checkpoint), who is online, where it stands.
+    """Return the metrics of a reader group: unread bytes since its last checkpoint, online readers,
+    positions.
 
     Raises:
-        ReaderGroupNotFoundError: there is no such group.
+        ReaderGroupNotFoundError: There is no such group.
     """
     state = await group.state()
     cuts = await group.stream_cuts()

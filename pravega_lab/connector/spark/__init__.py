@@ -1,24 +1,30 @@
-"""Pravega streams in Spark 4.3: batch and streaming source, exactly-once sink, session builder.
+"""The Spark connector: `create_session`, and the data source ``format("pravega")`` for Spark 4.3.
 
-Nothing of Spark, gRPC or the client is imported with this package: Spark's worker daemon imports it before
-it forks, and a look-up of data sources imports it in every session (reference/spark.md 11).
+The data source reads streams in batch and streaming queries and writes them exactly once.
+
+Importing this package imports nothing of Spark, gRPC or the client. Spark's worker daemon imports it before
+it forks, and Spark's search for data sources imports it in every session (spark.md 11).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pravega_lab.connector.spark.format import FORMAT
+
 if TYPE_CHECKING:
-    from .driver import Driver, submit
-    from .registration import register
-    from .session import create_session
+    from pravega_lab.connector.spark.session.driver import Driver, submit
+    from pravega_lab.connector.spark.session.registration import register
+    from pravega_lab.connector.spark.session.session import create_session
 
 __all__ = ["FORMAT", "Driver", "create_session", "register", "submit"]
 
-#: What ``spark.read.format(...)`` is called with.
-FORMAT = "pravega"
-
-_HOMES = {"Driver": "driver", "submit": "driver", "register": "registration", "create_session": "session"}
+_HOMES = {
+    "Driver": "session.driver",
+    "submit": "session.driver",
+    "register": "session.registration",
+    "create_session": "session.session",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,13 @@
-"""Options of ``format("pravega")``: names, types, defaults, and what is said about a wrong one.
+"""The options of ``format("pravega")``: their names, types, defaults and error messages.
 
-Names and defaults are those of the official Spark connector; ``ordered`` and ``sink_id`` are ours. One
-default differs: a source creates a missing stream only when told to, or a misspelt name would read as an
-empty stream. Spark hands over lower-case names and text values. Checked when ``load()`` or ``start()`` is
-called, before anything is asked of a store.
+Names and defaults are those of the official Spark connector; ``ordered`` and ``sink_id`` are additions. One
+default differs: the source does not create a missing stream unless an option says so, because a misspelt name
+would otherwise read as an empty stream. Spark passes names in lower case and values as text. `parse_options`
+runs when ``load()`` or ``start()`` is called, before the first request to a store.
 
-Options are seen by many: in plans, event logs, checkpoints of a query's configuration. So secrets are not
-among them; an option names the file that has them (the official connector takes them from the environment
-only, and so does this one without a file).
+Plans, event logs and the checkpoint of a query contain the options in clear text. Secrets are therefore not
+options: ``credentials_file`` names the file that contains them. Without such a file they come from the
+environment, as in the official connector.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...errors import BadInputError
+from pravega_lab.errors import BadInputError
 
 if TYPE_CHECKING:
-    from ...client.access import AccessOptions
+    from pravega_lab.client.connection.access import AccessOptions
 
 DEFAULT_CONTROLLER = "tcp://localhost:9090"
 EARLIEST, LATEST, UNBOUNDED = "earliest", "latest", "unbounded"
 METADATA_TABLES = ("StreamInfo", "Streams")
-#: Pravega accepts leases of 10 s to 10 min (reference/pravega.md A10).
+#: Pravega accepts leases of 10 s to 10 min (pravega.md A10).
 LEASE_MS_MIN, LEASE_MS_MAX = 10_000, 600_000
-#: Words that Spark itself puts among the options of a source or sink.
+#: Names that Spark itself adds to the options of a source or sink.
 SPARKS_OWN = ("checkpointlocation", "queryname", "outputmode", "triggerinterval", "mode")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a store is and how to get in, without secrets: what connections are kept by. Picklable, hashable.
+    """Where a store is and how to connect to it, without secrets. Picklable and hashable.
 
-    ``None`` means: as the environment of the process says that connects (see `client.access`).
+    Connections are cached under this value. ``None`` means that the environment of the connecting process
+    decides (see `client.connection.access`).
     """
 
     controller: str = DEFAULT_CONTROLLER
@@ -45,7 +46,7 @@ class Cluster:
     rewrite: tuple[tuple[str, str], ...] | None = None
 
     def access(self) -> AccessOptions:
-        """As keywords of ``connect``."""
+        """Return the keyword arguments of ``connect`` that describe access."""
         return {
             "ca_file": self.ca_file,
             "credentials_file": self.credentials_file,
@@ -56,9 +57,10 @@ class Cluster:
 
 @dataclass(frozen=True)
 class PravegaOptions:
-    """Checked options of one source or sink; picklable.
+    """The checked options of one source or sink; picklable.
 
-    ``streams`` are names without scope. ``None`` means: not given. Sizes in bytes, times in milliseconds.
+    ``streams`` are names without scope. ``None`` means that the option was not given. Sizes are in bytes,
+    times in milliseconds.
     """
 
     scope: str
@@ -89,22 +91,22 @@ class PravegaOptions:
 
     @property
     def cluster(self) -> Cluster:
-        """The part that says which store, and how to get in."""
+        """The options that say where the store is and how to connect to it."""
         return Cluster(
             self.controller, self.ca_file, self.credentials_file, self.validate_host_name, self.rewrite
         )
 
     @property
     def scoped_streams(self) -> tuple[str, ...]:
-        """``scope/stream`` of every stream, in the order given."""
+        """``scope/stream`` of each stream, in the order of the option."""
         return tuple(f"{self.scope}/{stream}" for stream in self.streams)
 
     @property
     def output(self) -> str:
-        """``scope/stream`` of the one stream that is written.
+        """``scope/stream`` of the one stream that a sink writes.
 
         Raises:
-            BadInputError: Several streams were named; a sink writes one.
+            BadInputError: The option names several streams.
         """
         if len(self.streams) != 1:
             raise BadInputError(
@@ -115,11 +117,11 @@ class PravegaOptions:
 
 
 def parse_options(given: Mapping[str, str]) -> PravegaOptions:
-    """Options as Spark hands them over, checked and typed.
+    """Return the options that Spark passes, checked and typed.
 
     Raises:
-        BadInputError: Unknown or misspelt option (with the nearest), a value of the wrong type or range, a
-            missing ``scope`` or ``stream``, or two options that contradict each other.
+        BadInputError: An option is unknown (the message suggests the nearest name), a value has the wrong
+            type or range, ``scope`` or ``stream`` is missing, or two options contradict each other.
     """
     options = {name.lower(): str(value).strip() for name, value in given.items()}
     values = {
@@ -131,7 +133,7 @@ def parse_options(given: Mapping[str, str]) -> PravegaOptions:
         raise BadInputError("option 'scope' is missing. Add .option('scope', '<scope of the stream>')")
     if not values.get("streams") and values.get("metadata") != "Streams":
         raise BadInputError(
-            "option 'stream' is missing. Add .option('stream', '<name>'); several are comma separated"
+            "option 'stream' is missing. Add .option('stream', '<name>'); separate several with commas"
         )
     _refuse_contradictions(values)
     return PravegaOptions(**values)
@@ -140,8 +142,8 @@ def parse_options(given: Mapping[str, str]) -> PravegaOptions:
 def _parse(name: str, text: str) -> Any:
     if name in _SECRET:
         raise BadInputError(
-            f"option '{name}' would be seen in plans and logs, so it is not taken. Write it to a file that "
-            "every machine has and name that with option 'credentials_file', or set "
+            f"option '{name}' is not accepted, because plans and logs would show it. Write it to a file on "
+            "every machine and name the file with option 'credentials_file', or set "
             "pravega_client_auth_method and its companions in the environment of driver and executors"
         )
     if name not in _PARSERS:
@@ -158,9 +160,7 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
     )
     for one, other in pairs:
         if one in values and other in values:
-            raise BadInputError(
-                f"options '{one}' and '{other}' were both given; a stream has one of them. Leave one out"
-            )
+            raise BadInputError(f"options '{one}' and '{other}' were both given. Leave one of them out")
     if not values.get("read_after_write_consistency", True) and values.get("exactly_once", True):
         raise BadInputError(
             "option 'read_after_write_consistency' is false: an exactly-once sink always waits until its "
@@ -186,22 +186,22 @@ def _streams(name: str, text: str) -> tuple[str, ...]:
     for stream in names:
         if "/" in stream:
             raise BadInputError(
-                f"option 'stream' has '{stream}'; name it without its scope, which is option 'scope'"
+                f"option 'stream' has '{stream}'. Name it without its scope, which is option 'scope'"
             )
     doubled = [stream for i, stream in enumerate(names) if stream in names[:i]]
     if doubled:
-        raise BadInputError(f"option 'stream' names '{doubled[0]}' twice; each stream is read once")
+        raise BadInputError(f"option 'stream' names '{doubled[0]}' twice. Name each stream once")
     return names
 
 
 def _controller(name: str, text: str) -> str:
     if not text.startswith(("tcp://", "tls://")):
-        raise BadInputError(f"option 'controller' is '{text}'; it looks like tcp://host:9090, or tls://")
+        raise BadInputError(f"option 'controller' is '{text}'. Write tcp://host:9090, or tls:// with TLS")
     return text
 
 
 def _rewrite(name: str, text: str) -> tuple[tuple[str, str], ...]:
-    from ...client.access import rewrites_from
+    from pravega_lab.client.connection.access import rewrites_from
 
     return tuple(sorted(rewrites_from(text).items()))
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from pravega_lab.client.reader_group import reader as steps
-from pravega_lab.client.reader_group.reader import Answer, Decision, ReaderCore, Successors, come_online
-from pravega_lab.client.reader_group.state import Decide, GroupState, fold
-from pravega_lab.protocol import reader_group as rg
+from pravega_lab.client.reader_group.core import reader as steps
+from pravega_lab.client.reader_group.core.reader import Answer, Decision, ReaderCore, Successors, come_online
+from pravega_lab.client.reader_group.core.state import Decide, GroupState, fold
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, Update
 from pravega_lab.protocol.names import parse_segment_name
-from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, Update
 
 EVENT_BYTES = 10
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from random import Random
 from uuid import UUID
 
-from pravega_lab.client.reader_group.assignment import segments_to_acquire
-from pravega_lab.client.reader_group.state import GroupState
-from pravega_lab.protocol import reader_group as rg
+from pravega_lab.client.reader_group.core.assignment import segments_to_acquire
+from pravega_lab.client.reader_group.core.state import GroupState
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.names import parse_segment_name, segment_id, segment_name
-from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 
 Choose = Callable[[int], int]

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
+from pravega_lab.client.reader_group.core.reader import go_offline
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
-from pravega_lab.client.reader_group.reader import go_offline
-from pravega_lab.protocol import reader_group as rg
-from pravega_lab.protocol.reader_group import ReaderGroupConfig, RetentionType
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType
 from pravega_lab.protocol.stream_cut import UNBOUNDED
 from tests.client.reader_group.box import EVENT_BYTES, Box, Member
 
@@ -55,7 +55,7 @@ def test_two_that_come_together_share() -> None:
 
 
 def test_a_late_reader_gets_its_share_after_checkpoints() -> None:
-    """Segments are given away only right behind a checkpoint (B3)."""
+    """Segments are given away only right behind a checkpoint (reader-groups.md B3)."""
     box = Box(6, config(interval_ms=5_000))
     first = Member(box, "r1")
     read_all(first, rounds=10)
@@ -157,7 +157,10 @@ def test_successors_come_after_the_next_checkpoint() -> None:
 
 
 def test_a_checkpoint_in_the_middle_of_a_merge_covers_the_keys() -> None:
-    """Java's groups forget A here, and a reset to such a checkpoint never reads the successor (B4)."""
+    """Java's groups forget A here, and a reset to such a checkpoint never reads the successor.
+
+    Source: reader-groups.md B4.
+    """
     box = Box(2, config())
     box.segments[B].length = 200 * EVENT_BYTES
     first, second = Member(box, "r1"), Member(box, "r2")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pravega_lab.client.reader_group.core.state import NO_END, GroupState, fold
 from pravega_lab.client.reader_group.errors import StateLogError
-from pravega_lab.client.reader_group.state import NO_END, GroupState, fold
-from pravega_lab.protocol import reader_group as rg
-from pravega_lab.protocol.reader_group import KeyRange, ReaderGroupConfig, StateEvent, Update
+from pravega_lab.protocol.metadata import reader_group as rg
+from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, StateEvent, Update
 from pravega_lab.protocol.stream_cut import UNBOUNDED
 from tests.client.reader_group.logs import Session, session_of_seed
 from tests.protocol.golden import state_events

@@ -10,10 +10,10 @@ import pytest
 
 from pravega_lab.client import AsyncClient
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.link import ControllerLink
-from pravega_lab.client.reader_group.errors import NoStateYetError
-from pravega_lab.client.reader_group.revisioned import AsyncRevisionedStream, Revision
-from pravega_lab.client.reader_group.synchronizer import AsyncStateSynchronizer
+from pravega_lab.client.controller.link import ControllerLink
+from pravega_lab.client.shared_state.errors import NoStateYetError
+from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
+from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
 from pravega_lab.errors import ProtocolError, TruncatedDataError
 from tests.client.helpers import CuttingProxy
 

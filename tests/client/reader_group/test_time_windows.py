@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from pravega_lab.client.reader_group.time_windows import StreamTime, is_before
+from pravega_lab.protocol.metadata.watermark import Watermark
 from pravega_lab.protocol.names import SegmentRange, segment_id
-from pravega_lab.protocol.watermark import Watermark
 
 WHOLE = SegmentRange(0, 0.0, 1.0)
 LOW, HIGH = SegmentRange(segment_id(1, 1), 0.0, 0.5), SegmentRange(segment_id(1, 2), 0.5, 1.0)

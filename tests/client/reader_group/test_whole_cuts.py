@@ -11,12 +11,12 @@ import pytest
 
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, is_whole, whole
 from pravega_lab.client.values import Successor
-from pravega_lab.protocol.names import SegmentRange
-from pravega_lab.protocol.reader_group import (
+from pravega_lab.protocol.metadata.reader_group import (
     CompactReaderGroupState,
     ReaderGroupConfig,
     ReaderGroupStateInit,
 )
+from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import UNBOUNDED
 
 

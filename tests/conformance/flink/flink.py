@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Self
 
 from tests.conformance.flink.world import WAIT_S, Lab, RefusedError
+from tests.conformance.maven import FetchError, fetch
 
 VERSION = "2.2.1"
 HERE = Path(__file__).parent
 CACHE = Path(__file__).resolve().parents[3] / ".cache" / "flink"
 JARS = CACHE / "lib"
 SOURCES = sorted((HERE / "java").glob("*.java"))
-FETCH_S_MAX = 600
 COMPILE_S_MAX = 120
 FLAGS = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 OPENED = ["java.lang", "java.util", "java.net", "java.time"]
@@ -67,17 +67,11 @@ def _has_jars() -> bool:
 
 
 def _jars() -> Path:
-    if _has_jars():
-        return JARS
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NoFlinkError(f"no jars in {JARS} and no Maven (mvn) on the PATH to fetch them")
-    JARS.mkdir(parents=True, exist_ok=True)
-    command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
-    command += [f"-DoutputDirectory={JARS}", "-DincludeScope=runtime"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S_MAX)
-    if done.returncode:
-        raise NoFlinkError(f"Maven could not fetch the jars: {(done.stdout + done.stderr)[-500:]}")
+    if not _has_jars():
+        try:
+            fetch(HERE / "pom.xml", JARS, _has_jars)
+        except FetchError as error:
+            raise NoFlinkError(str(error)) from error
     return JARS
 
 

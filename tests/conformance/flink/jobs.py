@@ -9,14 +9,15 @@ from enum import Enum
 from typing import Any, Self
 
 from pravega_lab.engine.flow.batch import Batch, Row
-from pravega_lab.engine.flow.collections import RowsEnumerator, RowsSource, RowsSplit
 from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, CheckpointOptions, Watermark, WatermarkStatus
-from pravega_lab.engine.flow.functions import KeyedContext, KeyedProcessFunction, count
-from pravega_lab.engine.flow.graph import JobGraph, OperatorNode
-from pravega_lab.engine.flow.handles import ListMode
-from pravega_lab.engine.flow.operator import MaybeAwaitable, Operator
-from pravega_lab.engine.flow.sinks import CommitRequest, Committer, Sink, SinkContext, TwoPhaseCommitSink
-from pravega_lab.engine.flow.sources import (
+from pravega_lab.engine.flow.graph.graph import JobGraph, OperatorNode
+from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
+from pravega_lab.engine.flow.operators.functions import KeyedContext, KeyedProcessFunction, count
+from pravega_lab.engine.flow.operators.operator import MaybeAwaitable, Operator
+from pravega_lab.engine.flow.operators.windows import TumblingWindows
+from pravega_lab.engine.flow.sink.sinks import CommitRequest, Committer, Sink, SinkContext, TwoPhaseCommitSink
+from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsSource, RowsSplit
+from pravega_lab.engine.flow.source.sources import (
     Boundedness,
     InputStatus,
     ReaderContext,
@@ -24,10 +25,9 @@ from pravega_lab.engine.flow.sources import (
     SourceReader,
     SplitEnumeratorContext,
 )
-from pravega_lab.engine.flow.state import BroadcastState
-from pravega_lab.engine.flow.stream import DataStream, StreamEnvironment
-from pravega_lab.engine.flow.watermarks import WatermarkStrategy
-from pravega_lab.engine.flow.windows import TumblingWindows
+from pravega_lab.engine.flow.state.handles import ListMode
+from pravega_lab.engine.flow.state.state import BroadcastState
+from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 
 FAR_MS = 1_000_000
 ONE_INPUT = "-of-one-input"

@@ -7,17 +7,17 @@ import re
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from pravega_lab.engine.flow import metadata
-from pravega_lab.engine.flow.committers import WRITER_STATE
-from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint import metadata
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint.storage import METADATA
 from pravega_lab.engine.flow.errors import JobError
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.flow.handles import OperatorState, SubtaskState
-from pravega_lab.engine.flow.job import Job
-from pravega_lab.engine.flow.life import SubtaskState as Life
-from pravega_lab.engine.flow.restart import FixedDelay
-from pravega_lab.engine.flow.storage import METADATA
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.master.restart import FixedDelay
+from pravega_lab.engine.flow.sink.committers import WRITER_STATE
+from pravega_lab.engine.flow.state.handles import OperatorState, SubtaskState
+from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
 from pravega_lab.errors import PravegaError
 from tests.conformance.flink.jobs import Happenings, Jobs, PlantedError
 from tests.conformance.flink.world import WAIT_S, Lab, RefusedError

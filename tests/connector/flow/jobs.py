@@ -14,14 +14,14 @@ from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.values import HEAD, TAIL, ScalingPolicy
 from pravega_lab.connector.flow import EventRows, PravegaConfig, PravegaWriter, RowEvents
 from pravega_lab.engine.flow.batch import Row
-from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.flow.graph import JobGraph
-from pravega_lab.engine.flow.job import Job
-from pravega_lab.engine.flow.restart import FixedDelay
-from pravega_lab.engine.flow.sources import Source, SourceFunction
-from pravega_lab.engine.flow.stream import StreamEnvironment
+from pravega_lab.engine.flow.graph.graph import JobGraph
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.master.restart import FixedDelay
+from pravega_lab.engine.flow.source.sources import Source, SourceFunction
 from pravega_lab.testing.simulated import SimulatedPravega
 
 FREE = ScalingPolicy.by_event_rate(1_000_000_000, 2, 1)  # any number of segments, none by itself

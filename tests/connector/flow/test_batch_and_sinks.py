@@ -23,15 +23,15 @@ from pravega_lab.connector.flow import (
     reader_metrics,
     write_in_event_time_order,
 )
-from pravega_lab.connector.flow.transactional_sink import Transactions
-from pravega_lab.engine.flow.config import JobConfig
+from pravega_lab.connector.flow.sinks.transactional_sink import Transactions
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.flow.job import Job
-from pravega_lab.engine.flow.sinks import Sink
-from pravega_lab.engine.flow.stream import StreamEnvironment
-from pravega_lab.engine.flow.watermarks import WatermarkStrategy
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.sink.sinks import Sink
+from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError, TransactionFailedError
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import (
@@ -71,7 +71,7 @@ def test_a_bounded_read_has_every_row_once(pravega_simulation: SimulatedPravega)
             rows = await read(out)
         found = sorted(row["n"] for row in rows)
         assert found[:200] == list(range(200))
-        assert len(found) == len(set(found)), "what was written meanwhile is in it or not, and never twice"
+        assert len(found) == len(set(found)), "events written during the read come at most once"
 
     world.run(story())
 

@@ -1,4 +1,6 @@
-"""Where a job's Pravega is: arguments before properties, before the environment, before the default."""
+"""The precedence of `PravegaConfig`: arguments before properties, before the environment, before
+the default.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def test_what_wins() -> None:
 
 @pytest.mark.parametrize("arguments", [["--scope"], ["--controller", "--scope", "s"]])
 def test_a_name_without_a_value_is_refused(arguments: list[str]) -> None:
-    with pytest.raises(BadInputError, match="without a value"):
+    with pytest.raises(BadInputError, match="has no value"):
         PravegaConfig.from_arguments(arguments, {}, {})
 
 

@@ -1,4 +1,6 @@
-"""(a) and (b3): a reader group whose checkpoints place the barriers; exactly once; who may resume what."""
+"""(a) and (b3): a reader group whose checkpoints place the barriers, exactly once, and which checkpoints each
+restores.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from pravega_lab.connector.flow import GroupSettings, PravegaReader, PravegaSource
-from pravega_lab.connector.flow.reader_groups import checkpoint_name, parse_checkpoint_id, reader_id
+from pravega_lab.connector.flow.reader_group.settings import checkpoint_name, parse_checkpoint_id, reader_id
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import RestoreError
 from pravega_lab.engine.flow.files import MemoryFiles

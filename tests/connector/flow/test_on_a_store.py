@@ -18,11 +18,11 @@ from pravega_lab.connector.flow import (
     PravegaSource,
     PravegaWriter,
 )
-from pravega_lab.engine.flow.config import JobConfig
-from pravega_lab.engine.flow.coordinator import CheckpointConfig
-from pravega_lab.engine.flow.job import Job
-from pravega_lab.engine.flow.restart import FixedDelay
-from pravega_lab.engine.flow.stream import StreamEnvironment
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.master.restart import FixedDelay
 from tests.connector.flow.jobs import EVENTS, FREE, ROWS, in_order, numbered, until, write
 
 
@@ -32,6 +32,7 @@ def uri(request: pytest.FixtureRequest) -> str:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["a", "b3", "c"])
 def test_a_job_copies_a_stream_through_a_scale_and_a_failure(
     uri: str, scope_name: Callable[[], str], tmp_path: Path, form: str

@@ -1,4 +1,4 @@
-"""(d): partitions that are there for good, driven through a split and a merge; beside it (c), same stream."""
+"""(d): the partition source, and (c) for comparison, on a stream that is split and merged."""
 
 from __future__ import annotations
 

@@ -1,19 +1,24 @@
-"""Which reader may have which segment when: the rules alone."""
+"""The rules of `SegmentPlan` alone: which reader may read which segment, and when."""
 
 from __future__ import annotations
 
 import pytest
 
-from pravega_lab.connector.flow.segment_plan import SegmentPlan, at_offset
-from pravega_lab.connector.flow.segment_splits import (
+from pravega_lab.connector.flow.reader_group.reader_slots import SlotSerializer
+from pravega_lab.connector.flow.segments.plan import SegmentPlan, at_offset
+from pravega_lab.connector.flow.segments.splits import (
+    VERSION_OF_SEVERAL,
     SegmentSplit,
+    SegmentStateSerializer,
     SplitSerializer,
     SplitsFinished,
     SplitsReturned,
+    SplitsSerializer,
     from_event,
     to_event,
 )
 from pravega_lab.engine.flow.errors import DamagedCheckpointError
+from pravega_lab.engine.flow.state import plain_values as plain
 
 BOTH = (0, 1)
 
@@ -122,3 +127,16 @@ def test_changes_and_splits_travel_as_plain_values() -> None:
     assert serializer.from_bytes(1, serializer.to_bytes(WHOLE)) == WHOLE
     with pytest.raises(DamagedCheckpointError, match="version 7"):
         serializer.from_bytes(7, serializer.to_bytes(WHOLE))
+
+
+@pytest.mark.parametrize("value", [None, 7, [(1, 2)], "no splits"])
+def test_plain_values_that_are_no_splits_are_refused(value: object) -> None:
+    data = plain.to_bytes(value)
+    for read in (
+        lambda: SplitSerializer().from_bytes(1, data),
+        lambda: SplitsSerializer().from_bytes(1, data),
+        lambda: SegmentStateSerializer(["a/b", "a/c"]).from_bytes(VERSION_OF_SEVERAL, data),
+        lambda: SlotSerializer().from_bytes(1, data),
+    ):
+        with pytest.raises(DamagedCheckpointError):
+            read()

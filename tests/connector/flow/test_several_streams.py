@@ -1,4 +1,4 @@
-"""(c) over several streams: each has its splits, its start and end, and its part of a savepoint."""
+"""(c) over several streams: each has its own splits, start and end, and its part of a savepoint."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.values import HEAD, TAIL, Edge
 from pravega_lab.connector.flow import PravegaConfig, PravegaSegmentSource
-from pravega_lab.connector.flow.segment_plan import SegmentPlan
-from pravega_lab.connector.flow.segment_splits import (
+from pravega_lab.connector.flow.bounds import bounds_of, resolved
+from pravega_lab.connector.flow.segments.plan import SegmentPlan
+from pravega_lab.connector.flow.segments.splits import (
     SegmentSplit,
     SegmentState,
     SegmentStateSerializer,
     SplitsSerializer,
 )
-from pravega_lab.connector.flow.stream_bounds import bounds_of, resolved
-from pravega_lab.engine.flow import plain
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError, RestoreError
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.flow.job import Job
-from pravega_lab.engine.flow.sources import Boundedness
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.source.sources import Boundedness
+from pravega_lab.engine.flow.state import plain_values
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 from pravega_lab.testing.simulated import SimulatedPravega
@@ -100,9 +100,9 @@ def test_it_is_bounded_when_each_stream_is(
         (BOTH, {"start": [CUT_IN, StreamCut("test/third", {0: 1})]}, "start has a cut of stream test/third"),
         ("in", {"end": CUT_MORE}, "end has a cut of stream test/more, and the source reads test/in"),
         (BOTH, {"end": [CUT_IN, CUT_IN]}, "end has two cuts of stream test/in"),
-        (BOTH, {"start": [HEAD, CUT_IN]}, "start has <Edge.HEAD: 'head'>, which is no position"),
+        (BOTH, {"start": [HEAD, CUT_IN]}, "start has <Edge.HEAD: 'head'>, which is not a position"),
         (BOTH, {"start": [UNBOUNDED]}, "start has a cut of stream UNBOUNDED"),
-        (BOTH, {"start": "head"}, "start has 'head', which is no position"),
+        (BOTH, {"start": "head"}, "start has 'head', which is not a position"),
     ],
 )
 def test_what_cannot_be_is_refused_when_the_source_is_made(names: Any, options: Any, words: str) -> None:
@@ -134,7 +134,7 @@ def test_segments_of_one_id_in_two_streams_are_two_splits() -> None:
 def test_the_state_of_one_stream_is_laid_out_as_ever_and_that_of_several_names_them() -> None:
     splits = [split("s/a", 0, 17), split("s/b", 3)]
     one, several = SegmentStateSerializer(["s/a"]), SegmentStateSerializer(["s/a", "s/b"])
-    kept = plain.to_bytes([("s/a", 0, 0.0, 1.0, 17, None)])
+    kept = plain_values.to_bytes([("s/a", 0, 0.0, 1.0, 17, None)])
     assert one.to_bytes(SegmentState(splits[:1], ("s/a",))) == kept == SplitsSerializer().to_bytes(splits[:1])
     assert (one.version, several.version) == (1, 2)
     assert one.from_bytes(1, kept) == SegmentState(splits[:1], ("s/a",))
@@ -148,6 +148,7 @@ def test_the_state_of_one_stream_is_laid_out_as_ever_and_that_of_several_names_t
 # -- jobs ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_both_scale_and_subtasks_die(pravega_simulation: SimulatedPravega) -> None:
     world = pravega_simulation
 
@@ -188,6 +189,7 @@ async def scale(stream: AsyncStream, *, is_split: bool) -> None:
         await stream.merge([active[0].segment_id, active[1].segment_id])
 
 
+@pytest.mark.slow
 @ONE
 def test_each_begins_and_ends_where_its_cuts_say(pravega_simulation: SimulatedPravega) -> None:
     world = pravega_simulation

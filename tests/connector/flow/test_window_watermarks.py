@@ -1,4 +1,4 @@
-"""Watermarks of sources from the time windows of their reader group."""
+"""Watermarks that sources derive from the time windows of their reader group."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.connector.flow import EventRows, GroupSettings, PravegaReader, PravegaSource, PravegaWriter
 from pravega_lab.engine.flow.elements import SubtaskId
-from pravega_lab.engine.flow.functions import count
-from pravega_lab.engine.flow.graph import JobGraph
-from pravega_lab.engine.flow.stream import StreamEnvironment
-from pravega_lab.engine.flow.windows import TumblingWindows
+from pravega_lab.engine.flow.graph.graph import JobGraph
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.operators.functions import count
+from pravega_lab.engine.flow.operators.windows import TumblingWindows
 from pravega_lab.errors import BadInputError
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import EVENTS, IN, OUT, ROWS, config_of, job_of, read, streams
@@ -56,6 +56,7 @@ async def write_with_times(client: AsyncClient) -> None:
             await asyncio.sleep(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", FORMS)
 @pytest.mark.pravega_seeds(2)
 def test_windows_close_by_what_writers_noted_and_miss_nothing(

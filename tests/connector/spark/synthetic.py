@@ -69,7 +69,7 @@ class SyntheticStream:
         return next(bound for bound in self.bounds[segment] if bound >= at_least)
 
     def between(self, start: dict[int, int], end: dict[int, int]) -> list[int]:
-        """What getSegmentsBetween answers (reference/pravega.md A9)."""
+        """What getSegmentsBetween answers (pravega.md A9)."""
         return [s for s in sorted(self.spans) if self._after(s, start) and self._before(s, end)]
 
     def _after(self, segment: int, cut: dict[int, int]) -> bool:

@@ -1,4 +1,4 @@
-"""The main job on a Spark standalone cluster, by the very lines of docs/cluster.md."""
+"""The main job on a Spark standalone cluster, run with the commands of docs/cluster.md."""
 
 from __future__ import annotations
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pravega_lab.connector.spark.limits import Backlog, advance, takes
-from pravega_lab.connector.spark.lineage import Lineage, groups
-from pravega_lab.connector.spark.splits import SegmentSlice, pack, plan, slices
-
-from .synthetic import SyntheticStream, segment_id, stream_at_random
+from pravega_lab.connector.spark.source.limits import Backlog, advance, takes
+from pravega_lab.connector.spark.source.lineage import Lineage, groups
+from pravega_lab.connector.spark.source.splits import SegmentSlice, pack, plan, slices
+from tests.connector.spark.synthetic import SyntheticStream, segment_id, stream_at_random
 
 NAME = "scope/stream"
 Cut = dict[int, int]
@@ -49,6 +48,7 @@ def assert_covers_key_space_once(stream: SyntheticStream, cut: Cut) -> None:
     assert all(left[1] == right[0] for left, right in itertools.pairwise(row))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 3000))
 @settings(max_examples=150, deadline=None)
 def test_batches_under_a_limit_read_everything_once_and_in_order_per_key(seed: int, limit: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pravega_lab.client import connect
 from pravega_lab.connector.spark import submit
-from pravega_lab.connector.spark.java import find_java
+from pravega_lab.connector.spark.session.java import find_java
 
 JOB = Path(__file__).parent / "jobs" / "plain_session.py"
 ROOT = Path(__file__).resolve().parents[3]

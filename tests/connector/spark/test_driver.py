@@ -1,4 +1,4 @@
-"""The handle of a driver process, with scripts that are no Spark."""
+"""The handle of a driver process, with scripts that do not use Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pravega_lab.connector.spark import submit
-from pravega_lab.connector.spark.progress import read_progress
+from pravega_lab.connector.spark.session.progress import read_progress
 from pravega_lab.errors import BadInputError
 
 WAITING = """
@@ -30,7 +30,7 @@ def script(folder: Path, text: str) -> Path:
 
 
 def is_gone(pid: int) -> bool:
-    """Ended, or at least dead and waiting to be collected by somebody."""
+    """Return whether a process has ended, or is dead and not collected yet."""
     try:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def test_it_sees_this_package_and_its_exit_code_is_kept(tmp_path: Path) -> None:
 def test_wait_gives_up_in_words(tmp_path: Path) -> None:
     with (
         submit(script(tmp_path, "import time; time.sleep(60)")) as driver,
-        pytest.raises(TimeoutError, match=r"script\.py still runs after 0.01 s; see .*driver\.log"),
+        pytest.raises(TimeoutError, match=r"script\.py is still running after 0.01 s; see .*driver\.log"),
     ):
         driver.wait(0.01)
 
@@ -80,7 +80,7 @@ def test_a_missing_script_and_a_second_start_are_refused(tmp_path: Path) -> None
         submit(tmp_path / "none.py")
     with (
         submit(script(tmp_path, "import time; time.sleep(60)")) as driver,
-        pytest.raises(BadInputError, match="runs already"),
+        pytest.raises(BadInputError, match="is already running"),
     ):
         driver.start()
 

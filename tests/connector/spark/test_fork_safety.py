@@ -29,9 +29,9 @@ def run(code: str) -> str:
     "module",
     [
         "pravega_lab.connector.spark",
-        "pravega_lab.connector.spark.source",
-        "pravega_lab.connector.spark.sink",
-        "pravega_lab.connector.spark.preload",
+        "pravega_lab.connector.spark.data_source",
+        "pravega_lab.connector.spark.sink.writer",
+        "pravega_lab.connector.spark.session.worker_imports",
         "pyspark_pravega",
     ],
 )
@@ -50,7 +50,7 @@ print("grpc" in sys.modules, threading.active_count(), len(loop_thread._by_proce
 def test_the_package_alone_imports_no_pyspark() -> None:
     """Spark's zip would be imported from before the worker daemon can prefer the installed package."""
     assert (
-        run("import sys, pravega_lab.connector.spark.worker_daemon; print('pyspark' in sys.modules)")
+        run("import sys, pravega_lab.connector.spark.session.worker_daemon; print('pyspark' in sys.modules)")
         == "False"
     )
 
@@ -59,7 +59,7 @@ def test_the_worker_daemon_forks_a_single_thread_without_grpc() -> None:
     code = """
 import sys, threading
 sys.path.append("/x/pyspark.zip")
-from pravega_lab.connector.spark import worker_daemon
+from pravega_lab.connector.spark.session import worker_daemon
 daemon = worker_daemon.load()
 tasks = [line for line in open("/proc/self/status") if line.startswith("Threads:")]
 print("grpc" in sys.modules, threading.active_count(), daemon.__name__, "/x/pyspark.zip" in sys.path)
@@ -70,7 +70,7 @@ print("grpc" in sys.modules, threading.active_count(), daemon.__name__, "/x/pysp
 def test_discovery_survives_whatever_is_wrong_and_says_it_when_asked() -> None:
     code = """
 import sys
-sys.modules["pravega_lab.connector.spark.source"] = None
+sys.modules["pravega_lab.connector.spark.data_source"] = None
 import pyspark_pravega
 print(pyspark_pravega.DefaultSource.name())
 try:

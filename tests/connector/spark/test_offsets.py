@@ -1,4 +1,4 @@
-"""Offsets: equal text when nothing is new, and the start of the first batch kept in its end."""
+"""Offsets: they are equal as text when nothing is new, and the end of the first batch contains its start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import json
 
 import pytest
 
-from pravega_lab.connector.spark.offsets import bounds, check_streams, decode, encode, following, initial
+from pravega_lab.connector.spark.source.offsets import (
+    bounds,
+    check_streams,
+    decode,
+    encode,
+    following,
+    initial,
+)
 from pravega_lab.errors import BadInputError
 
 CUTS = {"s/b": {4294967296: 5, 0: 10}, "s/a": {1: 7}}
@@ -52,5 +59,5 @@ def test_another_streams_checkpoint_is_refused() -> None:
 
 @pytest.mark.parametrize("offset", [{"a/b": 1}, {"a/b": {"x": 1}}, {"a/b": {"1": None}}])
 def test_another_sources_checkpoint_is_refused(offset: dict[str, object]) -> None:
-    with pytest.raises(BadInputError, match="no offset of format"):
+    with pytest.raises(BadInputError, match="not an offset of format"):
         decode(offset)

@@ -1,4 +1,4 @@
-"""Options: types and defaults, and the words said about wrong ones."""
+"""Options: types and defaults, and the errors for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every case of the sink's rules, and a model in which drivers die after any step."""
+"""Every case of the sink's decisions, and a model in which drivers die after any step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pravega_lab.connector.spark.register import (
+from pravega_lab.connector.spark.sink.register import (
     Abort,
     Commit,
     Fate,
@@ -163,7 +163,7 @@ def test_a_record_survives_the_table() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"{}", b"[1]", b'{"partitions":[[1]]}', b"\xff"])
 def test_another_value_under_the_key_is_refused(value: bytes) -> None:
-    with pytest.raises(SinkConflictError, match="no record"):
+    with pytest.raises(SinkConflictError, match="not a record"):
         Record.from_bytes(value)
 
 

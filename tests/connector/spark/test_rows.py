@@ -1,4 +1,4 @@
-"""Rows in and out: columns, schemas that do not fit, digests."""
+"""Rows of source and sink: columns, schemas that are refused, digests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructType
 
-from pravega_lab.connector.spark.digest import add, digest_of
-from pravega_lab.connector.spark.rows import SCHEMA, arrow_schema, check_schema, metadata_types, rows_of
-from pravega_lab.connector.spark.sink import arrays, check_rows
+from pravega_lab.connector.spark.sink.digest import add, digest_of
+from pravega_lab.connector.spark.sink.writer import arrays, check_rows
+from pravega_lab.connector.spark.source.rows import (
+    SCHEMA,
+    arrow_schema,
+    check_schema,
+    metadata_types,
+    rows_of,
+)
 from pravega_lab.errors import BadInputError
 
 TYPES = {"binary": BinaryType, "string": StringType, "bigint": LongType, "int": IntegerType}

@@ -1,4 +1,4 @@
-"""Stop with savepoint: where a query comes to rest, what goes on from the copy, and what is refused."""
+"""Stop with savepoint: where a query stops, how another resumes from the copy, and what is refused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark import submit
-from pravega_lab.connector.spark.gate import HOLD_FOLDER_VARIABLE, held, holding
-from pravega_lab.connector.spark.savepoint import Savepoint, stop_with_savepoint
+from pravega_lab.connector.spark.savepoint.savepoint import Savepoint, stop_with_savepoint
+from pravega_lab.connector.spark.session.hold import HOLD_FOLDER_VARIABLE, held, holding
 from pravega_lab.errors import BadInputError
 
 pytestmark = pytest.mark.spark
@@ -186,12 +186,12 @@ def test_refusals_leave_the_query_running(spark: Any, streams: tuple[Stream, Str
     for folder, words in (
         (full, r"is not empty \(it has notes\.txt\)"),
         (full / "notes.txt" / "in", "cannot be written"),
-        (tmp_path / "cp" / "in", "in the checkpoint that is to be copied"),
+        (tmp_path / "cp" / "in", "inside the checkpoint that the savepoint copies"),
         ("s3://bucket/savepoint", "of a local file system"),
     ):
         with pytest.raises(BadInputError, match=words):
             stop_with_savepoint(query, folder)
-    with pytest.raises(TimeoutError, match=r"its source has not been asked for new data since.*not stopped"):
+    with pytest.raises(TimeoutError, match=r"Spark has not asked its source for new data since.*not stopped"):
         stop_with_savepoint(query, tmp_path / "late", drain=True, timeout_s=1)
     assert query.isActive
     savepoint = stop_with_savepoint(
@@ -208,7 +208,7 @@ def test_queries_that_cannot_be_held_are_refused(spark: Any, tmp_path: Path) -> 
         return rows.writeStream.format("noop").options(**given).start()
 
     with pytest.raises(
-        BadInputError, match=r"a running StreamingQuery or what lab\.submit\(\) gave, not a str"
+        BadInputError, match=r"a running StreamingQuery or the driver of lab\.submit\(\), not a str"
     ):
         stop_with_savepoint("query", tmp_path / "sp")
     for given, words in (
@@ -239,12 +239,12 @@ def test_a_hold_ends_by_itself_and_is_one_of_its_streams(
         assert hold.answered() == {"s/a": {"0": 8}}
     assert held(["s/a", "s/b"]) is None
     assert list(tmp_path.iterdir()) == []
-    with holding(tmp_path, ["s/a"], drain=False, within_s=-1):  # whoever wanted it is long dead
+    with holding(tmp_path, ["s/a"], drain=False, within_s=-1):  # its owner died long ago
         assert held(["s/a"]) is None
 
 
 def test_an_offset_that_is_written_by_halves_is_none(tmp_path: Path) -> None:
-    from pravega_lab.connector.spark.checkpoint import Checkpoint
+    from pravega_lab.connector.spark.savepoint.checkpoint import Checkpoint
 
     checkpoint = Checkpoint(tmp_path)
     assert (checkpoint.planned, checkpoint.committed, checkpoint.offsets()) == (-1, -1, [])

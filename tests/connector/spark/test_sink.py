@@ -1,4 +1,4 @@
-"""Writing streams with Spark: what lands, what a replay adds (nothing), what is refused."""
+"""Writing streams with Spark: what is written, that a replay adds nothing, and what is refused."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_bad_input_is_refused_in_words(spark: Any, new_stream: Any, client: Clie
     foreign = options(stream, start_stream_cut=other.tail().to_text())
     assert f"is of {other.scoped_name}" in error_of(lambda: read(spark, foreign).load().count())
     malformed = options(stream, start_stream_cut="abc")
-    assert "is no stream cut" in error_of(lambda: read(spark, malformed).load().count())
+    assert "is not a stream cut" in error_of(lambda: read(spark, malformed).load().count())
     head = stream.head().to_text()
     middle = stream.tail()
     write_numbers(stream, 20, 30)

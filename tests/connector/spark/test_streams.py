@@ -1,4 +1,4 @@
-"""What a driver asks a store about a stream, without Spark."""
+"""The requests of a driver about a stream, without Spark."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.client.values import RetentionKind, ScalingKind
-from pravega_lab.connector.spark.limits import advance
 from pravega_lab.connector.spark.options import Cluster, parse_options
-from pravega_lab.connector.spark.reading import read_slices
-from pravega_lab.connector.spark.splits import plan
-from pravega_lab.connector.spark.streams import StreamView, ensure_stream
+from pravega_lab.connector.spark.source.limits import advance
+from pravega_lab.connector.spark.source.reading import read_slices
+from pravega_lab.connector.spark.source.splits import plan
+from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream
 from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
 from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -96,7 +96,7 @@ def test_cuts_given_as_options(stream: Stream) -> None:
         BadInputError, match=f"is of {other.scoped_name}, the stream read is {stream.scoped_name}"
     ):
         view.resolve(other.tail().to_text())
-    with pytest.raises(BadInputError, match="no stream cut"):
+    with pytest.raises(BadInputError, match="not a stream cut"):
         view.resolve("nonsense")
 
 

@@ -1,4 +1,4 @@
-"""A driver for tests: a session of Spark's own making, in which nobody registers anything.
+"""A driver for tests, with a plain Spark session in which the format was not registered.
 
 plain_session.py CONTROLLER SCOPE CHECKPOINT
 """
@@ -8,7 +8,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from pravega_lab.connector.spark.progress import PROGRESS_FILE_VARIABLE, write_progress
+from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE, write_progress
 
 controller, scope, checkpoint = sys.argv[1:]
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()

@@ -1,22 +1,22 @@
-"""Spark imports every top-level package named ``pyspark_*`` and takes its ``DefaultSource``
-(reference/spark.md 11).
+"""The entry point for Spark, which imports every top-level package ``pyspark_*`` for its ``DefaultSource``
+(spark.md 11).
 
-An exception here would break the look-up of *every* Python data source of the session. So whatever goes wrong
-becomes a source that says what, and says it only when somebody asks for ``format("pravega")``.
+An exception during this import would break the search for *every* Python data source of the session. Any
+error therefore becomes a data source that raises it only when a query uses ``format("pravega")``.
 """
 
 from pyspark.sql.datasource import DataSource
 
 try:
-    from pravega_lab.connector.spark.registration import installed_spark
+    from pravega_lab.connector.spark.session.registration import installed_spark
 
     installed_spark()
-    from pravega_lab.connector.spark.source import PravegaDataSource as DefaultSource
+    from pravega_lab.connector.spark.data_source import PravegaDataSource as DefaultSource
 except Exception as _error:
     _reason = _error
 
     class DefaultSource(DataSource):  # type: ignore[no-redef]
-        """Stands for the data source that cannot be imported here, and tells why."""
+        """Raises the error of the import when a query uses the format."""
 
         def __init__(self, options):  # type: ignore[no-untyped-def]
             raise type(_reason)(*_reason.args)

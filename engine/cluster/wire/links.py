@@ -1,0 +1,144 @@
+"""A connection that carries frames, on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ..errors import FrameError
+from . import values
+from .frames import Frame, FrameReader, Hello, Kind, encode
+
+LINGER_S = 10.0
+# A lost machine sends nothing: the kernel probes after 10 s of silence and gives up 15 s later.
+_KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+
+
+class Link(asyncio.Protocol):
+    """Send and receive frames on a connection.
+
+    ``on_frame(link, frame)`` receives every frame. If it raises a FrameError, the link ends. ``on_lost(link,
+    why)`` is called once, when nothing more can arrive. Neither is called after `close`.
+
+    The link does not hold back what is sent: credit bounds records (`channels`), and calls are few.
+    """
+
+    def __init__(
+        self, on_frame: Callable[[Link, Frame], None], on_lost: Callable[[Link, str], None], *, greeted: bool
+    ) -> None:
+        self._on_frame, self._on_lost = on_frame, on_lost
+        self._reader = FrameReader()
+        self._transport: asyncio.Transport | None = None
+        self._is_over = False
+        self._why = ""
+        self.hello: Hello | None = None
+        if greeted:
+            self._reader.greeted()
+
+    def greeted(self, hello: Hello) -> None:
+        """Note who the other end is."""
+        self.hello = hello
+        self._reader.greeted()
+
+    def take_over(
+        self, on_frame: Callable[[Link, Frame], None], on_lost: Callable[[Link, str], None]
+    ) -> None:
+        """Replace the callbacks."""
+        self._on_frame, self._on_lost = on_frame, on_lost
+
+    # -- asyncio.Protocol ----------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Set the options of the socket."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        _tune(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        """Pass complete frames on."""
+        if self._is_over:
+            return
+        try:
+            for frame in self._reader.feed(data):
+                self._on_frame(self, frame)
+                if self._is_over:
+                    return
+        except FrameError as error:
+            self.fail(str(error))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Report the end of the connection."""
+        self._end(self._why or (str(exc) if exc else "the connection was closed"))
+
+    # -- sending -------------------------------------------------------------------------------------------
+
+    @property
+    def local_host(self) -> str:
+        """Return the address of this end."""
+        assert self._transport is not None
+        host: str = self._transport.get_extra_info("sockname")[0]
+        return host
+
+    def send(self, data: bytes) -> None:
+        """Send encoded frames. Does nothing after the end."""
+        if self._transport is not None and not self._is_over:
+            self._transport.write(data)
+
+    def call(self, name: str, *args: Any) -> None:
+        """Send a CALL."""
+        self.send(encode(Kind.CALL, values.to_bytes((name, *args))))
+
+    def fail(self, why: str) -> None:
+        """Abort the connection, and report its loss with this reason."""
+        self._why = why
+        if self._transport is not None:
+            self._transport.abort()
+        self._end(why)
+
+    def close(self) -> None:
+        """Close the connection after everything was sent, without calling ``on_lost``."""
+        self._is_over = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def finish(self) -> None:
+        """Close this direction after everything was sent, and discard what the other end still sends.
+
+        A socket that is closed with unread bytes would lose what was sent last.
+        """
+        self._is_over = True
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            with suppress(OSError):  # it is gone already
+                transport.write_eof()
+            asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
+
+    def _end(self, why: str) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._on_lost(self, why)
+
+
+def call_of(frame: Frame) -> tuple[str, tuple[Any, ...]]:
+    """Return the name and arguments of a CALL.
+
+    Raises:
+        FrameError: the frame is not a CALL.
+    """
+    value = values.from_bytes(frame.body) if frame.kind is Kind.CALL else None
+    if not isinstance(value, tuple) or not value or not isinstance(value[0], str):
+        raise FrameError(f"{frame.kind.name} of {len(frame.body)} bytes where a call is expected")
+    return value[0], value[1:]
+
+
+def _tune(sock: socket.socket | None) -> None:
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,0 +1,83 @@
+"""Earlier behaviour of Flink that can be switched on, for tutorials and for the simulation.
+
+`History` names the variants; each names the ticket or the proposal that replaced it. The defaults are the
+present behaviour. `end_rules` here and `trigger_order.trigger_order` translate a variant into rules, and the
+parts of a job ask for their rules once, when they are constructed. Facts: flink.md 4.3, 6, 7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Finishing(Enum):
+    """How a bounded job ends."""
+
+    FLIP_147 = "FLIP-147"  # all data ends first, then every task waits for one final checkpoint
+    WAIT_IN_EACH_TASK = (
+        "wait in each task"  # option 1 of the proposal: a final checkpoint for each task in turn
+    )
+    BEFORE_FLIP_147 = "before FLIP-147"  # no checkpoint after a task has finished; no task waits for one
+
+
+class LastPiece(Enum):
+    """What a two-phase sink does with its open transaction when it ends before FLIP-147."""
+
+    DISCARDED = "discarded"  # its records are lost
+    COMMITTED = "committed"  # its records are duplicated if the job fails over afterwards
+
+
+class Triggering(Enum):
+    """How the coordinator's steps exclude each other (FLINK-18641)."""
+
+    LOCK = "lock"  # until 1.10: hooks are waited for under the lock that acknowledgements need
+    MAILBOX_1_11_0 = (
+        "mailbox, 1.11.0"  # hooks and coordinators at once; complete when all *tasks* have acknowledged
+    )
+    MENDED = "mended"
+
+
+@dataclass(frozen=True)
+class History:
+    """The behaviour of one job.
+
+    ``drain_before_flip_147``: stop-with-savepoint --drain takes the savepoint before the operators finish.
+    ``rendezvous``: an externally induced reader waits for kind and target of its checkpoint (FLINK-25256).
+    ``reset_hooks_in_regions``: regional recovery resets hooks too (FLINK-20222 lost this, FLINK-21178
+    restored it).
+    """
+
+    finishing: Finishing = Finishing.FLIP_147
+    last_piece: LastPiece = LastPiece.DISCARDED
+    drain_before_flip_147: bool = False
+    triggering: Triggering = Triggering.MENDED
+    rendezvous: bool = True
+    reset_hooks_in_regions: bool = True
+
+
+@dataclass(frozen=True)
+class EndRules:
+    """The rules by which subtasks end.
+
+    ``checkpoints_after_finish``: checkpoints continue after some tasks have finished, and every subtask waits
+    for a final one. ``sends_end_of_data``: a subtask tells its consumers that the data has ended before it
+    waits. ``commits_at_close``: a two-phase sink commits what it has when it closes.
+    ``finishes_after_savepoint``: stop-with-savepoint --drain finishes operators after its savepoint.
+    """
+
+    checkpoints_after_finish: bool
+    sends_end_of_data: bool
+    commits_at_close: bool
+    finishes_after_savepoint: bool
+
+
+def end_rules(history: History) -> EndRules:
+    """Return the rules by which subtasks end."""
+    is_old = history.finishing is Finishing.BEFORE_FLIP_147
+    return EndRules(
+        checkpoints_after_finish=not is_old,
+        sends_end_of_data=history.finishing is Finishing.FLIP_147,
+        commits_at_close=is_old and history.last_piece is LastPiece.COMMITTED,
+        finishes_after_savepoint=history.drain_before_flip_147,
+    )

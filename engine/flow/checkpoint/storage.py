@@ -1,0 +1,161 @@
+"""Write snapshots into files and read them back.
+
+The checkpoints of a job are stored like this::
+
+    <root>/<job>/chk-7/_metadata            what is where, readable (`metadata`)
+    <root>/<job>/chk-7/<operator>-<subtask>-…  state of one operator in one subtask
+    <root>/<job>/shared/…                   keyed state that later checkpoints may refer to
+
+A savepoint is one folder that refers to no other.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import DamagedCheckpointError
+from ..files import Files, join
+from ..state.handles import Blob, ListMode, ListState, SubtaskState
+from ..state.state import KeyedSnapshot
+from .handles import CompletedCheckpoint
+
+METADATA = "_metadata"
+
+
+@dataclass
+class OperatorSnapshot:
+    """The state of one operator in one subtask, frozen to bytes and not yet written."""
+
+    keyed: KeyedSnapshot = field(default_factory=KeyedSnapshot)
+    lists: Mapping[str, tuple[ListMode, list[bytes]]] = field(default_factory=dict)
+
+
+class CheckpointLayout:
+    """The names of folders and files of one job's checkpoints."""
+
+    def __init__(self, root: str, job_id: str) -> None:
+        self.folder = join(root, job_id)
+        self.shared = join(self.folder, "shared")
+
+    def of_checkpoint(self, checkpoint_id: int) -> str:
+        """Return the folder of a checkpoint."""
+        return join(self.folder, f"chk-{checkpoint_id}")
+
+
+class _File:
+    """Collects blobs for one file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def add(self, data: bytes) -> Blob:
+        blob = Blob(self._path, self._length, len(data), zlib.crc32(data))
+        self._parts.append(data)
+        self._length += len(data)
+        return blob
+
+    async def write(self, files: Files) -> None:
+        if self._parts:
+            await files.write(self._path, b"".join(self._parts))
+
+
+def file_name(*parts: object) -> str:
+    """Return a file name made of ``parts`` that every file system accepts."""
+    return "-".join(re.sub(r"[^\w.]+", "_", str(part)) for part in parts)
+
+
+async def write_snapshot(
+    files: Files, snapshot: OperatorSnapshot, private_path: str, shared_path: str | None
+) -> tuple[SubtaskState, dict[int, Blob]]:
+    """Write a snapshot; return where everything is, and the shared files that were written, by key group.
+
+    ``shared_path`` None: everything goes into the private file (savepoints, full checkpoints).
+    """
+    private = _File(private_path)
+    shared = _File(shared_path) if shared_path is not None else private
+    lists = {
+        name: ListState(mode, tuple(private.add(element) for element in elements))
+        for name, (mode, elements) in snapshot.lists.items()
+    }
+    written = {group: shared.add(data) for group, (_, data) in snapshot.keyed.written.items()}
+    await private.write(files)
+    if shared is not private:
+        await shared.write(files)
+    keyed = {**snapshot.keyed.reused, **written}
+    return SubtaskState(dict(sorted(keyed.items())), lists), written if shared is not private else {}
+
+
+class BlobReader:
+    """Reads blobs and checks them. Each file is read once."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._data: dict[str, bytes] = {}
+
+    async def read(self, blob: Blob) -> bytes:
+        """Return the bytes of ``blob``.
+
+        Raises:
+            DamagedCheckpointError: the file is missing or too short, or differs from what was written.
+        """
+        if blob.path not in self._data:
+            try:
+                self._data[blob.path] = await self._files.read(blob.path)
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError) as error:
+                # ValueError: the path is no path (a null byte, half a surrogate pair, an unknown protocol).
+                raise DamagedCheckpointError(
+                    f"{blob.path!a:.200} is missing: the checkpoint is not whole; take another one"
+                ) from error
+        data = self._data[blob.path][blob.offset : blob.offset + blob.length]
+        if len(data) != blob.length or zlib.crc32(data) != blob.crc:
+            raise DamagedCheckpointError(
+                f"{blob.path} is damaged: {blob.length} bytes at {blob.offset} have another checksum than "
+                "when they were written; take another checkpoint"
+            )
+        return data
+
+
+class CompletedStore:
+    """The ``retain`` newest completed checkpoints, oldest first."""
+
+    def __init__(self, retain: int = 1) -> None:
+        self.retain = retain
+        self.checkpoints: list[CompletedCheckpoint] = []
+
+    @property
+    def latest(self) -> CompletedCheckpoint | None:
+        """Return the newest checkpoint, None if there is none."""
+        return self.checkpoints[-1] if self.checkpoints else None
+
+    def add(self, checkpoint: CompletedCheckpoint) -> list[str]:
+        """Add the newest checkpoint; return what no retained checkpoint needs any more.
+
+        These are files, and folders (ending in ``/``). A savepoint belongs to the user and is never among
+        them.
+        """
+        self.checkpoints.append(checkpoint)
+        dropped = self.checkpoints[: -self.retain]
+        self.checkpoints = self.checkpoints[-self.retain :]
+        used = {path for kept in self.checkpoints for path in kept.files}
+        gone: dict[str, None] = {}
+        for old in dropped:
+            if old.kind.is_savepoint:
+                continue  # the user's
+            gone.update(dict.fromkeys(path for path in old.files if path not in used and "/shared/" in path))
+            if not any(path.startswith(old.path + "/") for path in used):
+                gone[old.path + "/"] = None
+        return list(gone)
+
+
+async def discard(files: Files, paths: list[str]) -> None:
+    """Delete files, and folders (ending in ``/``)."""
+    for path in paths:
+        if path.endswith("/"):
+            await files.delete_folder(path.rstrip("/"))
+        else:
+            await files.delete(path)

@@ -1,0 +1,55 @@
+"""How a job runs: checkpoints, restarts, channels, folders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pravega_lab.errors import BadInputError
+
+from ..checkpoint.coordinator import CheckpointConfig
+from ..checkpoint.history import History, end_rules
+from ..operators.operator import RuntimeMode
+from .restart import FixedDelay, NoRestart, RestartStrategy
+
+
+@dataclass(frozen=True)
+class JobConfig:
+    """The settings of one job.
+
+    ``checkpoints`` None: the job takes none, and nothing survives a failure. ``restart`` None: restart
+    without end if there are checkpoints, else not at all, as Flink does. ``channel_capacity``: how many
+    records a channel holds. ``folder``: where checkpoints are written (a path or URL for fsspec, any name in
+    memory). ``savepoint_folder``: where savepoints without a folder are written. ``sample_interval_ms``: how
+    often the observer gets throughput and channel contents; None: never.
+    """
+
+    checkpoints: CheckpointConfig | None = field(default_factory=CheckpointConfig)
+    exactly_once: bool = True
+    restart: RestartStrategy | None = None
+    channel_capacity: int = 1024
+    folder: str = "checkpoints"
+    savepoint_folder: str | None = None
+    allow_non_restored_state: bool = False
+    claim: bool = False
+    mode: RuntimeMode = RuntimeMode.STREAMING
+    sample_interval_ms: int | None = None
+    history: History = field(default_factory=History)
+
+    def __post_init__(self) -> None:
+        if self.channel_capacity < 1:
+            raise BadInputError(f"channel_capacity={self.channel_capacity}: it must be at least 1 record")
+        config = self.checkpoints
+        if config is not None and config.interval_ms is not None and config.interval_ms < 10:
+            raise BadInputError(f"interval_ms={config.interval_ms}: it must be at least 10 ms")
+
+    @property
+    def after_tasks_finish(self) -> bool:
+        """Return whether checkpoints continue after some tasks have finished."""
+        is_wanted = self.checkpoints is not None and self.checkpoints.after_tasks_finish
+        return is_wanted and end_rules(self.history).checkpoints_after_finish
+
+    def fresh_restart(self) -> RestartStrategy:
+        """Return the restart strategy for a new job, with nothing counted yet."""
+        if self.restart is not None:
+            return self.restart.fresh()
+        return NoRestart() if self.checkpoints is None else FixedDelay(wait_ms=100)

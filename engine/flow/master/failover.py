@@ -1,0 +1,196 @@
+"""Decide what restarts after a failure, restore it, and give up when the restart strategy does.
+
+Source: Flink's `RestartPipelinedRegionFailoverStrategy`, `DefaultScheduler` (flink.md 2.6, 5.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from ..checkpoint.coordinator import CheckpointCoordinator
+from ..checkpoint.handles import CompletedCheckpoint
+from ..elements import SubtaskId
+from ..errors import JobFailedError, Reason, RestoreError, StopWithSavepointStoppingError
+from ..graph.graph import JobGraph, JobVertex
+from ..observer import Observer, Restored
+from ..source.operator_coordinator import NO_CHECKPOINT
+from ..task.deployment import RestorePlan, plan_restore
+from .config import JobConfig
+from .executions import Executions
+from .hooks import MasterHooks
+from .job_state import JobState
+from .lifecycle import JobLife
+
+
+class Failover:
+    """Recovers one job.
+
+    A failed subtask takes its region back to the latest checkpoint; a failure of the job takes every subtask
+    and the operator coordinators. One recovery runs at a time, and covers failures reported during it.
+
+    ``initial`` is the checkpoint that the job was started from, the one to return to while there is no later
+    one. ``act`` carries out the coordinator's effects. ``end`` ends the job with an error.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        config: JobConfig,
+        life: JobLife,
+        executions: Executions,
+        hooks: MasterHooks,
+        coordinator: CheckpointCoordinator,
+        observer: Observer,
+        *,
+        now_ms: Callable[[], int],
+        act: Callable[[], None],
+        end: Callable[[JobState, BaseException | None], Awaitable[None]],
+    ) -> None:
+        self.initial: CompletedCheckpoint | None = None
+        self._graph, self._config, self._life = graph, config, life
+        self._executions, self._hooks, self._coordinator = executions, hooks, coordinator
+        self._observer, self._now_ms, self._act, self._end = observer, now_ms, act, end
+        self._restart = config.fresh_restart()
+        self._to_recover: dict[str, None] = {}  # vertices whose region failed
+        self._recover_all = False
+        self._recovery: asyncio.Task[None] | None = None
+
+    # -- failures ------------------------------------------------------------------------------------------
+
+    def task_failed(self, subtask: SubtaskId, error: BaseException) -> None:
+        """Restart the region of a subtask."""
+        self._fail({subtask.vertex}, error)
+
+    def fail_globally(self, error: BaseException) -> None:
+        """Restart every subtask and every operator coordinator."""
+        self._recover_all = True
+        self._fail(set(), error)
+
+    def _fail(self, vertices: set[str], error: BaseException) -> None:
+        life = self._life
+        if life.state not in (JobState.RUNNING, JobState.RESTARTING):
+            return
+        if vertices and vertices <= set(self._to_recover):
+            return  # its region waits for its restart already
+        if life.stop is not None:
+            life.stop.task_failed(error)
+            if life.stop.fatal is not None:
+                self._give_up(life.stop.fatal)
+                return
+        delay_ms = None if isinstance(error, RestoreError) else self._restart.delay_ms(self._now_ms())
+        if delay_ms is None:
+            self._give_up(error)
+            return
+        self._to_recover.update(dict.fromkeys(vertices))
+        self._coordinator.stop_scheduler()
+        self._coordinator.abort_all(Reason.TASK_FAILURE, str(error))
+        life.move(JobState.RESTARTING, str(error))
+        if self._recovery is None or self._recovery.done():
+            self._recovery = life.in_background(self._recover(delay_ms), "recovery")
+
+    def _give_up(self, error: BaseException) -> None:
+        if self._life.state is JobState.FAILING:
+            return
+        self._life.move(JobState.FAILING, str(error))
+        self._coordinator.abort_all(Reason.JOB_FAILURE, str(error))
+        self._life.in_background(self._fail_for_good(error), "failure")
+
+    async def _fail_for_good(self, error: BaseException) -> None:
+        await self.stop_all()
+        self._life.end_stop()
+        if not isinstance(error, StopWithSavepointStoppingError):
+            failure: BaseException = JobFailedError(f"job {self._graph.name!r} failed: {error}")
+            failure.__cause__ = error
+        else:
+            failure = error
+        await self._end(JobState.FAILED, failure)
+
+    async def stop_all(self) -> None:
+        """Cancel a recovery that is under way, then every attempt, and return when they have ended.
+
+        Subtasks that the recovery deployed later would outlive the job and run concurrently with its
+        successor.
+        """
+        if self._recovery is not None and not self._recovery.done():
+            self._recovery.cancel()
+            await asyncio.wait([self._recovery])
+        await self._executions.stop(self._graph.vertices)
+
+    # -- recovery ------------------------------------------------------------------------------------------
+
+    async def _recover(self, delay_ms: int) -> None:
+        life = self._life
+        await asyncio.sleep(delay_ms / 1000)
+        while (self._to_recover or self._recover_all) and life.state is JobState.RESTARTING:
+            is_global, self._recover_all = self._recover_all, False
+            failed, self._to_recover = self._to_recover, {}
+            vertices = self._region_of(list(failed)) if not is_global else list(self._graph.vertices)
+            await self._executions.stop(vertices)
+            if self._recover_all and not is_global:
+                self._to_recover.update(failed)
+                continue
+            try:
+                await self._restore(vertices, is_global)
+            except Exception as error:
+                if life.state is JobState.RESTARTING:
+                    self._to_recover.update(failed)
+                    self._recover_all |= is_global
+                    again_ms = self._restart.delay_ms(self._now_ms())
+                    if again_ms is None or isinstance(error, RestoreError):
+                        self._give_up(error)
+                        return
+                    await asyncio.sleep(again_ms / 1000)
+        if life.state is JobState.RESTARTING:
+            life.move(JobState.RUNNING)
+            if not life.is_stopping:
+                self._coordinator.start_scheduler(self._now_ms())
+            self._act()
+
+    def _region_of(self, failed: list[str]) -> list[JobVertex]:
+        return [
+            vertex
+            for region in self._graph.regions()
+            if any(vertex.name in failed for vertex in region)
+            for vertex in region
+        ]
+
+    # -- restoring -----------------------------------------------------------------------------------------
+
+    def plan(self, checkpoint: CompletedCheckpoint | None) -> RestorePlan:
+        """Return what each subtask restores from ``checkpoint``.
+
+        Raises:
+            RestoreError: its state does not fit the job.
+        """
+        return plan_restore(
+            self._graph,
+            checkpoint,
+            owns_files=checkpoint is not self.initial or self._config.claim,
+            allow_non_restored_state=self._config.allow_non_restored_state,
+        )
+
+    async def _restore(self, vertices: list[JobVertex], is_global: bool) -> None:
+        checkpoint = self._coordinator.store.latest or self.initial
+        plan = self.plan(checkpoint)
+        await self._hooks.restore(checkpoint, is_global=is_global)
+        number = NO_CHECKPOINT if checkpoint is None else checkpoint.checkpoint_id
+        if is_global:
+            for name, holder in self._executions.holders.items():
+                state = None if checkpoint is None else checkpoint.operators.get(name)
+                await holder.restart(number, None if state is None else state.coordinator)
+        else:
+            for id in [id for vertex in vertices for id in vertex.subtasks]:
+                for holder in self._executions.holders_of(id):
+                    holder.subtask_reset(id.index, number)
+        self._coordinator.restored(next_full=False)
+        self.report_restored(checkpoint, vertices, is_global=is_global)
+        self._executions.deploy(vertices, plan)
+
+    def report_restored(
+        self, checkpoint: CompletedCheckpoint | None, vertices: Sequence[JobVertex], *, is_global: bool
+    ) -> None:
+        """Report to the observer what the subtasks of ``vertices`` restore."""
+        number = None if checkpoint is None else checkpoint.checkpoint_id
+        ids = tuple(id for vertex in vertices for id in vertex.subtasks)
+        self._observer.observe(Restored(self._now_ms(), number, ids, is_global))

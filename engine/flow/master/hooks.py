@@ -1,0 +1,105 @@
+"""The master hooks of a job: triggered with each checkpoint, restored with the job, closed at its end.
+
+Source: Flink's `MasterHooks` (flink.md 4); FLINK-20222 and FLINK-21178 for `reset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import suppress
+from inspect import isawaitable
+from typing import Any
+
+from ..checkpoint.handles import CompletedCheckpoint, MasterState
+from ..errors import IllegalStateError, RestoreError
+from ..graph.graph import JobGraph, hook_ids
+from ..source.master_hook import MasterHook
+
+
+class MasterHooks(Mapping[str, MasterHook]):
+    """The hooks by identifier, in the order of the graph; of two with one identifier the first counts.
+
+    ``allow_non_restored_state``: a restore drops state that no hook claims, instead of refusing it.
+    ``reset_in_regions``: regional recovery without a checkpoint resets the hooks too.
+    """
+
+    def __init__(self, graph: JobGraph, *, allow_non_restored_state: bool, reset_in_regions: bool) -> None:
+        self._job = graph.name
+        self._allow_non_restored_state = allow_non_restored_state
+        self._reset_in_regions = reset_in_regions
+        made = [op.node.make_hook() for _, op in graph.operators() if op.node.make_hook is not None]
+        hooks = [hook for hook in made if hook is not None]
+        self._by_id: dict[str, MasterHook] = {}
+        for identifier, hook in zip(hook_ids(hooks), hooks, strict=True):
+            self._by_id.setdefault(identifier, hook)
+
+    def __getitem__(self, identifier: str) -> MasterHook:
+        return self._by_id[identifier]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    async def restore(self, checkpoint: CompletedCheckpoint | None, *, is_global: bool = True) -> None:
+        """Restore the hooks that have state in ``checkpoint``, then the others with None.
+
+        Without a checkpoint the hooks are reset. A checkpoint without any hook's state restores none.
+
+        Raises:
+            RestoreError: the checkpoint has state of a hook that the job does not have.
+        """
+        if checkpoint is None:
+            if is_global or self._reset_in_regions:
+                for hook in self._by_id.values():
+                    await _finished(hook.reset())
+            return
+        if not checkpoint.master or not self._by_id:
+            return
+        read = self._read(checkpoint)  # all of it before the first hook is called
+        for name, value in read.items():
+            await _finished(self._by_id[name].restore_checkpoint(checkpoint.checkpoint_id, value))
+        for name, hook in self._by_id.items():
+            if name not in read:
+                await _finished(hook.restore_checkpoint(checkpoint.checkpoint_id, None))
+
+    def _read(self, checkpoint: CompletedCheckpoint) -> dict[str, Any]:
+        unknown = [name for name in checkpoint.master if name not in self._by_id]
+        if unknown and not self._allow_non_restored_state:
+            raise RestoreError(
+                f"checkpoint {checkpoint.checkpoint_id} has state of master hook {unknown[0]!r}, which job "
+                f"{self._job!r} does not have; drop it with allow_non_restored_state=True"
+            )
+        read = {}
+        for name, state in checkpoint.master.items():
+            serializer = self._by_id[name].serializer() if name in self._by_id else None
+            if serializer is not None:
+                read[name] = serializer.from_bytes(state.version, state.data)
+        return read
+
+    async def close(self) -> None:
+        """Close every hook. What they raise is dropped: the job is over."""
+        for hook in self._by_id.values():
+            with suppress(Exception):
+                await _finished(hook.close())
+
+
+def encode_state(hook: MasterHook, value: Any) -> MasterState:
+    """Return the state that ``hook`` gave at a checkpoint, serialized.
+
+    Raises:
+        IllegalStateError: the hook has no serializer.
+    """
+    serializer = hook.serializer()
+    if serializer is None:
+        raise IllegalStateError(
+            f"master hook {hook.identifier!r} returned state ({value!r:.40}), but has no serializer; "
+            "return one from serializer(), or None from trigger_checkpoint()"
+        )
+    return MasterState(hook.identifier, serializer.version, serializer.to_bytes(value))
+
+
+async def _finished(waits: Awaitable[None] | None) -> None:
+    if waits is not None and isawaitable(waits):
+        await waits

@@ -1,0 +1,260 @@
+"""Start a job, watch it, take savepoints of it, and stop it.
+
+::
+
+    job = Job(graph, JobConfig(...))
+    await job.start()
+    path = await job.stop_with_savepoint("savepoints/1", drain=False)
+
+`run` does all of it for a bounded job, from code that has no event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+
+from ..checkpoint import metadata
+from ..checkpoint.handles import CompletedCheckpoint
+from ..elements import CheckpointKind, SubtaskId
+from ..errors import IllegalStateError, JobCancelledError, SavepointError
+from ..files import Files, FsspecFiles, join
+from ..graph.graph import JobGraph
+from ..observer import NoObserver, Observer
+from ..operators.operator import RuntimeMode
+from ..task.channels import Wire
+from ..task.hosting import Home, LocalHost, LocalWire, TaskHost
+from ..task.lifecycle import SubtaskState
+from .config import JobConfig
+from .master import JobMaster
+
+
+def wall_ms() -> int:
+    """Return the time of the machine's clock in ms since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Job:
+    """One execution of a graph.
+
+    ``restore_from`` is the folder of a checkpoint or savepoint to start from. ``files`` is where checkpoints
+    are stored: fsspec unless something else is given. ``wire``, ``host``, ``now_ms``, ``unique_id`` and
+    ``home`` replace time, chance and places, for the simulation and the cluster.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        config: JobConfig | None = None,
+        *,
+        restore_from: str | None = None,
+        files: Files | None = None,
+        observer: Observer | None = None,
+        wire: Wire | None = None,
+        host: TaskHost | None = None,
+        now_ms: Callable[[], int] = wall_ms,
+        unique_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+        job_id: str | None = None,
+        home: Home | None = None,
+    ) -> None:
+        self.graph, self.config = graph, config or JobConfig()
+        self.files = files or FsspecFiles()
+        self._restore_from = restore_from
+        self._observer: Observer = observer or NoObserver()
+        self._wire: Wire = wire or LocalWire()
+        self._host: TaskHost = host or LocalHost()
+        self._now_ms, self._unique_id, self._job_id = now_ms, unique_id, job_id
+        self._home = home
+        self.master: JobMaster
+
+    async def start(self) -> None:
+        """Deploy the job; return when its subtasks have been started.
+
+        Raises:
+            DamagedCheckpointError: ``restore_from`` is no checkpoint, or is damaged.
+            RestoreError: the checkpoint does not fit the graph.
+            JobCancelledError: the job was cancelled while it started.
+            IllegalStateError: the configuration asks for batch execution.
+        """
+        if self.config.mode is RuntimeMode.BATCH:
+            raise IllegalStateError("batch execution has no running job: use batch_mode.run_batch")
+        restore = None
+        if self._restore_from is not None:
+            restore = await metadata.load(self.files, self._restore_from)
+        self.master = JobMaster(
+            self.graph,
+            self.config,
+            files=self.files,
+            wire=self._wire,
+            host=self._host,
+            observer=self._observer,
+            now_ms=self._now_ms,
+            unique_id=self._unique_id,
+            job_id=self._job_id,
+            home=self._home,
+        )
+        await self.master.start(restore)
+
+    @property
+    def state(self) -> str:
+        """Return the state of the job, in a word of `observer.JobStateChanged`."""
+        return self.master.state.value
+
+    async def wait(self) -> None:
+        """Return when the job has finished.
+
+        Raises:
+            JobFailedError: the job failed, and its restart strategy gave up; the cause is the last failure.
+            StopWithSavepointStoppingError: the job did not stop in order after its savepoint.
+            JobCancelledError: the job was cancelled.
+        """
+        await asyncio.shield(self.master.done)
+        if self.master.life.failure is not None:
+            raise self.master.life.failure
+
+    async def cancel(self) -> None:
+        """Stop every subtask and end the job. Nothing is committed that was not committed before."""
+        await self.master.cancel()
+
+    # -- checkpoints ---------------------------------------------------------------------------------------
+
+    @property
+    def latest_checkpoint(self) -> CompletedCheckpoint | None:
+        """Return the checkpoint that a failure would return to, None if there is none."""
+        return self.master.coordinator.store.latest
+
+    async def trigger_checkpoint(self) -> CompletedCheckpoint:
+        """Take a checkpoint now, in addition to the periodic ones, and return it.
+
+        Raises:
+            CheckpointFailedError: the checkpoint failed; the error has the reason.
+            IllegalStateError: the job takes no checkpoints.
+        """
+        self._check_checkpointing()
+        coordinator = self.master.coordinator
+        return await self.master.ask(coordinator.request(CheckpointKind.CHECKPOINT, self._now_ms()))
+
+    async def trigger_savepoint(self, folder: str | None = None) -> str:
+        """Take a savepoint while the job continues; return its folder.
+
+        ``folder`` must be empty or absent; None: one in `JobConfig.savepoint_folder`.
+
+        Raises:
+            SavepointError: the folder is not empty or cannot be written.
+            CheckpointFailedError: the savepoint failed.
+            IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default.
+        """
+        self._check_checkpointing()
+        target = await self._savepoint_folder(folder)
+        request = self.master.coordinator.request(CheckpointKind.SAVEPOINT, self._now_ms(), target=target)
+        return (await self.master.ask(request)).path
+
+    async def stop_with_savepoint(self, folder: str | None = None, *, drain: bool = False) -> str:
+        """Stop reading, take a savepoint, commit, and end the job; return the savepoint's folder.
+
+        With ``drain``, event time goes to its end first and operators finish, for a job that will not be
+        resumed.
+
+        Raises:
+            IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default.
+            SavepointError: the folder is not empty or cannot be written.
+            CheckpointFailedError: the savepoint failed; the job continues.
+            StopWithSavepointStoppingError: the savepoint is complete, but the job failed afterwards.
+        """
+        self._check_checkpointing()
+        target = await self._savepoint_folder(folder)
+        master = self.master
+        kind = CheckpointKind.TERMINATE if drain else CheckpointKind.SUSPEND
+        answer = master.begin_stop(kind, target)
+        stop, ended = master.life.stop, master.life.stop_ended
+        assert stop is not None
+        assert ended is not None
+        try:
+            await asyncio.shield(answer)
+        except Exception:
+            master.resume_checkpoints()
+            raise
+        await asyncio.wait([ended, master.done], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.shield(master.done)
+        if stop.error is not None:
+            raise stop.error
+        if stop.result is None:
+            raise JobCancelledError(f"the job ended; its savepoint is at {stop.path}")
+        return stop.result
+
+    def _check_checkpointing(self) -> None:
+        if self.config.checkpoints is None:
+            raise IllegalStateError(
+                "checkpointing is not enabled for this job: give it JobConfig(checkpoints=CheckpointConfig())"
+            )
+
+    async def _savepoint_folder(self, folder: str | None) -> str:
+        if folder is None:
+            if self.config.savepoint_folder is None:
+                raise IllegalStateError(
+                    "no savepoint folder was given and the job has no default: give one, or set "
+                    "JobConfig(savepoint_folder=...)"
+                )
+            folder = join(self.config.savepoint_folder, f"savepoint-{self._unique_id()[:8]}")
+        folder = join(folder)
+        found = await self.files.names(folder)
+        if found:
+            raise SavepointError(
+                f"{folder} is not empty (it has {', '.join(found[:3])}): a savepoint needs a folder for "
+                "itself; name an empty one"
+            )
+        try:
+            await self.files.write(join(folder, "_in_progress"), b"")
+        except OSError as error:
+            raise SavepointError(f"{folder} cannot be written: {error}; name another folder") from error
+        return folder
+
+    # -- for views and faults ------------------------------------------------------------------------------
+
+    def fail_subtask(self, subtask: SubtaskId, error: BaseException) -> None:
+        """Fail a subtask as if one of its operators had raised ``error``."""
+        task = self.master.executions[subtask].handle
+        if task is not None:
+            task.fail(error)
+
+    def subtask_lost(self, subtask: SubtaskId, attempt: int, error: BaseException) -> None:
+        """Fail an attempt that cannot report itself, because the place where it ran is gone."""
+        self.master.state_changed(subtask, attempt, SubtaskState.FAILED, error)
+
+    def observe_now(self) -> None:
+        """Let every subtask report its throughput and the contents of its channels to the observer."""
+        self.master.observe_now()
+
+    def explain(self) -> list[str]:
+        """Return sentences that say what the job does, and whom each pending checkpoint waits for."""
+        master = self.master
+        words = [f"Job {self.graph.name!r} is {master.state.value}."]
+        counts: dict[str, int] = {}
+        for execution in master.executions.values():
+            counts[execution.state.value] = counts.get(execution.state.value, 0) + 1
+        words.append("Subtasks: " + ", ".join(f"{n} {state}" for state, n in counts.items()) + ".")
+        for pending in master.coordinator.pending.values():
+            waits = ", ".join(pending.waits_for()) or "its metadata to be written"
+            words.append(f"Checkpoint {pending.checkpoint_id} ({pending.stage.value}) waits for {waits}.")
+        latest = master.coordinator.store.latest
+        words.append(
+            "No checkpoint is complete: after a failure the job would begin again."
+            if latest is None
+            else f"A failure would go back to checkpoint {latest.checkpoint_id} at {latest.path}."
+        )
+        return words
+
+
+async def execute(graph: JobGraph, config: JobConfig | None = None, **options: object) -> Job:
+    """Start a job, wait for its end, and return it. ``options`` are those of `Job`."""
+    job = Job(graph, config, **options)  # type: ignore[arg-type]
+    await job.start()
+    await job.wait()
+    return job
+
+
+def run(graph: JobGraph, config: JobConfig | None = None, **options: object) -> Job:
+    """Do what `execute` does, from code without an event loop."""
+    return asyncio.run(execute(graph, config, **options))

@@ -1,0 +1,220 @@
+"""What an operator is to its subtask, and what the subtask offers to an operator.
+
+An operator is called for one element at a time and emits into its `Collector`. When the call is over, the
+subtask passes what was emitted to the next operator of the chain. A method that may wait returns an
+awaitable, and the subtask does nothing else until it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ..batch import NO_TIMESTAMP, Batch, Row, RowKind
+from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, SubtaskId, Watermark, WatermarkStatus
+from ..errors import UserFunctionError
+from ..observer import NoObserver, Observer
+from ..state.state import KeyedState, OperatorLists
+from ..time.timers import Timer, TimerService
+
+MaybeAwaitable = Awaitable[None] | None
+RECORD_SHOWN = 200
+
+
+class RuntimeMode(Enum):
+    """Say how a program is executed."""
+
+    STREAMING = "streaming"
+    BATCH = "batch"
+    AUTOMATIC = "automatic"  # batch if all sources are bounded
+
+
+class Collector:
+    """Collect what an operator emits in one call, in order. ``tag`` names a side output."""
+
+    def __init__(self) -> None:
+        self._elements: list[tuple[str | None, Element]] = []
+        self._rows: list[Row] = []
+        self._times: list[int] = []
+        self._kinds: list[int] = []
+        self._tag: str | None = None
+
+    def emit(self, batch: Batch, tag: str | None = None) -> None:
+        """Emit a batch. An empty batch is dropped."""
+        self._flush()
+        if batch.num_rows:
+            self._elements.append((tag, batch))
+
+    def row(
+        self,
+        row: Row,
+        timestamp_ms: int | None = None,
+        kind: RowKind = RowKind.INSERT,
+        tag: str | None = None,
+    ) -> None:
+        """Emit one row. Consecutive rows of one output are combined into a batch."""
+        if tag != self._tag:
+            self._flush()
+            self._tag = tag
+        self._rows.append(row)
+        self._times.append(NO_TIMESTAMP if timestamp_ms is None else timestamp_ms)
+        self._kinds.append(int(kind))
+
+    def watermark(self, timestamp_ms: int) -> None:
+        """Emit a watermark (ms)."""
+        self._flush()
+        self._elements.append((None, Watermark(timestamp_ms)))
+
+    def status(self, status: WatermarkStatus) -> None:
+        """Emit a watermark status."""
+        self._flush()
+        self._elements.append((None, status))
+
+    def take(self) -> list[tuple[str | None, Element]]:
+        """Return and remove everything that was emitted since the last call, each with its tag."""
+        self._flush()
+        taken, self._elements = self._elements, []
+        return taken
+
+    def _flush(self) -> None:
+        if self._rows:
+            times = None if all(t == NO_TIMESTAMP for t in self._times) else self._times
+            kinds = self._kinds if any(self._kinds) else None
+            self._elements.append((self._tag, Batch.of_rows(self._rows, times, kinds)))
+            self._rows, self._times, self._kinds = [], [], []
+
+
+@dataclass
+class OperatorContext:
+    """A context has everything that an operator may know and use of the subtask that it runs in."""
+
+    operator_id: str
+    name: str
+    subtask: SubtaskId
+    attempt: int
+    parallelism: int
+    max_parallelism: int
+    keyed: KeyedState
+    lists: OperatorLists
+    timers: TimerService
+    output: Collector
+    now_ms: Callable[[], int]
+    unique_id: Callable[[], str]
+    send_to_coordinator: Callable[[Any], None] = lambda _event: None
+    schedule: Callable[[int, Callable[[], MaybeAwaitable]], None] = lambda _at_ms, _action: None
+    fail: Callable[[BaseException], None] = lambda _error: None
+    observer: Observer = field(default_factory=NoObserver)
+    mode: RuntimeMode = RuntimeMode.STREAMING
+    is_checkpointing: bool = True
+    restored_checkpoint: int | None = None
+    has_restored_state: bool = False
+    commits_at_close: bool = False  # of two-phase sinks, before FLIP-147
+    late_dropped: int = 0
+
+    @property
+    def subtask_index(self) -> int:
+        """Return the index of the subtask, from 0."""
+        return self.subtask.index
+
+    @property
+    def task_name(self) -> str:
+        """Return ``vertex[index]#attempt``, which is unique among the attempts of a job."""
+        return f"{self.subtask}#{self.attempt}"
+
+    def user_error(self, error: BaseException, row: object = None) -> UserFunctionError:
+        """Return the error that replaces a user's exception: it names the operator, the subtask and the
+        record.
+        """
+        at = "" if row is None else f" at record {repr(row)[:RECORD_SHOWN]}"
+        return UserFunctionError(
+            f"{self.name}, subtask {self.subtask.index + 1}/{self.parallelism}: "
+            f"{type(error).__name__}: {error}{at}"
+        )
+
+
+class Operator:
+    """An operator processes the elements of one or two inputs. This is the base of all operators.
+
+    A subtask calls setup, initialize_state, open, process…, end_input, finish, snapshot, notify and close, in
+    this order. flink.md 6.1 says which calls are left out, and when.
+    """
+
+    context: OperatorContext
+
+    def setup(self, context: OperatorContext) -> None:
+        """Receive the context."""
+        self.context = context
+
+    def initialize_state(self) -> MaybeAwaitable:
+        """Read the state, which is restored now; see `OperatorContext.has_restored_state`."""
+        return None
+
+    def open(self) -> MaybeAwaitable:
+        """Prepare for the first record."""
+        return None
+
+    def process_batch(self, batch: Batch, input: int) -> MaybeAwaitable:
+        """Process records of an input (0 or 1)."""
+        raise NotImplementedError
+
+    def process_watermark(self, watermark: Watermark) -> MaybeAwaitable:
+        """Fire the timers up to the watermark, and emit it."""
+        self.fire_event_timers(watermark.timestamp_ms)
+        self.context.output.watermark(watermark.timestamp_ms)
+        return None
+
+    def process_status(self, status: WatermarkStatus) -> MaybeAwaitable:
+        """Emit the watermark status."""
+        self.context.output.status(status)
+        return None
+
+    def on_timer(self, timer: Timer) -> None:
+        """Process a timer that is due. Its key is the current key."""
+        raise NotImplementedError
+
+    def fire_event_timers(self, until_ms: int) -> None:
+        """Advance event time to ``until_ms``, and fire the timers up to it."""
+        timers = self.context.timers
+        timers.watermark_ms = max(timers.watermark_ms, until_ms)
+        for timer in timers.event.due(until_ms):
+            self.on_timer(timer)
+
+    def fire_processing_timers(self, now_ms: int) -> None:
+        """Fire the processing-time timers up to ``now_ms``."""
+        for timer in self.context.timers.processing.due(now_ms):
+            self.on_timer(timer)
+
+    def end_input(self, input: int) -> MaybeAwaitable:
+        """Note that no record follows on this input (1, or 1 and 2). Called only with drain."""
+        return None
+
+    def finish(self) -> MaybeAwaitable:
+        """Emit what is left. Called only with drain."""
+        return None
+
+    def prepare_snapshot(self, checkpoint_id: int, options: CheckpointOptions) -> MaybeAwaitable:
+        """Emit what belongs before the barrier, which the subtask sends right after this call."""
+        return None
+
+    def snapshot_state(self, checkpoint_id: int) -> MaybeAwaitable:
+        """Bring the state up to date. The subtask encodes it right after this call."""
+        return None
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> MaybeAwaitable:
+        """Act on the completion of a checkpoint, for example commit."""
+        return None
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> MaybeAwaitable:
+        """Act on the end of a checkpoint that will not complete."""
+        return None
+
+    def key_ends(self) -> None:
+        """Fire all timers of the current key, whose last record was processed (batch execution)."""
+        self.fire_event_timers(MAX_TIMESTAMP_MS)
+        self.fire_processing_timers(MAX_TIMESTAMP_MS)
+
+    def close(self) -> MaybeAwaitable:
+        """Release everything. Called once, also after a failure."""
+        return None

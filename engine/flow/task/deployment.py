@@ -1,0 +1,251 @@
+"""Create the subtasks of a job graph: channels between them, and operators with their restored state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..checkpoint.alignment import AlignedBarriers, BarrierTracker
+from ..checkpoint.handles import CompletedCheckpoint
+from ..checkpoint.history import end_rules
+from ..checkpoint.storage import BlobReader
+from ..elements import SubtaskId
+from ..errors import DamagedCheckpointError, RestoreError
+from ..graph.graph import JobEdge, JobGraph, JobVertex
+from ..observer import Observer
+from ..operators.operator import Operator, OperatorContext
+from ..source.input import FinishedSourceInput, LegacyInput, Rendezvous, SourceInput, UnmetTriggers
+from ..source.source_operator import LegacySourceOperator, SourceOperator
+from ..state import plain_values as plain
+from ..state.handles import SubtaskState
+from ..state.keys import key_group_range
+from ..state.rescale import redistribute
+from ..state.state import KeyedState, OperatorLists
+from ..time.timers import TimerService
+from .chain import Chain
+from .channels import Channel, EdgeWriter, Wire
+from .lifecycle import SubtaskState as Life
+from .subtask import MasterGateway, Subtask, SubtaskSettings
+from .task_input import GateInput, TaskInput
+
+
+@dataclass
+class RestorePlan:
+    """What subtasks restore. ``owns_files``: later checkpoints may refer to the restored files."""
+
+    checkpoint_id: int = -1
+    owns_files: bool = True
+    states: dict[tuple[str, int], SubtaskState] = field(default_factory=dict)  # (operator id, subtask)
+    known: set[str] = field(default_factory=set)  # operators that the checkpoint has
+    finished: set[str] = field(default_factory=set)  # vertices that had finished
+
+
+def plan_restore(
+    graph: JobGraph,
+    checkpoint: CompletedCheckpoint | None,
+    *,
+    owns_files: bool = True,
+    allow_non_restored_state: bool = False,
+) -> RestorePlan:
+    """Return what each subtask of ``graph`` restores from ``checkpoint``, nothing if that is None.
+
+    Raises:
+        RestoreError: the checkpoint has state of an operator that the job does not have, or another number of
+            key groups.
+    """
+    if checkpoint is None:
+        return RestorePlan()
+    plan = RestorePlan(checkpoint.checkpoint_id, owns_files)
+    ours = {operator.operator_id: vertex for vertex, operator in graph.operators()}
+    for operator_id, state in checkpoint.operators.items():
+        if operator_id not in ours:
+            has_state = any(part.keyed or part.lists for part in state.subtasks.values())
+            if has_state and not allow_non_restored_state:
+                raise RestoreError(
+                    f"checkpoint {checkpoint.checkpoint_id} has state of operator {operator_id!r} "
+                    f"({state.name}), "
+                    f"which job {graph.name!r} does not have: give the operator its old uid, or "
+                    f"drop the state "
+                    "with allow_non_restored_state=True"
+                )
+            continue
+        vertex = ours[operator_id]
+        plan.known.add(operator_id)
+        if state.is_fully_finished:
+            plan.finished.add(vertex.name)
+            continue
+        for index, part in enumerate(redistribute(state, vertex.parallelism, vertex.max_parallelism)):
+            plan.states[operator_id, index] = part
+    return plan
+
+
+@dataclass
+class Deployer:
+    """Creates subtasks in this process. Its fields are the same for all subtasks of a job."""
+
+    graph: JobGraph
+    wire: Wire
+    gateway: MasterGateway
+    observer: Observer
+    now_ms: Callable[[], int]
+    unique_id: Callable[[], str]
+    capacity: int
+    is_exactly_once: bool
+    base: SubtaskSettings
+
+    def deploy(
+        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+    ) -> dict[SubtaskId, tuple[Subtask, Coroutine[Any, Any, None]]]:
+        """Create the subtasks of ``vertices`` that have an attempt; see `hosting.TaskDeployer`.
+
+        Subtasks without an attempt run elsewhere.
+        """
+        made = self.make(vertices, attempts, plan)
+        return {
+            id: (subtask, self._live(subtask, operators, plan)) for id, (subtask, operators) in made.items()
+        }
+
+    async def _live(self, subtask: Subtask, operators: Sequence[Operator], plan: RestorePlan) -> None:
+        try:
+            await self.load(subtask.id, operators, plan)
+        except Exception as error:
+            self.gateway.state_changed(subtask.id, subtask.attempt, Life.FAILED, error)
+            return
+        await subtask.run()
+
+    def make(
+        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+    ) -> dict[SubtaskId, tuple[Subtask, list[Operator]]]:
+        """Create subtasks and their channels. The operators have no state yet.
+
+        ``vertices`` must be whole regions: no channel leads to a vertex that is not among them.
+        """
+        incoming: dict[SubtaskId, list[Channel]] = {}
+        outgoing: dict[SubtaskId, list[EdgeWriter]] = {}
+        for vertex in vertices:
+            for edge in vertex.inputs:
+                self._connect(edge, incoming, outgoing)
+        made = {}
+        for vertex in vertices:
+            for id in (id for id in vertex.subtasks if id in attempts):
+                made[id] = self._subtask(vertex, id, attempts[id], plan, incoming, outgoing)
+        return made
+
+    def _connect(
+        self,
+        edge: JobEdge,
+        incoming: dict[SubtaskId, list[Channel]],
+        outgoing: dict[SubtaskId, list[EdgeWriter]],
+    ) -> None:
+        for producer in edge.producer.subtasks:
+            channels = []
+            for index in edge.consumers_of(producer.index):
+                consumer = SubtaskId(edge.consumer.name, index)
+                mine = incoming.setdefault(consumer, [])
+                channel = self.channel(producer, consumer, edge.input, len(mine))
+                mine.append(channel)
+                channels.append(channel)
+            outgoing.setdefault(producer, []).append(EdgeWriter(edge, producer.index, channels))
+
+    def channel(self, producer: SubtaskId, consumer: SubtaskId, input: int, index: int) -> Channel:
+        """Create a channel. A deployer for several processes makes it cross between them."""
+        return Channel(producer, consumer, input, index, self.capacity, self.wire)
+
+    def _subtask(
+        self,
+        vertex: JobVertex,
+        id: SubtaskId,
+        attempt: int,
+        plan: RestorePlan,
+        incoming: Mapping[SubtaskId, list[Channel]],
+        outgoing: Mapping[SubtaskId, list[EdgeWriter]],
+    ) -> tuple[Subtask, list[Operator]]:
+        coordinated = tuple(o.operator_id for o in vertex.operators if o.node.make_coordinator is not None)
+        base = self.base
+        settings = SubtaskSettings(
+            base.files,
+            base.shared_folder,
+            base.is_checkpointing,
+            base.after_tasks_finish,
+            base.history,
+            plan.checkpoint_id,
+            coordinated,
+        )
+        writers = outgoing.get(id, [])
+        tags = {n: writer.edge.tag for n, writer in enumerate(writers)}
+        subtask = Subtask(id, attempt, settings, self.gateway, writers, tags, self.observer, self.now_ms)
+        operators = [chained.node.make() for chained in vertex.operators]
+        for chained, operator in zip(vertex.operators, operators, strict=True):
+            operator.setup(self._context(vertex, chained.operator_id, chained.name, subtask, plan))
+        subtask.chain = Chain(operators, subtask.out, is_finished=vertex.name in plan.finished)
+        subtask.input = self._input(subtask, operators[0], incoming.get(id, []))
+        return subtask, operators
+
+    def _context(
+        self, vertex: JobVertex, operator_id: str, name: str, subtask: Subtask, plan: RestorePlan
+    ) -> OperatorContext:
+        from ..operators.operator import Collector
+
+        groups = key_group_range(vertex.max_parallelism, vertex.parallelism, subtask.id.index)
+        keyed = KeyedState(vertex.max_parallelism, groups)
+        id, attempt = subtask.id, subtask.attempt
+        return OperatorContext(
+            operator_id,
+            name,
+            id,
+            attempt,
+            vertex.parallelism,
+            vertex.max_parallelism,
+            keyed,
+            OperatorLists(),
+            TimerService(keyed),
+            Collector(),
+            self.now_ms,
+            self.unique_id,
+            send_to_coordinator=lambda event: self.gateway.operator_event(id, attempt, operator_id, event),
+            schedule=subtask.schedule,
+            fail=subtask.fail,
+            observer=self.observer,
+            is_checkpointing=self.base.is_checkpointing,
+            restored_checkpoint=plan.checkpoint_id if plan.checkpoint_id >= 0 else None,
+            has_restored_state=operator_id in plan.known,
+            commits_at_close=end_rules(self.base.history).commits_at_close,
+        )
+
+    def _input(self, subtask: Subtask, head: Operator, channels: list[Channel]) -> TaskInput:
+        if channels:
+            kind = AlignedBarriers if self.is_exactly_once else BarrierTracker
+            after_end = self.base.after_tasks_finish
+            return GateInput(subtask, channels, kind(len(channels), checkpoints_after_end=after_end))
+        if subtask.chain.is_finished:
+            return FinishedSourceInput(subtask)
+        if isinstance(head, SourceOperator):
+            meets = self.base.history.rendezvous
+            return SourceInput(subtask, head, Rendezvous() if meets else UnmetTriggers(self.now_ms))
+        assert isinstance(head, LegacySourceOperator)
+        return LegacyInput(subtask, head)
+
+    async def load(self, id: SubtaskId, operators: Sequence[Operator], plan: RestorePlan) -> None:
+        """Read the state of one subtask into its operators.
+
+        Raises:
+            DamagedCheckpointError: a file is missing or damaged, or is no state of this engine.
+        """
+        reader = BlobReader(self.base.files)
+        for operator in operators:
+            context = operator.context
+            state = plan.states.get((context.operator_id, id.index))
+            if state is None:
+                continue
+            for group, blob in state.keyed.items():
+                context.keyed.restore(group, await reader.read(blob), blob if plan.owns_files else None)
+            for name, lists in state.lists.items():
+                values = context.lists.of(name, lists.mode)
+                values.extend([plain.from_bytes(await reader.read(blob)) for blob in lists.elements])
+            try:
+                context.timers.restore()
+            except (TypeError, ValueError) as error:
+                raise DamagedCheckpointError(
+                    f"{context.name}, subtask {id.index}: the timers in its state are damaged: {error}"
+                ) from error

@@ -1,0 +1,111 @@
+"""Where subtasks run and how messages travel: the interfaces, and their versions for one process.
+
+The simulation and the cluster have versions of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..elements import Barrier, SubtaskId
+from ..graph.graph import JobVertex
+from .channels import Deliver
+
+if TYPE_CHECKING:
+    from .deployment import Deployer, RestorePlan
+
+
+class Running(Protocol):
+    """An attempt that was started."""
+
+    async def stop(self) -> None:
+        """Cancel the attempt, and return when nothing of it runs any more."""
+
+
+class TaskHost(Protocol):
+    """Starts attempts of subtasks."""
+
+    def start(self, name: str, coro: Coroutine[Any, Any, None]) -> Running:
+        """Run ``coro``, the life of one attempt; ``name`` is for logs."""
+
+
+class TaskHandle(Protocol):
+    """What the job master has of an attempt: `subtask.Subtask`, or its proxy for another process.
+
+    No method waits.
+    """
+
+    @property
+    def attempt(self) -> int:
+        """Return the number of the attempt."""
+
+    def trigger_checkpoint(self, barrier: Barrier) -> None:
+        """Begin a checkpoint in the subtask."""
+
+    def notify_complete(self, checkpoint_id: int) -> None:
+        """Notify the subtask that a checkpoint is complete."""
+
+    def notify_aborted(self, checkpoint_id: int, latest_id: int) -> None:
+        """Notify the subtask that a checkpoint was aborted; ``latest_id`` is the newest complete one."""
+
+    def handle_event(self, operator_id: str, event: Any) -> None:
+        """Pass an event of an operator coordinator to its operator."""
+
+    def fail(self, error: BaseException) -> None:
+        """Fail the subtask with ``error``."""
+
+    def sample(self, now_ms: int) -> None:
+        """Let the subtask report throughput and channel contents to its observer."""
+
+
+class TaskDeployer(Protocol):
+    """Creates attempts: in this process (`deployment.Deployer`), or in others."""
+
+    def deploy(
+        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+    ) -> Mapping[SubtaskId, tuple[TaskHandle, Coroutine[Any, Any, None]]]:
+        """Create the attempts of subtasks of ``vertices``; return each with the coroutine that is its life.
+
+        The coroutine ends with the attempt; cancelling it ends the attempt first.
+        """
+
+
+class Home(Protocol):
+    """A place other than this event loop for all subtasks of a job."""
+
+    def deployer(self, local: Deployer) -> TaskDeployer:
+        """Return what creates attempts there. ``local`` has the graph, the gateway and the observer."""
+
+
+class _LocalTask:
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        if not self._task.done():
+            await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()  # it was reported; asyncio need not say it again
+
+
+class LocalHost:
+    """Runs each attempt as a task of the running loop."""
+
+    def start(self, name: str, coro: Coroutine[Any, Any, None]) -> Running:
+        """Start the task of an attempt."""
+        return _LocalTask(asyncio.get_running_loop().create_task(coro, name=name))
+
+
+class LocalWire:
+    """Delivers data at once and calls in the loop's next turn. It loses nothing."""
+
+    def data(self, lane: str, deliver: Deliver, *args: object) -> None:
+        """Deliver at once."""
+        deliver(*args)
+
+    def call(self, lane: str, deliver: Deliver, *args: object, may_be_lost: bool = False) -> None:
+        """Deliver in the loop's next turn."""
+        asyncio.get_running_loop().call_soon(deliver, *args)

@@ -1,0 +1,128 @@
+"""The states of a subtask, which may follow which, and how a subtask ends (FLIP-147).
+
+::
+
+    RUNNING (records) → all data done → WAIT → CLOSING → FINISHED
+
+`FinalCheckpoint` decides how long WAIT lasts. Source: FLIP-147 (Flink 1.14, default since 1.15; flink.md 6).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from ..elements import CheckpointKind
+from ..errors import IllegalStateError, SavepointError
+
+
+class SubtaskState(Enum):
+    """The states of an execution attempt."""
+
+    CREATED = "created"
+    SCHEDULED = "scheduled"
+    DEPLOYING = "deploying"
+    INITIALIZING = "initializing"
+    RUNNING = "running"
+    FINISHED = "finished"
+    CANCELING = "canceling"
+    CANCELED = "canceled"
+    FAILED = "failed"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Return whether no state follows: the attempt has ended."""
+        return not MOVES[self]
+
+
+MOVES: dict[SubtaskState, tuple[SubtaskState, ...]] = {
+    SubtaskState.CREATED: (SubtaskState.SCHEDULED, SubtaskState.CANCELED, SubtaskState.FAILED),
+    SubtaskState.SCHEDULED: (SubtaskState.DEPLOYING, SubtaskState.CANCELED, SubtaskState.FAILED),
+    SubtaskState.DEPLOYING: (
+        SubtaskState.INITIALIZING,
+        SubtaskState.CANCELING,
+        SubtaskState.FAILED,
+    ),
+    SubtaskState.INITIALIZING: (SubtaskState.RUNNING, SubtaskState.CANCELING, SubtaskState.FAILED),
+    SubtaskState.RUNNING: (SubtaskState.FINISHED, SubtaskState.CANCELING, SubtaskState.FAILED),
+    SubtaskState.CANCELING: (SubtaskState.CANCELED, SubtaskState.FAILED),
+    SubtaskState.FINISHED: (),
+    SubtaskState.CANCELED: (),
+    SubtaskState.FAILED: (),
+}
+
+
+def check_move(old: SubtaskState, new: SubtaskState) -> None:
+    """Check that ``new`` may follow ``old``.
+
+    Raises:
+        IllegalStateError: the table has no such move.
+    """
+    if new not in MOVES[old]:
+        after = ", ".join(state.value for state in MOVES[old]) or "nothing"
+        raise IllegalStateError(f"a subtask that is {old.value} cannot become {new.value}, only {after}")
+
+
+class FinalCheckpoint:
+    """Decides which checkpoint a subtask waits for after all its data.
+
+    It is any checkpoint from the first one that the subtask performs after its data has ended. If a stop-
+    with-savepoint is under way, it is exactly that savepoint. ``is_wanted``: the job takes checkpoints after
+    tasks finish.
+    """
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        self._is_wanted = is_wanted
+        self._min_id: int | None = None
+        self._has_completed = False
+        self.savepoint_id: int | None = None
+        self.has_data_ended = False
+
+    def data_ended(self) -> None:
+        """Note that the subtask has all its data."""
+        self.has_data_ended = True
+
+    def performing(self, checkpoint_id: int, kind: CheckpointKind) -> None:
+        """Note that a checkpoint begins in this subtask.
+
+        Raises:
+            IllegalStateError: another stop-with-savepoint is under way.
+        """
+        if kind.is_synchronous:
+            self.expect_savepoint(checkpoint_id)
+        if self.has_data_ended and self._min_id is None:
+            self._min_id = checkpoint_id
+
+    def expect_savepoint(self, checkpoint_id: int) -> None:
+        """Note that the subtask will end with this stop-with-savepoint.
+
+        Raises:
+            IllegalStateError: another stop-with-savepoint is under way.
+        """
+        if self.savepoint_id is not None and self.savepoint_id != checkpoint_id:
+            raise IllegalStateError(
+                f"stop-with-savepoint {checkpoint_id} while {self.savepoint_id} is under way: one at a time"
+            )
+        self.savepoint_id = checkpoint_id
+
+    def completed(self, checkpoint_id: int) -> None:
+        """Note that a checkpoint is complete."""
+        if self.savepoint_id is not None:
+            self._has_completed |= checkpoint_id == self.savepoint_id
+        elif self._min_id is not None and checkpoint_id >= self._min_id:
+            self._has_completed = True
+
+    def aborted(self, checkpoint_id: int) -> None:
+        """Note that a checkpoint was aborted.
+
+        Raises:
+            SavepointError: it was the stop-with-savepoint: the subtask has stopped and cannot resume.
+        """
+        if checkpoint_id == self.savepoint_id:
+            raise SavepointError(f"Stop-with-savepoint failed: savepoint {checkpoint_id} was aborted")
+
+    @property
+    def may_close(self) -> bool:
+        """Return whether the checkpoint that the subtask waits for is complete, or it waits for none."""
+        if self.savepoint_id is not None:
+            return self._has_completed
+        return self._has_completed or not self._is_wanted

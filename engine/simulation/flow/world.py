@@ -1,0 +1,158 @@
+"""The surroundings of a simulated job: wires that delay, hosts that die, files that are slow and fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from ...flow.batch import Batch
+from ...flow.elements import Barrier
+from ...flow.files import MemoryFiles
+from ...flow.task.channels import Channel
+from ..kernel.loop import SimulationLoop
+from ..kernel.process import Process
+from ..kernel.traffic import CALLS, CREDITS, ELEMENTS
+
+
+@dataclass
+class FlowConditions:
+    """The chances of faults, per message or per file. All faults end before the end of a run."""
+
+    delay_us_max: int = 2_000
+    slow_chance: float = 0.0
+    slow_us_max: int = 200_000
+    loss_chance: float = 0.0
+    file_us_max: int = 3_000
+    file_fail_chance: float = 0.0
+
+    def heal(self) -> None:
+        """End all faults."""
+        self.slow_chance = self.loss_chance = self.file_fail_chance = 0.0
+
+
+class FlowWire:
+    """Delivers messages late and in order per lane.
+
+    A delivery belongs to no process, so a message survives the process that sent it. The wire counts what is
+    sent over each channel before each barrier, for the checker of cuts.
+    """
+
+    def __init__(self, loop: SimulationLoop, chance: Random, conditions: FlowConditions) -> None:
+        self._loop, self._chance, self._conditions = loop, chance, conditions
+        self._lanes: dict[str, int] = {}
+        self.faults: Counter[str] = Counter()
+        self._carried = loop.network.traffic.carried
+        self.sent: dict[Channel, int] = {}
+        self.before_barrier: dict[Channel, dict[int, int]] = {}
+
+    def data(self, lane: str, deliver: Callable[..., None], *args: object) -> None:
+        """Send an element along a channel, and count its records."""
+        channel, [element] = deliver.__self__, args  # type: ignore[attr-defined]
+        if isinstance(element, Batch):
+            self.sent[channel] = self.sent.get(channel, 0) + element.num_rows
+        elif isinstance(element, Barrier):
+            marks = self.before_barrier.setdefault(channel, {})
+            marks.setdefault(element.checkpoint_id, self.sent.get(channel, 0))
+        self._send(lane, ELEMENTS, deliver, args)
+
+    def call(self, lane: str, deliver: Callable[..., None], *args: object, may_be_lost: bool = False) -> None:
+        """Send a message that is not an element. With ``may_be_lost`` a drawn fault may lose it."""
+        if may_be_lost and self._chance.random() < self._conditions.loss_chance:
+            self.faults["lost message"] += 1
+            return
+        self._send(lane, CREDITS if lane.endswith("<") else CALLS, deliver, args)
+
+    def _send(self, lane: str, kind: str, deliver: Callable[..., None], args: tuple[object, ...]) -> None:
+        delay_us = self._chance.randint(0, self._conditions.delay_us_max)
+        if self._conditions.slow_chance and self._chance.random() < self._conditions.slow_chance:
+            self.faults["slow message"] += 1
+            delay_us += self._chance.randint(0, self._conditions.slow_us_max)
+        at_us = max(self._loop.now_us + delay_us, self._lanes.get(lane, 0))
+        self._lanes[lane] = at_us
+        self._loop.call_at_us(at_us, self._arrive, kind, deliver, args, context=Context())
+
+    def _arrive(self, kind: str, deliver: Callable[..., None], args: tuple[object, ...]) -> None:
+        self._carried[kind] += 1
+        deliver(*args)
+
+
+class _Hosted:
+    """One attempt of a subtask, in its own process."""
+
+    def __init__(self, process: Process, task: asyncio.Task[None]) -> None:
+        self.process, self._task = process, task
+
+    async def stop(self) -> None:
+        if self.process.alive and not self._task.done():
+            self._task.cancel()
+            gone = asyncio.get_running_loop().create_future()
+            self.process.at_death(lambda: None if gone.done() else gone.set_result(None))
+            await asyncio.wait([self._task, gone], return_when=asyncio.FIRST_COMPLETED)
+        self.process.kill()
+
+
+class FlowHost:
+    """Runs each attempt of a subtask in a process that can be killed."""
+
+    def __init__(self, loop: SimulationLoop) -> None:
+        self._loop = loop
+        self.running: dict[str, _Hosted] = {}
+
+    def start(self, name: str, coro: Coroutine[Any, Any, None]) -> _Hosted:
+        """Run an attempt in a new process."""
+        process = self._loop.spawn_process(name)
+        hosted = _Hosted(process, process.spawn(coro, name=name))
+        self.running = {n: h for n, h in self.running.items() if h.process.alive}
+        self.running[name] = hosted
+        return hosted
+
+
+class FlowFiles(MemoryFiles):
+    """Files in memory that take time and fail. A write is complete; one that raises may have
+    happened or not.
+    """
+
+    def __init__(self, chance: Random, conditions: FlowConditions) -> None:
+        super().__init__()
+        self._chance, self._conditions = chance, conditions
+        self.faults: Counter[str] = Counter()
+
+    async def _take_time(self) -> bool:
+        """Wait, and return whether the call fails."""
+        await asyncio.sleep(self._chance.randint(0, self._conditions.file_us_max) / 1e6)
+        if self._conditions.file_fail_chance and self._chance.random() < self._conditions.file_fail_chance:
+            self.faults["failed file"] += 1
+            return True
+        return False
+
+    async def write(self, path: str, data: bytes) -> None:
+        fails = await self._take_time()
+        if not fails or self._chance.random() < 0.5:
+            await super().write(path, data)
+        if fails:
+            raise OSError(5, "the write failed", path)
+
+    async def read(self, path: str) -> bytes:
+        if await self._take_time():
+            raise OSError(5, "the read failed", path)
+        return await super().read(path)
+
+    async def rename(self, path: str, to: str) -> None:
+        fails = await self._take_time()
+        if not fails or self._chance.random() < 0.5:
+            await super().rename(path, to)
+        if fails:
+            raise OSError(5, "the rename failed", path)
+
+    async def delete(self, path: str) -> None:
+        await self._take_time()
+        await super().delete(path)
+
+    async def delete_folder(self, folder: str) -> None:
+        await self._take_time()
+        await super().delete_folder(folder)

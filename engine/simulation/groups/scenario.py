@@ -1,0 +1,166 @@
+"""Runs of a reader group: members that die and come back, a stream that scales, checkpoints, resets.
+
+Everything is drawn from the seed. Writers, scaling and resets finish, and all faults end. After a while the
+members must share the segments evenly. The stream is then sealed, and the members read to its end.
+`groups.checkers` checks the journal and the state log. For the command line: ``python -m
+pravega_lab.engine.simulation.groups.scenario``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from pravega_lab.client.values import ScalingPolicy
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
+from pravega_lab.protocol.metadata.watermark import Watermark
+from pravega_lab.protocol.names import MARK_PREFIX, READER_GROUP_PREFIX, segment_name, split_scoped_name
+from pravega_lab.protocol.stream_cut import UNBOUNDED
+
+from ..kernel.loop import SimulationLoop
+from ..kernel.run import Result, run_story
+from ..store.apps import STREAM
+from ..store.scenarios import draw_trouble
+from ..store.world import EVENT_HEADER_BYTES, World
+from . import apps, checkers
+from .apps import GROUP, group_of
+
+BALANCED_WITHIN_S = 120.0
+LAGS_MS = (0, 1_500)  # the lags of the two writers
+STATE_STREAM = (split_scoped_name(GROUP)[0], READER_GROUP_PREFIX + split_scoped_name(GROUP)[1])
+MARK_STREAM = (split_scoped_name(STREAM)[0], MARK_PREFIX + split_scoped_name(STREAM)[1])
+
+
+class GroupWorld(World):
+    """A world with a reader group, whose members are among ``until_end``."""
+
+    log: list[tuple[int, bytes]]
+
+    async def run(self, segments: int, trouble: Callable[[], None]) -> None:
+        """Run the whole scenario, until the journal and the state log are complete."""
+        await self.store.start()
+        async with self.client("setup") as client:
+            stream = await client.create_stream(STREAM, scaling=ScalingPolicy.fixed(segments))
+            await stream.update(scaling=ScalingPolicy.by_event_rate(1_000_000_000, 2, 1))
+            async with group_of(self, client) as group:
+                await group.create(_config(self.chance))
+        trouble()
+        acting = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
+        reading = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end]
+        store = self._store_keeper = self.loop.create_task(self._keep_store(), name="keep store")
+        await asyncio.sleep(self.trouble_s)
+        self._heal()
+        await self._finish(acting)
+        await self._leave_alone()
+        async with self.client("sealer") as client:
+            await client.stream(STREAM).seal()
+        await self._finish(reading)
+        store.cancel()
+        self.store.crash()
+        await self.store.start()
+        await self._write_down()
+        self.log = self._log_of(*STATE_STREAM)
+        marks = [Watermark.from_bytes(data) for _, data in self._log_of(*MARK_STREAM)]
+        self.journal.add("world", "marks", lowers=[mark.lower for mark in marks])
+        self.store.crash()
+
+    async def _leave_alone(self) -> None:
+        """Wait until the members share the segments evenly, and log the balance. Only members run now."""
+        counts: list[int] = []
+        async with self.client("watcher") as client, group_of(self, client) as group:
+            for _ in range(int(BALANCED_WITHIN_S / 5)):
+                await asyncio.sleep(5)
+                state = await group.state()
+                counts = [len(held) for held in state.assigned.values()]
+                is_calm = not state.unassigned and not state.future
+                if is_calm and counts and max(counts) - min(counts) <= 1:
+                    break
+        self.journal.add("world", "balance", counts=counts)
+
+    def _log_of(self, scope: str, stream: str) -> list[tuple[int, bytes]]:
+        """Return the entries of an internal stream, each with the offset after it."""
+        assert self.store.runner is not None
+        storage, name = self.store.runner.storage, segment_name(scope, stream, 0)
+        info = storage.info(name)
+        assert info.start_offset == 0, "compacted more than once: the checkers need the whole log"
+        data, at, found = storage.read(name, 0, info.length).data, 0, []
+        while at < len(data):
+            length = int.from_bytes(data[at + 4 : at + 8], "big")
+            end = at + EVENT_HEADER_BYTES + length
+            found.append((end, bytes(data[at + EVENT_HEADER_BYTES : end])))
+            at = end
+        return found
+
+
+def _config(chance: Random) -> ReaderGroupConfig:
+    return ReaderGroupConfig(
+        {STREAM: UNBOUNDED},
+        automatic_checkpoint_interval_ms=chance.choice((500, 2_000, 10_000)),
+        group_refresh_time_ms=chance.choice((100, 1_000)),
+    )
+
+
+def _populate(world: GroupWorld, chance: Random) -> None:
+    for n in range(chance.choice((2, 3, 3, 5, 8, 20))):
+        world.until_end.append(apps.Member(world, f"r{n}", may_retire=n > 0))
+    for n in range(len(LAGS_MS)):
+        world.apps.append(apps.TimedWriter(world, f"writer{n}", chance.randint(40, 150), LAGS_MS[n]))
+    world.apps.append(apps.LastingScaler(world, "scaler", chance.choice((8, 14, 20))))
+    world.apps.append(apps.Checkpointer(world, "cp", chance.choice((0, 2, 4))))
+    world.apps.append(apps.Resetter(world, "resetter", chance.choice((0, 1, 2))))
+    world.apps.append(apps.Compactor(world, "compactor", chance.choice((0, 2))))
+
+
+def run_groups(seed: int, bug: str | None = None) -> Result:
+    """Run one seed and return its result. Errors are recorded in ``problems`` and not raised.
+
+    ``bug`` is one of `bugs.GROUP_BUGS`, planted for this run.
+    """
+    if bug is not None:
+        from .bugs import GROUP_BUGS
+
+        with GROUP_BUGS[bug].planted():
+            return replace(run_groups(seed), bug=bug)
+    return run_story(seed, "groups", _run)
+
+
+def _run(result: Result, loop: SimulationLoop) -> None:
+    chance = Random(f"{result.seed}/groups")
+    world = GroupWorld(loop, result.journal)
+    world.store.file_bytes = chance.choice((16_384, 65_536))
+    world.store.watermark_period_ms = 500  # with the usual period the runs would have to be much longer
+    world.trouble_s = chance.choice((3.0, 8.0, 15.0))
+    _populate(world, chance)
+
+    def trouble() -> None:
+        draw_trouble(world, chance, "groups")
+        world.store.disk.conditions.capacity_bytes = 1 << 40
+        world.app_life_s_max = min(chance.choice((2.0, 8.0)), world.trouble_s)
+
+    try:
+        loop.run_until_complete(world.run(chance.choice((1, 2, 4, 8)), trouble))
+        result.problems += checkers.check(result.journal, world.log, STREAM)
+    finally:
+        result.faults = world.faults
+
+
+def main(first: int, last: int) -> int:
+    """Run seeds, and print their results and the steps per second of CPU. Return 1 if a seed failed."""
+    begin, steps, failed = time.process_time(), 0, 0
+    for seed in range(first, last + 1):
+        result = run_groups(seed)
+        steps += result.steps
+        failed += bool(result.problems)
+        got = sum(1 for _ in result.journal.of("got"))
+        print(f"{result.summary()}; {got} events", *result.problems[:5], sep="\n  ", flush=True)
+    took_s = time.process_time() - begin
+    print(f"{last - first + 1} seeds, {failed} failed, {steps / took_s:.0f} steps per second of CPU")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:3])))

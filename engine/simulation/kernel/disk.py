@@ -1,0 +1,163 @@
+"""`SimulatedDisk`: a disk in memory whose writes are slow, torn or failing, as drawn from the seed.
+
+It survives the process that writes to it. `crash` simulates a power failure. Of every write that had not
+returned, any subset of its 512-byte sectors stays. A file that was being created is complete or missing. A
+removal may be undone. Every write that had returned stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import errno
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from ...store.errors import DiskFull
+
+SECTOR_BYTES = 512
+CRASHING_WRITE_US_MAX = 100_000
+
+
+@dataclass
+class DiskConditions:
+    """How the disk behaves from now on. Chances are per call."""
+
+    write_us_min: int = 100
+    write_us_max: int = 3_000
+    slow_chance: float = 0.0
+    slow_us_max: int = 2_000_000
+    fail_chance: float = 0.0
+    crash_chance: float = 0.0  # the power fails while this write is in progress
+    capacity_bytes: int = 1 << 40
+
+    def heal(self) -> None:
+        """End all faults, and provide enough room."""
+        self.slow_chance = self.fail_chance = self.crash_chance = 0.0
+        self.capacity_bytes = 1 << 40
+
+
+@dataclass(eq=False)
+class _Write:
+    """A write in progress: into a file (``offset`` 0 or more), or of a whole file (``offset`` -1)."""
+
+    name: str
+    offset: int
+    data: bytes | bytearray
+
+
+class SimulatedDisk:
+    """Implements `engine.store.disk.Disk` under a `SimulationLoop`."""
+
+    caches_reads = False
+    is_reopened = True
+
+    def __init__(self, chance: Random) -> None:
+        self.conditions = DiskConditions()
+        self.faults: Counter[str] = Counter()
+        self.on_power_cut: Callable[[], None] = lambda: None
+        self._chance = chance
+        self._files: dict[str, bytearray] = {}
+        self._deleted: dict[str, bytearray] = {}  # removals that are not synced yet
+        self._under_way: list[_Write] = []
+
+    # -- engine.store.disk.Disk ----------------------------------------------------------------------------
+
+    async def create(self, name: str, size: int, header: bytes) -> None:
+        """See `Disk`."""
+        await self._make(name, bytearray(header.ljust(size, b"\0")))
+
+    async def write_group(self, name: str, offset: int, data: bytes) -> None:
+        """See `Disk`. Raises OSError when a drawn fault fails the sync; some of the sectors are
+        written then.
+        """
+        if offset + len(data) > len(self._files[name]):
+            raise AssertionError(
+                f"a group of {len(data)} bytes at {offset} leaves {name}: {len(self._files[name])}"
+            )
+        write = _Write(name, offset, bytes(data))
+        await self._take_time(write)
+        if self._strikes("failed sync", self.conditions.fail_chance):
+            self._tear(write)
+            raise OSError(errno.EIO, "the sync failed", name)
+        self._files[name][offset : offset + len(data)] = write.data
+
+    async def write_file(self, name: str, data: bytes) -> None:
+        """See `Disk`."""
+        await self._make(name, bytearray(data))
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """See `Disk`."""
+        if name not in self._files:
+            raise FileNotFoundError(errno.ENOENT, "there is no such file", name)
+        return bytes(self._files[name][offset : offset + length])
+
+    def files(self) -> dict[str, int]:
+        """See `Disk`."""
+        return {name: len(self._files[name]) for name in sorted(self._files)}
+
+    def delete(self, name: str) -> None:
+        """See `Disk`."""
+        if name in self._files:
+            self._deleted[name] = self._files.pop(name)
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """Draw which unfinished writes stay. Called after the process that wrote was killed."""
+        for write in self._under_way:
+            if write.offset >= 0:
+                self._tear(write)
+            elif self._chance.random() < 0.5:
+                self._files[write.name] = bytearray(write.data)
+        self._under_way.clear()
+        for name, data in self._deleted.items():
+            if name not in self._files and self._chance.random() < 0.3:
+                self.faults["removal forgotten"] += 1
+                self._files[name] = data
+        self._deleted.clear()
+
+    def _tear(self, write: _Write) -> None:
+        """Write a drawn subset of the sectors. None and all are drawn as often as a mixture."""
+        share = self._chance.choice((0.0, 0.5, 0.9, 1.0))
+        self.faults["torn"] += 0.0 < share < 1.0
+        file, start, end = self._files[write.name], write.offset, write.offset + len(write.data)
+        for sector in range(start - start % SECTOR_BYTES, end, SECTOR_BYTES):
+            if self._chance.random() < share:
+                low, high = max(sector, start), min(sector + SECTOR_BYTES, end)
+                file[low:high] = write.data[low - start : high - start]
+
+    async def _make(self, name: str, data: bytearray) -> None:
+        used = sum(len(file) for other, file in self._files.items() if other != name)
+        if used + len(data) > self.conditions.capacity_bytes:
+            self.faults["full"] += 1
+            raise DiskFull(errno.ENOSPC, f"no room for {len(data)} bytes", name)
+        await self._take_time(_Write(name, -1, data))
+        self._files[name] = data
+        self._deleted.clear()  # the folder was synced
+
+    async def _take_time(self, write: _Write) -> None:
+        self._under_way.append(write)
+        delay_us = self._chance.randint(self.conditions.write_us_min, self.conditions.write_us_max)
+        if self._strikes("slow write", self.conditions.slow_chance):
+            delay_us += self._chance.randint(1, self.conditions.slow_us_max)
+        if self._strikes("crash in a write", self.conditions.crash_chance):
+            # time in which a reader may see data that is not durable
+            delay_us += self._chance.randint(1, CRASHING_WRITE_US_MAX)
+            self._cut_power_after(self._chance.randint(delay_us // 2, delay_us))
+        await asyncio.sleep(delay_us / 1_000_000)
+        self._under_way.remove(write)
+
+    def _cut_power_after(self, delay_us: int) -> None:
+        # The power failure must happen even if the writing process dies first, so the timer belongs to no
+        # process.
+        loop = asyncio.get_running_loop()
+        loop.call_later(delay_us / 1_000_000, self.on_power_cut, context=contextvars.Context())
+
+    def _strikes(self, kind: str, chance: float) -> bool:
+        if chance and self._chance.random() < chance:
+            self.faults[kind] += 1
+            return True
+        return False

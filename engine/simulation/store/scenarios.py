@@ -1,0 +1,166 @@
+"""The scenarios of the store: who takes part in a run and which faults happen, drawn from the seed; and
+`run_seed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+from pravega_lab.client.values import ScalingPolicy
+
+from ..kernel.loop import SimulationLoop
+from ..kernel.run import Result, run_story
+from . import apps, readers
+from .bugs import BUGS
+from .checkers import check
+from .storage_scenario import StorageScenario
+from .world import World
+
+Populate = Callable[[World, Random], None]
+
+
+# -- who takes part ------------------------------------------------------------------------------------------
+
+
+def _writers(world: World, chance: Random) -> None:
+    """Writers to a stream that is split and merged, and readers of three kinds."""
+    for n in range(chance.choice((1, 2))):
+        world.apps.append(apps.Writer(world, f"writer{n}", chance.randint(5, 25)))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((0, 2, 5))))
+    world.apps.append(readers.BoundedReader(world, "bounded", chance.choice((0, 2))))
+    world.apps.append(apps.Vandal(world, "vandal", chance.choice((0, 0, 5))))
+    follower = chance.choice((readers.Follower, readers.Follower, readers.Truncator))
+    world.may_be_truncated = follower is readers.Truncator
+    world.until_end.append(follower(world, "follower"))
+    world.until_end.append(readers.SegmentReader(world, "segments"))
+    if chance.random() < 0.3:  # the stream also scales by its policy, a thousand times as fast as usual
+        world.store.scaling_clock = 1000
+        world.scaling = ScalingPolicy.by_event_rate(chance.choice((5, 50)), 2, 1)
+
+
+def _transactions(world: World, chance: Random) -> None:
+    """Transactions across scales, so that some of them roll, and a writer at the same time."""
+    for n in range(chance.choice((1, 2))):
+        world.apps.append(apps.Transactions(world, f"txn{n}", chance.randint(3, 8)))
+    world.apps.append(apps.Writer(world, "writer", chance.choice((0, 8))))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((1, 3, 5))))
+    world.until_end.append(readers.Follower(world, "follower"))
+
+
+def _full(world: World, chance: Random) -> None:
+    """Transactions on a disk that fills up, so that commits queue until there is room."""
+    world.store.file_bytes = 4096
+    for n in range(chance.choice((2, 3))):
+        world.apps.append(apps.Transactions(world, f"txn{n}", chance.randint(3, 8)))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((2, 5))))
+    world.until_end.append(readers.Follower(world, "follower"))
+
+
+def _table(world: World, chance: Random) -> None:
+    """Compare-and-set of one key by several users."""
+    for n in range(chance.choice((2, 3))):
+        world.apps.append(apps.TableUser(world, f"user{n}", chance.randint(5, 15)))
+
+
+def _everything(world: World, chance: Random) -> None:
+    """All kinds of applications at once."""
+    for populate in (_writers, _transactions, _table):
+        populate(world, chance)
+    for n, app in enumerate(world.apps + world.until_end):
+        app.name = f"{app.name}-{n}"
+
+
+POPULATIONS: dict[str, Populate] = {
+    "writers": _writers,
+    "transactions": _transactions,
+    "full": _full,
+    "table": _table,
+    "everything": _everything,
+}
+SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "full", "everything")
+NAMES = tuple(dict.fromkeys(SCENARIOS))
+
+
+def scenario_of(seed: int) -> str:
+    """Return the scenario of a seed when none is named."""
+    return SCENARIOS[seed % len(SCENARIOS)]
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------------
+
+
+def draw_trouble(world: World, chance: Random, scenario: str) -> None:
+    """Draw how network, controller and disk behave and how long processes live. Often only some misbehave."""
+    network, disk, port = world.network.conditions, world.store.disk.conditions, world.store.port
+    network.delay_us_max = chance.choice((200, 2_000, 30_000))
+    network.cut_notice_us_max = chance.choice((100_000, 4_000_000, 40_000_000))
+    network.window_bytes = chance.choice((65_536, 256))
+    if chance.random() < 0.6:
+        network.split_chance = chance.choice((0.0, 0.3))
+        network.cut_chance = chance.choice((0.0, 0.01, 0.05))
+        network.half_close_chance = chance.choice((0.0, 0.01))
+        network.stall_chance = chance.choice((0.0, 0.02))
+        network.refuse_chance = chance.choice((0.0, 0.1))
+        port.lost_request_chance = chance.choice((0.0, 0.05))
+        port.lost_answer_chance = chance.choice((0.0, 0.1))
+    if chance.random() < 0.6:
+        disk.slow_chance = chance.choice((0.0, 0.1, 0.5))
+        disk.slow_us_max = chance.choice((50_000, 1_000_000))
+        disk.fail_chance = chance.choice((0.0, 0.02))
+        disk.crash_chance = chance.choice((0.0, 0.05, 0.2))
+        disk.capacity_bytes = chance.choice((1 << 40, 1 << 40, 4)) * world.store.file_bytes
+    if scenario == "full":
+        disk.capacity_bytes = chance.choice((4, 6, 8)) * world.store.file_bytes
+    if chance.random() < 0.6:
+        world.store_life_s_max = chance.choice((0.5, 3.0))
+    if chance.random() < 0.4:
+        world.app_life_s_max = chance.choice((0.5, 3.0))
+    settings = {"network": vars(network), "disk": vars(disk), "store_life_s_max": world.store_life_s_max}
+    world.journal.add("world", "trouble", **settings, app_life_s_max=world.app_life_s_max)
+
+
+# -- running -------------------------------------------------------------------------------------------------
+
+
+def run_seed(seed: int, scenario: str | None = None, bug: str | None = None) -> Result:
+    """Run one seed and return its result. Errors are recorded in ``problems`` and not raised.
+
+    Args:
+        scenario: One of `NAMES`. Without it the seed decides.
+        bug: One of `bugs.BUGS`, planted for this run.
+    """
+    if bug is not None:
+        with BUGS[bug].planted():
+            return replace(run_seed(seed, scenario or BUGS[bug].scenario), bug=bug)
+    return run_story(seed, scenario or scenario_of(seed), _tell)
+
+
+def _tell(result: Result, loop: SimulationLoop) -> None:
+    try:
+        (_run_log if result.scenario == "log" else _run)(result, loop)
+    finally:
+        faults = dict(sorted(result.faults.items()))
+        result.journal.add("world", "end", steps=loop.steps, draws=loop.draws, faults=faults)
+
+
+def _run_log(result: Result, loop: SimulationLoop) -> None:
+    storage = StorageScenario(loop, result.journal)
+    result.faults = storage.faults
+    result.problems += loop.run_until_complete(storage.run())
+
+
+def _run(result: Result, loop: SimulationLoop) -> None:
+    chance = Random(f"{result.seed}/scenario")
+    world = World(loop, result.journal)
+    world.store.file_bytes = chance.choice((4096, 16_384, 65_536))
+    world.trouble_s = chance.choice((1.0, 3.0, 5.0))
+    POPULATIONS[result.scenario](world, chance)
+    trouble = partial(draw_trouble, world, chance, result.scenario)
+    try:
+        loop.run_until_complete(world.run(chance.choice((1, 1, 2, 3)), trouble))
+        result.problems += check(result.journal)
+    finally:
+        result.faults = world.faults

@@ -1,0 +1,288 @@
+"""Where the log is kept: a small set of flat files, in a real folder or in memory.
+
+The storage never waits for a disk. It reads through :meth:`Disk.read`, which is synchronous. The pump
+(:mod:`pravega_lab.engine.server.pump`) awaits the other calls. A simulated disk implements the same
+protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from ..errors import DiskFull, StoreInUse
+
+Result = TypeVar("Result")
+
+
+class Disk(Protocol):
+    """Flat files by name.
+
+    What an awaited call wrote survives a crash. What was not awaited may be lost or torn.
+
+    A crash during ``write_group`` may leave any subset of the 512-byte sectors that it covers. ``create``
+    and ``write_file`` are atomic: after a crash the file is whole or absent. Any OSError other than DiskFull
+    means that the disk cannot be trusted any more. The caller then stops and never retries.
+    """
+
+    caches_reads: bool
+    """True if the disk keeps recent data in memory, so that the caller need not."""
+
+    is_reopened: bool
+    """False if no store will ever be opened on these files. Groups then have no checksums, and there are no
+    snapshots."""
+
+    async def create(self, name: str, size: int, header: bytes) -> None:
+        """Create a file of ``size`` bytes, reserved on disk: ``header``, then zeros. Raises DiskFull."""
+
+    async def write_group(self, name: str, offset: int, data: bytes) -> None:
+        """Write inside a created file, and sync."""
+
+    async def write_file(self, name: str, data: bytes) -> None:
+        """Create or replace a whole file. Raises DiskFull."""
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """Return the bytes at ``offset``, fewer at the end of the file. Raises FileNotFoundError."""
+
+    def files(self) -> dict[str, int]:
+        """Return the sizes in bytes by name, in the order of names."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file. It is no error if the file does not exist."""
+
+
+class _MemoryFile:
+    """Keeps header and groups as they were passed, without copying them."""
+
+    def __init__(self, size: int, data: bytes) -> None:
+        self.size = size
+        self.offsets = [0]
+        self.pieces = [data]
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Keep a group. Groups come in the order of their offsets."""
+        self.offsets.append(offset)
+        self.pieces.append(data)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return a range: one slice where it is inside one group, as in the reads of a segment."""
+        end = min(offset + length, self.size)
+        parts: list[bytes] = []
+        index = bisect_right(self.offsets, offset) - 1
+        while offset < end:
+            piece = self.pieces[index][offset - self.offsets[index] : end - self.offsets[index]]
+            index += 1
+            stop = min(end, self.offsets[index]) if index < len(self.offsets) else end
+            parts.append(piece[: stop - offset].ljust(stop - offset, b"\0"))
+            offset = stop
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class MemoryDisk:
+    """Keeps files in memory, for ``--memory``. A deleted file frees its memory."""
+
+    caches_reads = True
+
+    def __init__(self, *, is_reopened: bool = True) -> None:
+        self.is_reopened = is_reopened
+        self._files: dict[str, _MemoryFile] = {}
+
+    async def create(self, name: str, size: int, header: bytes) -> None:
+        """See Disk. Takes no memory for what is not written."""
+        self._files[name] = _MemoryFile(size, header)
+
+    async def write_group(self, name: str, offset: int, data: bytes) -> None:
+        """See Disk. Keeps ``data`` itself."""
+        self._files[name].write(offset, data)
+
+    async def write_file(self, name: str, data: bytes) -> None:
+        """See Disk. Keeps ``data`` itself."""
+        self._files[name] = _MemoryFile(len(data), data)
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """See Disk."""
+        if name not in self._files:
+            raise FileNotFoundError(name)
+        return self._files[name].read(offset, length)
+
+    def files(self) -> dict[str, int]:
+        """See Disk."""
+        return {name: self._files[name].size for name in sorted(self._files)}
+
+    def delete(self, name: str) -> None:
+        """See Disk."""
+        self._files.pop(name, None)
+
+
+class RealDisk:
+    """Keeps files in a folder that belongs to this process alone.
+
+    One thread writes and syncs groups. Another makes files and snapshots, which takes longer, so appends do
+    not wait for them.
+
+    Raises:
+        StoreInUse: Another process has the folder.
+        DiskFull: The disk has no room for the lock file.
+    """
+
+    caches_reads = False
+    is_reopened = True
+    _LOCK = "lock"
+    _OPEN_FILES = 128
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        with _naming_a_full_disk(f"no room for a store in {str(self.folder)!r}"):
+            self._lock = self._take_lock()
+        self._open: dict[str, int] = {}
+        self._groups = ThreadPoolExecutor(1, "store-sync")
+        self._others = ThreadPoolExecutor(1, "store-files")
+        self._writing: tuple[str, int] | None = None
+        for mine in ("log-*.tmp", "snapshot-*.tmp"):  # never delete files that are not of a store
+            for leftover in self.folder.glob(mine):
+                leftover.unlink()
+
+    def _take_lock(self) -> int:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.folder / self._LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.pread(handle, 100, 0).decode(errors="replace").strip() or "unknown"
+            os.close(handle)
+            raise StoreInUse(
+                f"The folder {str(self.folder)!r} is in use by another store (process {owner})."
+                " Stop that process, or give this store another folder."
+            ) from error
+        try:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        except OSError:
+            os.close(handle)
+            raise
+        return handle
+
+    def close(self) -> None:
+        """Finish the writes in progress and release the folder."""
+        self._groups.shutdown()
+        self._others.shutdown()
+        for handle in self._open.values():
+            os.close(handle)
+        self._open.clear()
+        if self._writing is not None:
+            os.close(self._writing[1])
+            self._writing = None
+        os.close(self._lock)
+
+    async def create(self, name: str, size: int, header: bytes) -> None:
+        """See Disk. Fills the file with zeros, so that later syncs have no metadata to write.
+
+        The first file of a folder is only reserved, so that a new store is ready at once.
+        """
+        await self._run(self._others, lambda: self._create(name, size, header))
+
+    async def write_group(self, name: str, offset: int, data: bytes) -> None:
+        """See Disk."""
+        await self._run(self._groups, lambda: self._write_group(name, offset, data))
+
+    async def write_file(self, name: str, data: bytes) -> None:
+        """See Disk."""
+        await self._run(self._others, lambda: self._create(name, len(data), data))
+
+    async def _run(self, thread: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+    def _create(self, name: str, size: int, head: bytes) -> None:
+        temporary = self.folder / f"{name}.tmp"
+        is_first = not self.files()
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            with _naming_a_full_disk(f"no room for {size} bytes in {str(self.folder)!r}"):
+                _fill(handle, size, head, len(head) if is_first else size)
+                os.fsync(handle)
+        except OSError:
+            temporary.unlink()
+            raise
+        finally:
+            os.close(handle)
+        temporary.replace(self.folder / name)
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _write_group(self, name: str, offset: int, data: bytes) -> None:
+        if self._writing is None or self._writing[0] != name:
+            if self._writing is not None:
+                os.close(self._writing[1])
+            self._writing = (name, os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC))
+        handle = self._writing[1]
+        _write_all(handle, data, offset)
+        os.fdatasync(handle)
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """See Disk."""
+        handle = self._open.get(name)
+        if handle is None:
+            if len(self._open) >= self._OPEN_FILES:
+                os.close(self._open.pop(next(iter(self._open))))
+            handle = self._open[name] = os.open(self.folder / name, os.O_RDONLY | os.O_CLOEXEC)
+        data = os.pread(handle, length, offset)
+        while len(data) < length:
+            more = os.pread(handle, length - len(data), offset + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def files(self) -> dict[str, int]:
+        """See Disk."""
+        found = {path.name: path.stat().st_size for path in self.folder.iterdir() if path.is_file()}
+        return {
+            name: found[name] for name in sorted(found) if name != self._LOCK and not name.endswith(".tmp")
+        }
+
+    def delete(self, name: str) -> None:
+        """See Disk. The removal is not synced: a file that comes back is removed again."""
+        handle = self._open.pop(name, None)
+        if handle is not None:
+            os.close(handle)
+        (self.folder / name).unlink(missing_ok=True)
+
+
+_ZEROS = bytes(1 << 20)
+
+
+@contextlib.contextmanager
+def _naming_a_full_disk(what: str) -> Iterator[None]:
+    """Raise DiskFull with the text ``what`` in place of an OSError that reports a lack of room."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(error.errno, what) from error
+        raise
+
+
+def _fill(handle: int, size: int, head: bytes, filled: int) -> None:
+    os.posix_fallocate(handle, 0, max(1, size))
+    _write_all(handle, head, 0)
+    for offset in range(len(head), filled, len(_ZEROS)):
+        _write_all(handle, memoryview(_ZEROS)[: filled - offset], offset)
+
+
+def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(handle, view, offset)
+        offset += written
+        view = view[written:]

@@ -1,0 +1,32 @@
+"""How many runs of segment bytes each log file holds. A file without any can be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+
+class FileUse:
+    """Counts the runs of bytes by file id.
+
+    ``emptied`` is set when a file loses its last run. The caller that looks for such files clears it.
+    """
+
+    def __init__(self) -> None:
+        self.emptied = True
+        self._runs: dict[int, int] = {}
+
+    def add(self, file_id: int) -> None:
+        """Count one more run of bytes in the file."""
+        self._runs[file_id] = self._runs.get(file_id, 0) + 1
+
+    def release(self, file_ids: Iterable[int]) -> None:
+        """Count one run less for each id, which may occur several times."""
+        for file_id in file_ids:
+            self._runs[file_id] -= 1
+            if not self._runs[file_id]:
+                del self._runs[file_id]
+                self.emptied = True
+
+    def files(self) -> Collection[int]:
+        """Return the ids of the files that hold at least one run."""
+        return self._runs.keys()

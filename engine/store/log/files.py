@@ -1,0 +1,244 @@
+"""The log files: which there are, where the next group is written, and which files can be deleted.
+
+One file is written (*current*), one is ready (*spare*), the others are full. The spare is made before it is
+needed, so a full disk shows then and not inside a group. When the spare becomes current, a snapshot keeps
+the state up to that point, and recovery can begin there. A full file is deleted when a snapshot replaces its
+entries and no bytes of a segment are in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import CorruptStoreError
+from .disk import Disk
+from .file_use import FileUse
+from .format import FILE_HEADER_BYTES, file_header, file_name, file_salt, group_at
+
+DEFAULT_FILE_BYTES = 64 * 1024 * 1024
+CACHE_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file to be created with ``disk.create(name, size, header)``; ``size`` in bytes."""
+
+    file_id: int
+    name: str
+    size: int
+    header: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state after group ``sequence``, to be written with ``disk.write_file(name, data)``."""
+
+    sequence: int
+    name: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class OpenFile:
+    """A file that groups can be added to: its id, its size and the next free position, in bytes."""
+
+    file_id: int
+    size: int
+    position: int
+
+
+class RecentGroups:
+    """Keeps the latest groups in memory up to a number of bytes, for reads at the tail."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._first = 0
+        self._places: list[tuple[int, int]] = []
+        self._groups: list[bytes] = []
+
+    def add(self, file: int, offset: int, data: bytes) -> None:
+        """Keep a group. Groups come in the order of (file, offset)."""
+        self._places.append((file, offset))
+        self._groups.append(data)
+        self._bytes += len(data)
+        while self._bytes > self._max_bytes:
+            self._bytes -= len(self._groups[self._first])
+            self._groups[self._first] = b""
+            self._first += 1
+        if self._first > 1000 and 2 * self._first > len(self._groups):
+            del self._places[: self._first], self._groups[: self._first]
+            self._first = 0
+
+    def read(self, file: int, position: int, length: int) -> bytes | None:
+        """Return the bytes at a position if one kept group holds all of them, else None."""
+        index = bisect_right(self._places, (file, position), self._first) - 1
+        if index < self._first or self._places[index][0] != file:
+            return None
+        start = position - self._places[index][1]
+        data = self._groups[index]
+        return data[start : start + length] if start + length <= len(data) else None
+
+
+class LogFiles:
+    """Decides where groups go and which files are made and deleted; see the module."""
+
+    def __init__(self, disk: Disk, use: FileUse, store_id: bytes, file_bytes: int) -> None:
+        self.disk = disk
+        self.store_id = store_id
+        self.file_bytes = file_bytes
+        self.reserve_bytes = min(file_bytes // 8, 1024 * 1024)
+        self.is_full = False
+        self.sequence = 0
+        self.next_file_id = 1
+        self.current: OpenFile | None = None
+        self.spare: OpenFile | None = None
+        self.closed: dict[int, int] = {}  # file id -> last sequence in it
+        self.snapshot: Snapshot | None = None
+        self.durable_sequence = 0
+        self.old_snapshots: list[str] = []
+        self.unverified: set[int] = set()  # full files that recovery had no need to read
+        self._valid_ends: dict[int, int] = {}
+        self._creating = False
+        self._use = use
+        self._recent = RecentGroups(0 if disk.caches_reads else CACHE_BYTES)
+
+    @staticmethod
+    def name(file_id: int) -> str:
+        """Return the name of a log file."""
+        return file_name(file_id)
+
+    # Room
+
+    def room_in_current(self) -> int:
+        """Return the bytes left in the current file."""
+        return self.current.size - self.current.position if self.current else 0
+
+    def room(self) -> int:
+        """Return the bytes that can be written before the disk must make another file."""
+        spare = self.spare.size - self.spare.position if self.spare else 0
+        return self.room_in_current() + spare
+
+    def make_room(self, length: int, state: Callable[[int], bytes]) -> bool:
+        """Make the spare the current file if the current one cannot take ``length`` bytes.
+
+        Return False if the spare cannot take them either. ``state(file id)`` returns the bytes of a
+        snapshot; the file id says where the log continues.
+        """
+        if self.room_in_current() >= length:
+            return True
+        if self.spare is None or self.spare.size - self.spare.position < length:
+            return False
+        if self.current is not None:
+            self._close(self.current, state, self.spare.file_id)
+        self.current, self.spare = self.spare, None
+        return True
+
+    def _close(self, full: OpenFile, state: Callable[[int], bytes], next_file: int) -> None:
+        self.closed[full.file_id] = self.sequence
+        if self.disk.is_reopened:
+            self.snapshot = Snapshot(self.sequence, f"snapshot-{self.sequence:012d}", state(next_file))
+        else:  # without recovery, entries are useless once synced, and those of a full file are
+            self.durable_sequence = self.sequence
+            self._use.emptied = True
+
+    def wanted(self, head: int) -> NewFile | None:
+        """Return the next file to create, if one is needed: a spare, or a file for ``head`` bytes."""
+        if self._creating:
+            return None
+        if self.spare and max(self.room_in_current(), self.spare.size - self.spare.position) >= head:
+            return None
+        file_id, size = self.next_file_id, max(self.file_bytes, head + FILE_HEADER_BYTES)
+        self._creating = True
+        self.next_file_id += 1
+        return NewFile(file_id, file_name(file_id), size, file_header(self.store_id, file_id))
+
+    def created(self, file: NewFile) -> None:
+        """Make the new file the spare. A smaller spare is deleted."""
+        self._creating = self.is_full = False
+        if self.spare is not None:
+            self.disk.delete(file_name(self.spare.file_id))
+        self.spare = OpenFile(file.file_id, file.size, FILE_HEADER_BYTES)
+
+    def refused(self, file: NewFile) -> None:
+        """Note that the disk has no room for the file."""
+        self._creating = False
+        self.is_full = True
+
+    # Groups
+
+    def next_group(self) -> tuple[int, int, int, int | None]:
+        """Return (sequence, file id, offset, salt) of the next group; see `format.encode_group`."""
+        assert self.current is not None
+        self.sequence += 1
+        file_id = self.current.file_id
+        salt = file_salt(self.store_id, file_id) if self.disk.is_reopened else None
+        return self.sequence, file_id, self.current.position, salt
+
+    def advance(self, length: int) -> None:
+        """Reserve ``length`` bytes of the current file for a group on its way to the disk."""
+        assert self.current is not None
+        self.current.position += length
+
+    def remember(self, file: int, offset: int, data: bytes) -> None:
+        """Keep a synced group in memory for reads at the tail."""
+        if not self.disk.caches_reads:
+            self._recent.add(file, offset, data)
+
+    def read(self, file: int, position: int, length: int) -> bytes:
+        """Return bytes of a log file, from memory if the group is recent.
+
+        Raises:
+            CorruptStoreError: The bytes are after damage in a file that recovery had no need to read.
+        """
+        data = self._recent.read(file, position, length)
+        if data is not None:
+            return data
+        if file in self.unverified and position + length > self._valid_end(file):
+            raise CorruptStoreError(
+                f"The log file {file_name(file)!r} is damaged at offset {self._valid_ends[file]}, and the"
+                f" requested bytes are after that, at {position}. Restore the folder from a copy. All other"
+                " data can still be read."
+            )
+        return self.disk.read(file_name(file), position, length)
+
+    def _valid_end(self, file: int) -> int:
+        """Return where the valid groups of a full file end. The file is read only once."""
+        if file not in self._valid_ends:
+            name = file_name(file)
+            content = memoryview(self.disk.read(name, 0, self.disk.files()[name]))
+            position, salt = FILE_HEADER_BYTES, file_salt(self.store_id, file)
+            while (group := group_at(content, position, salt)) is not None:
+                position += len(group[1])
+            self._valid_ends[file] = position
+        return self._valid_ends[file]
+
+    # Deletion
+
+    def snapshot_written(self, snapshot: Snapshot) -> None:
+        """Note that the snapshot replaces all files closed before it, and delete older snapshots."""
+        self.durable_sequence = snapshot.sequence
+        for name in self.old_snapshots:
+            self.disk.delete(name)
+        self.old_snapshots = [snapshot.name]
+        if self.snapshot is snapshot:
+            self.snapshot = None
+        self._use.emptied = True
+        self.delete_dead()
+
+    def delete_dead(self) -> None:
+        """Delete full files that neither recovery nor any segment needs."""
+        if not self._use.emptied:
+            return
+        self._use.emptied = False
+        used = self._use.files()
+        dead = [
+            file_id
+            for file_id, last in self.closed.items()
+            if file_id not in used and last <= self.durable_sequence
+        ]
+        for file_id in dead:
+            del self.closed[file_id]
+            self.disk.delete(file_name(file_id))

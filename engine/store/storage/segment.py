@@ -1,0 +1,238 @@
+"""One segment: its validated state, its synced state, and where its bytes are in the log files.
+
+Fields whose name begins with ``next_`` are *validated* state: conditions are checked against them. The other
+fields are *synced* state, which clients may see. Both are equal when no change of the segment is on its way
+to the disk (``pending`` is 0).
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from ..log.operations import Operation
+from .table import Table
+
+Watcher = Callable[[], None]
+
+MERGED_REMEMBERED = 4096
+"""The number of merged sources that a target remembers, for idempotent merges."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentInfo:
+    """The synced state of a segment: offsets in bytes, times in ms since 1970."""
+
+    segment: str
+    is_table: bool
+    is_sealed: bool
+    start_offset: int
+    length: int
+    event_count: int
+    created_ms: int
+    last_modified_ms: int
+    scale_type: int
+    target_rate: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """Bytes of a segment from ``offset`` on.
+
+    ``at_tail``: the read reached the synced end of an open segment. With empty ``data`` the read is to be
+    held. ``end_of_segment``: the segment is sealed and these are its last bytes (or none are left).
+    """
+
+    offset: int
+    data: bytes
+    at_tail: bool
+    end_of_segment: bool
+
+
+class Extents:
+    """Where the bytes of a segment are: runs, each in one log file, in the order of their segment offsets."""
+
+    __slots__ = ("files", "lengths", "offsets", "positions")
+
+    def __init__(self) -> None:
+        self.offsets = array("q")
+        self.files = array("q")
+        self.positions = array("q")
+        self.lengths = array("q")
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def add(self, offset: int, file: int, position: int, length: int) -> bool:
+        """Append a run that begins at ``offset``. Return False if it only extended the last run."""
+        if (
+            self.files
+            and self.files[-1] == file
+            and self.positions[-1] + self.lengths[-1] == position
+            and self.offsets[-1] + self.lengths[-1] == offset
+        ):
+            self.lengths[-1] += length
+            return False
+        self.offsets.append(offset)
+        self.files.append(file)
+        self.positions.append(position)
+        self.lengths.append(length)
+        return True
+
+    def join(self, source: Extents, shift: int) -> None:
+        """Append all runs of ``source``, moved by ``shift`` bytes."""
+        self.offsets.extend(array("q", [offset + shift for offset in source.offsets]))
+        self.files.extend(source.files)
+        self.positions.extend(source.positions)
+        self.lengths.extend(source.lengths)
+
+    def drop_below(self, offset: int) -> array[int]:
+        """Forget the runs that end at or before ``offset``, and return the files that they were in."""
+        count = bisect_right(self.offsets, offset)
+        if count and self.offsets[count - 1] + self.lengths[count - 1] > offset:
+            count -= 1
+        dropped = self.files[:count]
+        for column in (self.offsets, self.files, self.positions, self.lengths):
+            del column[:count]
+        return dropped
+
+    def pieces(self, offset: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (file, position, length) of the pieces that together hold the bytes from ``offset`` to
+        ``end``.
+        """
+        index = bisect_right(self.offsets, offset) - 1
+        while offset < end:
+            within = offset - self.offsets[index]
+            length = min(self.lengths[index] - within, end - offset)
+            yield self.files[index], self.positions[index] + within, length
+            offset += length
+            index += 1
+
+
+class Saved(NamedTuple):
+    """The validated state of a segment, as `Segment.save` found it."""
+
+    numbers: tuple[int, int, bool, int]
+    attributes: dict[UUID, int]
+    merged: dict[str, None]
+    undo_table: Callable[[], None] | None
+
+
+class Segment:
+    """A segment that exists, is being created, or is being deleted. Compared by identity."""
+
+    __slots__ = (
+        "attributes",
+        "created_ms",
+        "event_count",
+        "extents",
+        "id",
+        "is_deleted",
+        "is_sealed",
+        "last_modified_ms",
+        "length",
+        "merged",
+        "name",
+        "next_attributes",
+        "next_length",
+        "next_merged",
+        "next_sealed",
+        "next_start",
+        "pending",
+        "scale_type",
+        "start",
+        "table",
+        "target_rate",
+        "watchers",
+    )
+
+    def __init__(self, segment_id: int, name: str, table: Table | None) -> None:
+        self.id = segment_id
+        self.name = name
+        self.table = table
+        self.created_ms = self.last_modified_ms = 0
+        self.scale_type = self.target_rate = 0
+        self.start = self.length = self.event_count = 0
+        self.is_sealed = self.is_deleted = False
+        self.attributes: dict[UUID, int] = {}
+        self.merged: dict[str, None] = {}
+        self.extents = Extents()
+        self.watchers: dict[int, Watcher] = {}
+        self.next_start = self.next_length = self.pending = 0
+        self.next_sealed = False
+        self.next_attributes: dict[UUID, int] = {}
+        self.next_merged: dict[str, None] = {}
+
+    def next_attribute(self, attribute_id: UUID, default: int) -> int:
+        """Return the validated value of an attribute."""
+        value = self.next_attributes.get(attribute_id)
+        return self.attributes.get(attribute_id, default) if value is None else value
+
+    def settle(self) -> None:
+        """Note that one change of this segment was synced.
+
+        After the last one, validated and synced state are equal.
+        """
+        self.pending -= 1
+        if not self.pending:
+            self.next_attributes.clear()
+            self.next_merged.clear()
+            if self.table:
+                self.table.ahead.clear()
+
+    def adopt_synced(self) -> None:
+        """Make the validated state equal to the synced one (recovery)."""
+        self.next_start, self.next_length, self.next_sealed = self.start, self.length, self.is_sealed
+        self.pending = 1
+        self.settle()
+        if self.table:
+            self.table.next_count = len(self.table.values)
+
+    def remember_merged(self, source: str) -> None:
+        """Keep the name of a merged source, and forget the oldest one above the limit."""
+        self.merged[source] = None
+        if len(self.merged) > MERGED_REMEMBERED:
+            del self.merged[next(iter(self.merged))]
+
+    def save(self) -> Saved:
+        """Return the validated state, for `restore`."""
+        return Saved(
+            (self.next_start, self.next_length, self.next_sealed, self.pending),
+            self.next_attributes.copy(),
+            self.next_merged.copy(),
+            self.table.save() if self.table else None,
+        )
+
+    def restore(self, saved: Saved) -> None:
+        """Reset the validated state to what it was at `save`."""
+        self.next_start, self.next_length, self.next_sealed, self.pending = saved.numbers
+        self.next_attributes, self.next_merged = saved.attributes, saved.merged
+        if saved.undo_table is not None:
+            saved.undo_table()
+
+    def info(self) -> SegmentInfo:
+        """Return the synced state as a value."""
+        return SegmentInfo(
+            self.name,
+            self.table is not None,
+            self.is_sealed,
+            self.start,
+            self.length,
+            self.event_count,
+            self.created_ms,
+            self.last_modified_ms,
+            self.scale_type,
+            self.target_rate,
+        )
+
+
+class Change(NamedTuple):
+    """A validated operation, the segment that it changes, and the source of a merge."""
+
+    operation: Operation
+    segment: Segment | None = None
+    source: Segment | None = None

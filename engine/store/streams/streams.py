@@ -1,0 +1,274 @@
+"""The controller's calls that create, change, truncate, seal and delete streams (pravega.md A4, A8, D7).
+
+Each is one atomic change of the log, so a stream is never visible half sealed or half deleted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.hashing import initial_ranges
+from pravega_lab.protocol.names import MARK_PREFIX, TAG_LENGTH_MAX, TAGS_MAX, is_valid_stream
+
+from ..errors import NoSuchSegment, SegmentTruncated
+from ..log.operations import Delete, Operation, Seal, SetPolicy, Truncate
+from ..metadata import cuts
+from ..metadata import records as rec
+from ..metadata.catalog import Catalog, StreamEntry
+from ..metadata.epochs import first_epoch, scaled_epoch
+from ..metadata.metadata import Change, Metadata
+from ..metadata.states import IllegalMoveError, StreamAct, StreamState, after_stream
+from ..transactions.transactions import Transactions
+
+SEGMENTS_MAX = 100_000
+"""More initial segments are refused as a mistake: each costs memory and an entry in every response."""
+
+
+class StreamCalls:
+    """The calls createStream, updateStream, truncateStream, sealStream, deleteStream, and the look-ups
+    of a stream.
+    """
+
+    def __init__(self, metadata: Metadata, transactions: Transactions) -> None:
+        self._metadata = metadata
+        self._catalog: Catalog = metadata.catalog
+        self._transactions = transactions
+
+    def create(self, request: pb.StreamConfig, now_ms: int) -> pb.CreateStreamStatus:
+        """Create a stream."""
+        status = pb.CreateStreamStatus
+        scope, stream = request.streamInfo.scope, request.streamInfo.stream
+        if not is_valid_stream(stream):
+            return status(status=status.INVALID_STREAM_NAME)
+        if scope not in self._catalog.scopes:
+            return status(status=status.SCOPE_NOT_FOUND)
+        if self._catalog.find(scope, stream) is not None:
+            return status(status=status.STREAM_EXISTS)
+        if not _is_sound(request.scalingPolicy):
+            return status(status=status.FAILURE)
+        change = Change()
+        self.add_creation(change, request, now_ms)
+        self._metadata.commit(change, now_ms=now_ms)
+        return status(status=status.SUCCESS)
+
+    def add_creation(self, change: Change, asked: pb.StreamConfig, now_ms: int) -> None:
+        """Add to ``change`` the creation of a stream, and of its mark stream unless the stream is
+        internal.
+
+        Source: pravega.md A1.
+        """
+        _check_tags(asked.tags)
+        self._add_one(change, asked, now_ms)
+        name = asked.streamInfo.stream
+        if not name.startswith("_"):
+            self._add_one(change, fixed_config(asked.streamInfo.scope, MARK_PREFIX + name), now_ms)
+
+    def update(self, request: pb.StreamConfig, now_ms: int) -> pb.UpdateStreamStatus:
+        """Replace the configuration of a stream, and scale it if the new policy requires that."""
+        status = pb.UpdateStreamStatus
+        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        try:
+            after_stream(stream.scoped_name, stream.record.state, StreamAct.UPDATE)
+        except IllegalMoveError:
+            return status(status=status.STREAM_SEALED)
+        if not _is_sound(request.scalingPolicy):
+            return status(status=status.FAILURE)
+        _check_tags(request.tags)
+        change = Change()
+        record = _stream_record(request, stream.record.state, now_ms)
+        change.do(_new_policies(stream, request.scalingPolicy))
+        change.write(record)
+        n_segments = _wanted_segments(request.scalingPolicy, len(stream.epochs.active.segments))
+        if n_segments is not None:
+            self._add_resize(change, stream, record, n_segments, now_ms)
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+        return status(status=status.SUCCESS)
+
+    def _add_resize(
+        self, change: Change, stream: StreamEntry, record: rec.StreamRecord, n_segments: int, now_ms: int
+    ) -> None:
+        """Add to ``change`` the replacement of all active segments by ``n_segments`` of equal width."""
+        active = stream.epochs.active
+        seal = [s.segment_id for s in active.segments]
+        epoch = scaled_epoch(active, seal, initial_ranges(n_segments), now_ms=now_ms)
+        change.do(StreamEntry(record).creations(epoch.created))
+        change.do(Seal(name) for name in stream.segment_names(seal))
+        change.write(rec.StreamEpochRecord(now_ms, stream.scope, stream.name, epoch))
+
+    def truncate(self, request: pb.StreamCut, now_ms: int) -> pb.UpdateStreamStatus:
+        """Truncate a stream at a cut."""
+        status = pb.UpdateStreamStatus
+        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        try:
+            after_stream(stream.scoped_name, stream.record.state, StreamAct.TRUNCATE)
+        except IllegalMoveError:
+            return status(status=status.STREAM_SEALED)
+        cut = dict(sorted(request.cut.items()))
+        if not self._may_truncate(stream, cut):
+            return status(status=status.FAILURE)
+        try:
+            self._truncate_now(stream, cut, now_ms)
+        except (SegmentTruncated, NoSuchSegment):  # an offset is beyond the end
+            return status(status=status.FAILURE)
+        return status(status=status.SUCCESS)
+
+    def seal(self, request: pb.StreamInfo, now_ms: int) -> pb.UpdateStreamStatus:
+        """Seal a stream."""
+        status = pb.UpdateStreamStatus
+        stream = self._catalog.find(request.scope, request.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        self.seal_now(stream, now_ms)
+        return status(status=status.SUCCESS)
+
+    def seal_now(self, stream: StreamEntry, now_ms: int) -> None:
+        """Finish commits in progress, abort open transactions, and seal. A sealed stream stays as it is.
+
+        Source: pravega.md A8.
+        """
+        if stream.is_sealed:
+            return
+        self._transactions.finish_commits(stream, now_ms)
+        change = Change()
+        self._transactions.add_aborts(change, stream, now_ms)
+        change.do(Seal(stream.segment_name(s.segment_id)) for s in stream.epochs.active.segments)
+        state = after_stream(stream.scoped_name, stream.record.state, StreamAct.SEAL)
+        change.write(rec.StreamRecord(now_ms, stream.scope, stream.name, stream.record.config, state))
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+
+    def delete(self, request: pb.StreamInfo, now_ms: int) -> pb.DeleteStreamStatus:
+        """Delete a sealed stream."""
+        status = pb.DeleteStreamStatus
+        stream = self._catalog.find(request.scope, request.stream)
+        if stream is None:
+            return status(status=status.STREAM_NOT_FOUND)
+        try:
+            after_stream(stream.scoped_name, stream.record.state, StreamAct.DELETE)
+        except IllegalMoveError:
+            return status(status=status.STREAM_NOT_SEALED)
+        self.delete_now(stream, now_ms)
+        return status(status=status.SUCCESS)
+
+    def delete_now(self, stream: StreamEntry, now_ms: int) -> None:
+        """Delete the stream with its segments and records, and its mark stream."""
+        change = Change()
+        self.add_deletion(change, stream, now_ms)
+        mark = self._catalog.find(stream.scope, MARK_PREFIX + stream.name)
+        if mark is not None:
+            self.add_deletion(change, mark, now_ms)
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+
+    def add_deletion(self, change: Change, stream: StreamEntry, now_ms: int) -> None:
+        """Add to ``change`` the deletion of ``stream``. Only its highest segment number is kept.
+
+        Source: pravega.md A4.
+        """
+        open_segments = self._transactions.open_segments(stream)
+        change.do(Delete(name) for name in [*open_segments, *stream.segment_names(stream.live_ids)])
+        change.remove(*stream.own_records())
+        change.write(rec.NumberRecord(now_ms, stream.scope, stream.name, stream.epochs.last_number))
+
+    def exists(self, request: pb.StreamInfo, now_ms: int) -> pb.ExistsResponse:
+        """Return whether a stream exists."""
+        return pb.ExistsResponse(exists=self._catalog.find(request.scope, request.stream) is not None)
+
+    def configuration(self, request: pb.StreamInfo, now_ms: int) -> pb.StreamConfig:
+        """Return the configuration of a stream."""
+        return self._catalog.stream(request.scope, request.stream).config
+
+    def _add_one(self, change: Change, asked: pb.StreamConfig, now_ms: int) -> None:
+        scope, name, policy = asked.streamInfo.scope, asked.streamInfo.stream, asked.scalingPolicy
+        used = self._catalog.last_numbers.get((scope, name))
+        bounds = initial_ranges(policy.minNumSegments)
+        epoch = first_epoch(bounds, used.last_number + 1 if used else 0, now_ms=now_ms)
+        record = _stream_record(asked, StreamState.ACTIVE, now_ms)
+        stream = StreamEntry(record)
+        change.do(stream.creations(epoch.created))
+        change.write(record, rec.StreamEpochRecord(now_ms, scope, name, epoch))
+
+    def _may_truncate(self, stream: StreamEntry, cut: Mapping[int, int]) -> bool:
+        if not cut or not cuts.is_valid(stream.epochs, cut):
+            return False
+        return stream.truncation is None or cuts.is_not_before(stream.epochs, cut, stream.truncation.cut)
+
+    def _truncate_now(self, stream: StreamEntry, cut: Mapping[int, int], now_ms: int) -> None:
+        older = stream.live_ids[: bisect_right(stream.live_ids, max(cut))]
+        change = Change()
+        change.do(Delete(name) for name in stream.segment_names(cuts.before(stream.epochs, cut, older)))
+        for segment_id in cut:
+            change.do(self._truncation_of(stream, cut, segment_id))
+        change.write(rec.TruncationRecord(now_ms, stream.scope, stream.name, cut))
+        self._metadata.commit_what_is_left(change, now_ms=now_ms)
+
+    def _truncation_of(self, stream: StreamEntry, cut: Mapping[int, int], segment_id: int) -> list[Operation]:
+        name = stream.segment_name(segment_id)
+        info = self._metadata.storage.info(name)
+        offset = cut[segment_id]
+        if offset < 0:  # read to its end, if it is sealed and not "not begun" in the cut (pravega.md A9)
+            done = info.is_sealed and not cuts.is_unread(stream.epochs, cut, segment_id)
+            offset = info.length if done else 0
+        # A client may have truncated the segment further, directly at the segment store.
+        return [Truncate(name, offset)] if offset > info.start_offset else []
+
+
+def fixed_config(scope: str, stream: str) -> pb.StreamConfig:
+    """Return the configuration of a stream of one segment that never scales."""
+    return pb.StreamConfig(
+        streamInfo=pb.StreamInfo(scope=scope, stream=stream), scalingPolicy=pb.ScalingPolicy(minNumSegments=1)
+    )
+
+
+def _stream_record(asked: pb.StreamConfig, state: StreamState, now_ms: int) -> rec.StreamRecord:
+    """Return the record of a stream, with its configuration as clients will receive it.
+
+    A retention policy without a type is left out, and tags are always present.
+    """
+    info = pb.StreamInfo(scope=asked.streamInfo.scope, stream=asked.streamInfo.stream)
+    config = pb.StreamConfig()
+    config.CopyFrom(asked)
+    config.streamInfo.CopyFrom(info)
+    config.scalingPolicy.SetInParent()
+    config.tags.SetInParent()
+    if config.retentionPolicy.retentionType == pb.RetentionPolicy.UNKNOWN:
+        config.ClearField("retentionPolicy")
+    return rec.StreamRecord(
+        now_ms, info.scope, info.stream, config.SerializeToString(deterministic=True), state
+    )
+
+
+def _is_sound(policy: pb.ScalingPolicy) -> bool:
+    if not 0 < policy.minNumSegments <= SEGMENTS_MAX:
+        return False
+    return policy.scaleType == pb.ScalingPolicy.FIXED_NUM_SEGMENTS or policy.targetRate > 0
+
+
+def _wanted_segments(policy: pb.ScalingPolicy, active: int) -> int | None:
+    """Return how many segments an update of the policy requires, None if the ``active`` ones are right.
+
+    A fixed number is exact, and the minimum of the other policies is a minimum, as in a real 0.13.0.
+    """
+    wanted: int = policy.minNumSegments
+    is_fixed = policy.scaleType == pb.ScalingPolicy.FIXED_NUM_SEGMENTS
+    return wanted if active < wanted or (is_fixed and active != wanted) else None
+
+
+def _check_tags(tags: pb.Tags) -> None:
+    if len(tags.tag) > TAGS_MAX or any(len(tag) > TAG_LENGTH_MAX for tag in tags.tag):
+        raise BadInputError(
+            f"a stream has at most {TAGS_MAX} tags of at most {TAG_LENGTH_MAX} characters each"
+        )
+
+
+def _new_policies(stream: StreamEntry, policy: pb.ScalingPolicy) -> list[Operation]:
+    old = stream.config.scalingPolicy
+    if (old.scaleType, old.targetRate) == (policy.scaleType, policy.targetRate):
+        return []
+    names = stream.segment_names(s.segment_id for s in stream.epochs.active.segments)
+    return [SetPolicy(name, int(policy.scaleType), policy.targetRate) for name in names]

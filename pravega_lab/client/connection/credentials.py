@@ -1,0 +1,101 @@
+"""Define `Credentials`: who a user is, from an argument, a file or the environment; never printed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pravega_lab.errors import BadInputError
+
+AUTH_PREFIX = "pravega_client_auth_"  # Java and Rust: method, token; Rust also: username, password
+_FIELDS = ("method", "username", "password", "token")
+_WAYS = "(user, password), Credentials.basic(user, password) or Credentials.bearer(token)"
+
+
+@dataclass(frozen=True, repr=False)
+class Credentials:
+    """Holds what a user shows to the controller: the two words of ``authorization:``. Prints the first only.
+
+    Attributes:
+        method: ``Basic``, ``Bearer``, or the name of a handler of the cluster's own.
+        token: For Basic the base64 text of ``user:password``.
+    """
+
+    method: str
+    token: str
+
+    def __post_init__(self) -> None:
+        if not self.method or not self.token or "\n" in self.method + self.token:
+            raise BadInputError("credentials: neither method nor token may be empty or have a line break")
+
+    @classmethod
+    def basic(cls, user: str, password: str) -> Credentials:
+        """Return credentials of a name and a password, for the server's password handler."""
+        if not user or ":" in user:
+            raise BadInputError("credentials: a user name has at least one letter and no colon")
+        return cls("Basic", base64.b64encode(f"{user}:{password}".encode()).decode())
+
+    @classmethod
+    def bearer(cls, token: str) -> Credentials:
+        """Return credentials with a token from elsewhere (OAuth, Keycloak)."""
+        return cls("Bearer", token)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Credentials:
+        """Read lines ``name=value``: ``username`` and ``password``, or ``method`` and ``token``.
+
+        A name may have a prefix of Pravega's clients (``pravega_client_auth_``, ``pravega.client.auth.``).
+        Empty lines and lines that begin with ``#`` are skipped.
+
+        Raises:
+            BadInputError: The file cannot be read or is incomplete. The error does not repeat its content.
+        """
+        try:
+            lines = Path(path).read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInputError(f"credentials file {path} cannot be read: {type(error).__name__}") from None
+        pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith("#")]
+        named = {name.strip().replace(".", "_"): value.strip() for name, _, value in pairs}
+        return cls._from_names(
+            {name.removeprefix(AUTH_PREFIX): value for name, value in named.items()},
+            f"credentials file {path}",
+            "",
+        )
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Credentials | None:
+        """Read the variables of Pravega's clients; None if ``pravega_client_auth_method`` is not set."""
+        named = {name: environ.get(AUTH_PREFIX + name, "") for name in _FIELDS}
+        if not named["method"]:
+            return None
+        return cls._from_names(named, "the environment", AUTH_PREFIX)
+
+    @classmethod
+    def _from_names(cls, named: Mapping[str, str], where: str, prefix: str) -> Credentials:
+        method, token = named.get("method") or "Basic", named.get("token")
+        if token:
+            return cls(method, token)
+        if method == "Basic" and named.get("username") and "password" in named:
+            return cls.basic(named["username"], named["password"])
+        needed = f"{prefix}username and {prefix}password" if method == "Basic" else f"{prefix}token"
+        raise BadInputError(f"{where} has no whole credentials for method {method}: add {needed}")
+
+    @property
+    def header(self) -> str:
+        """Return the value of gRPC's ``authorization``. It is secret."""
+        return f"{self.method} {self.token}"
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.method!r}, …)"
+
+
+def credentials_of(given: Any) -> Credentials | None:
+    """Return `Credentials` from a caller's argument. Raises `BadInputError`, which does not repeat it."""
+    if given is None or isinstance(given, Credentials):
+        return given
+    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, str) for part in given):
+        return Credentials.basic(*given)
+    raise BadInputError(f"credentials of type {type(given).__name__}: give {_WAYS}")

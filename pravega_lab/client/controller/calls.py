@@ -1,0 +1,513 @@
+"""Call the controller with typed arguments and retries, and turn every status into an error.
+
+An operation that the controller may have done although its answer was lost is repeated only if repeating it
+changes nothing (pravega.md D7; pravega.md A5, A8, A10 say which operations are idempotent).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, NoReturn
+from uuid import UUID
+
+from pravega_lab.client.connection.access import Access
+from pravega_lab.client.connection.dialer import Endpoint
+from pravega_lab.client.connection.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, FullError, Retries
+from pravega_lab.client.controller.link import ControllerCallError, ControllerLink
+from pravega_lab.client.controller.visible_epochs import VisibleEpochs
+from pravega_lab.client.values import (
+    RetentionKind,
+    RetentionPolicy,
+    ScalingKind,
+    ScalingPolicy,
+    StreamConfiguration,
+    Successor,
+    TransactionState,
+)
+from pravega_lab.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    BadInputError,
+    NotEmptyError,
+    PravegaError,
+    RefusedError,
+    ScopeNotFoundError,
+    SegmentNotFoundError,
+    StoreUnavailableError,
+    StreamNotFoundError,
+    StreamNotSealedError,
+    StreamSealedError,
+    TransactionFailedError,
+)
+from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.controller.methods import METHODS
+from pravega_lab.protocol.names import SegmentRange, split_scoped_name
+
+ATTEMPT_S = 30.0
+# The link is broken or the controller is not ready: the same call may succeed in a moment.
+_TRANSIENT = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "ABORTED", "RESOURCE_EXHAUSTED", "DATA_LOSS")
+# Upstream answers these for transient errors and for refusals: worth a few attempts, not the whole budget.
+_PERHAPS = ("UNKNOWN", "INTERNAL", "FAILED_PRECONDITION")
+PERHAPS_ATTEMPTS_MAX = 4
+NO_TIME = -(2**63)  # the timestamp of a commit that notes no time
+_Lost = list[ControllerCallError]
+
+
+class Controller:
+    """Calls one controller behind a `ControllerLink`.
+
+    Calls raise `StoreUnavailableError` when the controller does not answer, and `AccessDeniedError`. Calls
+    about a missing stream raise `StreamNotFoundError`.
+    """
+
+    def __init__(
+        self, link: ControllerLink, uri: str, access: Access, retry_for_s: float, chance: Random
+    ) -> None:
+        self.uri = uri
+        self.access = access
+        self._link = link
+        self.address = uri.partition("://")[2]
+        self._retry_for_s = retry_for_s
+        self._chance = chance
+        self._answered = False
+        self._is_closed = False
+        self._visible: dict[str, VisibleEpochs] = {}
+
+    async def close(self) -> None:
+        """Close the link. Later calls fail, also those of objects that are still open."""
+        self._is_closed = True
+        await self._link.close()
+
+    async def _call(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
+        """Return the answer, or raise an error of `pravega_lab.errors` for the status that ended the call.
+
+        ``lost`` collects the attempts that may have taken effect although no answer arrived.
+        """
+        try:
+            return await self._answer(method, request, lost)
+        except ControllerCallError as error:
+            raise self._refused(method, request, error) from error
+
+    async def _answer(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
+        if self._is_closed:
+            raise PravegaError(f"{method}: the client of {self.uri} was closed; connect() makes a new one")
+        budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
+        retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance)
+        encoded, attempts = request.SerializeToString(), 0
+        while True:
+            attempts += 1
+            try:
+                answer = await self._attempt(method, encoded)
+            except ControllerCallError as error:
+                self._answered = self._answered or error.code_name not in _TRANSIENT
+                failure = error
+            else:
+                self._answered = True
+                return METHODS[method].response.FromString(answer)
+            if failure.code_name in _PERHAPS and attempts >= PERHAPS_ATTEMPTS_MAX:
+                raise failure
+            if failure.code_name not in _TRANSIENT + _PERHAPS:
+                raise failure
+            if lost is not None:
+                lost.append(failure)
+            is_full = failure.code_name == "RESOURCE_EXHAUSTED"
+            await retries.pause(FullError(failure.details) if is_full else failure)
+            if self._is_closed:  # closed during the pause: another attempt would open the link again
+                raise failure
+
+    async def _attempt(self, method: str, encoded: bytes) -> bytes:
+        limit_s = ATTEMPT_S if self._answered else FIRST_ANSWER_S
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._link.call(method, encoded)
+        except TimeoutError as error:
+            raise ControllerCallError("DEADLINE_EXCEEDED", f"no answer within {limit_s:g} s") from error
+
+    # scopes
+
+    async def create_scope(self, scope: str) -> bool:
+        """Create a scope and return True, or False if it existed."""
+        status = (await self._call("createScope", pb.ScopeInfo(scope=scope))).status
+        if status == pb.CreateScopeStatus.INVALID_SCOPE_NAME:
+            raise BadInputError(f"scope {scope!r}: the controller takes letters, digits, '.' and '-' only")
+        return _succeeded(f"create scope {scope}", status, no=pb.CreateScopeStatus.SCOPE_EXISTS)
+
+    async def delete_scope(self, scope: str) -> bool:
+        """Delete a scope and return True, or False if there was none. Raises `NotEmptyError`."""
+        status = (await self._call("deleteScope", pb.ScopeInfo(scope=scope))).status
+        if status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY:
+            raise NotEmptyError(f"scope {scope} still holds streams or tables: delete those first")
+        return _succeeded(f"delete scope {scope}", status, no=pb.DeleteScopeStatus.SCOPE_NOT_FOUND)
+
+    async def list_scopes(self) -> list[str]:
+        """Return the names of all scopes, sorted."""
+
+        def page(token: str) -> Any:
+            return pb.ScopesRequest(continuationToken=pb.ContinuationToken(token=token))
+
+        return await self._pages("listScopes", page, lambda answer: list(answer.scopes))
+
+    async def list_streams(self, scope: str, tag: str | None) -> list[str]:
+        """Return the names of the streams of a scope, sorted. With ``tag``: of those that have it."""
+        info = pb.ScopeInfo(scope=scope)
+
+        def page(token: str) -> Any:
+            at = pb.ContinuationToken(token=token)
+            if tag is None:
+                return pb.StreamsInScopeRequest(scope=info, continuationToken=at)
+            return pb.StreamsInScopeWithTagRequest(scope=info, tag=tag, continuationToken=at)
+
+        def names(answer: Any) -> list[str]:
+            if answer.status == pb.StreamsInScopeResponse.SCOPE_NOT_FOUND:
+                raise ScopeNotFoundError(
+                    f"there is no scope {scope}; client.list_scopes() tells what there is"
+                )
+            _succeeded(f"list streams of {scope}", answer.status)
+            return [info.stream for info in answer.streams]
+
+        return await self._pages("listStreamsInScope" + ("ForTag" if tag is not None else ""), page, names)
+
+    async def _pages(
+        self, method: str, request: Callable[[str], Any], take: Callable[[Any], list[str]]
+    ) -> list[str]:
+        found: list[str] = []
+        token = ""
+        while True:
+            answer = await self._call(method, request(token))
+            names = take(answer)
+            if not names or answer.continuationToken.token == token:
+                return sorted(dict.fromkeys(found + names))
+            found, token = found + names, answer.continuationToken.token
+
+    # streams
+
+    async def create_stream(self, stream: str, configuration: StreamConfiguration) -> None:
+        """Create a stream. Raises `AlreadyExistsError` and `ScopeNotFoundError`."""
+        lost: _Lost = []
+        status = (await self._call("createStream", _config_message(stream, configuration), lost)).status
+        statuses = pb.CreateStreamStatus
+        if status == statuses.STREAM_EXISTS and lost and await self.configuration(stream) == configuration:
+            return  # an earlier attempt succeeded, and its answer was lost
+        if status == statuses.STREAM_EXISTS:
+            raise AlreadyExistsError(f"stream {stream} is there already; use client.stream({stream!r})")
+        if status == statuses.SCOPE_NOT_FOUND:
+            raise ScopeNotFoundError(f"create {stream}: there is no such scope; create it first")
+        if status == statuses.INVALID_STREAM_NAME:
+            raise BadInputError(f"stream {stream!r}: the controller takes letters, digits, '.' and '-' only")
+        _succeeded(f"create stream {stream} with {configuration.scaling}", status)
+
+    async def update_stream(self, stream: str, configuration: StreamConfiguration) -> None:
+        """Replace the configuration of a stream."""
+        status = (await self._call("updateStream", _config_message(stream, configuration))).status
+        _check_update(f"update {stream}", stream, status)
+
+    async def configuration(self, stream: str) -> StreamConfiguration:
+        """Return the configuration of a stream."""
+        return _configuration(await self._find(stream, "getStreamConfiguration", _info(stream)))
+
+    async def stream_exists(self, stream: str) -> bool:
+        """Return whether the stream exists."""
+        return bool((await self._call("checkStreamExists", _info(stream))).exists)
+
+    async def seal_stream(self, stream: str) -> None:
+        """Seal a stream. A sealed stream stays as it is."""
+        status = (await self._find(stream, "sealStream", _info(stream))).status
+        if status != pb.UpdateStreamStatus.STREAM_SEALED:
+            _check_update(f"seal {stream}", stream, status)
+
+    async def delete_stream(self, stream: str) -> None:
+        """Delete a sealed stream. Raises `StreamNotSealedError`."""
+        lost: _Lost = []
+        try:
+            status = (await self._find(stream, "deleteStream", _info(stream), lost=lost)).status
+            _check_deleted(stream, status)
+        except StreamNotFoundError:
+            if not lost:  # else an attempt without an answer may have deleted it
+                raise
+
+    async def truncate_stream(self, stream: str, positions: Mapping[int, int]) -> None:
+        """Truncate a stream at the positions of a cut."""
+        request = pb.StreamCut(streamInfo=_info(stream), cut=dict(positions))
+        status = (await self._find(stream, "truncateStream", request)).status
+        _check_update(f"truncate {stream} at {dict(positions)}", stream, status)
+
+    async def _find(
+        self, stream: str, method: str, request: Any, part: str = "", lost: _Lost | None = None
+    ) -> Any:
+        """Call about a stream, or about a ``part`` of one, and raise if it is missing."""
+        try:
+            return await self._answer(method, request, lost)
+        except ControllerCallError as error:
+            if error.code_name != "NOT_FOUND":
+                raise self._refused(method, request, error) from error
+            if part and await self.stream_exists(stream):
+                raise SegmentNotFoundError(f"{stream} never had {part}, or has it no longer") from error
+            raise _no_stream(stream) from error
+
+    def _refused(self, method: str, request: Any, error: ControllerCallError) -> PravegaError:
+        if error.code_name in _TRANSIENT:
+            return StoreUnavailableError(f"{method}: {error}")
+        if error.code_name in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
+            return self._denied(method, request, error)
+        if "SEALED" in error.details:
+            return StreamSealedError(f"{method}: the stream is sealed ({error.details})")
+        if error.code_name == "UNIMPLEMENTED":
+            return RefusedError(
+                f"{method}: {self.uri} answers, but does not know this call ({error.details}). "
+                "Check that the address is that of a controller"
+            )
+        shown = " ".join(str(request).split())
+        return RefusedError(f"{method} ({shown:.200}): the controller answered {error}")
+
+    def _denied(self, method: str, request: Any, error: ControllerCallError) -> AccessDeniedError:
+        shown = " ".join(str(request).split())
+        if not self.access.has_credentials:
+            return AccessDeniedError(
+                f"{method}: {self.uri} wants credentials, and none were given. Pass credentials=(user, "
+                "password) or --credentials-file, or set pravega_client_auth_method and its companions"
+            )
+        if error.code_name == "UNAUTHENTICATED":
+            return AccessDeniedError(
+                f"{method}: {self.uri} does not take the credentials {self.access.source} ({error.details}). "
+                "Check name and password, or whether the token has expired"
+            )
+        return AccessDeniedError(
+            f"{method} ({shown:.200}): the credentials {self.access.source} do not allow this "
+            f"({error.details}). Ask the administrator of {self.uri} for the permission, or use others"
+        )
+
+    async def delegation_token(self, stream: str, write: bool) -> str:
+        """Return the token for requests to segment stores. It is secret, and empty without authentication."""
+        scope, name = split_scoped_name(stream)
+        operation = pb.StreamInfo.READ_WRITE if write else pb.StreamInfo.READ
+        request = pb.StreamInfo(scope=scope, stream=name, accessOperation=operation)
+        return str((await self._call("getDelegationToken", request)).delegationToken)
+
+    # segments
+
+    async def current_segments(self, stream: str) -> list[SegmentRange]:
+        """Return the active segments, lowest key range first; none if the stream is sealed."""
+        answer = await self._find(stream, "getCurrentSegments", _info_only(stream))
+        return _ranges(answer.segmentRanges)
+
+    async def epoch_segments(self, stream: str, epoch: int) -> list[SegmentRange]:
+        """Return the segments of an epoch, lowest key range first."""
+        request = pb.GetEpochSegmentsRequest(streamInfo=_info(stream), epoch=epoch)
+        try:
+            answer = await self._find(stream, "getEpochSegments", request, f"an epoch {epoch}")
+        except AccessDeniedError:
+            return await self._visible.setdefault(stream, VisibleEpochs(self, stream)).segments(epoch)
+        return _ranges(answer.segmentRanges)
+
+    async def head(self, stream: str) -> dict[int, int]:
+        """Return the offset in bytes at which each segment at the head begins."""
+        request = pb.GetSegmentsRequest(streamInfo=_info_only(stream), timestamp=0)
+        answer = await self._find(stream, "getSegments", request)
+        return {place.segmentId.segmentId: place.offset for place in answer.segments}
+
+    async def successors(self, stream: str, segment_id: int) -> list[Successor]:
+        """Return the successors of a segment, lowest key range first; none if it is active."""
+        request = pb.SegmentId(streamInfo=_info(stream), segmentId=segment_id)
+        part = f"a segment {segment_id}"
+        answer = await self._find(stream, "getSegmentsImmediatelyFollowing", request, part)
+        found = [Successor(_range(entry.segment), tuple(sorted(entry.value))) for entry in answer.segments]
+        return sorted(found, key=lambda successor: successor.segment.low)
+
+    async def segments_between(
+        self, stream: str, start: Mapping[int, int], end: Mapping[int, int]
+    ) -> list[int]:
+        """Return the ids of the segments between two cuts, both included, ascending."""
+        request = pb.StreamCutRange(streamInfo=_info(stream), to=dict(end))
+        getattr(request, "from").update(start)
+        part = f"one of the segments {sorted({*start, *end})}"
+        answer = await self._find(stream, "getSegmentsBetween", request, part)
+        return sorted(segment.segmentId for segment in answer.segments)
+
+    async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
+        """Return the segment store that serves a segment."""
+        request = pb.SegmentId(streamInfo=_info(stream), segmentId=segment_id)
+        answer = await self._find(stream, "getURI", request)
+        return Endpoint(answer.endpoint, answer.port)
+
+    # scaling
+
+    async def scale(
+        self, stream: str, seal: Sequence[int], ranges: Sequence[tuple[float, float]], timestamp_ms: int
+    ) -> pb.ScaleResponse:
+        """Ask for a scale and return the answer, which may be a refusal."""
+        request = pb.ScaleRequest(
+            streamInfo=_info(stream),
+            sealedSegments=seal,
+            newKeyRanges=[pb.ScaleRequest.KeyRangeEntry(start=low, end=high) for low, high in ranges],
+            scaleTimestamp=timestamp_ms,
+        )
+        answer: pb.ScaleResponse = await self._find(stream, "scale", request)
+        return answer
+
+    async def is_scaled(self, stream: str, epoch: int) -> bool:
+        """Return whether the scale that began in ``epoch`` is done."""
+        request = pb.ScaleStatusRequest(streamInfo=_info(stream), epoch=epoch)
+        status = (await self._find(stream, "checkScale", request)).status
+        if status in (pb.ScaleStatusResponse.SUCCESS, pb.ScaleStatusResponse.IN_PROGRESS):
+            return bool(status == pb.ScaleStatusResponse.SUCCESS)
+        raise RefusedError(f"checkScale of {stream}, epoch {epoch}: the controller answered {status}")
+
+    async def note_time(self, stream: str, writer: str, position: Mapping[int, int], time: int) -> None:
+        """Note a writer's time at a position. Raises `BadInputError` for a time before its last one."""
+        cut = pb.StreamCut(streamInfo=_info(stream), cut=dict(position))
+        request = pb.TimestampFromWriter(writer=writer, position=cut, timestamp=time)
+        result = (await self._find(stream, "noteTimestampFromWriter", request)).result
+        if result == pb.TimestampResponse.INVALID_TIME:
+            raise BadInputError(f"note_time({time}): this writer of {stream} noted a later time before")
+        _succeeded(f"note_time({time}) of a writer of {stream}", result)
+
+    # transactions
+
+    async def create_transaction(self, stream: str, lease_ms: int) -> tuple[UUID, list[SegmentRange]]:
+        """Begin a transaction, and return its id and the segments that it writes to."""
+        request = pb.CreateTxnRequest(streamInfo=_info(stream), lease=lease_ms)
+        answer = await self._find(stream, "createTransaction", request)
+        return _txn_uuid(answer.txnId), _ranges(answer.activeSegments)
+
+    async def ping_transaction(self, stream: str, txn_id: UUID, lease_ms: int) -> bool:
+        """Renew a lease. Return False if nothing is left to renew."""
+        request = pb.PingTxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id), lease=lease_ms)
+        status = (await self._find(stream, "pingTransaction", request)).status
+        return bool(status in (pb.PingTxnStatus.OK, pb.PingTxnStatus.DISCONNECTED))
+
+    async def commit_transaction(
+        self, stream: str, txn_id: UUID, writer: str = "", time: int = NO_TIME
+    ) -> None:
+        """Commit a transaction. ``writer`` notes ``time``; without both no time is noted (pravega.md A12)."""
+        request = pb.TxnRequest(
+            streamInfo=_info(stream), txnId=_txn_message(txn_id), writerId=writer, timestamp=time
+        )
+        status = (await self._find(stream, "commitTransaction", request)).status
+        if status != pb.TxnStatus.SUCCESS:
+            _txn_failed("commit", stream, txn_id, await self.transaction_state(stream, txn_id))
+
+    async def abort_transaction(self, stream: str, txn_id: UUID) -> None:
+        """Abort a transaction. Raises `TransactionFailedError` unless its end is an abort."""
+        request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
+        status = (await self._find(stream, "abortTransaction", request)).status
+        if status == pb.TxnStatus.SUCCESS:
+            return
+        state = await self.transaction_state(stream, txn_id)
+        if state not in (TransactionState.ABORTING, TransactionState.ABORTED):
+            _txn_failed("abort", stream, txn_id, state)
+
+    async def transaction_state(self, stream: str, txn_id: UUID) -> TransactionState:
+        """Return the state of a transaction."""
+        request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
+        return TransactionState((await self._find(stream, "checkTransactionState", request)).state)
+
+
+def _succeeded(what: str, status: int, no: int | None = None) -> bool:
+    """Return True for SUCCESS and False for the status ``no``. Raises for FAILURE, which gives no reason."""
+    if status == no:
+        return False
+    if status != 0:
+        raise RefusedError(f"{what}: the controller answered status {status} (1 is FAILURE) without a reason")
+    return True
+
+
+def _check_deleted(stream: str, status: int) -> None:
+    if status == pb.DeleteStreamStatus.STREAM_NOT_SEALED:
+        raise StreamNotSealedError(f"stream {stream} is not sealed: call seal() before delete()")
+    if status == pb.DeleteStreamStatus.STREAM_NOT_FOUND:
+        raise _no_stream(stream)
+    _succeeded(f"delete stream {stream}", status)
+
+
+def _check_update(what: str, stream: str, status: int) -> None:
+    statuses = pb.UpdateStreamStatus
+    if status == statuses.STREAM_SEALED:
+        raise StreamSealedError(f"{what}: the stream is sealed")
+    if status in (statuses.STREAM_NOT_FOUND, statuses.SCOPE_NOT_FOUND):
+        raise _no_stream(stream)
+    _succeeded(what, status)
+
+
+def _no_stream(stream: str) -> StreamNotFoundError:
+    return StreamNotFoundError(f"there is no stream {stream}; client.list_streams(scope) tells what there is")
+
+
+def _txn_failed(what: str, stream: str, txn_id: UUID, state: TransactionState) -> NoReturn:
+    next_step = {
+        TransactionState.UNKNOWN: "it never was, or its end is forgotten: look for its events in the stream",
+        TransactionState.COMMITTING: "its events will be in the stream",
+        TransactionState.COMMITTED: "its events are in the stream",
+    }.get(state, "none of its events is in the stream: write them in a new one")
+    message = f"{what} of transaction {txn_id} on {stream}: it is {state.name}; {next_step}"
+    raise TransactionFailedError(message, state)
+
+
+def _info(stream: str) -> pb.StreamInfo:
+    scope, name = split_scoped_name(stream)
+    return pb.StreamInfo(scope=scope, stream=name)
+
+
+def _info_only(stream: str) -> pb.StreamInfo:
+    """Return a stream's name for a call without a token in its answer: then reading permission is enough.
+
+    That is so in the released 0.13.0.
+    """
+    info = _info(stream)
+    info.accessOperation = pb.StreamInfo.NONE
+    return info
+
+
+def _range(message: pb.SegmentRange) -> SegmentRange:
+    return SegmentRange(message.segmentId.segmentId, message.minKey, message.maxKey)
+
+
+def _ranges(messages: Sequence[pb.SegmentRange]) -> list[SegmentRange]:
+    return sorted((_range(message) for message in messages), key=lambda segment: segment.low)
+
+
+def _config_message(stream: str, configuration: StreamConfiguration) -> pb.StreamConfig:
+    scaling, retention = configuration.scaling, configuration.retention
+    return pb.StreamConfig(
+        streamInfo=_info(stream),
+        scalingPolicy=pb.ScalingPolicy(
+            scaleType=pb.ScalingPolicy.ScalingPolicyType.Name(scaling.kind.value),
+            targetRate=scaling.target_rate,
+            scaleFactor=scaling.scale_factor,
+            minNumSegments=scaling.min_segments,
+        ),
+        retentionPolicy=pb.RetentionPolicy(
+            retentionType=pb.RetentionPolicy.RetentionPolicyType.Name(retention.kind.value),
+            retentionParam=retention.minimum,
+            retentionMax=retention.maximum,
+        ),
+        tags=pb.Tags(tag=configuration.tags),
+    )
+
+
+def _configuration(message: pb.StreamConfig) -> StreamConfiguration:
+    scaling, retention = message.scalingPolicy, message.retentionPolicy
+    kept = RetentionPolicy.none()
+    if retention.retentionType:
+        kept = RetentionPolicy(
+            RetentionKind(retention.retentionType), retention.retentionParam, retention.retentionMax
+        )
+    return StreamConfiguration(
+        ScalingPolicy(
+            ScalingKind(scaling.scaleType), scaling.targetRate, scaling.scaleFactor, scaling.minNumSegments
+        ),
+        kept,
+        tuple(message.tags.tag),
+    )
+
+
+def _txn_uuid(message: pb.TxnId) -> UUID:
+    return UUID(int=(message.highBits % 2**64) << 64 | message.lowBits % 2**64)
+
+
+def _txn_message(txn_id: UUID) -> pb.TxnId:
+    def signed(word: int) -> int:
+        return word - 2**64 if word >= 2**63 else word
+
+    return pb.TxnId(highBits=signed(txn_id.int >> 64), lowBits=signed(txn_id.int & (2**64 - 1)))

@@ -1,0 +1,135 @@
+"""Provide `AsyncBatches`: record batches of a read. `sync.Stream.read` states the contract."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.reading.segment_reader import AsyncOrderedSegmentReader
+from pravega_lab.client.values import MIB
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.stream_cut import StreamCut
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pravega_lab.client.values import Bound
+
+SEGMENTS_AT_ONCE = 4  # of a bounded read, each with up to 3 reads of 2 MiB. A read at the tail has no limit
+LINGER_S = 0.05  # to return more replies together
+
+
+class AsyncBatches:
+    """Reads record batches of several segments. It sends no request before ``async with``."""
+
+    def __init__(
+        self,
+        context: StreamContext,
+        start: Bound,
+        end: Bound | None,
+        batch_bytes: int,
+        segments: Sequence[int] | None,
+        ordered: bool,
+    ) -> None:
+        if batch_bytes < 1:
+            raise BadInputError(f"batch_bytes={batch_bytes}: at least 1")
+        self._reader = AsyncOrderedSegmentReader(context, start, end, segments, ordered)
+        self._at_once = None if end is None else SEGMENTS_AT_ONCE
+        self._batch_bytes = batch_bytes
+
+    @property
+    def ended(self) -> bool:
+        """Return whether all events of the read were returned."""
+        return self._reader.ended
+
+    def position(self) -> StreamCut:
+        """Return the cut after the returned batches, from which another read can continue."""
+        return self._reader.position()
+
+    async def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
+        """Return the next batch, or None at the end of the read or after ``timeout_s`` seconds.
+
+        None as timeout waits without limit. A cancellation loses no events.
+        """
+        if timeout_s is None:
+            return await self._wait_for_batch()
+        if timeout_s == 0.0:
+            return await self._take()
+        waiting = asyncio.timeout(timeout_s)
+        try:
+            async with waiting:
+                return await self._wait_for_batch()
+        except TimeoutError:
+            if not waiting.expired():
+                raise
+        return None
+
+    async def _wait_for_batch(self) -> pa.RecordBatch | None:
+        while (batch := await self._take()) is None and not self.ended:
+            await self._reader.wait()
+        return batch
+
+    async def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
+        """Return batches of about ``bytes_max`` bytes together, none at the end of the read.
+
+        Waits for the first batch only, and in a bounded read up to 0.05 s for more.
+        """
+        found: list[pa.RecordBatch] = []
+        if self._at_once is not None:  # a bounded read; events at the tail are returned at once
+            await self._let_arrive(bytes_max)
+        batch, n_bytes = await self.next_batch(), 0
+        while batch is not None:
+            found.append(batch)
+            n_bytes += self._reader.last_bytes
+            batch = await self.next_batch(0.0) if n_bytes < bytes_max else None
+        return found
+
+    async def _let_arrive(self, n_bytes: int) -> None:
+        """Wait up to 0.05 s for ``n_bytes``. This takes nothing, so a cancellation loses nothing."""
+        self._reader.open_available(self._at_once)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                await self._reader.wait_for_many(n_bytes)
+
+    async def _take(self) -> pa.RecordBatch | None:
+        """Return a batch that has arrived, or None. Segments that have batches take turns."""
+        reader = self._reader
+        reader.open_available(self._at_once)
+        while (segment := reader.next_ready()) is not None:
+            try:
+                batch = await reader.take(segment, self._batch_bytes)
+            except BaseException:  # a timeout while asking for successors: the segment keeps its turn
+                reader.set_ready(segment)
+                raise
+            if batch is not None:
+                reader.set_ready(segment)
+                return batch
+            if not reader.is_available(segment):
+                reader.open_available(self._at_once)
+        return None
+
+    async def close(self) -> None:
+        """Stop reading, and close the connections."""
+        await self._reader.close()
+
+    async def __aenter__(self) -> Self:
+        await self._reader.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        batch = await self.next_batch()
+        if batch is None:
+            raise StopAsyncIteration
+        return batch

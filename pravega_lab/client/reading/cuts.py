@@ -1,0 +1,104 @@
+"""Look up stream cuts of a stream as it is now: head, tail, and bounds that name either (pravega.md A9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.values import Edge
+from pravega_lab.errors import BadInputError, RefusedError, SegmentNotFoundError
+from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
+
+if TYPE_CHECKING:
+    from pravega_lab.client.values import Bound
+
+TAIL_ATTEMPTS_MAX = 8
+
+
+async def head(context: StreamContext) -> StreamCut:
+    """Return the truncation point: the first position that can be read."""
+    return StreamCut(context.name, await context.controller.head(context.name))
+
+
+async def tail(context: StreamContext) -> StreamCut:
+    """Return the present end of each segment of one epoch.
+
+    The segments come from one answer of the controller, so they cover the key space even while a scale runs.
+    A segment that is sealed in between stays in the cut with its final length.
+    """
+    for attempt in range(TAIL_ATTEMPTS_MAX):
+        segments = [segment.segment_id for segment in await context.controller.current_segments(context.name)]
+        if not segments:
+            segments = await last_segments(context)
+        try:
+            infos = await context.infos(segments)
+        except SegmentNotFoundError:  # it was sealed and truncated since the controller answered
+            if attempt == TAIL_ATTEMPTS_MAX - 1:
+                raise
+            continue
+        return StreamCut(
+            context.name, {s: info.write_offset for s, info in zip(segments, infos, strict=True)}
+        )
+    raise AssertionError("unreachable")
+
+
+async def last_segments(context: StreamContext) -> list[int]:
+    """Return the ids of the segments of a sealed stream that have no successor."""
+    first = await context.controller.head(context.name)
+    ids = await context.controller.segments_between(context.name, first, {})
+    last: list[int] = []
+    newer: list[SegmentRange] = []
+    for segment in reversed(await context.ranges(ids)):  # newest first
+        if not any(segment.overlaps(other) for other in newer):
+            last.append(segment.segment_id)
+        newer.append(segment)
+    return sorted(last)
+
+
+async def segments_between(context: StreamContext, start: StreamCut, end: StreamCut | None) -> list[int]:
+    """Return the ids of the segments between two cuts, both included, ascending. No ``end``: up to the tail.
+
+    Upstream compares offsets of a segment that is in both cuts, and treats -1 as less than the start's. Any
+    offset not before the start's gives the same segments.
+    """
+    first = start.positions
+    last: dict[int, int] = {}
+    if end is not None:
+        last = {s: max(offset, first.get(s, SEGMENT_READ)) for s, offset in end.positions.items()}
+    try:
+        return await context.controller.segments_between(context.name, first, last)
+    except RefusedError as error:
+        raise BadInputError(
+            f"the store finds no segments between {start} and {end}: {error}. Each cut must cover the key "
+            "space, and the second must not lie before the first"
+        ) from error
+
+
+async def resolve(context: StreamContext, bound: Bound) -> StreamCut:
+    """Return a bound as a cut. Raises `BadInputError` for a cut of another stream."""
+    if bound is Edge.HEAD:
+        return await head(context)
+    if bound is Edge.TAIL:
+        return await tail(context)
+    if not isinstance(bound, StreamCut):
+        raise BadInputError(f"{bound!r} is no position of a stream: pass a StreamCut, HEAD or TAIL")
+    if bound.is_unbounded:
+        raise BadInputError("UNBOUNDED is no position: pass HEAD or TAIL")
+    if bound.scoped_stream != context.name:
+        raise BadInputError(f"a cut of stream {bound.scoped_stream} was passed to {context.name}")
+    return bound
+
+
+async def resolve_start(context: StreamContext, bound: Bound) -> StreamCut:
+    """Return the start of a read as a cut. Raises `BadInputError` for a cut of another stream."""
+    return await (head(context) if _is_unbounded(bound) else resolve(context, bound))
+
+
+async def resolve_end(context: StreamContext, bound: Bound) -> StreamCut:
+    """Return the end of a read as a cut. Raises `BadInputError` for a cut of another stream."""
+    return await (tail(context) if _is_unbounded(bound) else resolve(context, bound))
+
+
+def _is_unbounded(bound: Bound) -> bool:
+    return isinstance(bound, StreamCut) and bound.is_unbounded

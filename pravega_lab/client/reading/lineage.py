@@ -1,0 +1,191 @@
+"""Decide which segments may be read now, and what the position of a read is. It does no I/O.
+
+A segment may be read once no older segment that shares a key with it is unread. The segments over one key
+form a chain, and the successors of a segment become known when it is read to its end. So the first unread
+segment of each chain is always known, and all later ones wait. The rule holds for splits, merges and any
+other scale, and for cuts in the middle of one. Source: pravega.md A5, A9; reader-groups.md B4.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import SEGMENT_READ
+
+READ_SEGMENTS_KEPT = 64  # before a search for those that no position needs
+
+
+@dataclass(slots=True)
+class _Segment:
+    range: SegmentRange
+    offset: int  # of the next event; SEGMENT_READ when read to the end of a sealed segment
+    is_read: bool = False
+    waits_for: dict[int, None] = field(default_factory=dict)
+    blocks: list[int] = field(default_factory=list)
+
+
+class Lineage:
+    """Holds the segments of one read. With ``ordered=False`` no segment waits for another."""
+
+    def __init__(self, ordered: bool = True) -> None:
+        self._ordered = ordered
+        self._segments: dict[int, _Segment] = {}
+        self._available: dict[int, None] = {}
+        self._offered: list[int] = []  # a heap of available segments that next_offered has not returned
+        self._finished = 0  # since the last call of _forget_covered, to call it rarely
+
+    def __contains__(self, segment_id: int) -> bool:
+        return segment_id in self._segments
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def add(self, segments: Iterable[tuple[SegmentRange, int]]) -> None:
+        """Add segments with the offsets where reading begins, leaving out those that are known already."""
+        new = [(r, offset) for r, offset in segments if r.segment_id not in self._segments]
+        for segment, offset in new:
+            self._segments[segment.segment_id] = _Segment(segment, offset, offset == SEGMENT_READ)
+        self._find_blockers([segment for segment, _ in new])
+        for segment, _ in new:
+            self._offer(segment.segment_id)
+
+    def _find_blockers(self, new: list[SegmentRange]) -> None:
+        """Sweep over the key space, so that only segments that share a key are compared."""
+        if not self._ordered or not new:
+            return
+        fresh = {segment.segment_id for segment in new}
+        low, high = min(s.low for s in new), max(s.high for s in new)
+        near = (s.range for s in self._segments.values() if s.range.low < high and low < s.range.high)
+        open_ranges: list[SegmentRange] = []
+        for segment in sorted(near, key=lambda s: (s.low, s.segment_id)):
+            open_ranges = [other for other in open_ranges if other.high > segment.low]
+            for other in open_ranges:
+                if segment.segment_id in fresh or other.segment_id in fresh:
+                    self._block(*sorted((segment.segment_id, other.segment_id)))
+            open_ranges.append(segment)
+
+    def _block(self, older: int, newer: int) -> None:
+        if not self._segments[older].is_read:
+            self._segments[newer].waits_for[older] = None
+            self._segments[older].blocks.append(newer)
+            self._available.pop(newer, None)
+
+    def _offer(self, segment_id: int) -> None:
+        segment = self._segments[segment_id]
+        if not segment.waits_for and not segment.is_read:
+            self._available[segment_id] = None
+            heappush(self._offered, segment_id)
+
+    def next_offered(self) -> int | None:
+        """Return the available segment with the smallest id that was not returned before, or None."""
+        while self._offered:
+            segment_id = heappop(self._offered)
+            if segment_id in self._available:
+                return segment_id
+        return None
+
+    def available(self) -> list[int]:
+        """Return the ids of the segments that may be read now, ascending."""
+        return sorted(self._available)
+
+    @property
+    def has_available(self) -> bool:
+        """Return whether any segment may be read now."""
+        return bool(self._available)
+
+    def is_available(self, segment_id: int) -> bool:
+        """Return whether the segment may be read now."""
+        return segment_id in self._available
+
+    def waits_for(self, segment_id: int) -> list[int]:
+        """Return the unread segments that have to be read before this one."""
+        return sorted(self._segments[segment_id].waits_for)
+
+    def offset(self, segment_id: int) -> int:
+        """Return the offset of the segment's next event, `SEGMENT_READ` after its end."""
+        return self._segments[segment_id].offset
+
+    def advance(self, segment_id: int, offset: int) -> int:
+        """Note that the events before ``offset`` were returned. Return how many bytes that is."""
+        segment = self._segments[segment_id]
+        before, segment.offset = segment.offset, offset
+        return offset - before
+
+    def finish(self, segment_id: int, offset: int = SEGMENT_READ) -> None:
+        """Note that the segment was read to its end: a bound at ``offset``, or a sealed segment's end."""
+        segment = self._segments[segment_id]
+        segment.is_read, segment.offset = True, offset
+        self._available.pop(segment_id, None)
+        for newer in segment.blocks:
+            self._segments[newer].waits_for.pop(segment_id, None)
+            self._offer(newer)
+        segment.blocks = []
+        self._finished += 1
+        if self._finished > READ_SEGMENTS_KEPT + len(self._segments) // 2:
+            self._forget_covered()
+
+    def _forget_covered(self) -> None:
+        """Drop read segments that no position needs any more, so that a long read does not grow."""
+        self._finished = 0
+        kept = self.positions()
+        # Keep a segment that waits, even if nothing of it is to be read: its predecessors will offer it.
+        covered = [i for i, s in self._segments.items() if s.is_read and not s.waits_for and i not in kept]
+        for segment_id in covered:
+            del self._segments[segment_id]
+
+    def positions(self) -> dict[int, int]:
+        """Return a position for every key: the offset of its first unread event.
+
+        A segment that was read to its end stays, with `SEGMENT_READ`, while some key of it has no newer
+        segment that may be read. A segment that waits is left out: its beginning follows from the others.
+        """
+        found: dict[int, int] = {}
+        covered = _Keys()
+        for segment_id in sorted(self._segments, reverse=True):
+            segment = self._segments[segment_id]
+            if not segment.waits_for and covered.add(segment.range):
+                found[segment_id] = segment.offset
+        return {segment_id: found[segment_id] for segment_id in sorted(found)}
+
+
+class _Keys:
+    """Holds a set of keys, as ranges that do not touch, ascending."""
+
+    def __init__(self) -> None:
+        self._lows: list[float] = []
+        self._highs: list[float] = []
+
+    def add(self, segment: SegmentRange) -> bool:
+        """Add a segment's keys. Return False if the set had all of them already."""
+        first = bisect_left(self._highs, segment.low)  # the first that ends at segment.low or later
+        last = bisect_right(self._lows, segment.high)  # after the last that begins at segment.high or earlier
+        if first < last and self._lows[first] <= segment.low and self._highs[first] >= segment.high:
+            return False
+        low = min([segment.low, *self._lows[first:last]])
+        high = max([segment.high, *self._highs[first:last]])
+        self._lows[first:last], self._highs[first:last] = [low], [high]
+        return True
+
+
+def without_placeholders(positions: Mapping[int, int], ranges: Iterable[SegmentRange]) -> dict[int, int]:
+    """Return the positions of a cut without placeholders.
+
+    A negative offset over a key with an older segment that is not read yet cannot mean "read". Upstream
+    uses it to cover the keys of a merge in progress (pravega.md A9). Such an entry follows from the others,
+    so it is left out.
+    """
+    segments = list(ranges)
+    unread = [s for s in segments if positions[s.segment_id] >= 0]
+
+    def is_placeholder(s: SegmentRange) -> bool:
+        return any(o.segment_id < s.segment_id and o.overlaps(s) for o in unread)
+
+    return {
+        s.segment_id: positions[s.segment_id]
+        for s in segments
+        if positions[s.segment_id] >= 0 or not is_placeholder(s)
+    }

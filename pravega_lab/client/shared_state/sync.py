@@ -1,0 +1,135 @@
+"""Provide the synchronous revisioned streams and state synchronizers. They state the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from pravega_lab.client.loop_thread import loop_thread
+
+if TYPE_CHECKING:
+    from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Entry, Revision
+    from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
+
+S = TypeVar("S")
+U = TypeVar("U")
+
+
+class RevisionedStream:
+    """Uses a stream of one segment as a log: entries with revisions, conditional appends, a mark.
+
+    Calls raise `StreamNotFoundError`, `StreamSealedError` and `StoreUnavailableError`. An append whose answer
+    was lost is looked up, so it is in the log once.
+
+    Source: reader-groups.md C1.
+    """
+
+    def __init__(self, core: AsyncRevisionedStream) -> None:
+        self._core = core
+
+    def oldest(self) -> Revision:
+        """Return where the first remaining entry begins."""
+        return loop_thread().run(self._core.oldest())
+
+    def latest(self) -> Revision:
+        """Return the revision after the last entry."""
+        return loop_thread().run(self._core.latest())
+
+    def read_from(self, revision: Revision) -> list[Entry]:
+        """Return all entries from ``revision`` to the present end, each with the revision after it.
+
+        Raises:
+            TruncatedDataError: ``revision`` lies before `oldest`.
+            ProtocolError: No entry begins there.
+        """
+        return loop_thread().run(self._core.read_from(revision))
+
+    def read_some(self, revision: Revision) -> list[Entry]:
+        """Return up to 2 MiB of entries from ``revision``, none at the end. Continue after the last entry."""
+        return loop_thread().run(self._core.read_some(revision))
+
+    def append_if_at(self, revision: Revision, data: bytes) -> Revision | None:
+        """Append if the log ends at ``revision``. Return the new end, or None if the log has grown."""
+        return loop_thread().run(self._core.append_if_at(revision, data))
+
+    def append(self, data: bytes) -> None:
+        """Append wherever the log ends."""
+        loop_thread().run(self._core.append(data))
+
+    def mark(self) -> Revision | None:
+        """Return the revision that was marked last, None if none was."""
+        return loop_thread().run(self._core.mark())
+
+    def set_mark(self, revision: Revision, expected: Revision | None) -> bool:
+        """Move the mark if it is at ``expected`` now, and return whether it was."""
+        return loop_thread().run(self._core.set_mark(revision, expected))
+
+    def truncate(self, revision: Revision) -> None:
+        """Drop the entries before ``revision``."""
+        loop_thread().run(self._core.truncate(revision))
+
+    def segment_id(self) -> int:
+        """Return the id of the log's segment: the one with key 0.0."""
+        return loop_thread().run(self._core.segment_id())
+
+    def close(self) -> None:
+        """Close the connection."""
+        loop_thread().run(self._core.close())
+
+
+class StateSynchronizer(Generic[S, U]):
+    """Keeps a state that many programs change the same in all of them, by a log of updates.
+
+    Source: reader-groups.md C2.
+    """
+
+    def __init__(self, core: AsyncStateSynchronizer[S, U]) -> None:
+        self._core = core
+
+    @property
+    def state(self) -> S:
+        """Return the state as of the last `fetch` or own write. Raises `NoStateYetError`."""
+        return self._core.state
+
+    @property
+    def has_state(self) -> bool:
+        """Return whether a state was found."""
+        return self._core.has_state
+
+    @property
+    def revision(self) -> Revision:
+        """Return the revision after the last update in `state`."""
+        return self._core.revision
+
+    @property
+    def bytes_since_whole(self) -> int:
+        """Return how many bytes of the log a new program has to read."""
+        return self._core.bytes_since_whole
+
+    def initialize(self, whole: U) -> bool:
+        """Begin an empty log and return True, or False if another program did: `fetch` reads its state."""
+        return loop_thread().run(self._core.initialize(whole))
+
+    def fetch(self) -> None:
+        """Apply all updates written so far. Raises `ProtocolError`, with the revision, for bad entries."""
+        loop_thread().run(self._core.fetch())
+
+    def update(self, decide: Callable[[S], Sequence[U]]) -> Sequence[U]:
+        """Write what ``decide`` returns for the present state, apply it, and return it.
+
+        Args:
+            decide: Is called again, with a newer state, whenever another program wrote first. Without updates
+                nothing is written. An error that it raises reaches the caller, with nothing written.
+        """
+        return loop_thread().run(self._core.update(decide))
+
+    def append(self, updates: Sequence[U]) -> None:
+        """Write updates whatever the state is. The next `fetch` applies them."""
+        loop_thread().run(self._core.append(updates))
+
+    def compact(self) -> bool:
+        """Write the whole state and truncate the log before the previous one.
+
+        Return False if another program wrote first.
+        """
+        return loop_thread().run(self._core.compact())

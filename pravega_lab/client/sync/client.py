@@ -1,0 +1,150 @@
+"""Provide `connect` and `Client`: scopes, streams, tables and reader groups of one store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, Unpack
+
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.client.connection.access import AccessOptions, safe_to_print
+from pravega_lab.client.sync.core import run
+from pravega_lab.client.sync.stream import Stream
+from pravega_lab.client.sync.tables import Table
+from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
+
+if TYPE_CHECKING:
+    from pravega_lab.client.reader_group.sync import ReaderGroup
+    from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
+
+
+def connect(
+    uri: str = "tcp://127.0.0.1:9090", *, retry_for_s: float = 30.0, **access: Unpack[AccessOptions]
+) -> Client:
+    """Return a client of the store at ``uri``. It connects with its first call.
+
+    Args:
+        uri: ``tcp://host:port`` of a controller, ``tls://host:port`` of one with TLS.
+        retry_for_s: How many seconds a call retries after it lost a connection that worked. A controller
+            that never answered fails the call after 5 s.
+        access: ``ca_file``, ``credentials``, ``credentials_file``, ``validate_host_name`` and ``rewrite``;
+            see `AccessOptions`.
+
+    Raises:
+        BadInputError: ``uri`` is no address of a controller, or an option cannot work.
+    """
+    return Client(uri, retry_for_s=retry_for_s, **access)
+
+
+class Client:
+    """Gives access to the scopes, streams and tables of one store. Leaving a ``with`` block closes it.
+
+    Every call raises `StoreUnavailableError`, with the address, when the store does not answer, `TlsError`
+    when no safe connection can be made, and `AccessDeniedError` when the store rejects the credentials.
+    """
+
+    def __init__(self, uri: str, *, retry_for_s: float = 30.0, **access: Unpack[AccessOptions]) -> None:
+        self.uri = uri
+        self._new_core = partial(AsyncClient, uri, retry_for_s=retry_for_s, **safe_to_print(access))
+        self._cores = {os.getpid(): self._new_core()}
+
+    @property
+    def _core(self) -> AsyncClient:
+        core = self._cores.get(os.getpid())
+        if core is None:
+            core = self._cores[os.getpid()] = self._new_core()
+        return core
+
+    def list_scopes(self) -> list[str]:
+        """Return the names of all scopes, ``_system`` included, sorted."""
+        return run(self._core.list_scopes())
+
+    def create_scope(self, scope: str) -> bool:
+        """Create a scope and return True, or False if it existed.
+
+        Raises `BadInputError` for a name that breaks the rules of pravega.md A1.
+        """
+        return run(self._core.create_scope(scope))
+
+    def delete_scope(self, scope: str) -> bool:
+        """Delete an empty scope and return True, or False if there was none. Raises `NotEmptyError`."""
+        return run(self._core.delete_scope(scope))
+
+    def list_streams(self, scope: str, tag: str | None = None) -> list[str]:
+        """Return the names of the streams of ``scope``, sorted; with ``tag``, only those that have it.
+
+        Internal streams (``_MARK…``, ``_RG…``) are left out. Raises `ScopeNotFoundError`.
+        """
+        return run(self._core.list_streams(scope, tag))
+
+    def list_reader_groups(self, scope: str) -> list[str]:
+        """Return the names of the reader groups of ``scope``, sorted. Raises `ScopeNotFoundError`."""
+        return run(self._core.list_reader_groups(scope))
+
+    def create_stream(
+        self,
+        scoped_name: str,
+        *,
+        scaling: ScalingPolicy = ScalingPolicy.fixed(1),
+        retention: RetentionPolicy = RetentionPolicy.none(),
+        tags: Sequence[str] = (),
+        create_scope: bool = True,
+    ) -> Stream:
+        """Create ``scope/stream``, and its scope unless ``create_scope`` is False.
+
+        Raises:
+            AlreadyExistsError: The stream exists, with any configuration.
+            ScopeNotFoundError: There is no such scope, and ``create_scope`` is False.
+            BadInputError: The name or a policy can never work.
+        """
+        core = self._core.create_stream(
+            scoped_name, scaling=scaling, retention=retention, tags=tags, create_scope=create_scope
+        )
+        return Stream(self, run(core).scoped_name)
+
+    def stream(self, scoped_name: str) -> Stream:
+        """Return a handle of ``scope/stream`` without a request: the stream need not exist."""
+        return Stream(self, self._core.stream(scoped_name).scoped_name)
+
+    def table(self, scoped_name: str) -> Table:
+        """Return a handle of the table segment ``scope/name`` without a request. See `Table.create`."""
+        return Table(self, self._core.table(scoped_name).scoped_name)
+
+    def reader_group(self, scoped_name: str) -> ReaderGroup:
+        """Return a handle of the reader group ``scope/group`` without a request: the group need not exist."""
+        from pravega_lab.client.reader_group.opening import reader_group
+
+        return reader_group(self, scoped_name)
+
+    def create_reader_group(self, scoped_name: str, config: ReaderGroupConfig) -> ReaderGroup:
+        """Create the group ``scope/group`` and return it; a group with the same configuration may exist.
+
+        Args:
+            config: As ``reader_group.reading(["scope/stream"], …)`` returns it.
+
+        Raises:
+            ConfigMismatchError: The group exists with another configuration.
+            ScopeNotFoundError, StreamNotFoundError: Its scope, or a stream that it reads, is missing.
+
+        Source: reader-groups.md B1.
+        """
+        group = self.reader_group(scoped_name)
+        group.create(config)
+        return group
+
+    def close(self) -> None:
+        """Flush and close everything that this process opened through this client. May be called twice."""
+        run(self._core.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.uri!r})"

@@ -1,0 +1,74 @@
+"""Provide `EventWriter`: pipelined writing to a stream, or to one of its segments."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from pravega_lab.client.sync.core import run
+
+if TYPE_CHECKING:
+    from pravega_lab.client.stream import AsyncStream
+    from pravega_lab.client.values import Events, Keys
+    from pravega_lab.client.writing.writer import AsyncEventWriter
+
+
+class EventWriter:
+    """Writes without waiting for each acknowledgement. A context manager: leaving it flushes and closes;
+    after an error in the block it closes at once, and what was not flushed may or may not be written.
+
+    Events of one routing key stay in order, also through scaling and reconnects, and none is doubled.
+    After an error the writer is of no more use: all later calls raise the same error.
+    """
+
+    def __init__(self, core: AsyncEventWriter) -> None:
+        self._core = core
+
+    def write(self, events: Events, keys: Keys = None) -> int:
+        """Take events for writing; waits only while too much is unacknowledged. See `Stream.write`."""
+        return run(self._core.write(events, keys))
+
+    def flush(self) -> None:
+        """Wait until all events taken so far are durable."""
+        run(self._core.flush())
+
+    def note_time(self, time: int) -> None:
+        """Flush, then announce to readers that later events of this writer are of ``time`` or later.
+
+        Any whole number, by convention milliseconds since 1970; readers see it by `Reader.time_window` once
+        all writers of the stream that note times did so, or were silent for 10 s (pravega.md A12).
+
+        Raises:
+            BadInputError: ``time`` is earlier than the time that this writer noted before.
+        """
+        run(self._core.note_time(time))
+
+    def close(self) -> None:
+        """Flush, then close the connections."""
+        run(self._core.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run(self._core.__aexit__(kind, error, trace))
+
+
+class _HasAsyncStream(Protocol):
+    @property
+    def _core(self) -> AsyncStream: ...
+
+
+def segment_writer(stream: _HasAsyncStream, segment_id: int) -> EventWriter:
+    """Return a pipelined writer to one active segment of a `Stream`, for use in a ``with`` block.
+
+    Leaving the block flushes.
+
+    Raises (when it writes):
+        SegmentSealedError: The segment takes no more events.
+    """
+    from pravega_lab.client.writing.segment_writer import AsyncSegmentWriter
+
+    return EventWriter(AsyncSegmentWriter(stream._core._context, segment_id))

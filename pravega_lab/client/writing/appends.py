@@ -1,0 +1,226 @@
+"""Append the events of one writer or transaction to all segments: routes, acknowledgements, and seals.
+
+Routes are ranges of the key space in ascending order, each with the appender of the segment that owns it. A
+sealed segment's ranges pass to its successors in one step, together with all events that it did not store, so
+that events of one key stay in order. Source: pravega.md A3, A5, E7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.framing import events as inputs
+from pravega_lab.client.framing.events import FewEvents, ManyEvents, Slice
+from pravega_lab.client.segment_stores import Connections
+from pravega_lab.client.values import MIB
+from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
+from pravega_lab.errors import AppendUnknownError, PravegaError
+from pravega_lab.protocol.names import SegmentRange
+
+UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
+
+
+class Target(Protocol):
+    """Describes where the segments of a writer or a transaction come from."""
+
+    async def first_segments(self) -> list[SegmentRange]:
+        """Return the segments to begin with. Raises `PravegaError` if nothing can be written."""
+        ...
+
+    async def successors(self, segment_id: int) -> list[SegmentRange]:
+        """Return the segments that take a sealed segment's events. Raises `PravegaError` without any."""
+        ...
+
+    def segment_name(self, segment_id: int) -> str:
+        """Return the segment's name on the wire."""
+        ...
+
+
+class Route(NamedTuple):
+    """Holds the keys up to ``high`` that no earlier route has, and their appender."""
+
+    high: float
+    appender: SegmentAppender
+
+
+class Appends:
+    """Accepts events, and reports when they are durable."""
+
+    def __init__(self, context: StreamContext, target: Target) -> None:
+        self.context = context
+        self.connections = Connections(context.stores)
+        self.error: Exception | None = None
+        self.stored = 0  # number of events since the last flush
+        self._target = target
+        self._routes: list[Route] = []
+        self._highs: list[float] = []
+        self._appenders: dict[int, SegmentAppender] = {}
+        self._loading: asyncio.Task[None] | None = None
+        self._tickets: dict[int, Ticket] = {}  # not acknowledged yet, in the order of their numbers
+        self._last_ticket = 0
+        self._unacknowledged_bytes = 0
+        self._waiting: list[asyncio.Future[None]] = []  # woken whenever something was acknowledged
+
+    async def put(self, events: FewEvents | ManyEvents, ticket: Ticket | None = None) -> None:
+        """Queue events. Waits while too many bytes are unacknowledged.
+
+        Args:
+            ticket: A new ticket, by which the caller follows these events.
+
+        Raises:
+            PravegaError: The error that ended the writer earlier, or now.
+        """
+        self._check()
+        await self._load_routes()
+        self._last_ticket += 1
+        ticket = self._tickets[self._last_ticket] = ticket or Ticket()
+        ticket.number, ticket.remaining = self._last_ticket, len(events)
+        left = len(events)
+        try:
+            for part in events.slices(len(self._routes)):
+                await self._wait_while(lambda: self._unacknowledged_bytes > UNACKNOWLEDGED_BYTES_MAX)
+                await self._put(part, ticket)
+                left -= len(part)
+        finally:
+            self._settle(ticket, left)  # nothing waits for events that were not put
+
+    async def wait_for(self, ticket: Ticket) -> None:
+        """Wait until all events of one call are durable."""
+        await self._wait_while(lambda: ticket.remaining > 0)
+
+    async def flush(self) -> None:
+        """Wait until all events put before are durable."""
+        last = self._last_ticket
+        await self._wait_while(lambda: next(iter(self._tickets), last + 1) <= last)
+        self.stored = 0
+
+    async def close(self) -> None:
+        """Stop at once and close the connections."""
+        if self.error is None:
+            self.failed(PravegaError(f"the writer of {self.context.name} is closed"))
+        if self._loading is not None:
+            self._loading.cancel()
+        for appender in list(self._appenders.values()):
+            await appender.stop()
+        await self.connections.close()
+
+    # routes
+
+    async def _load_routes(self) -> None:
+        if self._routes:
+            return
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.get_running_loop().create_task(self._load())
+        await asyncio.shield(self._loading)
+        self._check()
+
+    async def _load(self) -> None:
+        segments = await self._target.first_segments()
+        self._set_routes([Route(segment.high, self._appender(segment.segment_id)) for segment in segments])
+
+    def _set_routes(self, routes: Sequence[Route]) -> None:
+        self._routes = list(routes)
+        self._highs = [route.high for route in routes]
+
+    def _appender(self, segment_id: int) -> SegmentAppender:
+        if segment_id not in self._appenders:
+            name = self._target.segment_name(segment_id)
+            self._appenders[segment_id] = SegmentAppender(self, segment_id, name)
+        return self._appenders[segment_id]
+
+    async def _put(self, events: FewEvents | Slice, ticket: Ticket) -> None:
+        highs = self._highs
+        runs = await events.runs(highs, BLOCK_BYTES)
+        self._check()
+        for run in runs:
+            self._unacknowledged_bytes += len(run.frames)
+            if highs is self._highs:
+                self._routes[run.route].appender.put(Chunk(run, ticket))
+            else:  # a segment was sealed while awaiting runs
+                self._put_anew(Chunk(run, ticket))
+
+    def _put_anew(self, chunk: Chunk) -> None:
+        for run in inputs.split(chunk.run, self._highs, BLOCK_BYTES):
+            self._routes[run.route].appender.put(Chunk(run, chunk.ticket))
+
+    # reports of appenders
+
+    def acknowledged(self, chunk: Chunk) -> None:
+        """See `Owner.acknowledged`."""
+        n_events = chunk.run.n_events
+        self._unacknowledged_bytes -= len(chunk.run.frames)
+        self.stored += n_events
+        chunk.ticket.stored += n_events
+        self._settle(chunk.ticket, n_events)
+
+    async def sealed(self, appender: SegmentAppender) -> None:
+        """See `Owner.sealed`.
+
+        Raises:
+            AppendUnknownError: The segment was truncated, so whether events in flight were stored is unknown.
+        """
+        successors = await self._target.successors(appender.segment_id)
+        if appender.is_uncertain:
+            raise AppendUnknownError(
+                f"{appender.name} was truncated away while the connection to it was lost: events on their "
+                "way may have been in it. Writing them again could double them; look for what they contain"
+            )
+        self._replace(appender, successors)
+
+    def _replace(self, appender: SegmentAppender, successors: Sequence[SegmentRange]) -> None:
+        routes: list[Route] = []
+        low = 0.0
+        for route in self._routes:
+            if route.appender is appender:
+                routes += self._pieces(low, route.high, successors)
+            else:
+                routes.append(route)
+            low = route.high
+        self._set_routes(routes)
+        del self._appenders[appender.segment_id]
+        for chunk in appender.take_back():
+            self._put_anew(chunk)
+
+    def _pieces(self, low: float, high: float, successors: Sequence[SegmentRange]) -> list[Route]:
+        inside = [s for s in successors if s.low < high and low < s.high]
+        if not inside or inside[0].low > low or inside[-1].high < high:
+            raise PravegaError(f"{self.context.name}: {successors} do not cover the keys ({low}, {high}]")
+        return [Route(min(s.high, high), self._appender(s.segment_id)) for s in inside]
+
+    def failed(self, error: Exception) -> None:
+        """See `Owner.failed`."""
+        if self.error is None:
+            self.error = error
+            self._wake()
+
+    # waiting
+
+    def _settle(self, ticket: Ticket, n_events: int) -> None:
+        ticket.remaining -= n_events
+        if ticket.remaining == 0:
+            self._tickets.pop(ticket.number, None)
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def _wait_while(self, unfinished: _Condition) -> None:
+        while unfinished():
+            self._check()
+            woken = asyncio.get_running_loop().create_future()
+            self._waiting.append(woken)
+            await woken
+
+    def _check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+class _Condition(Protocol):
+    def __call__(self) -> bool: ...

@@ -1,0 +1,136 @@
+"""Provide `AsyncEventWriter`: pipelined writing to a stream. `sync.EventWriter` states the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from pravega_lab.client.context import StreamContext
+from pravega_lab.client.framing.events import prepare
+from pravega_lab.client.reading import cuts
+from pravega_lab.client.writing.appender import Ticket
+from pravega_lab.client.writing.appends import Appends
+from pravega_lab.errors import BadInputError, Definite, PravegaError, StreamSealedError
+from pravega_lab.protocol.names import SegmentRange
+
+if TYPE_CHECKING:
+    from pravega_lab.client.values import Events, Keys
+
+
+class StreamTarget:
+    """Provides the active segments of a stream, then their successors."""
+
+    def __init__(self, context: StreamContext) -> None:
+        self._context = context
+        self.segment_name = context.segment_name
+
+    async def first_segments(self) -> list[SegmentRange]:
+        """Return the active segments. Raises `StreamSealedError`."""
+        found = await self._context.controller.current_segments(self._context.name)
+        return self._taking_events(found)
+
+    async def successors(self, segment_id: int) -> list[SegmentRange]:
+        """Return the successors of a segment. Raises `StreamSealedError`."""
+        found = await self._context.controller.successors(self._context.name, segment_id)
+        return self._taking_events([successor.segment for successor in found])
+
+    def _taking_events(self, segments: list[SegmentRange]) -> list[SegmentRange]:
+        if not segments:
+            raise StreamSealedError(
+                f"stream {self._context.name} is sealed: it can be read, not written. Events of this writer "
+                "that were not acknowledged before are not in it"
+            )
+        self._context.learn(segments)
+        return segments
+
+
+class AsyncEventWriter:
+    """Implements `sync.EventWriter` with asyncio, under the same contract. It connects at the first event."""
+
+    def __init__(self, context: StreamContext) -> None:
+        self._context = context
+        self._appends = Appends(context, StreamTarget(context))
+        self._id = str(context.new_id())  # the name under which it notes times
+
+    @property
+    def is_failed(self) -> bool:
+        """Return whether the writer was closed, or ended by an error."""
+        return self._appends.error is not None
+
+    async def write(self, events: Events, keys: Keys = None) -> int:
+        """Queue events, and return their number. `flush` waits until they are durable."""
+        batch = prepare(events, keys, self._context.chance)
+        with _saying_what_was_stored(self._appends):
+            await self._appends.put(batch)
+        return len(batch)
+
+    async def write_durably(self, events: Events, keys: Keys = None) -> int:
+        """Write events, and wait until they are durable. Return their number."""
+        batch, ticket = prepare(events, keys, self._context.chance), Ticket()
+        with _saying_what_was_stored(ticket):
+            await self._appends.put(batch, ticket)
+            await self._appends.wait_for(ticket)
+        return len(batch)
+
+    async def flush(self) -> None:
+        """Wait until all events written before are durable."""
+        with _saying_what_was_stored(self._appends):
+            await self._appends.flush()
+
+    async def note_time(self, time: int) -> None:
+        """Flush, and note ``time`` at the stream's tail for this writer."""
+        if not -(2**63) <= time < 2**63:
+            raise BadInputError(f"note_time({time}): a time is a whole number of 64 bits")
+        await self.flush()
+        behind = await cuts.tail(self._context)
+        await self._context.controller.note_time(self._context.name, self._id, behind.positions, time)
+
+    async def close(self) -> None:
+        """Flush and close. After an error it only closes."""
+        try:
+            if not self.is_failed:
+                await self.flush()
+        finally:
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Close at once. Events that were not flushed may or may not be written."""
+        await self._appends.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self.close()
+        else:
+            await self.stop()
+
+
+class _Counts(Protocol):
+    """Describes an object that counts the stored events of one call, or since the last flush."""
+
+    stored: int
+
+
+@contextmanager
+def _saying_what_was_stored(counts: _Counts) -> Iterator[None]:
+    """Mark an error as uncertain if some events were stored before it.
+
+    An error that says that nothing happened would be wrong for those events.
+    """
+    try:
+        yield
+    except PravegaError as error:
+        if not counts.stored or error.definite is not Definite.NO:
+            raise
+        in_part = copy(error)
+        done = f"{counts.stored} of the events had been stored before"
+        in_part.args = (f"{error}. {done}: find out which, then write the others",)
+        in_part.definite = Definite.UNKNOWN
+        raise in_part from error

@@ -1,0 +1,276 @@
+"""The data source ``pravega``: the classes that Spark creates for ``format("pravega")``.
+
+They run in Spark's Python workers, never in the process of the user (spark.md 1.2). Spark pickles their
+instances, so they hold options and schemas and no connection. No reader overrides
+`DataSourceReader.pushFilters`, because Spark raises an error for it under its default settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+
+from pravega_lab.connector.spark.connections import client_of, close_all, stream_of
+from pravega_lab.connector.spark.format import FORMAT
+from pravega_lab.connector.spark.options import EARLIEST, LATEST, UNBOUNDED, PravegaOptions, parse_options
+from pravega_lab.connector.spark.session.hold import Hold, held
+from pravega_lab.connector.spark.source.limits import advance
+from pravega_lab.connector.spark.source.offsets import (
+    Cuts,
+    bounds,
+    check_streams,
+    decode,
+    encode,
+    following,
+    initial,
+)
+from pravega_lab.connector.spark.source.reading import read_slices
+from pravega_lab.connector.spark.source.rows import (
+    METADATA_SCHEMAS,
+    SCHEMA,
+    arrow_schema,
+    check_schema,
+    metadata_types,
+    rows_of,
+)
+from pravega_lab.connector.spark.source.splits import SegmentSlice, plan
+from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream
+from pravega_lab.errors import BadInputError
+
+#: A batch query needs no low latency, so its tasks are fewer and larger (spark.md 2).
+BATCH_PARTITION_BYTES = 32 * 1024 * 1024
+
+
+@dataclass
+class SlicesPartition(InputPartition):
+    """The slices that one task reads, in reading order."""
+
+    slices: tuple[SegmentSlice, ...]
+
+
+class PravegaDataSource(DataSource):
+    """The data source ``format("pravega")``. docs/spark.md describes its options."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self._parsed = parse_options(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Return the columns of the rows, or of the table that option ``metadata`` names."""
+        table = self._parsed.metadata
+        return METADATA_SCHEMAS[table] if table else SCHEMA
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        """Return the reader of a batch query."""
+        if self._parsed.metadata:
+            return MetadataReader(self._parsed, schema)
+        return PravegaReader(self._parsed, schema)
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        """Return the reader of a streaming query.
+
+        Raises:
+            BadInputError: Option ``metadata`` is given.
+        """
+        if self._parsed.metadata:
+            raise BadInputError("option 'metadata' works with spark.read only. Remove it, or use spark.read")
+        return PravegaStreamReader(self._parsed, schema)
+
+    def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
+        """Return the writer of a batch query."""
+        from pravega_lab.connector.spark.sink.writer import PravegaWriter
+
+        return PravegaWriter(self._parsed, schema, overwrite)
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:
+        """Return the writer of a streaming query."""
+        from pravega_lab.connector.spark.sink.writer import PravegaStreamWriter
+
+        return PravegaStreamWriter(self._parsed, schema, overwrite)
+
+
+class _Slices:
+    """The common part of both readers: the streams, and how a task reads a partition."""
+
+    def __init__(self, options: PravegaOptions, schema: Any) -> None:
+        check_schema(schema)
+        self._options = options
+        self._schema = schema
+
+    def read(self, partition: SlicesPartition) -> Iterator[Any]:
+        """Yield the rows of one partition as Arrow record batches, slice after slice."""
+        schema = arrow_schema(self._schema)
+        for stream, pieces in _by_stream(partition.slices):
+            yield from rows_of(schema, stream, read_slices(stream_of(self._options.cluster, stream), pieces))
+
+    def _views(self) -> list[StreamView]:
+        return [StreamView(self._options.cluster, stream) for stream in self._options.scoped_streams]
+
+    def _plan(self, start: Cuts, end: Cuts, wanted_bytes: int | None = None) -> list[SlicesPartition]:
+        streams = []
+        for view in self._views():
+            found = view.slices(start[view.name], end[view.name])
+            streams.append((found, view.spans([piece.segment_id for piece in found])))
+        size = {} if wanted_bytes is None else {"wanted_bytes": wanted_bytes}
+        planned = plan(streams, ordered=self._options.ordered, **size)
+        return [SlicesPartition(pieces) for pieces in planned or [()]]
+
+    def _ensure_streams(self) -> None:
+        for stream in self._options.scoped_streams:
+            ensure_stream(self._options, stream, by_default=False)
+
+
+class PravegaReader(_Slices, DataSourceReader):
+    """Reads the events between two stream cuts, by default all events of the streams.
+
+    The cuts are fixed when Spark plans the query.
+    """
+
+    def partitions(self) -> list[SlicesPartition]:
+        """Return the partitions between the two cuts."""
+        self._ensure_streams()
+        first, last = self._options.start_stream_cut, self._options.end_stream_cut
+        start = {v.name: v.resolve(EARLIEST if first in (None, UNBOUNDED) else first) for v in self._views()}
+        end = {v.name: v.resolve(last or LATEST) for v in self._views()}
+        return self._plan(start, end, BATCH_PARTITION_BYTES)
+
+
+class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStreamReader):
+    """Reads a stream in micro-batches. Offsets are stream cuts, and a batch reads what is between two of
+    them.
+
+    One instance in one process serves the driver side of a query (spark.md 1.2). It keeps cuts and no
+    connection.
+    """
+
+    def __init__(self, options: PravegaOptions, schema: Any) -> None:
+        super().__init__(options, schema)
+        self._first: dict[str, Any] | None = None
+        self._frozen: Cuts | None = None
+        self._seen: Cuts | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return the offset of a new query. Spark asks twice before the first batch and gets the same one."""
+        if self._first is None:
+            self._ensure_streams()
+            wanted = self._options.start_stream_cut or LATEST
+            wanted = EARLIEST if wanted == UNBOUNDED else wanted
+            self._first = initial({view.name: view.resolve(wanted) for view in self._views()})
+        return self._first
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return the limit of option ``approx_bytes_per_trigger``, or no limit."""
+        limit = self._options.approx_bytes_per_trigger
+        return ReadMaxBytes(limit) if limit else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Fix the current tail as the end of this run."""
+        self._frozen = self._newest()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Return where the next batch ends: at the tail, or before it if the limit is smaller than the
+        backlog.
+        """
+        check_streams(start, self._options.scoped_streams)
+        hold = held(self._options.scoped_streams)
+        if hold is not None and not hold.drain:
+            hold.answer(start)
+            return following(start, decode(start))
+        target = self._frozen or self._newest()
+        if hold is not None:
+            target = self._drained(hold, target)
+        if isinstance(limit, ReadMaxBytes):
+            return following(start, self._advance(decode(start), target, limit.max_bytes))
+        return following(start, target)
+
+    def _drained(self, hold: Hold, newest: Cuts) -> Cuts:
+        """Return where a draining hold ends reading: at the tail when this source first saw the hold."""
+        hold.answer(encode(newest))
+        return decode(hold.answered() or encode(newest))
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """Return the tail. Spark's progress reports and the views compute the lag from it."""
+        return encode(self._seen or self._newest())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicesPartition]:
+        """Return the partitions of the batch from ``start`` to ``end``."""
+        check_streams(end, self._options.scoped_streams)
+        return self._plan(*bounds(start, end))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Do nothing: the retention policy of the stream alone decides what is deleted."""
+
+    def stop(self) -> None:
+        """Close the connections of this process."""
+        close_all()
+
+    def _newest(self) -> Cuts:
+        last = self._options.end_stream_cut
+        unlimited = last in (None, UNBOUNDED)
+        if last == LATEST and self._seen is not None:  # ``latest`` means the tail when the query starts.
+            return self._seen
+        self._seen = {v.name: v.tail() if unlimited else v.resolve(last or LATEST) for v in self._views()}
+        return self._seen
+
+    def _advance(self, start: Cuts, target: Cuts, limit_bytes: int) -> Cuts:
+        views = self._views()
+        backlogs = [view.backlog(start[view.name], target[view.name]) for view in views]
+        cuts = advance(backlogs, limit_bytes, [view.boundary for view in views])
+        return {view.name: cut for view, cut in zip(views, cuts, strict=True)}
+
+
+class MetadataReader(DataSourceReader):
+    """Reads the small tables of option ``metadata``: the cuts of each stream, or the streams of a scope."""
+
+    def __init__(self, options: PravegaOptions, schema: Any) -> None:
+        check_schema(schema, metadata_types(str(options.metadata)))
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        """Return one partition: the tables are small."""
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str, ...]]:
+        """Yield the rows of the table, with the columns that Spark asked for."""
+        rows = self._streams() if self._options.metadata == "Streams" else self._cuts()
+        for row in rows:
+            yield tuple(row[name] for name in self._schema.fieldNames())
+
+    def _streams(self) -> Iterator[dict[str, str]]:
+        scope = self._options.scope
+        for stream in client_of(self._options.cluster).list_streams(scope):
+            yield {"scope_name": scope, "stream_name": stream}
+
+    def _cuts(self) -> Iterator[dict[str, str]]:
+        for name in self._options.scoped_streams:
+            stream = stream_of(self._options.cluster, name)
+            yield {"head_stream_cut": stream.head().to_text(), "tail_stream_cut": stream.tail().to_text()}
+
+
+def _by_stream(pieces: Sequence[SegmentSlice]) -> Iterator[tuple[str, list[SegmentSlice]]]:
+    together: dict[str, list[SegmentSlice]] = {}
+    for piece in pieces:
+        together.setdefault(piece.stream, []).append(piece)
+    yield from together.items()

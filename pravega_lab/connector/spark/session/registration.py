@@ -1,0 +1,66 @@
+"""The check of the Spark version, and the registration of the format ``pravega`` with a session."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pravega_lab.errors import SetupError
+
+#: The first version with admission control and Arrow sinks for Python data sources.
+SPARK_NEEDED = (4, 3)
+JVM_CONNECTOR = "io.pravega:pravega-connectors-spark (https://github.com/pravega/spark-connectors)"
+
+
+def check_spark(version: str) -> None:
+    """Refuse a Spark version that this connector cannot work with.
+
+    Raises:
+        SetupError: ``version`` is older than 4.3. The message names the official connector for older
+            versions.
+    """
+    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if found < SPARK_NEEDED:
+        needed = ".".join(str(part) for part in SPARK_NEEDED)
+        raise SetupError(
+            f"Spark {version} was found, format('pravega') of pravega_lab needs Spark {needed} or newer. "
+            f"Install it with: pip install 'pravega-lab[spark]'. "
+            f"For Spark 3.4, use the official JVM connector, {JVM_CONNECTOR}."
+        )
+
+
+def installed_spark() -> str:
+    """Return the version of the installed pyspark.
+
+    Raises:
+        SetupError: pyspark is not installed, or is older than 4.3.
+    """
+    try:
+        import pyspark
+    except ImportError as error:
+        raise SetupError(
+            "pyspark is needed and not installed in this Python. "
+            "Install it with: pip install 'pravega-lab[spark]'"
+        ) from error
+    version: str = pyspark.__version__
+    check_spark(version)
+    return version
+
+
+def register(spark: Any) -> None:
+    """Make ``format("pravega")`` known to a session.
+
+    Spark finds the format itself where the package ``pyspark_pravega`` is in a folder of ``sys.path`` (a
+    regular or a strict editable install). Elsewhere, and on clusters whose driver has only a zip of the code,
+    call this once per session. Repeated calls do no harm.
+
+    Raises:
+        SetupError: The session's Spark, or the installed pyspark, is older than 4.3.
+
+    Source: spark.md 11.
+    """
+    installed_spark()
+    check_spark(spark.version)
+    from pravega_lab.connector.spark.data_source import PravegaDataSource
+
+    spark.dataSource.register(PravegaDataSource)

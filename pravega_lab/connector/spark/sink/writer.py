@@ -1,0 +1,240 @@
+"""The sink of ``format("pravega")``: rows with columns ``event`` and ``routing_key`` become events of one
+stream.
+
+Column ``routing_key`` is optional. The sink writes exactly once, in two phases. Each task writes into its own
+transaction and leaves it open. Its commit message has the transaction, the row count and the digest of the
+rows. After all tasks have ended, one process decides with the register which transactions make up the batch,
+and commits them (`register`, `commit_steps`). With ``exactly_once=false`` tasks append directly, and a
+repeated task or batch writes its rows twice.
+
+Source: spark.md 5.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from pravega_lab.connector.spark.connections import client_of, stream_of
+from pravega_lab.connector.spark.options import Cluster, PravegaOptions
+from pravega_lab.connector.spark.sink.commit_steps import (
+    REGISTER_TABLE,
+    PassingRegister,
+    Register,
+    Settlement,
+    TableRegister,
+)
+from pravega_lab.connector.spark.sink.digest import add, digest_of
+from pravega_lab.connector.spark.sink.register import Record, Written, abortable
+from pravega_lab.connector.spark.source.streams import ensure_stream
+from pravega_lab.errors import BadInputError, PravegaError
+
+if TYPE_CHECKING:
+    from pravega_lab.client import Stream
+
+#: The query id in the record of a batch job, which has batch 0 only.
+BATCH_JOB = "batch job"
+_ensured: dict[tuple[Cluster, str], bool] = {}
+
+
+@dataclass
+class TaskWritten(WriterCommitMessage):
+    """The commit message of one task. ``query`` is empty in a batch job."""
+
+    query: str
+    written: Written
+
+
+def check_rows(schema: Any) -> None:
+    """Refuse rows that cannot become events.
+
+    Raises:
+        BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type.
+    """
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    allowed = {"event": ("binary", "string"), "routing_key": ("string",)}
+    if "event" not in types:
+        raise BadInputError(
+            f"the rows to write have no column 'event', but {', '.join(types) or 'none'}. "
+            f"Select the value to write AS event, and its key AS routing_key"
+        )
+    for name, found in types.items():
+        if name not in allowed:
+            raise BadInputError(f"a sink takes columns event and routing_key, not '{name}'. Select those two")
+        if found not in allowed[name]:
+            raise BadInputError(
+                f"column '{name}' is {found}; a sink takes {' or '.join(allowed[name])}. Cast it"
+            )
+
+
+def arrays(batch: Any) -> tuple[Any, Any | None]:
+    """Return the events as an Arrow array of binary, and the keys as one of text, or ``None`` without keys.
+
+    Raises:
+        BadInputError: An event is null.
+    """
+    import pyarrow as pa
+
+    events = batch.column("event")
+    if events.null_count:
+        raise BadInputError(f"{events.null_count} of {len(events)} rows have a null event. Filter them out")
+    keys = batch.column("routing_key") if "routing_key" in batch.schema.names else None
+    return events.cast(pa.binary()), keys
+
+
+def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
+    """Write the rows of a task and return what was written.
+
+    With exactly-once writing, the rows are durable in an open transaction when this returns. Otherwise they
+    are appended to the stream.
+    """
+    stream = stream_of(options.cluster, options.output)
+    if options.exactly_once:
+        return _write_transaction(stream, options.transaction_timeout_ms, batches)
+    with stream.writer() as writer:
+        return Written(rows=sum(writer.write(*arrays(batch)) for batch in batches if batch.num_rows))
+
+
+def _write_transaction(stream: Stream, lease_ms: int, batches: Iterator[Any]) -> Written:
+    transaction, rows, digest = None, 0, 0
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                events, keys = arrays(batch)
+                transaction = transaction or stream.begin_transaction(lease_ms)
+                transaction.write(events, keys)
+                rows, digest = rows + len(events), add(digest, digest_of(events, keys))
+        if transaction is None:
+            return Written()
+        transaction.flush()
+        transaction.close()
+        return Written(transaction.txn_id, rows, digest)
+    except BaseException:
+        if transaction is not None:
+            with contextlib.suppress(PravegaError):
+                transaction.abort()
+        raise
+
+
+class _Sink:
+    """The common part of both writers."""
+
+    def __init__(self, options: PravegaOptions, schema: Any) -> None:
+        check_rows(schema)
+        self._options = options
+        key = (options.cluster, options.output)
+        if key not in _ensured:
+            ensure_stream(options, options.output, by_default=True)
+            _ensured[key] = True
+
+    def _settlement(self, register: Register) -> Settlement:
+        stream = stream_of(self._options.cluster, self._options.output)
+        return Settlement(stream, register, poll_s=self._options.transaction_status_poll_interval_ms / 1000)
+
+    def _register(self, sink_id: str) -> Register:
+        table = client_of(self._options.cluster).table(f"{self._options.scope}/{REGISTER_TABLE}")
+        table.create()
+        return TableRegister(table, sink_id)
+
+    def _record(self, query: str, batch: int, messages: Sequence[TaskWritten]) -> Record:
+        return Record(
+            query=query,
+            stream=self._options.output,
+            batch=batch,
+            partitions=tuple(message.written for message in messages),
+            done=False,
+            recorded_ms=time.time_ns() // 1_000_000,
+        )
+
+
+class PravegaStreamWriter(_Sink, DataSourceStreamArrowWriter):
+    """The streaming sink.
+
+    For every batch Spark creates one instance to write and another, in another process, to commit.
+    """
+
+    def __init__(self, options: PravegaOptions, schema: Any, overwrite: bool) -> None:
+        super().__init__(options, schema)
+
+    def write(self, iterator: Iterator[Any]) -> TaskWritten:
+        """Write the rows of one task and return its commit message."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        query = context.getLocalProperty("sql.streaming.queryId") if context is not None else None
+        return TaskWritten(query or "", write_rows(self._options, iterator))
+
+    def commit(self, messages: list[TaskWritten | None], batchId: int) -> None:
+        """Commit the batch exactly once. Spark calls it again for the same batch after a restart.
+
+        Raises:
+            SinkConflictError: The batch cannot be completed; see `register.decide`.
+            StoreUnavailableError: The outcome is unknown. A restart of the query commits the batch.
+        """
+        written = [message for message in messages if message is not None]
+        if self._options.exactly_once and written:
+            query = written[0].query
+            register = self._register(self._options.sink_id or query)
+            self._settlement(register).settle(self._record(query, batchId, written))
+
+    def abort(self, messages: list[TaskWritten | None], batchId: int) -> None:
+        """Abort the transactions that are not recorded.
+
+        If the store does not respond, the transactions end with their leases.
+        """
+        written = [message for message in messages if message is not None]
+        if not (self._options.exactly_once and written):
+            return
+        transactions = self._record("", batchId, written).transactions
+        with contextlib.suppress(PravegaError):
+            register = self._register(self._options.sink_id or written[0].query)
+            record, _ = register.read()
+            self._settlement(register).abort(abortable(record, batchId, transactions))
+
+
+class PravegaWriter(_Sink, DataSourceArrowWriter):
+    """The batch sink: all rows of a job become visible or none, unless the driver dies while it commits.
+
+    Option ``sink_id`` gives the job an identity. Running the job again under the same id completes what a
+    dead driver left unfinished, and adds nothing that is already in the stream.
+    """
+
+    def __init__(self, options: PravegaOptions, schema: Any, overwrite: bool) -> None:
+        if overwrite:
+            raise BadInputError(
+                "mode 'overwrite': a stream is only appended to. Use mode('append'), or truncate it first"
+            )
+        super().__init__(options, schema)
+
+    def write(self, iterator: Iterator[Any]) -> TaskWritten:
+        """Write the rows of one task and return its commit message."""
+        return TaskWritten("", write_rows(self._options, iterator))
+
+    def commit(self, messages: list[TaskWritten | None]) -> None:
+        """Commit the rows of the job.
+
+        Raises:
+            SinkConflictError: The job cannot be completed; see `register.decide`.
+            StoreUnavailableError: The outcome is unknown.
+        """
+        written = [message for message in messages if message is not None]
+        if self._options.exactly_once and written:
+            sink_id = self._options.sink_id
+            register = self._register(sink_id) if sink_id else PassingRegister()
+            self._settlement(register).settle(self._record(BATCH_JOB, 0, written))
+
+    def abort(self, messages: list[TaskWritten | None]) -> None:
+        """Abort the transactions that are not recorded."""
+        written = [message for message in messages if message is not None]
+        if not (self._options.exactly_once and written):
+            return
+        transactions = self._record(BATCH_JOB, 0, written).transactions
+        with contextlib.suppress(PravegaError):
+            sink_id = self._options.sink_id
+            record = self._register(sink_id).read()[0] if sink_id else None
+            self._settlement(PassingRegister()).abort(abortable(record, 0, transactions))

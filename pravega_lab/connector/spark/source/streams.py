@@ -1,0 +1,211 @@
+"""What a driver asks the store about a stream: cuts, segments between them, backlogs, event boundaries.
+
+Facts that never change (key ranges, lengths of sealed segments) are requested once per process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pravega_lab.connector.spark.connections import client_of, stream_of
+from pravega_lab.connector.spark.options import EARLIEST, LATEST, UNBOUNDED, Cluster, PravegaOptions
+from pravega_lab.connector.spark.source.limits import Backlog
+from pravega_lab.connector.spark.source.lineage import Span
+from pravega_lab.connector.spark.source.splits import SegmentSlice, slices
+from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
+from pravega_lab.protocol.names import short_name
+from pravega_lab.protocol.stream_cut import StreamCut
+
+if TYPE_CHECKING:
+    from pravega_lab.client import RetentionPolicy, ScalingPolicy
+
+Cut = dict[int, int]
+
+_spans: dict[tuple[Cluster, str], dict[int, Span]] = {}
+_lengths: dict[tuple[Cluster, str], Cut] = {}
+# cuts that were found to be positions of the stream
+_checked: dict[tuple[Cluster, str], dict[StreamCut, None]] = {}
+
+
+class StreamView:
+    """One stream of one store. Creating it makes no request, and it holds no connection."""
+
+    def __init__(self, cluster: Cluster, scoped_stream: str) -> None:
+        self.name = scoped_stream
+        self._cluster = cluster
+        self._spans = _spans.setdefault((cluster, scoped_stream), {})
+        self._lengths = _lengths.setdefault((cluster, scoped_stream), {})
+        self._checked = _checked.setdefault((cluster, scoped_stream), {})
+
+    def head(self) -> Cut:
+        """Return the current head of the stream."""
+        return dict(stream_of(self._cluster, self.name).head().positions)
+
+    def tail(self) -> Cut:
+        """Return the current tail of the stream."""
+        return dict(stream_of(self._cluster, self.name).tail().positions)
+
+    def resolve(self, wanted: str) -> Cut:
+        """Return the cut that an option names: ``earliest``, ``latest``, or the text of one or several cuts.
+
+        Several cuts are separated by commas; the one of this stream is taken.
+
+        Raises:
+            BadInputError: No cut is of this stream, the text is malformed, or the cut is after the last
+                event.
+            SegmentNotFoundError: The cut names a segment that the stream never had.
+            TruncatedDataError: The cut names a segment that was truncated.
+        """
+        if wanted == EARLIEST:
+            return self.head()
+        if wanted in (LATEST, UNBOUNDED):
+            return self.tail()
+        cuts = [StreamCut.from_text(part.strip()) for part in wanted.split(",")]
+        for cut in cuts:
+            if cut.scoped_stream == self.name:
+                self._check(cut)
+                return self.whole(cut.positions)
+        found = ", ".join(cut.scoped_stream for cut in cuts)
+        raise BadInputError(
+            f"the stream cut given is of {found}, the stream read is {self.name}. Pass a cut of {self.name}; "
+            f"for several streams, pass one cut of each, separated by commas"
+        )
+
+    def _check(self, cut: StreamCut) -> None:
+        """Raise `BadInputError` for a cut after the end of a segment. Each cut is checked once.
+
+        Reading would take everything before such a cut as already read, and leave events out.
+        """
+        if cut in self._checked:
+            return
+        self.spans(list(cut.positions))
+        for segment, offset in cut.positions.items():
+            if offset > (length := self.length(segment)):
+                raise BadInputError(
+                    f"the stream cut given is at {offset} in segment {short_name(segment)} of "
+                    f"{self.name}, which has {length} bytes. Pass a cut that tail() or position() returned"
+                )
+        self._checked[cut] = None
+
+    def whole(self, cut: Mapping[int, int]) -> Cut:
+        """Return ``cut`` with the length of the segment in place of each -1 (pravega.md A9)."""
+        return {segment: self.length(segment) if offset < 0 else offset for segment, offset in cut.items()}
+
+    def between(self, start: Mapping[int, int], end: Mapping[int, int]) -> list[int]:
+        """Return the ids of the segments between two cuts, including those of both cuts, ascending."""
+        if start.keys() == end.keys():
+            return sorted(start)
+        stream = stream_of(self._cluster, self.name)
+        return stream.segments_between(StreamCut(self.name, dict(start)), StreamCut(self.name, dict(end)))
+
+    def spans(self, segments: list[int]) -> dict[int, Span]:
+        """Return the key ranges of segments, also of sealed ones.
+
+        Raises:
+            SegmentNotFoundError: The stream never had one of them.
+        """
+        for epoch in dict.fromkeys(segment >> 32 for segment in segments if segment not in self._spans):
+            for found in stream_of(self._cluster, self.name).epoch_segments(epoch):
+                self._spans[found.segment_id] = (found.low, found.high)
+        missing = [segment for segment in segments if segment not in self._spans]
+        if missing:
+            raise SegmentNotFoundError(f"{self.name} never had segments {missing}. Pass a cut of this stream")
+        return {segment: self._spans[segment] for segment in segments}
+
+    def length(self, segment: int) -> int:
+        """Return the length of a segment. The length of a sealed segment is requested once.
+
+        Raises:
+            TruncatedDataError: The segment was truncated.
+        """
+        if segment not in self._lengths:
+            stream = stream_of(self._cluster, self.name)
+            try:
+                info = stream.segment_info(segment)
+            except SegmentNotFoundError as error:
+                head = stream.head()
+                raise TruncatedDataError(
+                    f"{self.name}: segment {segment} of the batch was truncated away; reading can go on at "
+                    f"{head}, as text {head.to_text()}",
+                    head,
+                ) from error
+            if not info.is_sealed:
+                return info.write_offset
+            self._lengths[segment] = info.write_offset
+        return self._lengths[segment]
+
+    def slices(self, start: Mapping[int, int], end: Mapping[int, int]) -> list[SegmentSlice]:
+        """Return what is between two cuts, segment by segment."""
+        between = self.between(start, end)
+        lengths = {segment: self.length(segment) for segment in between if end.get(segment, -1) < 0}
+        return slices(self.name, between, start, end, lengths)
+
+    def backlog(self, start: Mapping[int, int], target: Mapping[int, int]) -> Backlog:
+        """Return what is left to read from ``start`` to ``target``."""
+        between = self.between(start, target)
+        return Backlog(
+            spans=self.spans(between),
+            begin={segment: start.get(segment, 0) for segment in between},
+            end={s: target[s] if s in target else self.length(s) for s in between},
+            target=frozenset(target),
+        )
+
+    def boundary(self, segment: int, begin: int, at_least: int) -> int:
+        """Return the end of the first event that ends at ``at_least`` or later; see `limits.Boundary`."""
+        return stream_of(self._cluster, self.name).event_end(segment, begin, at_least)
+
+
+def ensure_stream(options: PravegaOptions, scoped_stream: str, *, by_default: bool) -> None:
+    """Create scope and stream if they are missing and the options allow it.
+
+    Args:
+        by_default: The value of ``allow_create_scope`` and ``allow_create_stream`` when they are not given.
+
+    Raises:
+        StreamNotFoundError: There is no such stream, and the options do not allow to create it.
+    """
+    client = client_of(options.cluster)
+    if client.stream(scoped_stream).exists():
+        return
+    allowed = options.allow_create_stream
+    if not (by_default if allowed is None else allowed):
+        raise StreamNotFoundError(
+            f"there is no stream {scoped_stream} at {options.controller}. Check options 'scope' and "
+            f"'stream', or let it be created with option 'allow_create_stream'"
+        )
+    scope_allowed = options.allow_create_scope
+    from pravega_lab.errors import AlreadyExistsError
+
+    try:
+        client.create_stream(
+            scoped_stream,
+            scaling=_scaling(options),
+            retention=_retention(options),
+            create_scope=True if scope_allowed is None else scope_allowed,
+        )
+    except AlreadyExistsError:
+        return
+
+
+def _scaling(options: PravegaOptions) -> ScalingPolicy:
+    from pravega_lab.client import ScalingPolicy
+
+    segments, factor = options.default_num_segments or 1, options.default_scale_factor
+    by_bytes = options.default_segment_target_rate_bytes_per_sec
+    by_events = options.default_segment_target_rate_events_per_sec
+    if factor and by_bytes:
+        return ScalingPolicy.by_data_rate(by_bytes // 1024, factor, segments)
+    if factor and by_events:
+        return ScalingPolicy.by_event_rate(by_events, factor, segments)
+    return ScalingPolicy.fixed(segments)
+
+
+def _retention(options: PravegaOptions) -> RetentionPolicy:
+    from pravega_lab.client import RetentionPolicy
+
+    if options.default_retention_duration_milliseconds is not None:
+        return RetentionPolicy.by_time(options.default_retention_duration_milliseconds)
+    if options.default_retention_size_bytes is not None:
+        return RetentionPolicy.by_size(options.default_retention_size_bytes)
+    return RetentionPolicy.none()

@@ -1,0 +1,377 @@
+"""`Lab`: one object that starts or joins a store, and creates streams, Spark sessions and views for it.
+
+Each part is created on first use: a lab without Spark starts no JVM, and a lab without views imports no
+widgets. Leaving the ``with`` block, ``close()`` and the end of the process stop what the lab itself started,
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.client.connection.access import Access, safe_to_print
+from pravega_lab.client.reader_group import ReaderGroup
+from pravega_lab.engine.server.store_process import StoreProcess
+from pravega_lab.errors import BadInputError, require
+from pravega_lab.lab import labs_by_name
+from pravega_lab.lab.workloads import Workloads
+from pravega_lab.progress import Progress, write_in_slices
+
+if TYPE_CHECKING:
+    from pravega_lab.connector.spark.savepoint.savepoint import Savepoint
+    from pravega_lab.lab.fork import Fork
+    from pravega_lab.lab.running_clients import RunningReader, RunningWriter
+    from pravega_lab.observe.journal.journal import Journal
+    from pravega_lab.observe.ledger.ledger import Ledger
+    from pravega_lab.observe.ledger.numbered import Parse
+    from pravega_lab.widgets.live.controls import Controls
+
+DEFAULT_SCOPE = "lab"
+
+
+class Lab:
+    """A store, a client, Spark and views that belong together. A context manager: leaving it closes the lab.
+
+    ``observers`` are those that `observe` started, by what they observe; ``drivers`` those that `submit`
+    started.
+
+    Args:
+        data: The folder of the embedded store. Without a folder (and without ``uri``) the store is deleted
+            when the lab is closed.
+        uri: The address of a running Pravega to join (``tcp://host:9090`` or ``tls://…``). No store is
+            started.
+        scaling_clock: Divides every time constant of auto-scaling of the embedded store, so that a lesson
+            need not wait ten minutes (pravega.md A6).
+        fast_workers: Let local Spark fork its Python workers from a daemon that has imported everything
+            already. Batches are shorter; see docs/spark.md.
+        name: In a notebook, a lab closes the kernel's lab of the same name, and prints that it did. Labs with
+            different names exist side by side.
+        access: How to get into the store at ``uri``: ``ca_file``, ``credentials``, …; see `AccessOptions`.
+
+    Raises:
+        BadInputError: ``data`` and ``uri`` are given together, or ``scaling_clock`` for a store that is
+            joined.
+        StoreUnavailableError: The embedded store does not start, or nothing answers at ``uri``.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | None = None,
+        *,
+        uri: str | None = None,
+        scaling_clock: int | None = None,
+        fast_workers: bool = True,
+        name: str = "",
+        **access: Unpack[AccessOptions],
+    ) -> None:
+        if uri is not None and data is not None:
+            raise BadInputError(
+                "Lab(data, uri=…): give a folder for an embedded store or the uri of a running one"
+            )
+        if uri is not None and scaling_clock is not None:
+            raise BadInputError("Lab(uri=…, scaling_clock=…): only an embedded store has a scaling clock")
+        Access.of(access)  # refuses misspelt options before anything is started
+        if access and uri is None:
+            raise BadInputError(f"Lab({', '.join(access)}): goes with uri=…, the address of a cluster")
+        self.title = f"Lab {name}".strip()
+        self.is_closed = False
+        if replaced := labs_by_name.close_namesake(name):
+            print(replaced)
+        self.store = None if uri is not None else StoreProcess(data, scaling_clock=scaling_clock or 1)
+        self.uri = uri if uri is not None else (self.store.uri if self.store else "")
+        self._access = safe_to_print(access)
+        self._fast_workers = fast_workers
+        self._client: Client | None = None
+        self._spark: Any = None
+        self.observers: dict[Any, Any] = {}
+        self.drivers: list[Any] = []
+        self._workloads = Workloads(lambda: self.client, self.observers, self._access)
+        self._forks: list[Fork[Lab]] = []
+        self._journal: Journal | None = None  # of ledgers without an observer
+        atexit.register(self.close)
+        labs_by_name.register(name, self)
+
+    @property
+    def client(self) -> Client:
+        """Return the client of this lab's store, opening it on first use."""
+        if self._client is None:
+            self._client = connect(self.uri, **self._access)
+        return self._client
+
+    def create_stream(
+        self,
+        name: str,
+        *,
+        scaling: ScalingPolicy | None = None,
+        retention: RetentionPolicy | None = None,
+        tags: Sequence[str] = (),
+    ) -> Stream:
+        """Create ``scope/stream``, with its scope, and return it. A name without a scope goes into ``lab``.
+
+        By default the stream has one segment, which never scales, and keeps all events.
+        """
+        return self.client.create_stream(
+            _scoped(name),
+            scaling=scaling or ScalingPolicy.fixed(1),
+            retention=retention or RetentionPolicy.none(),
+            tags=tags,
+        )
+
+    def stream(self, name: str) -> Stream:
+        """Return the stream ``scope/stream`` without asking the store whether it exists."""
+        return self.client.stream(_scoped(name))
+
+    def write(self, stream: Stream, events: Any, keys: Any = None) -> int:
+        """Write very many events in slices, with a progress bar, and return how many were written.
+
+        Blocks until all of them are durable. Arguments and errors are those of ``stream.write``.
+        """
+        return write_in_slices(stream, events, keys)
+
+    def table(self, name: str) -> Table:
+        """Return the table segment ``scope/name`` without asking the store whether it exists."""
+        return self.client.table(_scoped(name))
+
+    @property
+    def spark(self) -> Any:
+        """Return the Spark session of this process, creating it on first use (spark.md 12)."""
+        if self._spark is None:
+            from pravega_lab.connector.spark.session.session import create_session
+
+            with Progress("starting Spark"):
+                self._spark = create_session(
+                    fast_workers=self._fast_workers, environment=self._access_environment()
+                )
+        return self._spark
+
+    @property
+    def started_spark(self) -> Any:
+        """Return the Spark session if `spark` has created it, else ``None``."""
+        return self._spark
+
+    def submit(self, script: str | Path, *args: str, **options: Any) -> Any:
+        """Start a Spark driver script in its own process and return a handle on it.
+
+        The handle has ``kill()``, ``restart()``, ``wait()`` and a progress file that an observer follows. The
+        script finds the controller's address in its environment, as ``PRAVEGA_URI``.
+
+        Args:
+            args: The script's arguments.
+            options: See `pravega_lab.connector.spark.session.driver.submit`.
+        """
+        from pravega_lab.connector.spark.session.driver import submit
+
+        options["env"] = {"PRAVEGA_URI": self.uri, **self._access_environment(), **options.get("env", {})}
+        driver = submit(script, *args, **options)
+        self.drivers.append(driver)
+        return driver
+
+    def stop_with_savepoint(
+        self, query: Any, folder: str | Path, drain: bool = False, *, timeout_s: float = 120.0
+    ) -> Savepoint:
+        """Stop a streaming query between two batches and copy its checkpoint into ``folder``.
+
+        A query that starts with the copy resumes where this query stopped. It may write into the same stream,
+        because its sink gets an id of its own. See
+        `pravega_lab.connector.spark.savepoint.savepoint.stop_with_savepoint` for arguments and errors.
+        """
+        from pravega_lab.connector.spark.savepoint.savepoint import stop_with_savepoint
+
+        return stop_with_savepoint(query, folder, drain, timeout_s=timeout_s)
+
+    def observe(self, thing: Any, **options: Any) -> Any:
+        """Return the observer of a stream, a reader group, a streaming query or a submitted driver.
+
+        Its journal fills from now on, until the lab is closed. A second call with the same thing returns the
+        same observer, with all that it has seen.
+
+        Args:
+            options: See `pravega_lab.observe`.
+        """
+        from pravega_lab.observe import observe
+
+        key = (type(thing), thing.scoped_name) if isinstance(thing, Stream | ReaderGroup) else thing
+        if key not in self.observers:
+            self.observers[key] = observe(self.uri, **_observed(thing), **{**self._access, **options})
+        return self.observers[key]
+
+    def show(self, *things: Any, scale: float = 1.0) -> Any:
+        """Return a board with the views that fit these streams, reader groups, queries and drivers.
+
+        All views are on one clock. What is not observed yet is observed from now on.
+        """
+        require("anywidget")
+        from pravega_lab.widgets import show
+
+        return show(*(thing if _has_a_view(thing) else self.observe(thing) for thing in things), scale=scale)
+
+    @property
+    def writers(self) -> dict[str, RunningWriter]:
+        """Return the writers that `writer` started, by name, including those that have ended."""
+        return self._workloads.writers
+
+    @property
+    def readers(self) -> dict[str, RunningReader]:
+        """Return the readers that `reader` started, by name, including those that have ended."""
+        return self._workloads.readers
+
+    def writer(
+        self,
+        stream: Stream,
+        name: str | None = None,
+        *,
+        rate: float = 100.0,
+        keys: int | Sequence[str] = 16,
+        event_bytes: int = 100,
+        ledger: Ledger | None = None,
+    ) -> RunningWriter:
+        """Start a writer of numbered events in a thread and return it.
+
+        ``.rate = 500`` changes its rate, and ``.close()`` ends it.
+
+        Args:
+            name: By default ``w1``, ``w2``, …
+            rate: Events per second; 0 pauses the writer.
+            keys: The number of routing keys of this writer, or their names.
+            event_bytes: The smallest size of an event, in bytes.
+            ledger: Receives every event before it is written, and again when it is durable.
+
+        Raises:
+            BadInputError: A writer of this name runs, or ``rate`` is no rate.
+        """
+        options = {"rate": rate, "keys": keys, "event_bytes": event_bytes, "ledger": ledger}
+        return self._workloads.writer(stream, name, **options)
+
+    def reader(
+        self,
+        group: ReaderGroup,
+        name: str | None = None,
+        *,
+        rate: float | None = None,
+        ledger: Ledger | None = None,
+        parse: Parse | None = None,
+    ) -> RunningReader:
+        """Start a reader of a group in a thread and return it.
+
+        ``.kill()`` stops it as a crash does: its group is not notified.
+
+        Args:
+            name: By default ``r1``, ``r2``, …
+            rate: The most events per second; by default as many as there are.
+            ledger: Receives every event that was read.
+            parse: Finds the ids of events that `writer` did not write; see `Ledger.count`.
+
+        Raises:
+            BadInputError: A reader of this name runs.
+            ReaderExistsError: The group has a reader of this name.
+        """
+        options: dict[str, Any] = {"rate": rate, "ledger": ledger} | ({"parse": parse} if parse else {})
+        return self._workloads.reader(group, name, **options)
+
+    def ledger(self, thing: Any = None, name: str = "ledger") -> Ledger:
+        """Return the `Ledger` that counts into the journal of ``thing``, or into a journal of its own.
+
+        A second call with the same thing and name returns the same ledger.
+
+        Args:
+            thing: What `observe` takes, an observer, or a journal.
+        """
+        from pravega_lab.observe.journal.journal import Journal
+
+        if thing is None:
+            if self._journal is None:
+                self._journal = Journal(self.uri)
+            return self._workloads.ledger(self._journal, name)
+        watched = thing if isinstance(getattr(thing, "journal", thing), Journal) else self.observe(thing)
+        return self._workloads.ledger(getattr(watched, "journal", watched), name)
+
+    def fork(self, source: Any, *, at_s: float | None = None, **options: Any) -> Fork[Lab]:
+        """Copy streams into a fresh lab, from the last checkpoint before a moment to their ends.
+
+        See `pravega_lab.lab.fork.fork` for arguments and errors. The fork is closed with this lab.
+        """
+        from pravega_lab.lab.fork import fork
+
+        made = fork(self.client, source, at_s=at_s, open_lab=Lab, **options)
+        self._forks.append(made)
+        return made
+
+    def controls(self, board: Any = None, *, allow_joined: bool = False) -> Controls:
+        """Return buttons that act on this lab. Each shows the call that it makes.
+
+        Args:
+            board: What `show` returned. A mark that is pinned there chooses what a button acts on.
+            allow_joined: Let the buttons scale and checkpoint in a store that this lab only joined.
+        """
+        from pravega_lab.lab.controls import controls
+
+        return controls(self, board, acted=self._workloads.acted, allow_joined=allow_joined)
+
+    def close(self) -> None:
+        """Stop what this lab started: writers and readers first, the store last. May be called twice.
+
+        Every part is stopped, also when another one raises. The error is raised here afterwards.
+        """
+        self.is_closed = True
+        try:
+            with ExitStack() as closing:  # calls its callbacks in reverse order
+                if self.store is not None:
+                    closing.callback(self.store.stop)
+                if self._client is not None:
+                    closing.callback(self._client.close)
+                if self._spark is not None:
+                    closing.callback(self._spark.stop)
+                for part in reversed((*self._forks, *self.observers.values(), *self.drivers)):
+                    closing.callback(part.close)
+                closing.callback(self._workloads.close)
+        finally:
+            self._client = self._spark = None
+            for started in (self._forks, self.observers, self.drivers):
+                started.clear()
+        atexit.unregister(self.close)  # only now: a store that could not be stopped is tried again at exit
+
+    def _access_environment(self) -> dict[str, str]:
+        """Return the environment of processes that this lab starts: they find the credentials only there."""
+        return Access.of(self._access).to_environment() if self._access else {}
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the panel of the lab's parts: live in JupyterLab, elsewhere as it is now."""
+        from pravega_lab.lab.panel import bundle
+
+        return bundle(self, **kwargs)
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        kind = "embedded store" if self.store is not None else "joined"
+        return f"Lab({kind}, spark {'on' if self._spark is not None else 'off'})"
+
+
+def _scoped(name: str) -> str:
+    return name if "/" in name else f"{DEFAULT_SCOPE}/{name}"
+
+
+def _has_a_view(thing: Any) -> bool:
+    """Say whether `show` takes the thing as it is: a view, a board, a journal, or what has a journal."""
+    from pravega_lab.observe.journal.journal import Journal
+
+    return isinstance(getattr(thing, "journal", thing), Journal) or hasattr(thing, "views")
+
+
+def _observed(thing: Any) -> dict[str, Any]:
+    """Return the argument of `observe` for a stream, a group, or anything else: query, driver or folder."""
+    if isinstance(thing, ReaderGroup):
+        return {"group": thing.scoped_name}
+    return {"stream": thing.scoped_name} if isinstance(thing, Stream) else {"query": thing}

@@ -1,0 +1,318 @@
+"""`Books`: which event was written, acknowledged, read and committed, how often, and in which order.
+
+The books are columnar, with a place per event and a numpy array per fact, so that a million events take
+seconds. They decide what is lost, doubled and out of order. They know no time and no journal.
+
+Events of one key have to arrive as they were written. An event is out of order if its *first* arrival is
+after that of a later event of its key. Another arrival makes it doubled, not out of order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pravega_lab.errors import BadInputError
+
+Arrival = Literal["read", "committed"]
+ARRIVALS: tuple[Arrival, ...] = ("read", "committed")
+Ints = npt.NDArray[np.int64]
+_TYPES: dict[str, Any] = {
+    "key": np.int32, "place": np.int64, "written_call": np.int32, "acknowledged": np.bool_, "late": np.bool_,
+    **{
+        f"{name}_{arrival}": kind
+        for arrival in ARRIVALS
+        for name, kind in (
+            ("times", np.uint32), ("call", np.int32), ("segment", np.int64), ("offset", np.int64),
+            ("disorder", np.bool_), ("told", np.bool_),
+        )
+    },
+}  # fmt: skip
+_START = {"key": -1, "place": -1, "written_call": -1, **{f"call_{a}": -1 for a in ARRIVALS}}
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """An event, by its place in the books, and what is wrong with it. ``index`` is its place in the call
+    that reported it.
+    """
+
+    what: str
+    slot: int
+    index: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The counts of events at one arrival; see `LedgerCounted`."""
+
+    lost: int | None
+    doubled: int | None
+    out_of_order: int | None
+    strange: int | None
+    unknown: int | None
+    in_flight: int | None
+
+
+class Books:
+    """The books of one ledger. Ids are ints, strings or bytes, of one type in all calls."""
+
+    def __init__(self) -> None:
+        self._slots: dict[Any, int] = {}
+        self._ids: list[Any] = []
+        self._keys: dict[str, int] = {}
+        self._key_names: list[str] = []
+        self._column = {name: np.full(1024, _START.get(name, 0), kind) for name, kind in _TYPES.items()}
+        self._written = 0
+        self._newest = {arrival: np.full(64, -1, np.int64) for arrival in ARRIVALS}
+        self._settled = dict.fromkeys(ARRIVALS, 0)
+        self.has = dict.fromkeys(("written", "acknowledged", *ARRIVALS), False)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def id_of(self, slot: int) -> Any:
+        """Return the id of an event."""
+        return self._ids[slot]
+
+    def key_of(self, slot: int) -> str | None:
+        """Return the routing key of an event."""
+        code = int(self._column["key"][slot])
+        return None if code == NOBODY else self._key_names[code]
+
+    def value(self, name: str, slot: int) -> int:
+        """Return what is known of an event: a column of the books by name."""
+        return int(self._column[name][slot])
+
+    # Entries.
+
+    def write(self, ids: Any, keys: Any, call: int) -> int:
+        """Note that events are passed to a writer, in this order.
+
+        Raises:
+            BadInputError: An id was written before.
+        """
+        slots = self._slots_of(ids)
+        again = self._column["place"][slots] >= 0
+        unique, first = np.unique(slots, return_index=True)
+        if again.any() or len(unique) < len(slots):
+            again |= ~np.isin(np.arange(len(slots)), first)
+            raise BadInputError(
+                f"event {self._ids[slots[int(again.argmax())]]!r} was written before: the ids of a ledger "
+                "tell its events apart, so give each write another one"
+            )
+        self.has["written"] = True
+        self._column["place"][slots] = np.arange(self._written, self._written + len(slots))
+        self._column["key"][slots] = self._codes_of(keys, len(slots))
+        self._column["written_call"][slots] = call
+        self._written += len(slots)
+        return len(slots)
+
+    def acknowledge(self, ids: Any) -> int:
+        """Note that these events are durable."""
+        slots = self._slots_of(ids)
+        self.has["acknowledged"] = True
+        self._column["acknowledged"][slots] = True
+        return len(slots)
+
+    def be_late(self, ids: Any) -> int:
+        """Note that these events were dropped as late."""
+        slots = self._slots_of(ids)
+        self._column["late"][slots] = True
+        return len(slots)
+
+    def arrive(
+        self, arrival: Arrival, ids: Any, call: int, segments: Any = None, offsets: Any = None
+    ) -> list[Offence]:
+        """Note that events arrive, in this order. Return what is wrong with them, each event at most once
+        per fault.
+        """
+        slots = self._slots_of(ids)
+        self.has[arrival] = True
+        times = self._column[f"times_{arrival}"]
+        before = times[slots]
+        np.add.at(times, slots, 1)
+        firsts = np.unique(slots, return_index=True)[1]
+        firsts = np.sort(firsts[before[firsts] == 0])
+        fresh = slots[firsts]
+        self._column[f"call_{arrival}"][fresh] = call
+        for name, values in (("segment", segments), ("offset", offsets)):
+            if values is not None:
+                self._column[f"{name}_{arrival}"][fresh] = np.asarray(values, np.int64)[firsts]
+        wrong = self._disordered(arrival, fresh)
+        self._column[f"disorder_{arrival}"][fresh[wrong]] = True
+        found = [Offence("out of order", int(slots[i]), int(i)) for i in firsts[wrong]]
+        found += self._strange(firsts, fresh)
+        return found + self._doubled(arrival, slots, firsts)
+
+    def settle(self, arrival: Arrival, most: int) -> list[Offence]:
+        """Note that all known events have had their chance to arrive: the others are lost. Return the
+        first of those.
+        """
+        self.has[arrival] = True
+        self._settled[arrival] = len(self._ids)
+        lost = self._lost(arrival) & ~self._column[f"told_{arrival}"][: len(self)]
+        self._column[f"told_{arrival}"][: len(self)] |= lost
+        by_place = np.flatnonzero(lost)
+        by_place = by_place[np.argsort(self._column["place"][by_place], kind="stable")]
+        return [Offence("lost", int(slot)) for slot in by_place[:most]]
+
+    # The counts.
+
+    def count(self, column: str) -> int | None:
+        """Return the distinct events in a column of the ledger, None without a witness."""
+        if not self.has[column]:
+            return None
+        name = {"written": "place", "acknowledged": "acknowledged"}.get(column, f"times_{column}")
+        values = self._column[name][: len(self)]
+        return int((values >= 0).sum()) if name == "place" else int((values > 0).sum())
+
+    @property
+    def late(self) -> int:
+        """Return how many events were dropped as late."""
+        return int(self._column["late"][: len(self)].sum())
+
+    def standing(self, arrival: Arrival | None) -> Standing:
+        """Return the counts at an arrival, or with None the counts without a witness of any arrival."""
+        n = len(self)
+        written, late = self._column["place"][:n] >= 0, self._column["late"][:n]
+        if arrival is None:
+            open_ = int((written & ~late).sum()) if self.has["written"] else None
+            return Standing(None, None, None, None, open_, open_)
+        times = self._column[f"times_{arrival}"][:n]
+        doubled = int((times > 1).sum())
+        disorder = int(self._column[f"disorder_{arrival}"][:n].sum())
+        if not self.has["written"]:
+            return Standing(None, doubled, None, None, None, None)
+        settled = np.arange(n) < self._settled[arrival]
+        missing = written & (times == 0) & ~late
+        unacknowledged = 0 if self.has["acknowledged"] else int((missing & settled).sum())
+        in_flight = int((missing & ~settled).sum())
+        return Standing(
+            lost=int(self._lost(arrival).sum()),
+            doubled=doubled,
+            out_of_order=disorder,
+            strange=int(((times > 0) & ~written).sum()),
+            unknown=in_flight + unacknowledged,
+            in_flight=in_flight,
+        )
+
+    def _lost(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
+        n = len(self)
+        missing = (self._column[f"times_{arrival}"][:n] == 0) & ~self._column["late"][:n]
+        known = self._column["acknowledged"][:n] & (self._column["place"][:n] >= 0)
+        found: npt.NDArray[np.bool_] = missing & known & (np.arange(n) < self._settled[arrival])
+        return found
+
+    # Internals.
+
+    def _disordered(self, arrival: Arrival, fresh: Ints) -> npt.NDArray[np.bool_]:
+        """Return which of these first arrivals are after a later event of their key."""
+        wrong = np.zeros(len(fresh), np.bool_)
+        keys, places = self._column["key"][fresh].astype(np.int64), self._column["place"][fresh]
+        judged = np.flatnonzero((keys >= 0) & (places >= 0))
+        if not len(judged):
+            return wrong
+        judged = judged[np.argsort(keys[judged], kind="stable")]
+        keys, places = keys[judged], places[judged]
+        newest = self._newest[arrival]
+        if len(newest) < len(self._key_names):
+            more = np.full(2 * len(self._key_names) - len(newest), -1, np.int64)
+            newest = self._newest[arrival] = np.concatenate([newest, more])
+        # The running maximum of each key: keys rise, so a shift by key keeps their maxima apart.
+        shift = keys * (self._written + 1)
+        running = np.maximum.accumulate(places + shift) - shift
+        before = np.concatenate([[-1], running[:-1]])
+        before[np.concatenate([[True], keys[1:] != keys[:-1]])] = -1
+        wrong[judged] = np.maximum(before, newest[keys]) > places
+        np.maximum.at(newest, keys, places)
+        return wrong
+
+    def _strange(self, firsts: Ints, fresh: Ints) -> list[Offence]:
+        if not self.has["written"]:
+            return []
+        unwritten = self._column["place"][fresh] < 0
+        return [
+            Offence("strange", int(s), int(i))
+            for s, i in zip(fresh[unwritten], firsts[unwritten], strict=True)
+        ]
+
+    def _doubled(self, arrival: Arrival, slots: Ints, firsts: Ints) -> list[Offence]:
+        """Return each event at its second arrival."""
+        again = np.setdiff1d(np.arange(len(slots)), firsts)
+        if not len(again):
+            return []
+        _, second = np.unique(slots[again], return_index=True)
+        again = np.sort(again[second])
+        unique, counts = np.unique(slots, return_counts=True)
+        here = counts[np.searchsorted(unique, slots[again])]
+        before = self._column[f"times_{arrival}"][slots[again]] - here
+        new = before < 2  # an event that had arrived twice before was reported then
+        return [Offence("doubled", int(slots[i]), int(i)) for i in again[new]]
+
+    def _slots_of(self, ids: Any) -> Ints:
+        items = as_list(ids)
+        self._check_type(items)
+        slots, n_before = self._slots, len(self._slots)
+        known = list(map(slots.get, items))
+        if None in known:
+            known = [slots.setdefault(i, len(slots)) for i in items]
+        found = np.array(known, np.int64)
+        n_new = len(slots) - n_before
+        if n_new:
+            self._ids.extend(reversed(list(islice(reversed(slots), n_new))))
+            self._make_room(len(slots))
+        return found
+
+    def _make_room(self, n: int) -> None:
+        have = len(self._column["key"])
+        if n <= have:
+            return
+        for name, old in self._column.items():
+            more = np.full(max(n, 2 * have) - have, _START.get(name, 0), old.dtype)
+            self._column[name] = np.concatenate([old, more])
+
+    def _codes_of(self, keys: Any, n: int) -> npt.NDArray[np.int32]:
+        if keys is None:
+            return np.full(n, NOBODY, np.int32)
+        items = [keys] * n if isinstance(keys, str) else as_list(keys)
+        if len(items) != n:
+            raise BadInputError(f"{n} events and {len(items)} keys: give one key for all, or one for each")
+        codes = self._keys
+        n_before = len(codes)
+        found = (NOBODY if k is None else codes.setdefault(k, len(codes)) for k in items)
+        result = np.fromiter(found, np.int32, n)
+        self._key_names.extend(islice(codes, n_before, None))
+        return result
+
+    def _check_type(self, items: list[Any]) -> None:
+        if not items or not self._ids:
+            return
+        had, now = type(self._ids[0]), type(items[0])
+        if had is not now:
+            raise BadInputError(
+                f"the ids of this ledger are {had.__name__} ({self._ids[0]!r}, …) and these are "
+                f"{now.__name__} ({items[0]!r}, …): bring them to one type"
+            )
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return ids or keys of any form (one, a list, numpy, Arrow, pandas) as a list of plain values."""
+    if isinstance(values, (str, bytes, int)):
+        return [values]
+    if hasattr(values, "null_count") and hasattr(values, "to_pylist"):  # Arrow; numpy's way is faster
+        numbers = not values.null_count and str(values.type).startswith(("int", "uint"))
+        return list(values.to_numpy(zero_copy_only=False).tolist() if numbers else values.to_pylist())
+    if hasattr(values, "tolist"):
+        return list(values.tolist())
+    if isinstance(values, Iterable):
+        return list(values)
+    raise BadInputError(
+        f"ids are one, a list, or an Arrow, numpy or pandas array, not {type(values).__name__}"
+    )

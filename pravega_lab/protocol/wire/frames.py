@@ -1,0 +1,138 @@
+"""Bytes of a connection to commands: however the bytes are split, the commands are the same.
+
+The module takes bytes and returns values; it knows no connection. The type and length of a frame are checked
+as soon as its eight header bytes have arrived, so at most one legal frame is ever buffered.
+"""
+
+from __future__ import annotations
+
+from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol.wire.codec import (
+    COMMANDS,
+    HEADER,
+    PAYLOAD_BYTES_MAX,
+    Piece,
+    decode_at,
+    decode_pieces,
+)
+from pravega_lab.protocol.wire.commands import AppendBlock, AppendBlockEnd, Command, Padding, PartialEvent
+
+HEADER_BYTES = HEADER.size
+_KNOWN = frozenset(command.code for command in COMMANDS)
+LARGE_BYTES = 64 * 1024  # payloads below this are joined, which is faster than reading pieces
+
+
+class FrameDecoder:
+    """Decodes one direction of one connection.
+
+    After a ``ProtocolError`` the position in the stream is lost, and every further ``feed`` raises the same
+    error. ``salvaged`` then has the commands that came before the bad frame in the same call.
+    """
+
+    def __init__(self) -> None:
+        self.salvaged: list[Command] = []
+        self._pieces: list[Piece] = []
+        self._missing_bytes = HEADER_BYTES  # until the header or the frame in the pieces is complete
+        self._large_code: int | None = None  # of the frame in the pieces, if it is too large to join
+        self._error: ProtocolError | None = None
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Return the bytes of the incomplete frame. With 0, the stream may end here."""
+        return sum(map(len, self._pieces))
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[Command]:
+        """Return the commands that ``data`` completes, in order. Raises only ``ProtocolError``."""
+        if self._error is not None:
+            raise self._error
+        found: list[Command] = []
+        try:
+            self._feed(bytes(data), found)
+        except ProtocolError as error:
+            self._error, self.salvaged, self._pieces = error, found, []
+            raise
+        return found
+
+    def _feed(self, data: bytes, found: list[Command]) -> None:
+        at = 0
+        while self._pieces:
+            cut = at + self._missing_bytes
+            if cut > len(data):
+                self._missing_bytes = cut - len(data)
+                break
+            self._complete(memoryview(data)[at:cut], found)
+            at = cut
+        else:
+            at = self._decode_all(data, at, found)
+        if at < len(data):
+            self._pieces.append(data[at:])
+
+    def _complete(self, last: memoryview, found: list[Command]) -> None:
+        """Handle a complete header or frame, made of the pieces and ``last``. Later bytes are not copied."""
+        pieces, self._pieces = [*self._pieces, last], []
+        if self._large_code is not None:
+            code, self._large_code = self._large_code, None
+            found.append(decode_pieces(code, pieces, HEADER_BYTES))
+            return
+        joined = b"".join(pieces)
+        if not self._decode_all(joined, 0, found):
+            self._pieces.append(joined)
+
+    def _decode_all(self, data: bytes, at: int, found: list[Command]) -> int:
+        """Decode whole frames from ``at`` on, note what is missing, and return where the rest begins."""
+        have = len(data)
+        while have - at >= HEADER_BYTES:
+            code, length = HEADER.unpack_from(data, at)
+            if code not in _KNOWN or not 0 <= length <= PAYLOAD_BYTES_MAX:
+                raise _bad_header(code, length)
+            end = at + HEADER_BYTES + length
+            if end > have:
+                self._missing_bytes = end - have
+                self._large_code = code if length >= LARGE_BYTES else None
+                return at
+            found.append(decode_at(code, data, at + HEADER_BYTES, end))
+            at = end
+        self._missing_bytes = HEADER_BYTES - (have - at)
+        return at
+
+
+def join_append_block(block: AppendBlock | None, end: AppendBlockEnd) -> bytes:
+    """Return the bytes that a block of appends adds to its segment (pravega.md D3).
+
+    Without a block these are ``end.data``. With a block, they are its whole events, then the first part of a
+    further event if a PartialEvent frame carries one, then ``end.data`` with its other part.
+
+    Raises:
+        ProtocolError: The block belongs to another writer, is shorter than ``size_of_whole_events``, or holds
+            after the whole events anything other than one Padding or one PartialEvent.
+    """
+    if block is None:
+        return end.data
+    if block.writer_id != end.writer_id:
+        raise ProtocolError(f"a block of writer {block.writer_id} was ended by writer {end.writer_id}")
+    size = end.size_of_whole_events
+    if not 0 <= size <= len(block.data):
+        raise ProtocolError(f"a block of {len(block.data)} bytes cannot hold {size} bytes of whole events")
+    return b"".join((block.data[:size], _first_part(block.data, size, end), end.data))
+
+
+def _first_part(block: bytes, at: int, end: AppendBlockEnd) -> bytes:
+    if at == len(block):
+        return b""
+    if len(block) - at < HEADER_BYTES:
+        raise ProtocolError(f"{len(block) - at} bytes after the whole events of a block are not a frame")
+    code, length = HEADER.unpack_from(block, at)
+    at += HEADER_BYTES
+    if at + length != len(block) or code not in (Padding.code, PartialEvent.code):
+        raise ProtocolError(f"a frame of type {code} and {length} bytes cannot end a block of {len(block)}")
+    if code == Padding.code and end.data:
+        raise ProtocolError(f"{len(end.data)} bytes follow a block that ended in padding")
+    return block[at:] if code == PartialEvent.code else b""
+
+
+def _bad_header(code: int, length: int) -> ProtocolError:
+    if code not in _KNOWN:
+        return ProtocolError(
+            f"no command has the type {code}; the bytes are not Pravega's, or newer than 0.13"
+        )
+    return ProtocolError(f"a frame of type {code} claims {length} bytes; the most is {PAYLOAD_BYTES_MAX}")

@@ -1,0 +1,82 @@
+"""`predict` asks for a prediction before a run and compares it afterwards.
+
+Predictions are optional: a notebook also runs from top to bottom without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Real
+from typing import Any
+
+from pravega_lab.errors import BadInputError
+
+_CLOSE = 0.1
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a learner expects. It shows itself in words, and `compare` compares it with the result."""
+
+    question: str
+    answer: Any = ...
+    among: tuple[Any, ...] = ()
+
+    def compare(self, actual: Any) -> None:
+        """Print the prediction beside what happened."""
+        print(f"Your prediction: {self._beside(actual)}" if self.is_made else f"{_it_is(actual)}.")
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the learner made a prediction."""
+        return self.answer is not ...
+
+    def _beside(self, actual: Any) -> str:
+        if self.answer == actual:
+            return f"{self.answer}. So it is."
+        if _are_numbers(self.answer, actual) and abs(self.answer - actual) <= _CLOSE * abs(actual):
+            return f"{self.answer}. {_it_is(actual)}: close."
+        return f"{self.answer}. {_it_is(actual)}."
+
+    def __repr__(self) -> str:
+        choices = f" ({' / '.join(map(str, self.among))})" if self.among else ""
+        if self.is_made:
+            return f"{self.question}{choices}\nYou say: {self.answer}. Now run on."
+        return f"{self.question}{choices}\nPut your prediction in place of the dots, then run on."
+
+
+#: The predictions of this process, by question. They are never written to a file.
+predictions: dict[str, Prediction] = {}
+
+
+def predict(question: str, answer: Any = ..., *, among: Sequence[Any] = ()) -> Prediction:
+    """Ask for a prediction; without one (``...``) the notebook continues all the same.
+
+    Args:
+        question: In words.
+        answer: What the learner puts in place of ``...``.
+        among: The possible answers, where it is a choice.
+
+    Raises:
+        BadInputError: The answer is none of the choices; the message names the nearest.
+    """
+    if answer is not ... and among and answer not in among:
+        near = get_close_matches(str(answer), [str(one) for one in among], 1, 0.3)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise BadInputError(
+            f"{answer!r} is none of the choices; {hint}There are {', '.join(map(repr, among))}."
+        )
+    prediction = Prediction(question, answer, tuple(among))
+    predictions[question] = prediction
+    return prediction
+
+
+def _it_is(actual: Any) -> str:
+    """Return the answer as a sentence. A choice can be a sentence of its own, so it follows a colon."""
+    return f"The answer: {actual}" if isinstance(actual, str) else f"It is {actual}"
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)

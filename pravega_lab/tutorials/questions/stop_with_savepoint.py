@@ -1,0 +1,84 @@
+"""The exercises of ``notebooks/10-stop-with-savepoint.ipynb``."""
+
+from __future__ import annotations
+
+from pravega_lab.tutorials.learning.answer_forms import whole_number
+from pravega_lab.tutorials.learning.book import Exercise
+
+EXERCISES = (
+    Exercise(
+        number="10.1",
+        asks=(
+            "Stopped without drain after 36 sales. How many of these sales are in the savepoint, in "
+            "windows and in the page that is not full?"
+        ),
+        read=whole_number,
+        right="e48d646e45c4bbb2",
+        hints=(
+            "What was read before the stop is in the output or in the state.",
+            (
+                "Count what is in the output at the stop, with counted(): each of the others is in "
+                "exactly one window or count of the state."
+            ),
+        ),
+        solution=(
+            "c-l=(%L&6U6kA0D1Vb8<L+9uMCRQ9n{9dqMYr1{iLrV?<N$4|<cT5W!3sLC9fZGh;MH1LfoIbJ>Z)m<^)tr+VgTr!7=}AFL6"
+            "0}w5hRRhXU>Y$0Bf?&Piv8A-)$57F<Ljr2w!b@+FBU{)9~5jwGm;^)xBPLq57=ZrCj"
+        ),
+        remarks={
+            "536f7f7a2b399ed7": "These are in the windows. A count waits in the page, too.",
+            "c542bf0c7c8ca740": "That is a count: of how many sales?",
+            "bccd91177d3733b1": "These are in the output.",
+        },
+    ),
+    Exercise(
+        number="10.2",
+        asks=(
+            "The old order again, stopped with drain, but after 28 sales (sales_before=28). How many "
+            "of them are in the output at the stop?"
+        ),
+        read=whole_number,
+        right="320a8a7fff9349dc",
+        hints=(
+            (
+                "The watermark goes to its end before the savepoint, in the old order, too. What do the "
+                "windows do then?"
+            ),
+            (
+                "Which counts make a full page before the savepoint, and which one waits for the end of "
+                "the operator? Try: stopped(True, resumed=False, history=OLD, sales_before=28)."
+            ),
+        ),
+        solution=(
+            "c-n1_u@1s83`BqBcB&4jEU@zh{D5hl#!?zbu}k~;q}`AhZaJUd-F3LbWXGs$c7q1^rm(2RKzV}4$_(RC^JE=vxcq21)Z-~1K"
+            "7S)G2$B*Ag=X&X=Af021B^agRI+y`nVLQ7vWPoR*u*2md%TXM>>j%YH%i=EXXQ3+b!?II$<o4=Tx%=KVv+69Y;s6j9h~dG!l"
+            "dT?7j;xnSp"
+        ),
+        remarks={
+            "69ba32a7135d9ffc": "The windows of second 2 fire, too: the watermark goes to its end.",
+            "757402188fac7f15": "That is so since FLIP-147.",
+            "b5231589252c998a": "Five counts fill a page. Are there five?",
+        },
+    ),
+    Exercise(
+        number="10.3",
+        asks=(
+            "After which number of sales, from 31 to 45, can one stop with drain and go on from the "
+            "savepoint, and yet get what a job gives that is never stopped?"
+        ),
+        read=whole_number,
+        right="44d528b98e6c345b",
+        hints=(
+            "The drained windows are said early. When is early no harm?",
+            "Try them: stopped(True, sales_before=n).in_the_end == never_stopped().",
+        ),
+        solution=(
+            "c-lpcK@P$&3<STj4?q<XJ;8|s53z_#EJZeoqeT5ZPC4{uuV=^W^^TSqLp0fN*aqjfX~GSeI)h4?VK7qRRM_XN7f>)Kz0R~U#"
+            "G$5)o!f#ZQYBG*q(^OJYV&@8k65joe<`|Z2)$#o3W@rwbKS?G<>HL#{qs}fBncsJ!|<ireE9(?`A2g"
+        ),
+        remarks={
+            "f12c2a98d8e32b5f": "Then second 3 is said twice.",
+            "197f62476b64f7c3": "From 31 on. But the thought is right.",
+        },
+    ),
+)

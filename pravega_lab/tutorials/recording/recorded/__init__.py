@@ -1,0 +1,1 @@
+"""The recorded runs themselves, as data files. ``recordings.recorded`` finds them."""

@@ -1,0 +1,78 @@
+"""The synchronous reader groups have the methods of the core; importing it starts nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pravega_lab.client import Client
+from pravega_lab.client.reader_group import (
+    event_reader,
+    group,
+    reading,
+    revisioned_stream,
+    state_synchronizer,
+    sync,
+)
+from pravega_lab.client.shared_state import revisioned, synchronizer
+from pravega_lab.client.shared_state import sync as state_sync
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
+from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
+from tests.client.reader_group.test_synchronizer import Numbers
+from tests.client.test_sync import public, signature
+
+PAIRS = [
+    (sync.ReaderGroup, group.AsyncReaderGroup),
+    (sync.PendingCheckpoint, group.AsyncPendingCheckpoint),
+    (sync.Reader, event_reader.AsyncReader),
+    (state_sync.RevisionedStream, revisioned.AsyncRevisionedStream),
+    (state_sync.StateSynchronizer, synchronizer.AsyncStateSynchronizer),
+]
+
+
+@pytest.mark.parametrize(("sync", "core"), PAIRS, ids=lambda kind: kind.__name__)
+def test_same_names_and_signatures(sync: type, core: type) -> None:
+    ours, theirs = public(sync), public(core)
+    assert sorted(ours) == sorted(theirs)
+    for name, value in ours.items():
+        assert signature(value) == signature(theirs[name]), name
+
+
+@pytest.mark.parametrize("sync", [pair[0] for pair in PAIRS], ids=lambda kind: kind.__name__)
+def test_every_call_says_what_it_does(sync: type) -> None:
+    for name, value in public(sync).items():
+        assert (value.fget if isinstance(value, property) else value).__doc__, name
+
+
+def test_importing_starts_nothing_and_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, threading, pravega_lab.client.reader_group\n"
+        "heavy = {'grpc', 'numba', 'numpy', 'pyarrow', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert threading.active_count() == 1\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])
+
+
+def test_a_configuration() -> None:
+    cut = StreamCut("s/b", {0: 5})
+    made = reading(["s/a", "s/b"], start=[cut], end=[cut], automatic_checkpoint_interval_ms=-1)
+    assert made == ReaderGroupConfig(
+        {"s/a": UNBOUNDED, "s/b": cut}, {"s/b": cut}, automatic_checkpoint_interval_ms=-1
+    )
+    assert reading(["s/a"]) == ReaderGroupConfig({"s/a": UNBOUNDED})
+
+
+def test_a_state_that_two_handles_share(client: Client, new_stream: object) -> None:
+    name = new_stream().scoped_name  # type: ignore[operator]
+    first, second = (state_synchronizer(client, name, Numbers()) for _ in range(2))
+    assert first.initialize([-1])
+    first.fetch()
+    second.fetch()
+    assert first.update(lambda state: [[7]]) == [[7]]
+    assert second.update(lambda state: [[len(state)]]) == [[1]]
+    assert second.state == [7, 1]
+    assert second.revision == revisioned_stream(client, name).latest()

@@ -1,0 +1,119 @@
+"""The synchronous client has the methods of the core, starts nothing by itself, and works after a fork."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pravega_lab.client import client, stream, sync
+from pravega_lab.client.loop_thread import loop_thread
+from pravega_lab.client.reading import batches, segment_reader
+from pravega_lab.client.tables import table
+from pravega_lab.client.writing import transaction, writer
+
+PAIRS = [
+    (sync.Client, client.AsyncClient),
+    (sync.Stream, stream.AsyncStream),
+    (sync.EventWriter, writer.AsyncEventWriter),
+    (sync.Transaction, transaction.AsyncTransaction),
+    (sync.Batches, batches.AsyncBatches),
+    (sync.OrderedSegmentReader, segment_reader.AsyncOrderedSegmentReader),
+    (sync.Table, table.AsyncTable),
+]
+# What the core's parts offer to each other.
+INTERNAL = {
+    "AsyncStream": {"close"},
+    "AsyncEventWriter": {"is_failed", "stop", "write_durably"},
+    "AsyncOrderedSegmentReader": {
+        "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
+    },
+}  # fmt: skip
+
+
+def public(kind: type) -> dict[str, Any]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+
+
+def signature(value: Any) -> str:
+    found = inspect.signature(value.fget if isinstance(value, property) else value)
+    return str(found).replace("Async", "")
+
+
+@pytest.mark.parametrize(("sync", "core"), PAIRS, ids=lambda kind: kind.__name__)
+def test_same_names_and_signatures(sync: type, core: type) -> None:
+    ours = public(sync)
+    theirs = {n: v for n, v in public(core).items() if n not in INTERNAL.get(core.__name__, set())}
+    assert sorted(ours) == sorted(theirs)
+    for name, value in ours.items():
+        assert signature(value) == signature(theirs[name]), name
+
+
+@pytest.mark.parametrize(("sync", "core"), PAIRS, ids=lambda kind: kind.__name__)
+def test_every_call_says_what_it_does(sync: type, core: type) -> None:
+    for name, value in public(sync).items():
+        assert (value.fget if isinstance(value, property) else value).__doc__, name
+
+
+def test_importing_starts_nothing_and_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, threading, pravega_lab.client\n"
+        "heavy = {'grpc', 'numba', 'numpy', 'pyarrow', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert threading.active_count() == 1\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_the_core_uses_no_thread_and_no_module_level_chance_or_clock() -> None:
+    folder = Path(client.__file__).parent
+    for path in sorted(folder.glob("*.py")):
+        names = {
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        allowed = {"loop_thread.py": {"threading"}}.get(path.name, set())
+        assert not names & {"threading", "time", "random", "socket", "secrets"} - allowed, path.name
+        if path.name != "grpc_link.py":
+            assert "grpc" not in names, path.name
+
+
+def test_one_thread_for_all_and_not_to_be_called_from_itself() -> None:
+    before = threading.active_count()
+    assert loop_thread() is loop_thread()
+    assert threading.active_count() <= before + 1
+
+    async def wrong() -> None:
+        sync.connect("tcp://127.0.0.1:1").list_scopes()
+
+    with pytest.raises(RuntimeError, match="its own loop"):
+        loop_thread().run(wrong())
+
+
+def test_a_forked_child_makes_its_own_connections(uri: str, new_stream: Any) -> None:
+    made = new_stream()
+    made.write("parent", "k")
+    child = os.fork()
+    if child == 0:
+        try:
+            made.write("child", "k")
+            with made.read() as found:
+                events = [event for batch in found for event in batch.column("event").to_pylist()]
+            os._exit(0 if events == [b"parent", b"child"] else 3)
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+            os._exit(4)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    made.write("parent again", "k")
+    with made.read() as found:
+        assert sum(batch.num_rows for batch in found) == 3

@@ -1,0 +1,55 @@
+"""``pravega-lab simulate``: what it prints, what it returns, what it refuses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pravega_lab.cli import main
+from pravega_lab.connector.simulation.command import parse_seeds
+from pravega_lab.errors import BadInputError
+
+
+def test_seeds_are_a_range_with_both_ends() -> None:
+    assert list(parse_seeds("3..5")) == [3, 4, 5]
+    assert list(parse_seeds("7")) == [7]
+
+
+@pytest.mark.parametrize("text", ["5..3", "a..b", "1-2", "", "-1"])
+def test_other_seeds_are_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match=r"0\.\.199"):
+        parse_seeds(text)
+
+
+@pytest.mark.slow
+def test_seeds_that_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--seeds", "0..3", "--jobs", "2", "--verbose"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("simulating seeds 0 to 3 at commit ")
+    assert [line.split(" (")[0] for line in out[1:5]] == ["seed 0", "seed 1", "seed 2", "seed 3"]
+    assert out[-1] == "4 seeds, no violation"
+    assert re.fullmatch(r"[\d,]+ steps, [\d,]+ per second of CPU", out[5])
+    assert re.search(r"steps, [\d,]+ messages\)", out[2])
+
+
+def test_a_seed_that_fails_says_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "--seeds", "0..2", "--jobs", "1", "--bug", "versions-unchecked"]
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    repeat = "pravega-lab simulate --seeds 0 --scenario table --bug versions-unchecked"
+    assert f"  repeat: {repeat}" in out
+    assert "3 of 3 seeds failed" in out
+    assert main(repeat.split()[1:]) == 1
+    assert "table is linearizable" in capsys.readouterr().out
+
+
+def test_the_journal_of_one_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journals = [tmp_path / "first", tmp_path / "second"]
+    for journal in journals:
+        assert main(["simulate", "--seeds", "5", "--journal", str(journal)]) == 0
+    assert journals[0].read_bytes() == journals[1].read_bytes()
+    assert journals[0].read_bytes().count(b"\n") > 20
+    assert main(["simulate", "--seeds", "5..6", "--journal", "-"]) == 1
+    assert "one seed" in capsys.readouterr().err

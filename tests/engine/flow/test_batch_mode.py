@@ -1,0 +1,162 @@
+"""The same program in streaming and in batch execution."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pravega_lab.engine.flow.batch import Batch, RowKind
+from pravega_lab.engine.flow.errors import JobFailedError
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.batch_mode import BatchRunner, resolve_mode, run_batch
+from pravega_lab.engine.flow.operators.functions import count, total
+from pravega_lab.engine.flow.operators.operator import Operator, RuntimeMode
+from pravega_lab.engine.flow.operators.windows import TumblingWindows
+from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink
+from pravega_lab.engine.flow.sink.sinks import CommitRequest, Committer, Sink, SinkContext, SinkWriter
+from pravega_lab.engine.flow.source.collections import RowsSource
+from pravega_lab.engine.flow.source.sources import Boundedness
+from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
+from pravega_lab.errors import BadInputError
+from tests.engine.flow.jobs import Virtual, collect
+
+
+def figure_1(into: list[Any]) -> StreamEnvironment:
+    """State a=5, b=4 and the input a, b, a."""
+    env = StreamEnvironment("figure 1")
+    stream = env.from_rows([{"word": w} for w in "aba"], batch_rows=1).key_by("word")
+    collect(stream.aggregate(count(), initial={"a": 5, "b": 4}), into)
+    return env
+
+
+def test_streaming_tells_every_change_and_batch_the_last_value_of_each_key() -> None:
+    streamed: list[Any] = []
+    Virtual().finish(figure_1(streamed))
+    assert [(r["word"], r["value"]) for r, _ in streamed] == [("a", 6), ("b", 5), ("a", 7)]
+    batched: list[Any] = []
+    run_batch(figure_1(batched).job_graph())
+    assert [(r["word"], r["value"]) for r, _ in batched] == [("a", 7), ("b", 5)]
+
+
+def test_windows_of_batch_are_those_of_streaming() -> None:
+    rows = [{"k": "ab"[n % 2], "t": (n * 37) % 200} for n in range(50)]
+    results = []
+    for mode in ("streaming", "batch"):
+        got: list[Any] = []
+        env = StreamEnvironment(parallelism=2)
+        strategy = WatermarkStrategy("t", out_of_orderness_ms=1000)
+        stream = env.from_rows(rows, strategy, splits=3, batch_rows=7).key_by("k")
+        collect(stream.window(TumblingWindows(50)).aggregate(count(), column="n"), got)
+        if mode == "batch":
+            run_batch(env.job_graph())
+        else:
+            Virtual().finish(env)
+        results.append(sorted((r["k"], r["window_start"], r["n"]) for r, _ in got))
+    assert results[0] == results[1]
+    assert sum(n for *_, n in results[0]) == 50
+
+
+def test_automatic_is_batch_if_every_source_ends() -> None:
+    got: list[Any] = []
+    assert resolve_mode(figure_1(got).job_graph(), RuntimeMode.AUTOMATIC) is RuntimeMode.BATCH
+    env = StreamEnvironment()
+    source = RowsSource([{"n": 1}], boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
+    collect(env.from_source(source, name="forever"), got)
+    assert resolve_mode(env.job_graph(), RuntimeMode.AUTOMATIC) is RuntimeMode.STREAMING
+    with pytest.raises(BadInputError, match="'forever' never ends"):
+        run_batch(env.job_graph())
+
+
+def test_a_sink_that_commits_with_checkpoints_is_refused() -> None:
+    env = StreamEnvironment()
+    env.from_rows([{"n": 1}]).sink_to(TwoPhaseFileSink("out"))
+    with pytest.raises(BadInputError, match="batch execution has none"):
+        run_batch(env.job_graph())
+
+
+class _Retracting(Operator):
+    def process_batch(self, batch: Batch, input: int) -> None:
+        kinds = [RowKind.INSERT, *[RowKind.DELETE] * (batch.num_rows - 1)]
+        self.context.output.emit(Batch.of_rows(list(batch.rows), None, kinds))
+
+
+def test_what_retracts_needs_the_order_that_batch_has_lost() -> None:
+    env = StreamEnvironment()
+    stream = env.from_rows([{"w": "a"}] * 2).transform("retracting", _Retracting)
+    collect(stream.key_by("w").aggregate(count()), [])
+    with pytest.raises(JobFailedError, match="run the program in streaming mode"):
+        run_batch(env.job_graph())
+
+
+class ListSink(Sink):
+    """Sink V2 into a list; the first commit of each committable is to be retried."""
+
+    def __init__(self) -> None:
+        self.committed: list[int] = []
+        self.tries = 0
+
+    def create_writer(self, context: SinkContext, restored: Sequence[Any]) -> SinkWriter:
+        return _ListWriter()
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        return _ListCommitter(self)
+
+
+class _ListWriter(SinkWriter):
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+
+    def write(self, batch: Batch) -> None:
+        self._rows += [row["n"] for row in batch.rows]
+
+    def prepare_commit(self) -> list[Any]:
+        rows, self._rows = self._rows, []
+        return [rows] if rows else []
+
+
+class _ListCommitter(Committer):
+    def __init__(self, sink: ListSink) -> None:
+        self._sink = sink
+
+    def commit(self, requests: Sequence[CommitRequest]) -> None:
+        for request in requests:
+            self._sink.tries += 1
+            if request.retries == 0:
+                request.retry_later()
+            else:
+                self._sink.committed += request.committable
+
+
+def test_the_unified_sink_commits_at_the_end_of_a_batch_and_with_checkpoints() -> None:
+    for mode in ("streaming", "batch"):
+        env, sink, virtual = StreamEnvironment(), ListSink(), Virtual()
+        env.from_rows([{"n": n} for n in range(20)], batch_rows=3).sink_to(sink)
+        if mode == "batch":
+            graph = env.job_graph()
+            virtual.run(lambda graph=graph: BatchRunner(graph).run())
+        else:
+            virtual.finish(env)
+        assert sorted(sink.committed) == list(range(20)), mode
+        assert sink.tries >= 2
+
+
+def test_a_failed_stage_runs_again_from_what_lies_before_it() -> None:
+    got: list[Any] = []
+    failures = [2]
+    reads = []
+
+    def breaks(row: dict[str, Any]) -> dict[str, Any]:
+        if row["n"] == 3 and failures[0]:
+            failures[0] -= 1
+            raise ValueError("again")
+        return row
+
+    env = StreamEnvironment(chaining=False)
+    stream = env.from_rows([{"n": n} for n in range(5)]).map(lambda row: reads.append(row) or row)
+    collect(stream.map(breaks, name="breaks").key_by("n").aggregate(total("n")), got)
+    asyncio.run(BatchRunner(env.job_graph(), attempts=3).run())
+    assert [r["value"] for r, _ in got] == [0, 1, 2, 3, 4]
+    assert len(reads) == 5

@@ -1,0 +1,32 @@
+"""The embedded store as a child process: what it logs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from pravega_lab.engine.server.store_process import StoreProcess
+
+
+@pytest.fixture
+def store() -> Iterator[StoreProcess]:
+    with StoreProcess() as started:
+        yield started
+
+
+def test_reading_the_log_leaves_the_position_at_which_the_child_writes(store: StoreProcess) -> None:
+    """Parent and child share one offset: a line written during the read would overwrite another."""
+    log = store._log.fileno()
+    os.write(log, b"first line\nsecond line\n")  # as the child writes: at the shared offset
+    os.lseek(log, len(b"first line\n"), os.SEEK_SET)
+    assert store.log() == "first line\nsecond line\n"
+    assert os.lseek(log, 0, os.SEEK_CUR) == len(b"first line\n")
+
+
+def test_the_log_is_whole_whatever_its_length_and_however_often_it_is_read(store: StoreProcess) -> None:
+    line = b"x" * 99 + b"\n"
+    for count in range(1, 4):
+        os.write(store._log.fileno(), line * 1000)
+        assert store.log() == (line * 1000 * count).decode()

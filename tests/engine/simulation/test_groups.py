@@ -1,0 +1,47 @@
+"""Reader groups in simulated worlds: seeds pass, deliberate bugs are found, equal seeds are equal runs.
+
+More of them: ``python -m pravega_lab.engine.simulation.groups.scenario FIRST LAST``.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
+from pravega_lab.engine.simulation.groups.scenario import run_groups
+
+SEEDS_MAX = 25  # within which a bug has to show
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 24, 4))
+def test_seeds(first: int) -> None:
+    n_windows = 0
+    for seed in range(first, first + 4):
+        result = run_groups(seed)
+        assert result.problems == [], f"seed {seed}"
+        assert sum(1 for _ in result.journal.of("scaled")) >= 2
+        assert result.faults["application crash"] + result.faults["store crash"] >= 2
+        assert result.steps > 2_000
+        n_windows += len({entry.about["lower"] for entry in result.journal.of("window")} - {None})
+    assert n_windows >= 4
+
+
+def test_equal_seeds_are_equal_runs() -> None:
+    assert run_groups(3).journal.to_bytes() == run_groups(3).journal.to_bytes()
+    assert run_groups(3).journal.to_bytes() != run_groups(4).journal.to_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GROUP_BUGS)
+def test_a_planted_bug_is_found(name: str) -> None:
+    bug = GROUP_BUGS[name]
+    for seed in range(SEEDS_MAX):
+        if any(problem.startswith(bug.checker) for problem in run_groups(seed, bug=name).problems):
+            return
+    pytest.fail(f"{name} ({bug.what}) passed {SEEDS_MAX} seeds")
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(GROUP_BUGS) >= 15
+    assert all(bug.what.endswith(".") for bug in GROUP_BUGS.values())

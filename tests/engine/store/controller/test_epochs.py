@@ -1,0 +1,257 @@
+"""Epochs, scale checks and stream cuts as pure decisions: tables, and properties under random scales."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pravega_lab.engine.store.metadata import cuts
+from pravega_lab.engine.store.metadata.epochs import (
+    Epochs,
+    first_epoch,
+    overlapping,
+    rolling_epochs,
+    scaled_epoch,
+)
+from pravega_lab.engine.store.streams.scaling import (
+    ScalePreconditionError,
+    check_scale,
+    coalesced,
+    split_bounds,
+)
+from pravega_lab.errors import BadInputError, ScaleRefusedError, SegmentNotFoundError
+from pravega_lab.protocol.hashing import initial_ranges
+from pravega_lab.protocol.names import SegmentRange, segment_id
+
+
+def history(n: int) -> Epochs:
+    return Epochs([first_epoch(initial_ranges(n), 0, now_ms=1)])
+
+
+def scale(epochs: Epochs, seal: list[int], bounds: list[tuple[float, float]]) -> None:
+    epochs.add(scaled_epoch(epochs.active, seal, bounds, now_ms=2))
+
+
+def active(epochs: Epochs) -> list[tuple[int, float, float]]:
+    return [(s.segment_id, s.low, s.high) for s in epochs.active.segments]
+
+
+def split_and_merged() -> Epochs:
+    """Epoch 0: 0, 1. Epoch 1: 0 is split into 2.#1 and 3.#1. Epoch 2: 3.#1 and 1 become 4.#2."""
+    epochs = history(2)
+    scale(epochs, [0], [(0.0, 0.25), (0.25, 0.5)])
+    scale(epochs, [segment_id(1, 3), 1], [(0.25, 1.0)])
+    return epochs
+
+
+LEFT, MIDDLE, MERGED = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4)
+
+
+@pytest.mark.parametrize(
+    ("seal", "bounds", "error"),
+    [
+        ([0], [(0.0, 0.25), (0.25, 0.5)], None),
+        ([0, 1], [(0.0, 0.1), (0.1, 0.7), (0.7, 1.0)], None),
+        ([1, 0], [(0.5, 1.0), (0.0, 0.5)], None),  # in any order; replaced by the same ranges
+        ([77], [(0.0, 0.5)], ScalePreconditionError),  # rule 2: not active
+        ([], [], ScaleRefusedError),
+        ([0, 0], [(0.0, 0.25), (0.25, 0.5)], ScaleRefusedError),
+        ([0], [(0.5, 0.25)], ScaleRefusedError),  # rule 3: no range
+        ([0], [(0.0, float("nan"))], ScaleRefusedError),
+        ([0], [(0.0, 0.4)], ScaleRefusedError),  # rule 4: a gap
+        ([0], [(0.0, 0.25), (0.2, 0.5)], ScaleRefusedError),  # an overlap
+        ([0], [(0.0, 0.5000000000000001)], ScaleRefusedError),  # exactly, to the last bit
+        ([0, 1], [(0.0, 1.0)], ScalePreconditionError),  # rule 5: fewer than the policy's two
+    ],
+)
+def test_scale_checks(
+    seal: list[int], bounds: list[tuple[float, float]], error: type[ScaleRefusedError] | None
+) -> None:
+    epochs = history(2)
+    if error is None:
+        check_scale(epochs, seal, bounds, 2)
+        return
+    with pytest.raises(ScaleRefusedError) as refused:
+        check_scale(epochs, seal, bounds, 2)
+    assert type(refused.value) is error
+
+
+def test_numbers_go_on_above_the_active_ones() -> None:
+    epochs = split_and_merged()
+    assert active(epochs) == [(LEFT, 0.0, 0.25), (MERGED, 0.25, 1.0)]
+    scale(epochs, [MERGED], [(0.25, 0.5), (0.5, 1.0)])
+    assert [s for s, _, _ in active(epochs)] == [LEFT, segment_id(3, 5), segment_id(3, 6)]
+    scale(epochs, [segment_id(3, 5), segment_id(3, 6)], [(0.25, 1.0)])
+    scale(epochs, [segment_id(4, 7), LEFT], [(0.0, 1.0)])
+    assert active(epochs) == [(segment_id(5, 8), 0.0, 1.0)]
+
+
+def test_successors_and_their_predecessors() -> None:
+    epochs = split_and_merged()
+    assert [(f.segment.segment_id, f.predecessors) for f in epochs.successors(0)] == [
+        (LEFT, (0,)),
+        (MIDDLE, (0,)),
+    ]
+    assert [(f.segment.segment_id, f.predecessors) for f in epochs.successors(1)] == [(MERGED, (MIDDLE, 1))]
+    assert epochs.successors(LEFT) == []
+    assert epochs.predecessors(MERGED) == (MIDDLE, 1)
+    assert epochs.predecessors(0) == ()
+    with pytest.raises(SegmentNotFoundError):
+        epochs.successors(99)
+
+
+def test_a_rolling_transaction_makes_two_epochs() -> None:
+    """The case seen on a real server: {2.#1, 3.#1, 1.#0} scaled to {4.#2, 5.#2}, then a commit of epoch 1."""
+    epochs = history(2)
+    scale(epochs, [0], [(0.0, 0.25), (0.25, 0.5)])
+    scale(epochs, [segment_id(1, 2), segment_id(1, 3), 1], [(0.0, 0.5), (0.5, 1.0)])
+    for record in rolling_epochs(epochs.active, epochs.epoch(1), now_ms=9):
+        epochs.add(record)
+    again = [s.segment_id for s in epochs.epoch(3).segments]
+    assert again == [segment_id(3, 2), segment_id(3, 3), segment_id(3, 1)]
+    assert [s for s, _, _ in active(epochs)] == [segment_id(4, 4), segment_id(4, 5)]
+    assert (epochs.epoch(3).reference_epoch, epochs.active.reference_epoch) == (1, 2)
+    assert [f.segment.segment_id for f in epochs.successors(segment_id(2, 4))] == again[:2]
+
+
+@pytest.mark.parametrize(
+    ("cut", "valid"),
+    [
+        ({0: 0, 1: 0}, True),
+        ({0: 0}, False),  # keys above 0.5 are missing
+        ({LEFT: 5, MIDDLE: 0, 1: 3}, True),
+        ({0: 9, LEFT: 0, MIDDLE: 0, 1: 0}, False),  # 0 overlaps what follows it
+        ({0: -1, 1: 102}, True),  # 0 is wholly read
+        ({LEFT: 5, MIDDLE: 9, MERGED: -1}, True),  # 1 is read to its end, 3 is not: their successor waits
+        ({LEFT: 5, MERGED: 7, 1: -1}, False),  # what is wholly read is older than what is being read there
+        ({LEFT: 5, MERGED: 0}, True),
+        ({LEFT: 5, MERGED: 0, 999: 0}, False),
+        ({}, False),
+    ],
+)
+def test_cut_validity(cut: dict[int, int], valid: bool) -> None:
+    assert cuts.is_valid(split_and_merged(), cut) is valid
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier", "expected"),
+    [
+        ({0: 5, 1: 5}, {0: 5, 1: 4}, True),
+        ({0: 5, 1: 3}, {0: 5, 1: 4}, False),
+        ({LEFT: 0, MIDDLE: 0, 1: 4}, {0: 5, 1: 4}, True),
+        ({0: 5, 1: 4}, {LEFT: 0, MIDDLE: 0, 1: 4}, False),
+        ({0: -1, 1: 4}, {0: 5, 1: 4}, True),
+        ({0: 6, 1: 4}, {0: -1, 1: 4}, False),
+        ({LEFT: 0, MIDDLE: 12, MERGED: -1}, {LEFT: 0, MIDDLE: 9, MERGED: -1}, True),
+        ({LEFT: 0, MERGED: 1}, {LEFT: 0, MIDDLE: 9, MERGED: -1}, True),
+    ],
+)
+def test_which_cut_is_later(later: dict[int, int], earlier: dict[int, int], expected: bool) -> None:
+    assert cuts.is_not_before(split_and_merged(), later, earlier) is expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ({0: 0, 1: 0}, {}, [0, 1, LEFT, MIDDLE, MERGED]),
+        ({}, {0: 3, 1: 0}, [0, 1]),
+        ({LEFT: 0, MIDDLE: 0, 1: 0}, {}, [1, LEFT, MIDDLE, MERGED]),
+        ({LEFT: 0, MERGED: 0}, {}, [LEFT, MERGED]),
+        ({0: 0}, {}, [0, 1, LEFT, MIDDLE, MERGED]),  # what the start leaves out begins with the stream
+        # A cut taken in the middle of a merge: 3 is not wholly read, so it is part of what follows.
+        ({LEFT: 5, MIDDLE: 9, MERGED: -1}, {}, [LEFT, MIDDLE, MERGED]),
+        ({}, {LEFT: 5, MIDDLE: 9, MERGED: -1}, [0, 1, LEFT, MIDDLE]),
+    ],
+)
+def test_segments_between(start: dict[int, int], end: dict[int, int], expected: list[int]) -> None:
+    assert cuts.between(split_and_merged(), start, end) == expected
+
+
+def test_segments_between_refusals() -> None:
+    epochs = split_and_merged()
+    with pytest.raises(BadInputError):
+        cuts.between(epochs, {}, {})
+    with pytest.raises(BadInputError):
+        cuts.between(epochs, {LEFT: 0, MERGED: 0}, {0: 0, 1: 0})
+    with pytest.raises(SegmentNotFoundError):
+        cuts.between(epochs, {99: 0}, {})
+
+
+def test_what_truncation_deletes() -> None:
+    epochs = split_and_merged()
+    everything = list(epochs.ids)
+    assert cuts.before(epochs, {LEFT: 0, MIDDLE: 0, 1: 0}, everything) == [0]
+    assert cuts.before(epochs, {LEFT: 0, MERGED: 0}, everything) == [0, 1, MIDDLE]
+    assert cuts.before(epochs, {LEFT: 0, MIDDLE: 9, MERGED: -1}, everything) == [0, 1]
+    assert cuts.is_unread(epochs, {LEFT: 0, MIDDLE: 9, MERGED: -1}, MERGED)
+    assert not cuts.is_unread(epochs, {0: -1, 1: 0}, 0)
+
+
+def test_split_ends_exactly_where_the_segment_does() -> None:
+    segment = SegmentRange(3, 0.1, 0.7)
+    bounds = split_bounds(segment, 7)
+    assert (len(bounds), bounds[0][0], bounds[-1][1]) == (7, 0.1, 0.7)
+    assert coalesced(bounds) == [(0.1, 0.7)]
+
+
+def random_history(seed: int, steps: int) -> Epochs:
+    chance = random.Random(seed)
+    epochs = history(chance.randint(1, 5))
+    for _ in range(steps):
+        segments = epochs.active.segments
+        if chance.random() < 0.15 and len(epochs) > 1:
+            old = epochs.epoch(epochs.epoch(chance.randrange(len(epochs))).reference_epoch)
+            for record in rolling_epochs(epochs.active, old, now_ms=5):
+                epochs.add(record)
+            continue
+        first = chance.randrange(len(segments))
+        chosen = segments[first : first + chance.randint(1, 3)]
+        whole = SegmentRange(0, chosen[0].low, chosen[-1].high)
+        bounds = split_bounds(whole, chance.randint(1, 3))
+        check_scale(epochs, [s.segment_id for s in chosen], bounds, 1)
+        scale(epochs, [s.segment_id for s in chosen], bounds)
+    return epochs
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), steps=st.integers(0, 12))
+def test_every_epoch_covers_all_keys_once_and_successors_fit_predecessors(seed: int, steps: int) -> None:
+    epochs = random_history(seed, steps)
+    for number in range(len(epochs)):
+        assert coalesced((s.low, s.high) for s in epochs.epoch(number).segments) == [(0.0, 1.0)]
+        times = [epochs.epoch(n).created_ms for n in range(number + 1)]
+        assert times == sorted(set(times))
+    for one in epochs.ids:
+        for follower in epochs.successors(one):
+            assert one in follower.predecessors
+            assert follower.predecessors == epochs.predecessors(follower.segment.segment_id)
+        for before in epochs.predecessors(one):
+            assert one in [f.segment.segment_id for f in epochs.successors(before)]
+    assert list(epochs.ids) == sorted(set(epochs.ids))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), steps=st.integers(1, 12))
+def test_segments_between_two_epochs_are_those_of_the_epochs_between(seed: int, steps: int) -> None:
+    epochs = random_history(seed, steps)
+    chance = random.Random(seed)
+    first, last = sorted(chance.randrange(len(epochs)) for _ in range(2))
+    start = {s.segment_id: 0 for s in epochs.epoch(first).segments}
+    end = {s.segment_id: 0 for s in epochs.epoch(last).segments}
+    expected = {s.segment_id for n in range(first, last + 1) for s in epochs.epoch(n).segments}
+    assert cuts.between(epochs, start, end) == sorted(expected)
+    assert cuts.is_valid(epochs, start)
+    assert cuts.is_not_before(epochs, end, start)
+    gone = cuts.before(epochs, start, epochs.ids)
+    assert set(gone) == {
+        s for n in range(first) for s in (r.segment_id for r in epochs.epoch(n).segments)
+    } - set(start)
+
+
+def test_overlaps_of_a_range() -> None:
+    segments = history(10).active.segments
+    assert [s.segment_id for s in overlapping(segments, 0.25, 0.45)] == [2, 3, 4]
+    assert [s.segment_id for s in overlapping(segments, segments[3].low, segments[3].high)] == [3]

@@ -1,0 +1,223 @@
+"""Disks: what every disk does, the real folder, and a process that is killed while it writes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pravega_lab.engine.server.pump import Pump
+from pravega_lab.engine.store import errors
+from pravega_lab.engine.store.log import operations as ops
+from pravega_lab.engine.store.log.disk import MemoryDisk, RealDisk
+from pravega_lab.engine.store.storage.recovery import open_storage
+from tests.engine.store.storage_driver import TornDisk, run
+
+A = "s/a/0.#epoch.0"
+
+
+@pytest.fixture(params=["memory", "folder", "torn"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    if request.param == "folder":
+        made = RealDisk(tmp_path)
+        yield made
+        made.close()
+    else:
+        yield MemoryDisk() if request.param == "memory" else TornDisk()
+
+
+def test_what_is_written_is_read(disk: Any) -> None:
+    async def write() -> None:
+        await disk.create("log-1", 4096, b"header".ljust(512, b"\0"))
+        await disk.write_group("log-1", 512, b"one")
+        await disk.write_group("log-1", 515, b"three")
+        await disk.write_file("snapshot", b"whole")
+        await disk.write_file("snapshot", b"again")
+
+    run(write())
+    assert disk.files() == {"log-1": 4096, "snapshot": 5}
+    assert disk.read("log-1", 0, 6) == b"header"
+    assert disk.read("log-1", 510, 12) == b"\0\0onethree\0\0"
+    assert disk.read("log-1", 515, 5) == b"three"
+    assert disk.read("log-1", 4090, 100) == bytes(6)
+    assert disk.read("snapshot", 0, 100) == b"again"
+    disk.delete("log-1")
+    disk.delete("log-1")
+    assert list(disk.files()) == ["snapshot"]
+    with pytest.raises(FileNotFoundError):
+        disk.read("log-1", 0, 1)
+
+
+async def pumped(disk: Any, steps: Any) -> None:
+    storage = open_storage(disk, file_bytes=64 * 1024)
+    loop = asyncio.ensure_future(Pump(storage, disk, retry_s=0.01).run())
+    try:
+        await steps(storage)
+    finally:
+        loop.cancel()
+        await asyncio.gather(loop, return_exceptions=True)
+
+
+async def done(ticket: Any) -> Any:
+    synced = asyncio.get_running_loop().create_future()
+    ticket.add_done(lambda ticket: synced.done() or synced.set_result(ticket.results))
+    return await asyncio.wait_for(synced, 30)
+
+
+def test_the_pump_carries_rotations_and_a_restart(disk: Any) -> None:
+    async def write(storage: Any) -> None:
+        storage.submit([ops.CreateSegment(A)], now_ms=1)
+        for number in range(20):
+            await done(storage.submit([ops.Append(A, bytes([number]) * 20_000)], now_ms=2))
+
+    run(pumped(disk, write))
+    assert any(name.startswith("snapshot-") for name in disk.files())
+    data = open_storage(disk).read(A, 0, 1_000_000).data
+    assert data == b"".join(bytes([number]) * 20_000 for number in range(20))
+
+
+@pytest.mark.parametrize("is_reopened", [True, False])
+def test_memory_is_given_back(is_reopened: bool) -> None:
+    disk = MemoryDisk(is_reopened=is_reopened)
+
+    async def write(storage: Any) -> None:
+        for number in range(30):
+            await done(storage.submit([ops.CreateSegment(A), ops.Append(A, bytes(60_000))], now_ms=number))
+            await done(storage.submit([ops.Delete(A)], now_ms=number))
+
+    run(pumped(disk, write))
+    assert len(disk.files()) <= 5
+    assert any(name.startswith("snapshot-") for name in disk.files()) is is_reopened
+
+
+def test_a_failed_sync_is_not_tried_again() -> None:
+    class Failing(TornDisk):
+        tries = 0
+
+        async def write_group(self, name: str, offset: int, data: bytes) -> None:
+            self.tries += 1
+            raise OSError(5, "the sync failed")
+
+    disk = Failing()
+
+    async def scenario() -> None:
+        storage = open_storage(disk)
+        ticket = storage.submit([ops.CreateSegment(A)], now_ms=1)
+        with pytest.raises(OSError, match="the sync failed"):
+            await Pump(storage, disk).run()
+        assert isinstance(ticket.failure, OSError)
+        with pytest.raises(errors.StoreFailed):
+            storage.submit([ops.CreateSegment(A)], now_ms=1)
+
+    run(scenario())
+    assert disk.tries == 1
+
+
+def test_appends_go_on_when_a_full_disk_has_room_again() -> None:
+    disk = TornDisk(capacity=200 * 1024)
+
+    async def write(storage: Any) -> None:
+        await done(storage.submit([ops.CreateSegment(A)], now_ms=1))
+        append = [ops.Append(A, bytes(10_000))]
+        with contextlib.suppress(errors.StoreFull):
+            for _ in range(100):
+                await done(storage.submit(append, now_ms=1))
+        with pytest.raises(errors.StoreFull):
+            storage.submit(append, now_ms=1)
+        disk.capacity *= 4
+        while storage.is_full:
+            await asyncio.sleep(0.005)
+        await done(storage.submit([ops.Append(A, b"again")], now_ms=1))
+
+    run(pumped(disk, write))
+
+
+# The real folder
+
+
+def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
+    disk = RealDisk(tmp_path)
+    with pytest.raises(errors.StoreInUse, match=r"in use by another store .* another folder"):
+        RealDisk(tmp_path)
+    disk.close()
+    RealDisk(tmp_path).close()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_real_disk_without_room_raises_its_own_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, "Kein Platz auf dem Datenträger")
+
+    disk = RealDisk(tmp_path / "store")
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(errors.DiskFull):
+        run(disk.create("log-1", 4096, b"header"))
+    disk.close()
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with pytest.raises(errors.DiskFull):  # the lock of the folder names its owner
+        RealDisk(tmp_path / "other")
+    monkeypatch.undo()
+    RealDisk(tmp_path / "other").close()  # the lock was released
+
+
+def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "log-000000000001.tmp").write_bytes(b"half")
+    (tmp_path / "thesis.tmp").write_bytes(b"somebody else's")
+    disk = RealDisk(tmp_path)
+    assert disk.files() == {}
+    assert [path.name for path in tmp_path.glob("*.tmp")] == ["thesis.tmp"]
+    disk.close()
+
+
+WRITER = """
+import asyncio, sys
+from pravega_lab.engine.server.pump import Pump
+from pravega_lab.engine.store.log import operations as ops
+from pravega_lab.engine.store.log.disk import RealDisk
+from pravega_lab.engine.store.storage.recovery import open_storage
+
+async def main():
+    disk = RealDisk(sys.argv[1])
+    storage = open_storage(disk, file_bytes=256 * 1024)
+    pump = asyncio.ensure_future(Pump(storage, disk).run())
+    storage.submit([ops.CreateSegment(sys.argv[2])], now_ms=1)
+    waiting = asyncio.Semaphore(8)
+    for number in range(1, 10**9):
+        await waiting.acquire()
+        ticket = storage.submit([ops.Append(sys.argv[2], number.to_bytes(4, "big") * 1000)], now_ms=number)
+        ticket.add_done(lambda _, number=number: (print(number, flush=True), waiting.release()))
+
+asyncio.run(main())
+"""
+
+
+def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path), A]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    told = 0
+    for line in process.stdout:
+        told = int(line)
+        if told == 150:  # beyond two rotations
+            break
+    process.kill()
+    told = max([told, *(int(line) for line in process.stdout.read().split("\n")[:-1])])
+    process.wait()
+    disk = RealDisk(tmp_path)
+    storage = open_storage(disk)
+    data = storage.read(A, 0, 1 << 30).data
+    disk.close()
+    count = len(data) // 4000
+    assert count >= told
+    assert data == b"".join(number.to_bytes(4, "big") * 1000 for number in range(1, count + 1))

@@ -1,0 +1,248 @@
+"""What opening a folder finds, cuts and refuses, and which files stay."""
+
+from __future__ import annotations
+
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from pravega_lab.engine.store import errors
+from pravega_lab.engine.store.log import operations as ops
+from pravega_lab.engine.store.storage.recovery import RecoveryReport
+from tests.engine.store.storage_driver import Driver, TornDisk
+
+A, B = "s/a/0.#epoch.0", "s/a/1.#epoch.0"
+
+
+@pytest.fixture
+def driver() -> Driver:
+    made = Driver()
+    made.do(ops.CreateSegment(A), ops.CreateSegment(B))
+    return made
+
+
+def logs(driver: Driver) -> list[str]:
+    return [name for name in driver.disk.files() if name.startswith("log-")]
+
+
+def report(driver: Driver) -> RecoveryReport:
+    found = driver.storage.recovery
+    assert isinstance(found, RecoveryReport)
+    return found
+
+
+def test_a_torn_tail_is_cut(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"kept"))
+    driver.submit(ops.Append(A, b"t" * 1500))
+    group = driver.take()
+    assert group is not None
+    sectors = iter([False, True, True, True])
+    driver.disk.tear(group.file, group.offset, group.data, lambda: next(sectors))
+    driver.reopen()
+    assert driver.storage.read(A, 0, 99).data == b"kept"
+    assert (report(driver).cut_file, report(driver).cut_offset) == (group.file, group.offset)
+    driver.do(ops.Append(A, b", more"))
+    driver.reopen()
+    assert driver.storage.read(A, 0, 99).data == b"kept, more"
+
+
+def test_a_whole_group_that_was_not_told_is_kept(driver: Driver) -> None:
+    driver.submit(ops.Append(A, b"untold"))
+    group = driver.take()
+    assert group is not None
+    driver.disk.tear(group.file, group.offset, group.data, lambda: True)
+    driver.reopen()
+    assert driver.storage.read(A, 0, 99).data == b"untold"
+
+
+def test_damage_with_something_valid_behind_it_is_refused(driver: Driver) -> None:
+    for number in range(3):
+        driver.submit(ops.Append(A, b"event %d" % number))
+        group = driver.take()
+        assert group is not None
+        if number == 1:
+            damaged = group
+        driver.finish()
+    driver.disk.contents[damaged.file][damaged.offset + 40] ^= 1
+    with pytest.raises(errors.CorruptStoreError) as caught:
+        driver.reopen()
+    message = str(caught.value)
+    assert damaged.file in message
+    assert f"offset {damaged.offset}" in message
+    assert "restore the folder from a copy" in message
+
+
+def test_damage_at_the_end_of_a_full_file_is_refused() -> None:
+    # No snapshot between the files: it is written later than the next file begins.
+    driver = Driver()
+    driver.submit(ops.CreateSegment(A))
+    places = []
+    for number in range(8):
+        driver.submit(ops.Append(A, bytes([number]) * 1000))
+        group = driver.take()
+        assert group is not None
+        places.append((group.file, group.offset))
+        driver.finish()
+    last = max(place for place in places if place[0] == places[0][0])
+    driver.disk.contents[last[0]][last[1] + 60] ^= 1
+    with pytest.raises(errors.CorruptStoreError, match=last[0]):
+        driver.reopen()
+
+
+def test_a_damaged_file_header_or_snapshot_is_refused(driver: Driver) -> None:
+    driver.do(ops.Append(A, bytes(3000)))
+    driver.do(ops.Append(A, bytes(3000)))
+    snapshot = next(name for name in driver.disk.files() if name.startswith("snapshot-"))
+    for name in (snapshot, logs(driver)[0]):
+        driver.disk.contents[name][20] ^= 1
+        with pytest.raises(errors.CorruptStoreError, match=name):
+            driver.reopen()
+        driver.disk.contents[name][20] ^= 1
+    driver.reopen()
+
+
+def test_damage_in_an_old_file_is_met_when_it_is_read(driver: Driver) -> None:
+    for _ in range(6):
+        driver.do(ops.Append(A, bytes(3000)))
+    name = logs(driver)[0]
+    driver.disk.contents[name][2000] ^= 1
+    driver.reopen()
+    assert driver.storage.read(A, 15_000, 3000).data == bytes(3000)
+    for _ in range(2):
+        with pytest.raises(errors.CorruptStoreError, match=name):
+            driver.storage.read(A, 0, 3000)
+
+
+def test_a_missing_file_is_named(driver: Driver) -> None:
+    for _ in range(4):
+        driver.do(ops.Append(A, bytes(3000)))
+    for name in (logs(driver)[0], logs(driver)[-2]):  # one that segments live in; the one after the snapshot
+        content = driver.disk.contents.pop(name)
+        with pytest.raises(errors.CorruptStoreError, match=name):
+            driver.reopen()
+        driver.disk.contents[name] = content
+    driver.reopen()
+
+
+def test_a_stored_copy_of_the_log_is_no_group(driver: Driver) -> None:
+    """An event that holds the bytes of a later group does not look like one, torn or not."""
+    other = Driver(new_store_id=b"another store id")
+    for _ in range(9):
+        other.do(ops.PutRecord("k", b"v"))
+    copy = bytes(other.disk.contents[logs(other)[0]])[512:2000]
+    driver.submit(ops.Append(A, copy))
+    group = driver.take()
+    assert group is not None
+    keep = iter([False, True, True, True, True])
+    driver.disk.tear(group.file, group.offset, group.data, lambda: next(keep))
+    driver.reopen()
+    assert driver.storage.info(A).length == 0
+
+
+def test_replay_begins_at_the_snapshot(driver: Driver) -> None:
+    for _ in range(20):
+        driver.do(ops.Append(A, bytes(1000)))
+    driver.reopen()
+    assert report(driver).snapshot_sequence > 10
+    assert report(driver).groups < 5
+    assert driver.storage.info(A).length == 20_000
+
+
+def test_files_go_when_nothing_lives_in_them(driver: Driver) -> None:
+    for _ in range(40):
+        driver.do(ops.Append(A, bytes(1000)), ops.PutRecord("kept", b"in snapshots"))
+    assert len(logs(driver)) > 10
+    driver.do(ops.Truncate(A, 40_000))
+    assert len(logs(driver)) <= 3
+    driver.reopen()
+    assert driver.storage.record("kept") == b"in snapshots"
+    assert driver.storage.info(A).start_offset == 40_000
+    assert len([name for name in driver.disk.files() if name.startswith("snapshot-")]) == 1
+
+
+def test_merged_bytes_keep_their_files(driver: Driver) -> None:
+    for number in range(10):
+        driver.do(ops.Append(B, bytes([number]) * 1000))
+    driver.do(ops.Append(A, b"before"), ops.Merge(A, B))
+    expected = b"before" + b"".join(bytes([number]) * 1000 for number in range(10))
+    for _ in range(5):
+        driver.do(ops.CreateSegment(B), ops.Append(B, bytes(3000)), ops.Delete(B))
+    assert driver.storage.read(A, 0, 20_000).data == expected
+    driver.reopen()
+    assert driver.storage.read(A, 0, 20_000).data == expected
+    assert driver.storage.read(A, 4000, 3000).data == expected[4000:7000]
+
+
+def test_an_append_larger_than_a_file(driver: Driver) -> None:
+    data = Random(1).randbytes(100_000)
+    driver.do(ops.Append(A, b"x"))
+    assert driver.do(ops.Append(A, data), ops.Append(B, data)) == [100_001, 100_000]
+    driver.do(ops.Append(A, b"y"))
+    assert driver.storage.read(A, 0, 200_000).data == b"x" + data + b"y"
+    driver.reopen()
+    assert driver.storage.read(A, 0, 200_000).data == b"x" + data + b"y"
+
+
+def test_time_never_goes_back_over_a_restart(driver: Driver) -> None:
+    driver.now_ms = 5_000_000
+    driver.do(ops.Append(A, b"x"))
+    driver.reopen()
+    assert driver.storage.last_now_ms == 5_000_001
+    assert driver.storage.info(A).last_modified_ms == 5_000_001
+
+
+# A full disk
+
+
+def fill(driver: Driver) -> int:
+    """Append until refused; the number of bytes taken."""
+    for taken in range(0, 1_000_000, 500):
+        try:
+            driver.do(ops.Append(A, bytes(500)))
+        except errors.StoreFull:
+            return taken
+    raise AssertionError("the disk is never full")
+
+
+def test_a_full_disk_refuses_what_grows_and_keeps_what_it_has() -> None:
+    driver = Driver(TornDisk(capacity=20_000))
+    driver.do(ops.CreateSegment(A), ops.CreateSegment(B))
+    driver.do(ops.Append(B, bytes(6000)))
+    taken = fill(driver)
+    assert driver.storage.is_full
+    assert driver.storage.is_idle
+    assert driver.storage.read(A, 0, 100_000).data == bytes(taken)
+    driver.reopen()
+    assert driver.storage.info(A).length == taken
+
+
+def test_a_full_disk_recovers_by_deleting() -> None:
+    driver = Driver(TornDisk(capacity=30_000))
+    driver.do(ops.CreateSegment(A))
+    taken = fill(driver)
+    driver.do(ops.Truncate(A, taken))
+    driver.make_files()
+    assert not driver.storage.is_full
+    driver.do(ops.Append(A, b"again"))
+    assert driver.storage.read(A, taken, 9).data == b"again"
+
+
+def test_a_full_disk_recovers_when_there_is_room() -> None:
+    driver = Driver(TornDisk(capacity=20_000))
+    driver.do(ops.CreateSegment(A))
+    taken = fill(driver)
+    driver.disk.capacity = 60_000
+    driver.make_files()
+    driver.do(ops.Append(A, b"again"))
+    assert driver.storage.info(A).length == taken + 5
+
+
+def test_many_writers_and_names_come_back(driver: Driver) -> None:
+    writers = [UUID(int=number + 1) for number in range(300)]
+    for writer in writers:
+        driver.submit(ops.Append(A, b"%d" % writer.int, 1, writer, writer.int))
+    driver.sync()
+    driver.do(ops.Append(B, bytes(9000)))  # a snapshot
+    driver.reopen()
+    assert [driver.storage.attribute(A, writer) for writer in writers] == [writer.int for writer in writers]

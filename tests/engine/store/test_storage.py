@@ -1,0 +1,336 @@
+"""What the storage answers and refuses, one behaviour a test (pravega.md A11, A13, D3 to D5)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from pravega_lab.engine.store import errors
+from pravega_lab.engine.store.log import operations as ops
+from tests.engine.store.storage_driver import Driver
+
+A, B, TABLE = "s/a/0.#epoch.0", "s/a/0.#epoch.0#transaction.01", "s/t_kvtable/0.#epoch.0"
+WRITER = UUID(int=7)
+
+
+@pytest.fixture
+def driver() -> Driver:
+    made = Driver()
+    made.do(ops.CreateSegment(A), ops.CreateSegment(B), ops.CreateSegment(TABLE, is_table=True))
+    return made
+
+
+# What may be seen
+
+
+def test_only_synced_state_is_shown(driver: Driver) -> None:
+    ticket = driver.submit(ops.Append(A, b"hello"), ops.Seal(A), ops.PutRecord("k", b"v"))
+    driver.take()
+    info = driver.storage.info(A)
+    assert (ticket.done, info.length, info.is_sealed, driver.storage.record("k")) == (False, 0, False, None)
+    driver.finish()
+    info = driver.storage.info(A)
+    assert (ticket.done, info.length, info.is_sealed, driver.storage.record("k")) == (True, 5, True, b"v")
+
+
+def test_conditions_are_checked_against_what_is_on_its_way(driver: Driver) -> None:
+    driver.submit(ops.Append(A, b"hello", expected_offset=0))
+    with pytest.raises(errors.ConditionFailed) as caught:
+        driver.submit(ops.Append(A, b"again", expected_offset=0))
+    assert caught.value.length == 5
+    assert driver.submit(ops.Append(A, b"again", expected_offset=5)).results == (10,)
+
+
+def test_a_refused_submission_leaves_nothing(driver: Driver) -> None:
+    driver.submit(ops.UpdateTable(TABLE, (ops.TableUpdate(b"k", b"v"),)))
+    with pytest.raises(errors.SegmentExists):
+        driver.submit(
+            ops.Append(A, b"lost", writer_id=WRITER, event_number=3),
+            ops.Merge(A, B),
+            ops.UpdateTable(TABLE, (ops.TableUpdate(b"new", b"v"),)),
+            ops.CreateSegment("s/new/0.#epoch.0"),
+            ops.CreateSegment(TABLE),
+        )
+    assert driver.do(ops.Append(B, b"x"), ops.Append(A, b"y")) == [1, 1]
+    assert driver.storage.setup_append(A, WRITER).results == (ops.NO_VALUE,)
+    assert driver.storage.table_get(TABLE, [b"k", b"new"])[1] is None
+    assert not driver.storage.exists("s/new/0.#epoch.0")
+    driver.do(ops.CreateSegment("s/new/0.#epoch.0"))
+
+
+def test_a_barrier_waits_for_what_is_on_its_way(driver: Driver) -> None:
+    assert driver.storage.barrier().done
+    driver.submit(ops.Append(A, b"hello"))
+    barrier = driver.storage.barrier()
+    driver.take()
+    behind = driver.storage.barrier()
+    assert not barrier.done
+    driver.finish()
+    assert barrier.done
+    assert not behind.done
+    driver.sync()
+    assert behind.done
+
+
+def test_a_failed_write_completes_tickets_with_the_failure(driver: Driver) -> None:
+    first, second = driver.submit(ops.Append(A, b"1")), None
+    driver.take()
+    second = driver.submit(ops.Append(A, b"2"))
+    failure = OSError("the sync failed")
+    driver.storage.failed(failure)
+    assert (first.failure, second.failure) == (failure, failure)
+    with pytest.raises(errors.StoreFailed):
+        driver.submit(ops.Append(A, b"3"))
+    assert driver.storage.take_group() is None
+    assert driver.storage.info(A).length == 0
+    assert driver.storage.barrier().failure is failure  # or who waits for it to stop would wait for ever
+
+
+# Writers
+
+
+def test_setup_tells_a_number_once_it_is_safe(driver: Driver) -> None:
+    driver.submit(ops.Append(A, b"x", writer_id=WRITER, event_number=4))
+    setup = driver.storage.setup_append(A, WRITER)
+    assert not setup.done
+    driver.sync()
+    assert (setup.done, setup.results) == (True, (4,))
+    assert driver.storage.setup_append(A, UUID(int=8)).results == (ops.NO_VALUE,)
+
+
+def test_two_connections_of_one_writer_cannot_double_an_event(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"x", 1, WRITER, 10, ops.NO_VALUE))
+    driver.submit(ops.Append(A, b"old connection", 1, WRITER, 15, 10))
+    with pytest.raises(errors.BadEventNumber) as caught:
+        driver.submit(ops.Append(A, b"new connection", 1, WRITER, 15, 10))
+    assert caught.value.last_event_number == 15
+
+
+def test_event_numbers_survive_a_restart(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"x", 3, WRITER, 10))
+    driver.reopen()
+    assert driver.storage.setup_append(A, WRITER).results == (10,)
+    assert driver.storage.info(A).event_count == 3
+    with pytest.raises(errors.BadEventNumber):
+        driver.submit(ops.Append(A, b"x", 1, WRITER, 10))
+
+
+# Segments
+
+
+def test_reads_at_the_ends_of_a_segment(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"0123456789"), ops.Truncate(A, 2))
+    read = driver.storage.read(A, 8, 100)
+    assert (read.data, read.at_tail, read.end_of_segment) == (b"89", True, False)
+    assert driver.storage.read(A, 2, 3).data == b"234"
+    assert driver.storage.read(A, 50, 3).at_tail
+    driver.do(ops.Seal(A))
+    read = driver.storage.read(A, 8, 100)
+    assert (read.data, read.at_tail, read.end_of_segment) == (b"89", False, True)
+    assert driver.storage.read(A, 10, 1).end_of_segment
+    with pytest.raises(errors.SegmentTruncated) as caught:
+        driver.storage.read(A, 1, 1)
+    assert caught.value.start_offset == 2
+    for offset in (-1, 11):
+        with pytest.raises(errors.OffsetBeyondEnd):
+            driver.storage.read(A, offset, 1)
+
+
+@pytest.mark.parametrize("operation", [ops.Append(A, b"x"), ops.Seal(A), ops.SetAttribute(A, WRITER, 1)])
+def test_a_sealed_segment_refuses(driver: Driver, operation: ops.Operation) -> None:
+    driver.submit(ops.Seal(A))
+    with pytest.raises(errors.SegmentSealed):
+        driver.submit(operation)
+
+
+def test_a_sealed_segment_is_truncated_and_set_up(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"0123"), ops.Seal(A))
+    driver.do(ops.Truncate(A, 4))
+    assert driver.storage.info(A).start_offset == 4
+    assert driver.storage.setup_append(A, WRITER).done
+
+
+@pytest.mark.parametrize("offset", [1, 5])
+def test_truncation_goes_neither_back_nor_beyond(driver: Driver, offset: int) -> None:
+    driver.do(ops.Append(A, b"0123"), ops.Truncate(A, 2))
+    with pytest.raises(errors.SegmentTruncated) as caught:
+        driver.submit(ops.Truncate(A, offset))
+    assert (caught.value.start_offset, caught.value.offset) == (2, offset)
+
+
+def test_merge_joins_and_is_idempotent(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"one"), ops.Append(B, b"two", 4))
+    assert driver.do(ops.Merge(A, B)) == (6,)
+    assert driver.storage.read(A, 0, 10).data == b"onetwo"
+    assert driver.storage.info(A).event_count == 5
+    driver.do(ops.Append(A, b"three"))
+    assert driver.do(ops.Merge(A, B)) == (11,)
+    driver.reopen()
+    assert driver.do(ops.Merge(A, B)) == (11,)
+
+
+def test_what_is_kept_of_merges_is_bounded_while_the_target_never_rests(driver: Driver) -> None:
+    for number in range(20):
+        driver.do(ops.CreateSegment(f"source-{number}"))
+    driver.submit(ops.Append(A, b"."))
+    for number in range(20):
+        driver.take()
+        driver.submit(ops.Merge(A, f"source-{number}"), ops.Append(A, b"."))
+        driver.finish()
+    assert len(driver.storage._validated.get(A).next_merged) <= 1
+    driver.sync()
+    length = driver.storage.info(A).length
+    assert list(driver.do(ops.Merge(A, "source-3"))) == [length]
+
+
+def test_merge_refusals_name_the_source(driver: Driver) -> None:
+    with pytest.raises(errors.NoSuchSegment) as missing:
+        driver.submit(ops.Merge("s/none/0.#epoch.0", "s/none/1.#epoch.0"))
+    assert missing.value.segment == "s/none/1.#epoch.0"
+    driver.submit(ops.Seal(A))
+    with pytest.raises(errors.SegmentSealed) as sealed:
+        driver.submit(ops.Merge(A, B))
+    assert sealed.value.segment == B
+
+
+def test_a_segment_made_anew_under_its_name_is_empty(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"old", 1, WRITER, 1))
+    driver.do(ops.Delete(A), ops.CreateSegment(A), ops.Append(A, b"new"))
+    assert driver.storage.read(A, 0, 9).data == b"new"
+    assert driver.storage.setup_append(A, WRITER).results == (ops.NO_VALUE,)
+
+
+def test_attributes_compare_and_set(driver: Driver) -> None:
+    driver.submit(ops.SetAttribute(A, WRITER, 5, expected=ops.NO_VALUE))
+    with pytest.raises(errors.AttributeMismatch) as caught:
+        driver.submit(ops.SetAttribute(A, WRITER, 6, expected=4))
+    assert caught.value.value == 5
+    driver.do(ops.SetAttribute(A, WRITER, 6, expected=5))
+    assert driver.storage.attribute(A, WRITER) == 6
+
+
+def test_a_watch_is_called_for_what_is_synced_until_cancelled(driver: Driver) -> None:
+    seen: list[int] = []
+    cancel = driver.storage.watch(A, lambda: seen.append(driver.storage.info(A).length))
+    driver.submit(ops.Append(A, b"1"))
+    driver.submit(ops.Append(A, b"2"))
+    assert seen == []
+    driver.sync()
+    driver.do(ops.Seal(A))
+    cancel()
+    driver.do(ops.Truncate(A, 1))
+    assert seen == [2, 2]
+
+
+def test_hooks_hear_of_synced_traffic(driver: Driver) -> None:
+    heard: list[tuple[object, ...]] = []
+    driver.storage.on_append = lambda *what: heard.append(what)
+    driver.storage.on_merge = lambda *what: heard.append(what)
+    driver.submit(ops.Append(B, b"12", 2))
+    assert heard == []
+    driver.sync()
+    driver.do(ops.Merge(A, B))
+    assert heard == [(B, 2, 2, 1002), (A, 2, 2, 2, 1003)]
+
+
+# Tables
+
+
+def put(driver: Driver, *entries: tuple[bytes, bytes, int]) -> object:
+    return driver.do(ops.UpdateTable(TABLE, tuple(ops.TableUpdate(*entry) for entry in entries)))[0]
+
+
+def test_versions_are_offsets_with_a_header_of_17_bytes(driver: Driver) -> None:
+    assert put(driver, (b"k1", b"v1", -1), (b"k2", b"v2", ops.NO_VERSION)) == (0, 21)
+    assert driver.storage.info(TABLE).length == 42
+
+
+def test_repeated_keys_of_a_batch_see_the_state_before_it(driver: Driver) -> None:
+    assert put(driver, (b"k", b"1", -1), (b"k", b"2", -1)) == (0, 19)
+    value = driver.storage.table_get(TABLE, [b"k"])[0]
+    assert value is not None
+    assert (value.value, value.version) == (b"2", 19)
+
+
+def test_a_missing_key_is_told_before_a_wrong_version(driver: Driver) -> None:
+    put(driver, (b"k", b"1", -1))
+    with pytest.raises(errors.KeyMissing) as missing:
+        put(driver, (b"k", b"2", 99), (b"none", b"2", 4))
+    assert missing.value.key == b"none"
+    for version in (-1, 99):
+        with pytest.raises(errors.BadVersion) as bad:
+            put(driver, (b"k", b"2", version))
+        assert bad.value.version == 0
+
+
+def test_removals(driver: Driver) -> None:
+    put(driver, (b"k", b"1", -1))
+    with pytest.raises(errors.KeyMissing):
+        driver.do(ops.RemoveTableKeys(TABLE, (ops.TableRemoval(b"none", 3),)))
+    driver.do(ops.RemoveTableKeys(TABLE, (ops.TableRemoval(b"none"), ops.TableRemoval(b"k", 0))))
+    assert driver.storage.table_get(TABLE, [b"k"]) == [None]
+    assert put(driver, (b"k", b"2", -1)) == (19 + 21 + 18,)
+
+
+def test_the_length_of_a_table_can_be_a_condition(driver: Driver) -> None:
+    put(driver, (b"k", b"1", -1))
+    update = ops.TableUpdate(b"k", b"2")
+    with pytest.raises(errors.SegmentTruncated) as caught:
+        driver.do(ops.UpdateTable(TABLE, (update,), expected_length=3))
+    assert (caught.value.start_offset, caught.value.offset) == (19, 3)
+    driver.do(ops.UpdateTable(TABLE, (update,), expected_length=19))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(b"", b""), (b"k" * 8193, b""), (b"k", bytes(1024 * 1024 - 8191))]
+)
+def test_entries_out_of_bounds_are_refused(driver: Driver, key: bytes, value: bytes) -> None:
+    with pytest.raises(errors.BadTableEntry):
+        put(driver, (key, value, ops.NO_VERSION))
+
+
+def test_a_table_can_fix_the_length_of_its_keys(driver: Driver) -> None:
+    driver.do(ops.CreateSegment("s/f/0.#epoch.0", True, key_length=3))
+    with pytest.raises(errors.BadTableEntry):
+        driver.do(ops.UpdateTable("s/f/0.#epoch.0", (ops.TableUpdate(b"four", b""),)))
+
+
+def test_a_delta_ends_and_tells_each_newest_value(driver: Driver) -> None:
+    for number in range(30):
+        put(driver, (b"k%d" % (number % 7), b"%d" % number, ops.NO_VERSION))
+    driver.do(ops.RemoveTableKeys(TABLE, (ops.TableRemoval(b"k3"),)))
+    seen, position, pages = {}, 0, 0
+    while (page := driver.storage.table_delta(TABLE, position, 2)).entries:
+        seen.update({entry.key: entry.value for entry in page.entries})
+        assert page.last_position > position
+        position, pages = page.last_position, pages + 1
+    assert (page.reached_end, page.last_position, pages) == (True, 0, 3)
+    assert seen == {b"k%d" % (n % 7): b"%d" % n for n in range(23, 30) if n % 7 != 3}
+    with pytest.raises(errors.OffsetBeyondEnd):
+        driver.storage.table_delta(TABLE, 10_000, 1)
+
+
+def test_a_table_that_holds_keys_may_be_kept(driver: Driver) -> None:
+    put(driver, (b"k", b"1", -1))
+    with pytest.raises(errors.TableNotEmpty):
+        driver.submit(ops.Delete(TABLE, must_be_empty=True))
+    driver.submit(ops.RemoveTableKeys(TABLE, (ops.TableRemoval(b"k"),)))
+    driver.do(ops.Delete(TABLE, must_be_empty=True))
+    assert not driver.storage.exists(TABLE)
+
+
+def test_kinds_are_not_mixed(driver: Driver) -> None:
+    refused = [
+        ops.Append(TABLE, b"x"),
+        ops.Merge(A, TABLE),
+        ops.UpdateTable(A, ()),
+        ops.RemoveTableKeys(A, ()),
+    ]
+    for operation in refused:
+        with pytest.raises(errors.WrongKind):
+            driver.submit(operation)
+    with pytest.raises(errors.WrongKind):
+        driver.storage.read(TABLE, 0, 1)
+    with pytest.raises(errors.WrongKind):
+        driver.storage.table_get(A, [b"k"])

@@ -1,0 +1,88 @@
+"""Run the fast tests of protocol and client on each supported Python of this machine.
+
+    python tests/pythons.py [3.12 3.14]
+
+Run by ``make pythons``. Without arguments it takes every Python that `VERSIONS` names and that is on the PATH
+or installed by pyenv. Each has an environment in ``.venvs``. Exits non-zero if a test fails, if a requested
+Python is not there, or if there is none at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+TOOLS = (
+    "grpcio-tools",
+    "hypothesis",
+    "psutil",
+    "pytest",
+    "pytest-rerunfailures",
+    "pytest-timeout",
+    "pytest-xdist",
+)
+TESTS = ("protocol", "client", "test_extras.py")
+
+
+def find(version: str) -> Path | None:
+    """Return the interpreter of a version such as ``3.12``, None if there is none."""
+    on_path = shutil.which(f"python{version}")
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    installed = sorted(pyenv.glob(f"versions/{version}.*/bin/python"), reverse=True)
+    candidates = [*installed, *([Path(on_path)] if on_path else [])]
+    return next((path for path in candidates if _is(path, version)), None)
+
+
+def _is(path: Path, version: str) -> bool:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+    return done.returncode == 0 and done.stdout.strip() == version
+
+
+def requirements() -> list[str]:
+    """Return the base dependencies, the extras ``fast`` and ``pandas``, and the test tools."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    tools = [line for line in extras["dev"] if re.split(r"[<>=; ]", line)[0] in TOOLS]
+    return [*project["dependencies"], *extras["fast"], *extras["pandas"], *tools]
+
+
+def run_tests(python: Path, version: str) -> bool:
+    """Install the requirements for one Python, run the tests, and return whether all passed."""
+    environment = ROOT / ".venvs" / version
+    if not (environment / "bin" / "python").exists():
+        subprocess.run([python, "-m", "venv", environment], check=True)
+    own = environment / "bin" / "python"
+    pip = [own, "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements()]
+    if subprocess.run(pip, check=False).returncode != 0:
+        return False
+    tests = [str(ROOT / "tests" / name) for name in TESTS]
+    command = [own, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-n", "2", *tests]
+    marks = "not slow and not real_pravega and not spark and not browser"
+    return subprocess.run([*command, "-m", marks], cwd=ROOT, check=False).returncode == 0
+
+
+def main(asked: list[str]) -> int:
+    """Test on the versions asked for, or on all there are, and return the exit code."""
+    found = {version: find(version) for version in asked or VERSIONS}
+    results = {}
+    for version, python in found.items():
+        if python is None:
+            results[version] = "not here"
+            continue
+        print(f"pythons: {version}", flush=True)
+        results[version] = "passed" if run_tests(python, version) else "FAILED"
+    print("pythons:", ", ".join(f"{version} {result}" for version, result in results.items()))
+    wrong = {"FAILED", "not here"} if asked else {"FAILED"}
+    return int(bool(wrong & set(results.values())) or "passed" not in results.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,187 @@
+"""Run the stages of `make test`, some of them at the same time, and say what was checked and what was not.
+
+    python tests/run_stages.py [--at-once 2] lint types unit ...
+
+A stage is a target of the Makefile. Stages start in the order in which they are named. Each writes into a
+file of its own, which is printed when the stage ends. The close has a line for each stage, and a last line
+that says whether every check passed. Skipped tests, and steps that a stage left out, are counted there by
+reason: a run that skipped something did not pass all checks.
+
+A stage reports what it did not check in two ways: by ``NAME*.xml`` in the folder ``REPORTS`` (pytest's
+``--junitxml``), and by lines of its output that begin with ``SKIPPED: ``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests import shared  # noqa: E402 - a script finds the package by the line above
+
+REPORTS = "PRAVEGA_LAB_TEST_REPORTS"
+PULSE_S = 60.0
+POLL_S = 0.2
+STOP_S_MAX = 30.0
+REASON_MAX = 120
+SKIPPED_LINE = re.compile(r"^SKIPPED: (.+)$", re.MULTILINE)
+CLOSING_LINE = re.compile(r"^=*\s?(\d+ (?:passed|failed|error|skipped)[^\n=]*?)\s?=*$", re.MULTILINE)
+
+
+@dataclass
+class Stage:
+    """A target that runs, or has run."""
+
+    name: str
+    log: Path
+    process: subprocess.Popen[bytes]
+    began_s: float = field(default_factory=time.monotonic)
+    took_s: float = 0.0
+    skipped: Counter[str] = field(default_factory=Counter)
+    """What was left out, in words, and how often."""
+
+    @property
+    def passed(self) -> bool:
+        return self.process.returncode == 0
+
+    def close(self, reports: Path) -> None:
+        """Read what the stage, which has ended, says about itself."""
+        self.took_s = time.monotonic() - self.began_s
+        self.skipped.update(skipped_tests(self.name, sorted(reports.glob(f"{self.name}*.xml"))))
+        self.skipped.update(SKIPPED_LINE.findall(self.text()))
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def line(self) -> str:
+        """Return the stage's line of the close."""
+        counts = "; ".join(CLOSING_LINE.findall(self.text()))
+        return (
+            f"  {self.name:14}{'passed' if self.passed else 'FAILED'} {self.took_s:6.0f} s  {counts}".rstrip()
+        )
+
+
+def skipped_tests(stage: str, reports: Iterable[Path]) -> Counter[str]:
+    """Return the kinds of skipped tests in pytest's reports, ``unit tests (no Java)``, with their numbers."""
+    found: Counter[str] = Counter()
+    for report in reports:
+        for skipped in ElementTree.parse(report).iter("skipped"):
+            if skipped.get("type") != "pytest.xfail":
+                found[f"{stage} tests ({_short(skipped.get('message', ''))})"] += 1
+    return found
+
+
+def _short(reason: str) -> str:
+    line = reason.strip().split("\n")[0]
+    return line if len(line) <= REASON_MAX else f"{line[: REASON_MAX - 1]}…"
+
+
+def verdict(name: str, failed: Sequence[str], skipped: Counter[str]) -> str:
+    """Return the last line of the run."""
+    left_out = ", ".join(f"{count} {what}" if count > 1 else _one(what) for what, count in skipped.items())
+    if failed:
+        return f"{name}: FAILED: {', '.join(failed)}" + (f"; SKIPPED: {left_out}" if skipped else "")
+    return f"{name}: passed, but SKIPPED: {left_out}" if skipped else f"{name}: all checks passed"
+
+
+def _one(what: str) -> str:
+    one, replaced = re.subn(r"^(\S+) tests \(", r"1 \1 test (", what)
+    return one if replaced else what
+
+
+def run(names: Sequence[str], at_once: int, folder: Path) -> list[Stage]:
+    """Run the stages, at most ``at_once`` at a time; print each as it ends. Returns them as they ended."""
+    waiting, running, ended = list(names), list[Stage](), list[Stage]()
+    pulse_s = time.monotonic()
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                running.append(_start(waiting.pop(0), folder))
+            time.sleep(POLL_S)
+            for stage in [s for s in running if s.process.poll() is not None]:
+                running.remove(stage)
+                stage.close(folder)
+                ended.append(stage)
+                _print_stage(stage)
+            if running and time.monotonic() - pulse_s >= PULSE_S:
+                pulse_s = time.monotonic()
+                ages = ", ".join(f"{s.name} {pulse_s - s.began_s:.0f} s" for s in running)
+                print(f"still running: {ages}; waiting: {' '.join(waiting) or 'none'}", flush=True)
+    finally:
+        _stop(running)
+    return ended
+
+
+def _stop(stages: list[Stage]) -> None:
+    """End stages that still run after Ctrl-C, as Ctrl-C would: their tests stop what they have started."""
+    for stage in stages:
+        os.killpg(stage.process.pid, signal.SIGINT)
+    for stage in stages:
+        try:
+            stage.process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            os.killpg(stage.process.pid, signal.SIGKILL)
+
+
+def _start(name: str, folder: Path) -> Stage:
+    print(f"=== {name} starts", flush=True)
+    log = folder / f"{name}.log"
+    environ = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            ["make", "--no-print-directory", name],
+            cwd=ROOT,
+            env={**environ, REPORTS: str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return Stage(name, log, process)
+
+
+def _print_stage(stage: Stage) -> None:
+    print(f"{f'=== {stage.name} ':=<78}")
+    print(stage.text().rstrip())
+    words = "passed" if stage.passed else f"FAILED with exit code {stage.process.returncode}"
+    print(f"=== {stage.name} {words} after {stage.took_s:.0f} s", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--at-once", type=int, default=2, help="so many stages at the same time")
+    parser.add_argument("--name", default="run_stages", help="what was called, for the last line")
+    parser.add_argument("stages", nargs="+")
+    args = parser.parse_args()
+    began_s = time.monotonic()
+    shared.begin()
+    try:
+        ended = run(args.stages, args.at_once, shared.folder())
+        print(f"{'=== summary ':=<78}")
+        ended.sort(key=lambda stage: args.stages.index(stage.name))
+        for stage in ended:
+            print(stage.line())
+    finally:
+        shared.end()
+    print(f"  {'all':14}{'':6} {time.monotonic() - began_s:6.0f} s")
+    failed = [stage.name for stage in ended if not stage.passed]
+    print(verdict(args.name, failed, sum((stage.skipped for stage in ended), Counter())))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

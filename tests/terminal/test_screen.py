@@ -1,0 +1,95 @@
+"""What the screens of `pravega-lab watch` print of names and messages that try to command the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console, RenderableType
+
+from pravega_lab.cli import main
+from pravega_lab.observe.group.observations import (
+    GroupCheckpointAsked,
+    GroupSeen,
+    GroupSegmentAcquired,
+    GroupUpdated,
+    ReaderJoined,
+)
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.terminal.inventory import GroupLine, Inventory, StreamLine
+from pravega_lab.terminal.screen import GroupFolds, group_screen, inventory_screen
+from pravega_lab.terminal.text import console, printable
+
+HOSTILE = [
+    "[/foo]",
+    "[bold red]x[/]",
+    "[link=https://example.org]x[/link]",
+    ":smile:",
+    "\x1b]8;;https://example.org\x07x\x1b]8;;\x07",
+    "\x1b]0;title\x07\x1b[2J",
+    "\x9b2J",
+    "a\r\nb\x08c\x7f",
+    "\u202eabc\u2066",
+    "\u2028\ud800",
+]
+
+
+def drawn(screen: RenderableType, terminal: Console | None = None) -> str:
+    """Return what a terminal with colours gets for the screen, without the colours."""
+    terminal = terminal or console()
+    terminal.file = io.StringIO()
+    terminal.width = 200
+    terminal.print(screen)
+    return terminal.file.getvalue()
+
+
+def check(out: str, name: str) -> None:
+    assert printable(name) in out
+    assert all(char == "\n" or char.isprintable() for char in out)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_of_an_inventory(name: str) -> None:
+    found = Inventory(
+        (name,),
+        (StreamLine(name, 1, "fixed"), StreamLine("s/b", trouble=name)),
+        (GroupLine("s/g", readers=(name,)), GroupLine(name, trouble=name)),
+    )
+    out = drawn(inventory_screen(found, 0))
+    check(out, name)
+    assert out.count(printable(name)) == 6
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_of_a_group(name: str) -> None:
+    journal = Journal(f"s/g at {name}")
+    about = {"time_ms": 1, "group": name}
+    journal.append(GroupSeen(time_ms=1, group=name, streams=(name,)))
+    journal.append(ReaderJoined(time_ms=1, group=name, reader=name))
+    journal.append(
+        GroupSegmentAcquired(time_ms=1, group=name, stream=name, segment_id=0, reader=name, offset=0)
+    )
+    journal.append(GroupCheckpointAsked(time_ms=1, group=name, checkpoint=name, readers=(name,)))
+    journal.append(GroupUpdated(**about, update="AddReader", explained=name))  # type: ignore[arg-type]
+    journal.miss("it", name)
+    folds = GroupFolds(journal)
+    folds.catch_up()
+    check(drawn(group_screen(name, folds)), name)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_also_on_a_console_that_reads_markup(name: str) -> None:
+    found = Inventory((), (StreamLine(name, 1, "fixed"),), ())
+    check(drawn(inventory_screen(found, 0), Console()), name)
+
+
+def test_ordinary_text_stays_as_it_is() -> None:
+    assert printable("zürich → 北京 – #0 e0 👋") == "zürich → 北京 – #0 e0 👋"
+    assert printable("two\nlines", keep="\n") == "two\nlines"
+
+
+def test_of_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", "tcp://\x1b7:1", "--once"]) == 1
+    err = capsys.readouterr().err
+    assert "\\x1b7" in err
+    assert "\x1b" not in err

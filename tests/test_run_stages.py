@@ -1,0 +1,165 @@
+"""The runner of `make test`: stages run at the same time, and the last line names what was skipped."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.run_stages import REPORTS, verdict
+
+ROOT = Path(__file__).parent.parent
+RUNNER = ROOT / "tests" / "run_stages.py"
+MAKEFILE = r"""
+first:
+	@echo this is the first; python tests_of_first.py
+second:
+	@echo this is the second; touch second.done
+needs-second:
+	@for i in $$(seq 200); do test -e second.done && exit 0; sleep 0.05; done; exit 1
+broken:
+	@echo 1 passed, 1 failed; exit 3
+left-out:
+	@echo "SKIPPED: a Binder's tutorials (no Chromium)"
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.parametrize("n", range(12))
+def test_view(n):
+    pytest.skip("no Chromium")
+
+def test_pravega():
+    pytest.skip("no Java")
+
+@pytest.mark.xfail(strict=True)
+def test_known():
+    assert False
+
+def test_that_runs():
+    pass
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with stages of its own."""
+    pytest_of = (
+        f"{sys.executable} -m pytest -q -p no:cacheprovider --junitxml=$${REPORTS}/$@.xml test_first.py"
+    )
+    text = MAKEFILE.replace("python tests_of_first.py", f'{pytest_of} -o addopts=""')
+    (tmp_path / "Makefile").write_text(text)
+    (tmp_path / "test_first.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    return tmp_path
+
+
+def start(project: Path, *stages: str) -> subprocess.Popen[str]:
+    """The runner with the stages of ``project``."""
+    code = (
+        "import sys, pathlib, tests.run_stages as r; "
+        "r.ROOT = pathlib.Path.cwd(); sys.argv = ['run_stages', *sys.argv[1:]]; sys.exit(r.main())"
+    )
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("PRAVEGA_LAB_TEST", "PYTEST_"))}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "--name", "make test", *stages],
+        cwd=project,
+        env={**environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def make(project: Path, *stages: str) -> tuple[int, list[str]]:
+    """The exit code and the lines of the stages of ``project``."""
+    runner = start(project, *stages)
+    said, _ = runner.communicate(timeout=240)
+    return runner.returncode, said.splitlines()
+
+
+def test_nothing_skipped_is_all_checks_passed(project: Path) -> None:
+    code, lines = make(project, "second")
+    assert code == 0
+    assert lines[-1] == "make test: all checks passed"
+
+
+def test_the_last_line_counts_what_was_skipped_by_reason(project: Path) -> None:
+    """It said "all checks passed" here."""
+    code, lines = make(project, "first", "left-out")
+    assert code == 0
+    assert lines[-1] == (
+        "make test: passed, but SKIPPED: 12 first tests (no Chromium), 1 first test (no Java), "
+        "a Binder's tutorials (no Chromium)"
+    )
+
+
+def test_a_stage_that_fails_fails_the_run_and_the_others_run_all_the_same(project: Path) -> None:
+    code, lines = make(project, "broken", "second", "left-out")
+    assert code == 1
+    assert lines[-1] == "make test: FAILED: broken; SKIPPED: a Binder's tutorials (no Chromium)"
+    assert "this is the second" in lines
+    assert any(re.fullmatch(r"  broken +FAILED +\d+ s  1 passed, 1 failed", line) for line in lines)
+
+
+def test_two_stages_run_at_the_same_time_and_their_outputs_are_apart(project: Path) -> None:
+    code, lines = make(project, "needs-second", "second")
+    assert code == 0
+    begins = lines.index(next(line for line in lines if line.startswith("=== second =")))
+    assert lines[begins + 1] == "this is the second"
+
+
+def test_the_summary_has_pytests_counts(project: Path) -> None:
+    _, lines = make(project, "first")
+    assert any(
+        re.fullmatch(r"  first +passed +\d+ s  1 passed, 13 skipped, 1 xfailed in \S+s", line)
+        for line in lines
+    )
+
+
+def test_ctrl_c_ends_the_stages_as_ctrl_c_would(project: Path) -> None:
+    """A test run that is ended in another way leaves servers behind."""
+    sleeper = "import signal, time; open('begun', 'w'); time.sleep(100)"
+    ends = f"try:\n exec({sleeper!r})\nexcept KeyboardInterrupt:\n open('cleaned', 'w')\n"
+    (project / "sleeper.py").write_text(ends)
+    with (project / "Makefile").open("a") as file:
+        file.write(f"sleeps:\n\t@{sys.executable} sleeper.py\n")
+    runner = start(project, "sleeps")
+    deadline = time.monotonic() + 60
+    while not (project / "begun").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    runner.send_signal(signal.SIGINT)
+    runner.communicate(timeout=60)
+    assert runner.returncode != 0
+    assert (project / "cleaned").exists()
+
+
+def test_verdicts() -> None:
+    from collections import Counter
+
+    assert verdict("make check", [], Counter()) == "make check: all checks passed"
+    assert verdict("make test", ["unit", "spark"], Counter()) == "make test: FAILED: unit, spark"
+
+
+def test_every_marker_has_a_target() -> None:
+    text = (ROOT / "Makefile").read_text()
+    targets = {word for line in re.findall(r"^([a-z][a-z -]*):", text, re.MULTILINE) for word in line.split()}
+    markers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]
+    names = {marker.split(":")[0].replace("_", "-") for marker in markers} - {
+        "tutorials"
+    }  # a part of notebooks
+    assert names <= targets
+
+
+def test_make_test_runs_every_stage() -> None:
+    [stages] = re.findall(r"^STAGES := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    wanted = {"lint", "types", "js", "unit", "spark", "notebooks", "browser", "installed"}
+    assert set(stages.split()) == wanted

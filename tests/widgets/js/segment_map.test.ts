@@ -1,0 +1,236 @@
+// The segment map: splits, merges, owners, cells, keys, geometry.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { keyPosition } from "../../../widgets/segment_map/hashing.ts";
+import { marks, pick } from "../../../widgets/segment_map/interaction.ts";
+import * as layout from "../../../widgets/segment_map/layout.ts";
+import { FORMATS, SegmentModel, WAITS } from "../../../widgets/segment_map/model.ts";
+import { initial } from "../../../widgets/segment_map/state.ts";
+import * as words from "../../../widgets/segment_map/words.ts";
+import { boxFor, give } from "./support.ts";
+
+const OPEN = Number.POSITIVE_INFINITY;
+const UNKNOWN = 0xffffffff;
+
+/** #0 and #1 begin; at 10 s #0 splits into #2 and #3; at 20 s #3 and #1 merge into #4. */
+function story(): SegmentModel {
+  const model = new SegmentModel();
+  const nan = Number.NaN;
+  give(model.store, FORMATS, {
+    kind: "snapshot",
+    tables: {
+      segments: [
+        [0, 0, 10, 0, 0.5, UNKNOWN],
+        [1, 0, 20, 0.5, 1, UNKNOWN],
+        [2, 10, OPEN, 0, 0.25, UNKNOWN],
+        [3, 10, 20, 0.25, 0.5, UNKNOWN],
+        [4, 20, OPEN, 0.25, 1, UNKNOWN],
+      ],
+      names: [0, 1, 2, 3, 4].map((i) => [i, i, i < 2 ? 0 : i < 4 ? 1 : 2, 0, nan, 0]),
+      links: [
+        [2, 0],
+        [3, 0],
+        [4, 3],
+        [4, 1],
+      ],
+      rates: [
+        [0, 1, 50, 500, 10, 100],
+        [0, 5, 300, 3000, 900, 200],
+        [1, 5, 20, 200, nan, 300],
+        [2, 15, 120, 1200, 40, 50],
+      ],
+    },
+    facts: {
+      stream: "demo/a",
+      rate_unit: "events/s",
+      thresholds: [
+        [100, "target"],
+        [200, "2 × target"],
+      ],
+      readers: ["r1", "r2"],
+      ticking: true,
+      origin_ms: 0,
+    },
+    grown: {
+      scales: [
+        [10, "#0 → #2 #3: 300/s > 2 × 100/s", "inferred", "measured rate", [0], [2, 3]],
+        [20, "#3 #1 → #4", "logged", "", [3, 1], [4]],
+      ],
+    },
+  });
+  return model;
+}
+
+test("a split has successors from its moment on, a merge has both predecessors", () => {
+  const model = story();
+  assert.deepEqual(model.after(0, 9), []);
+  assert.deepEqual(model.after(0, 10), [2, 3]);
+  assert.deepEqual(model.before(4), [3, 1]);
+  assert.equal(model.scaleOf(3)?.[1], "#0 → #2 #3: 300/s > 2 × 100/s");
+  assert.equal(model.scaleOf(0), undefined);
+});
+
+test("active segments at a moment, from the lowest key up", () => {
+  const model = story();
+  const numbers = (now: number) =>
+    marks(model, boxFor(0, 30_000, now)).map((m) => (m as words.MapMark & { number: number }).number);
+  assert.deepEqual(numbers(5000), [0, 1]);
+  assert.deepEqual(numbers(15_000), [2, 3, 1]);
+  assert.deepEqual(numbers(25_000), [2, 4]);
+  assert.equal(model.summary(15), "demo/a: 3 active segments, scaled 1 times");
+});
+
+test("the newest sample of a moment counts, and none from later", () => {
+  const model = story();
+  assert.deepEqual(
+    [0.5, 1, 4.9, 5, 9].map((t) => model.sampleAt(0, t)),
+    [-1, 0, 0, 1, 1],
+  );
+  assert.equal(model.unreadPeak, 900);
+});
+
+test("owners: a reader, nobody in a gap, waiting for predecessors", () => {
+  const model = story();
+  assert.equal(model.ownerWords(2, 12), "");
+  give(model.store, FORMATS, {
+    facts: { has_group: true },
+    tables: {
+      owners: [
+        [0, 0, 1, 0, 4],
+        [1, 0, 0, 4, 6],
+        [2, 0, 2, 6, OPEN],
+        [3, 2, WAITS, 11, 12],
+        [4, 2, 1, 12, OPEN],
+      ],
+    },
+    grown: { waits: [[3, "waits for the reader of #0"]] },
+  });
+  assert.deepEqual(
+    [1, 5, 7].map((t) => model.ownerWords(0, t)),
+    ["r1", "nobody", "r2"],
+  );
+  assert.deepEqual(
+    [10.5, 11.5, 12.5].map((t) => model.ownerWords(2, t)),
+    ["waits for #0", "waits for the reader of #0", "r1"],
+  );
+  assert.equal(model.ownerWords(4, 21), "waits for #3 #1");
+  assert.deepEqual(model.stretches(0, 5), [
+    [1, 0, 4],
+    [0, 4, 5],
+  ]);
+});
+
+test("an owner's end that becomes known later replaces its row", () => {
+  const model = story();
+  give(model.store, FORMATS, { tables: { owners: [[0, 1, 1, 0, OPEN]] } });
+  assert.equal(model.ownerWords(1, 8), "r1");
+  give(model.store, FORMATS, { tables: { owners: [[0, 1, 1, 0, 6]] } });
+  assert.equal(model.ownerWords(1, 8), "");
+});
+
+test("a key's path follows splits and merges; the first segment also owns 0", () => {
+  const model = story();
+  assert.deepEqual(model.pathOf(0.3, 30), [0, 3, 4]);
+  assert.deepEqual(model.pathOf(0.3, 12), [0, 3]);
+  assert.deepEqual(model.pathOf(0.25, 30), [0, 2]); // (low, high]
+  assert.deepEqual(model.pathOf(0, 30), [0, 2]);
+  assert.equal(model.keyPath("a", -1).split(": ")[1], "no segment yet");
+});
+
+test("keys are placed as the client places them", () => {
+  const file = readFileSync(new URL("./key_positions.json", import.meta.url), "utf8"); // test_views.py checks the file
+  for (const [key, position] of Object.entries(JSON.parse(file))) assert.equal(keyPosition(key), position, key);
+});
+
+test("rectangles: a sealed segment ends before its successors, an open one at now", () => {
+  const model = story();
+  const b = boxFor(0, 30_000, 25_000);
+  const { map } = layout.layout(b);
+  const [x, y, w, h] = layout.rectangle(model, b, map, 0, 25);
+  assert.deepEqual([x, x + w], [b.left, b.x(10_000) - 1]);
+  assert.ok(Math.abs(y + h / 2 - layout.yOf(map, 0.25)) < 1);
+  const open = layout.rectangle(model, b, map, 4, 25);
+  assert.equal(open[0] + open[2], b.x(25_000));
+});
+
+test("the pointer finds the segment under it, and the scale in the lane", () => {
+  const model = story();
+  const b = boxFor(0, 30_000, 25_000);
+  const { map, lane } = layout.layout(b);
+  assert.equal(pick(model, b.x(12_000), layout.yOf(map, 0.3), b)?.key, "demo/a/#3 e1");
+  assert.equal(pick(model, b.right + 20, layout.yOf(map, 0.3), b)?.key, "demo/a/#4 e2");
+  assert.equal(pick(model, b.x(10_000) + 3, lane.top + 2, b)?.key, "scale 0");
+  assert.equal(pick(model, b.x(15_000), lane.top + 2, b), null);
+});
+
+test("what ended before the screen begins is not visible", () => {
+  assert.deepEqual(layout.visible(story(), boxFor(12_000, 18_000, 18_000)), [1, 2, 3]);
+});
+
+test("the strip shows the busiest segment of each pixel", () => {
+  const model = story();
+  const b = boxFor(0, 30_000, 30_000);
+  const columns = layout.busiest(model, b, layout.visible(model, b), 30);
+  const at = (s: number) => columns[Math.floor(b.x(1000 * s) - Math.floor(b.left))];
+  assert.deepEqual([0.5, 3, 8, 16].map(at), [50, 300, 300, 120]);
+});
+
+test("of very many open segments one per line of the gutter is kept", () => {
+  const model = new SegmentModel();
+  const rows = Array.from({ length: 1000 }, (_, i) => [i, 0, OPEN, i / 1000, (i + 1) / 1000, UNKNOWN]);
+  give(model.store, FORMATS, { tables: { segments: rows } });
+  const map = { top: 0, bottom: 260 };
+  const all = rows.map(([i]) => i);
+  assert.equal(layout.thinned(model, all, map, 13).length, 20);
+  const shown = layout.gutterRows(model, all, map, 13);
+  assert.ok(shown.length >= 10 && shown.length <= 20);
+  assert.ok(shown.every(([, y], k) => !k || y - shown[k - 1][1] >= 12.5));
+});
+
+test("a narrow gutter loses its last columns first", () => {
+  const at = (width: number) => {
+    const { third, fourth } = layout.gutterOf({ right: width - 240, width, scale: 1 }, true);
+    return [third, fourth];
+  };
+  assert.deepEqual(at(1000), [true, true]);
+  const narrow = layout.gutterOf({ right: 315, width: 450, scale: 1 }, true);
+  assert.deepEqual([narrow.third, narrow.fourth], [false, false]);
+});
+
+test("causes take the lowest line that holds them whole", () => {
+  const width = (text: string) => 6 * text.length;
+  const placed = layout.placeCauses(
+    [
+      [900, "late"],
+      [880, "middle one"],
+      [300, "early"],
+    ],
+    1000,
+    1,
+    width,
+  );
+  assert.deepEqual(
+    placed.map((c) => [c.text, c.line]),
+    [
+      ["late", 0],
+      ["middle one", 1],
+      ["early", 0],
+    ],
+  );
+});
+
+test("words: range, rate with its unit, cause with its kind", () => {
+  const model = story();
+  const state = { ...initial(), t: 25 };
+  assert.equal(words.say(model, state, model.markOf(2)), "segment #2 e1, keys 0.000 to 0.2500, active, 120/s");
+  const said = JSON.stringify(words.tip(model, state, model.markOf(3)));
+  assert.match(said, /#0 → #2 #3: 300\/s > 2 × 100\/s .*\(inferred: measured rate\)/);
+  assert.equal(words.tip(model, state, { ...model.markOf(3), stream: "demo/other" } as words.MapMark), null);
+});
+
+test("the legend names the target where there is one", () => {
+  const theme = boxFor(0, 1).theme;
+  assert.equal(words.legend(story(), initial(), theme)[0][1], "0 to 2 × target (200/s)");
+  assert.deepEqual(words.legend(story(), { ...initial(), colour: "unread" }, theme)[0][1], "0 to 900 B unread");
+});

@@ -1,0 +1,36 @@
+// Geometry to canvas: the bars above, below them the rows and the cut of the checkpoint that was picked.
+import { upTo } from "../page/drawing/format.ts";
+import type { Context } from "../page/drawing/patterns.ts";
+import type { Box } from "../page/drawing/scale.ts";
+import { isTurned, type Layout, layout } from "./layout.ts";
+import type { CheckpointModel } from "./model.ts";
+import { known } from "./moment.ts";
+import { paintBars } from "./paint_bars.ts";
+import { paintCut } from "./paint_cut.ts";
+import { paintDetail } from "./paint_detail.ts";
+import { chosen, type State } from "./state.ts";
+
+/** Return the painter of one place on the page. */
+export function painter(model: CheckpointModel, state: State): (ctx: Context, b: Box) => void {
+  return (ctx, b) => {
+    state.t = upTo((b.now - model.origin) / 1000);
+    const all = b.clock.ticking ? known(model, state.t) : [];
+    const l = layout(b, model.isJob, isTurned(all.length));
+    const picked = chosen(model, state, b.clock.pin, all);
+    state.cut = null;
+    if (picked === undefined) {
+      [state.bars, state.rows] = [[], []];
+      return paintEmpty(ctx, b, l);
+    }
+    const scene = { ctx, b, model, state, l, t: state.t, all, picked };
+    paintBars(scene);
+    paintDetail(scene);
+    paintCut(scene);
+  };
+}
+
+function paintEmpty(ctx: Context, b: Box, l: Layout): void {
+  ctx.fillStyle = b.theme.line;
+  ctx.fillRect(l.left, l.bars.bottom, l.right - l.left, 1);
+  ctx.fillRect(l.left, l.bars.top, 1, l.bars.bottom - l.bars.top);
+}

@@ -1,0 +1,69 @@
+"""When a view may send its next update. This module decides and never waits: it receives the time.
+
+A front end that is slow must not be fed faster than it draws, or the reader watches the past. At most two
+updates are therefore unanswered. But a kernel that runs a blocking cell cannot hear the answers, so an answer
+that is missing for a second counts as given, and the view continues, slower.
+"""
+
+from __future__ import annotations
+
+PERIOD_MS = 100
+UNANSWERED_MAX = 2
+ANSWER_MS = 1_000  # an answer that is missing for longer counts as given
+QUIET_MS = 5_000  # after this silence an update every other second is enough
+QUIET_PERIOD_MS = 2_000
+SILENT_MS = 10_000  # a page that is silent for longer, while others are heard, is gone
+GONE_MS = 600_000  # after this silence none at all, until a page says hello
+
+
+class Pace:
+    """Applies these rules to one view."""
+
+    def __init__(self) -> None:
+        self._sent_ms: dict[int, int] = {}  # sequence number -> time of each unanswered update
+        self._last_ms = -PERIOD_MS
+        self._heard_ms = 0
+        self._pages: dict[str, int] = {}  # page -> time of its last message
+
+    def heard(self, page: str, *, now_ms: int) -> None:
+        """Note that a page shows the view."""
+        self._pages[page] = self._heard_ms = now_ms
+        self._forget(now_ms)
+
+    def left(self, page: str, *, now_ms: int) -> None:
+        """Note that a page no longer shows the view."""
+        self._pages.pop(page, None)
+        self._forget(now_ms)
+
+    def _forget(self, now_ms: int) -> None:
+        """Forget silent pages while others are heard: a page that was reloaded never reports that it left."""
+        self._pages = {p: t for p, t in self._pages.items() if now_ms - t < SILENT_MS}
+
+    def sent(self, seq: int, *, now_ms: int) -> None:
+        """Note that update ``seq`` was sent."""
+        self._sent_ms[seq] = now_ms
+        self._last_ms = now_ms
+
+    def answered(self, seq: int, *, now_ms: int) -> None:
+        """Note that the page has update ``seq`` and all before it."""
+        self._sent_ms = {s: t for s, t in self._sent_ms.items() if s > seq}
+        self._heard_ms = now_ms
+
+    @property
+    def unanswered(self) -> int:
+        """The number of updates without an answer."""
+        return len(self._sent_ms)
+
+    def wanted(self, *, now_ms: int) -> bool:
+        """Return whether there is a page to send to."""
+        return bool(self._pages) and now_ms - self._heard_ms < GONE_MS
+
+    def may_send(self, *, now_ms: int) -> bool:
+        """Return whether the next update may be sent now."""
+        if not self.wanted(now_ms=now_ms):
+            return False
+        quiet = now_ms - self._heard_ms >= QUIET_MS
+        if now_ms - self._last_ms < (QUIET_PERIOD_MS if quiet else PERIOD_MS):
+            return False
+        self._sent_ms = {s: t for s, t in self._sent_ms.items() if now_ms - t < ANSWER_MS}
+        return len(self._sent_ms) < UNANSWERED_MAX

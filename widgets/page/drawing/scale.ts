@@ -1,0 +1,67 @@
+// From time to pixels.
+import type { Clock } from "../time/clock.ts";
+import type { Theme } from "./theme.ts";
+
+// The same in every view, so that the time axes of stacked views are exactly above each other.
+export const LEFT = 46;
+export const GUTTER = 240;
+const GUTTER_LEAST = 120;
+const GUTTER_SHARE = 0.3;
+const EMPTY_SPAN: [number, number] = [0, 60_000];
+
+/** The area of a view and its time scale; times in ms, lengths in CSS pixels. */
+export interface Box {
+  readonly scale: number;
+  readonly width: number;
+  readonly height: number;
+  readonly left: number;
+  readonly right: number;
+  readonly theme: Theme;
+  readonly clock: Clock;
+  readonly from: number;
+  readonly to: number;
+  readonly now: number;
+  readonly origin: number;
+  x(ms: number): number;
+  time(x: number): number;
+  font(px?: number, weight?: string): string;
+}
+
+export interface Size {
+  scale: number;
+  width: number;
+  height: number;
+}
+
+export function boxOf({ scale, width, height }: Size, clock: Clock, theme: Theme): Box {
+  const { ticking } = clock;
+  const [from, to] = ticking ? clock.span : EMPTY_SPAN;
+  const left = LEFT * scale;
+  const right = width - Math.min(GUTTER * scale, Math.max(GUTTER_LEAST * scale, GUTTER_SHARE * width));
+  return {
+    scale,
+    width,
+    height,
+    left,
+    right,
+    theme,
+    clock,
+    from,
+    to,
+    now: ticking ? clock.now : 0,
+    origin: ticking ? clock.start : 0,
+    x: (ms) => left + ((ms - from) / (to - from)) * (right - left),
+    time: (x) => from + ((x - left) / (right - left)) * (to - from),
+    font: (px = 11, weight = "") => `${weight} ${px * scale}px ${theme.font}`,
+  };
+}
+
+/** Return round steps for an axis: at most about `n` of them between `a` and `b`. */
+export function ticks(a: number, b: number, n: number): number[] {
+  const raw = (b - a) / Math.max(1, n);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw) ?? 10 * power;
+  const out: number[] = [];
+  for (let t = Math.ceil(a / step) * step; t <= b + step * 1e-9; t += step) out.push(t);
+  return out;
+}

@@ -1,0 +1,59 @@
+"""A reader group as a plain plotly figure, which stays small in a notebook's file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pravega_lab.observe.group.rows import NOBODY
+
+from ..groups.history import BoardHistory
+from ..svg.palette import NONE, TEXT, VERMILION, reader_colour
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+BARS_MAX = 5_000
+
+
+def reader_figure(history: BoardHistory, facts: dict[str, Any]) -> Figure:
+    """Draw a bar per holding in the row of its reader, nobody's on top; checkpoints are lines with dots."""
+    import plotly.graph_objects as go
+
+    group, start_ms, now_ms = facts["group"], history.start_ms or 0, history.now_ms or 0
+    figure = go.Figure()
+    names = ["nobody", *(row.reader for row in history.lanes(group))]
+    bars = [b for b in history.holdings if b.group == group][-BARS_MAX:]
+    for name in names:
+        mine = [b for b in bars if (b.reader or "nobody") == name]
+        lane = None if name == "nobody" else history.lane(group, name)
+        bar = go.Bar(
+            y=[name] * len(mine),
+            x=[b.length_ms(now_ms) / 1000 for b in mine],
+            base=[(b.start_ms - start_ms) / 1000 for b in mine],
+            text=[f"#{b.segment_id & 0xFFFFFFFF}" for b in mine],
+            orientation="h",
+            name=name,
+            marker={"color": NONE if lane is None else reader_colour(lane.index), "line": {"width": 0.7}},
+            offsetgroup=name,
+        )
+        figure.add_trace(bar)
+    points: list[tuple[float, str, str]] = []
+    for row in history.checkpoints_of(group):
+        line = {"color": VERMILION if row.state == "cleared" else TEXT, "width": 0.8}
+        figure.add_vline((row.asked_ms - start_ms) / 1000, line=line)
+        points += [((p.time_ms - start_ms) / 1000, p.reader, row.name) for p in row.passes]
+    dots = go.Scatter(
+        x=[x for x, _, _ in points],
+        y=[reader or NOBODY for _, reader, _ in points],
+        text=[f"passed {name}" for _, _, name in points],
+        mode="markers",
+        name="passed a checkpoint",
+        hoverinfo="text+x+y",
+        marker={"color": TEXT, "size": 7},
+    )
+    figure.add_trace(dots)
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1])
+    figure.update_xaxes(title_text="seconds")
+    height = 140 + 34 * len(names)
+    figure.update_layout(title=facts["title"], template="plotly_white", barmode="overlay", height=height)
+    return figure

@@ -1,0 +1,177 @@
+// Where things are: state to geometry, in CSS pixels.
+import type { Box } from "../page/drawing/scale.ts";
+import type { SegmentModel } from "./model.ts";
+
+const LANE = 40; // three lines of causes
+const STRIP = 48;
+const MAP = 280;
+const CAUSE_LINES = 3;
+
+/** The height of all of it: map, lane of causes, strip of rates, axes. */
+export const heightOf = (scale: number): number => (MAP + LANE + STRIP + 52) * scale;
+
+export interface Area {
+  top: number;
+  bottom: number;
+}
+
+export interface Layout {
+  map: Area;
+  lane: Area;
+  strip: Area;
+}
+
+export type Rectangle = readonly [x: number, y: number, w: number, h: number];
+
+export function layout(b: Pick<Box, "scale" | "height">): Layout {
+  const s = b.scale;
+  const bottom = b.height - 22 * s;
+  const strip = { top: bottom - STRIP * s, bottom };
+  const lane = { top: strip.top - (LANE + 3) * s, bottom: strip.top - 3 * s };
+  return { map: { top: 18 * s, bottom: lane.top - 3 * s }, lane, strip };
+}
+
+export const yOf = (map: Area, key: number): number => map.bottom - key * (map.bottom - map.top);
+
+/** Return the segments on the screen at the clock's time. */
+export function visible(model: SegmentModel, b: Pick<Box, "from" | "to" | "now">): number[] {
+  const { start, end } = model.seg;
+  const [from, to] = [model.s(b.from), model.s(Math.min(b.to, b.now))];
+  const { n } = model; // asked for once: there may be a hundred thousand segments
+  const out: number[] = [];
+  for (let i = 0; i < n; i++) if (start[i] <= to && end[i] >= from) out.push(i);
+  return out;
+}
+
+/** Return a segment's rectangle at a moment; a sealed one leaves a gap to its right. */
+export function rectangle(model: SegmentModel, b: Box, map: Area, i: number, t: number): Rectangle {
+  const { start, end, low, high } = model.seg;
+  const x0 = Math.max(b.left, b.x(model.ms(start[i])));
+  const x1 = Math.min(b.right, b.x(model.ms(Math.min(end[i], t))));
+  const y0 = yOf(map, high[i]);
+  const y1 = yOf(map, low[i]);
+  const inset = y1 - y0 > 5 ? 1 : 0;
+  const gap = end[i] <= t && x1 - x0 > 4 ? 1 : 0;
+  return [x0, y0 + inset / 2, Math.max(0.5, x1 - x0 - gap), Math.max(0.5, y1 - y0 - inset)];
+}
+
+/** Of very many segments, keep one for each line that there is room for. */
+export function thinned(model: SegmentModel, open: readonly number[], map: Area, row: number): readonly number[] {
+  if (open.length < 500) return open;
+  const { low, high } = model.seg;
+  const lines: number[] = [];
+  for (const i of open) lines[Math.floor((yOf(map, (low[i] + high[i]) / 2) - map.top) / row)] ??= i;
+  return lines.filter((i) => i !== undefined);
+}
+
+/** Return the scales on the screen [x, cause], newest first, per pixel at most as many as there are lines for causes. */
+export function scaleTicks(model: SegmentModel, b: Box, t: number): [x: number, cause: string][] {
+  const out: [number, string][] = [];
+  let [last, same] = [Number.POSITIVE_INFINITY, 0];
+  const { scales } = model;
+  for (let k = scales.length - 1; k >= 0; k--) {
+    const [at, cause] = scales[k];
+    const x = b.x(model.ms(at));
+    if (at > t || x > b.right || x < b.left) continue;
+    same = last - x < 1 ? same + 1 : 0;
+    if (same >= CAUSE_LINES) continue;
+    out.push([x, cause]);
+    if (!same) last = x;
+  }
+  return out;
+}
+
+/** A cause that is shown: its line counts from the bottom, `room` is the width that it has. */
+export interface Cause {
+  x: number;
+  text: string;
+  line: number;
+  room: number;
+}
+
+/**
+ * Place causes: newest first, each in the lowest line that holds it whole, else in the one with the most room. Where
+ * there is little room, none is shown.
+ */
+export function placeCauses(
+  ticks: readonly (readonly [number, string])[],
+  right: number,
+  scale: number,
+  widthOf: (text: string) => number,
+): Cause[] {
+  const limits = Array<number>(CAUSE_LINES).fill(right);
+  const out: Cause[] = [];
+  for (const [x, text] of ticks) {
+    const rooms = limits.map((limit) => limit - x - 2);
+    const most = Math.max(...rooms);
+    if (most <= 30) continue;
+    if (most < 90 && most < 3.5 * scale * text.length) continue; // surely too long; measuring is slow
+    const width = widthOf(text);
+    const whole = rooms.findIndex((room) => room >= width);
+    const line = whole >= 0 ? whole : rooms.indexOf(most);
+    if (whole < 0 && rooms[line] < 90) continue;
+    out.push({ x, text, line, room: rooms[line] });
+    limits[line] = x - 7;
+  }
+  return out;
+}
+
+export const causeHeight = (lane: Area): number => (lane.bottom - 7 - lane.top) / CAUSE_LINES;
+
+/** Return the rate of the busiest segment per pixel, from the left end of the map. */
+export function busiest(model: SegmentModel, b: Box, list: readonly number[], t: number): Float32Array {
+  const left = Math.floor(b.left);
+  const columns = new Float32Array(Math.max(1, Math.ceil(b.right) - left + 1));
+  const at = model.rates.t;
+  const rate = model.rateColumn;
+  const { start, end } = model.seg;
+  for (const i of list) {
+    const rows = model.samples(i);
+    const stop = Math.min(end[i], t);
+    for (let k = 0; k < rows.length; k++) {
+      if (k && at[rows[k - 1]] > t) break;
+      // A sample is the rate of the time before it; the newest holds until the next one comes.
+      const a = k ? at[rows[k - 1]] : start[i];
+      const z = k + 1 < rows.length ? Math.min(at[rows[k]], stop) : stop;
+      const value = rate[rows[k]];
+      if (!(value > 0) || z <= a) continue;
+      const to = Math.min(columns.length - 1, Math.floor(b.x(model.ms(z)) - left));
+      for (let p = Math.max(0, Math.floor(b.x(model.ms(a)) - left)); p <= to; p++)
+        if (value > columns[p]) columns[p] = value;
+    }
+  }
+  return columns;
+}
+
+/** The columns of the gutter, from left to right; a narrow view does without the last ones. */
+export interface Gutter {
+  columns: [range: number, rate: number, size: number, owner: number];
+  owned: boolean;
+  third: boolean;
+  fourth: boolean;
+}
+
+export function gutterOf(b: Pick<Box, "right" | "width" | "scale">, owned: boolean): Gutter {
+  const x = b.right + 8 * b.scale;
+  const rateRight = Math.min(x + (owned ? 126 : 158) * b.scale, b.width - 4); // a narrow view has less room
+  const [rate, size, owner] = [rateRight - 46 * b.scale, rateRight + 6 * b.scale, rateRight + 52 * b.scale];
+  const third = b.width - size > 48 * b.scale;
+  const fourth = owned && third && b.width - owner > 30 * b.scale;
+  return { columns: [x, rate, size, owner], owned, third, fourth };
+}
+
+/** Return the rows of the gutter [segment, y] that have room, from top to bottom. */
+export function gutterRows(model: SegmentModel, active: readonly number[], map: Area, row: number): [number, number][] {
+  const { low, high } = model.seg;
+  const open = [...thinned(model, active, map, row)].sort((p, q) => low[q] - low[p]);
+  const bottom = active.length > (map.bottom - map.top) / row ? map.bottom - row : map.bottom;
+  const out: [number, number][] = [];
+  let last = map.top - row / 2;
+  for (const i of open) {
+    const y = (yOf(map, low[i]) + yOf(map, high[i])) / 2;
+    if (y - last < row - 0.5 || y > bottom) continue;
+    last = y;
+    out.push([i, y]);
+  }
+  return out;
+}

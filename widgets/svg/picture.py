@@ -1,0 +1,135 @@
+"""A static picture as SVG text. The same journal gives the same bytes, so that a test can compare it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, log10
+
+from .palette import LINE, SOFT, STYLE, TEXT, THEMED
+
+FONT = "font-family=\"system-ui,'DejaVu Sans',sans-serif\""
+
+
+def number(value: float) -> str:
+    """Return a number with at most two digits after the point, and without trailing zeros."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def steps(low: float, high: float, n: float) -> list[float]:
+    """Return round numbers for an axis, about ``n`` of them at most."""
+    raw = (high - low) / max(1.0, n)
+    power = 10.0 ** floor(log10(raw)) if raw > 0 else 1.0
+    step = next((k * power for k in (1, 2, 5, 10) if k * power >= raw), 10 * power)
+    first = ceil(low / step - 1e-9)
+    return [k * step for k in range(first, floor(high / step + 1e-9) + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """Maps time to the horizontal axis: from the start (0 s) to ``end_s``, between two x."""
+
+    left: float
+    right: float
+    end_s: float
+
+    def x(self, t_s: float) -> float:
+        """Return the x of second ``t_s``, clipped to the axis."""
+        t_s = min(max(t_s, 0.0), self.end_s)
+        return self.left + (self.right - self.left) * t_s / (self.end_s or 1.0)
+
+
+class Picture:
+    """Collects marks; ``svg()`` returns the text."""
+
+    def __init__(self, width: int, height: int, title: str) -> None:
+        self.width, self.height, self.title = width, height, title
+        self._parts: list[str] = []
+
+    def rect(
+        self, x: float, y: float, w: float, h: float, fill: str, extra: str = "", title: str = ""
+    ) -> None:
+        """Draw a rectangle, at least half a unit wide and high. ``title`` is its tooltip."""
+        inner = f"<title>{escape(title)}</title>" if title else ""
+        tail = f">{inner}</rect>" if inner else "/>"
+        size = f'width="{number(max(w, 0.5))}" height="{number(max(h, 0.5))}"'
+        self._parts.append(
+            f'<rect x="{number(x)}" y="{number(y)}" {size} fill="{fill}"{" " + extra if extra else ""}{tail}'
+        )
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = LINE, extra: str = "") -> None:
+        """Draw a straight line."""
+        self._parts.append(
+            f'<path d="M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}" stroke="{colour}"'
+            f"{' ' + extra if extra else ''}/>"
+        )
+
+    def path(self, d: str, extra: str) -> None:
+        """Draw the path ``d``, with the attributes ``extra``."""
+        self._parts.append(f'<path d="{d}" {extra}/>')
+
+    def text(
+        self, x: float, y: float, text: str, *, size: float = 10, anchor: str = "start", fill: str = SOFT,
+        extra: str = "",
+    ) -> None:  # fmt: skip
+        """Draw text whose baseline is at ``y``."""
+        where = f' text-anchor="{anchor}"' if anchor != "start" else ""
+        self._parts.append(
+            f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{fill}"{where}'
+            f"{' ' + extra if extra else ''}>{escape(text)}</text>"
+        )
+
+    def time_axis(self, across: Across, y: float) -> None:
+        """Draw the axis at ``y``, with ticks in seconds."""
+        self.line(across.left, y, across.right, y)
+        for t in steps(0, across.end_s, (across.right - across.left) / 80):
+            x = across.x(t)
+            self.line(x, y, x, y + 4)
+            anchor = "start" if x < across.left + 12 else "end" if x > across.right - 12 else "middle"
+            self.text(x, y + 14, f"{number(t)} s", anchor=anchor)
+
+    def heading(self, title: str, rest: str, y: float = 14) -> None:
+        """Draw a title, and after it ``rest`` in a smaller font."""
+        self._parts.append(
+            f'<text x="4" y="{number(y)}" font-size="13" fill="{TEXT}" font-weight="600">{escape(title)}'
+            f'<tspan font-size="11" font-weight="400" fill="{SOFT}" dx="10">{escape(rest)}</tspan></text>'
+        )
+
+    def body(self) -> str:
+        """Return the marks without the element around them."""
+        return "\n".join(self._parts)
+
+    def svg(self) -> str:
+        """Return the whole picture."""
+        box = f'viewBox="0 0 {self.width} {self.height}"'
+        return (
+            f'<svg class="{THEMED}" xmlns="http://www.w3.org/2000/svg" {box} '
+            f'width="100%" role="img" shape-rendering="crispEdges" {FONT}>\n'
+            f"<title>{escape(self.title)}</title>\n"
+            f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>\n{STYLE}\n{HATCH}\n'
+            f"{self.body()}\n</svg>\n"
+        )
+
+
+HATCH = (
+    '<defs><pattern id="plab-hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate(45)"><path d="M0 0V6" stroke="#1a1a1a" stroke-width="1.6"/></pattern></defs>'
+)
+
+
+def data_size(n: float | None) -> str:
+    """Return a number of bytes with a unit: 1536 becomes "1.5 KiB"."""
+    if n is None:
+        return "–"
+    units, k = ("B", "KiB", "MiB", "GiB", "TiB"), 0
+    while n >= 1024 and k < len(units) - 1:
+        n, k = n / 1024, k + 1
+    return f"{n:.1f} {units[k]}" if k and n < 10 else f"{n:.0f} {units[k]}"
+
+
+def amount(n: float | None) -> str:
+    """Return a number with separators: 1234 becomes "1,234"; a small number keeps a digit."""
+    if n is None:
+        return "–"
+    return f"{n:,.0f}" if n >= 10 or n == int(n) else f"{n:.1f}"
