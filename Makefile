@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help setup system demo picture test check lint types js fast unit pythons spark slow real-pravega real-flink notebooks browser wheel \
+.PHONY: help setup system demo picture test check lint types js fast unit pythons spark slow real-pravega real-flink notebooks browser wheel again \
   installed lab binder pins bench clean
 help:  ## this list
 	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -78,7 +78,7 @@ js: setup $(NODE_STAMP)  ## the models and layouts of the views, under Node
 
 # Where pytest writes what it skipped, for the last line of `make test`.
 export PRAVEGA_LAB_TEST_REPORTS ?= build/reports
-PYTEST = $(PY) -m pytest $(CI_FLAGS) --junitxml=$(PRAVEGA_LAB_TEST_REPORTS)/$@.xml
+PYTEST = $(PY) -m pytest $(CI_FLAGS) -o junit_family=xunit1 --junitxml=$(PRAVEGA_LAB_TEST_REPORTS)/$@.xml
 # pytest compiles the tests' assertions once, where it may write: half of its start.
 export PYTHONDONTWRITEBYTECODE :=
 # nbval takes a second and a half to import.
@@ -99,6 +99,9 @@ pythons: setup  ## the fast tests of protocol and client on every Python 3.11 to
 
 spark: setup  ## the Spark connector, with kills and a real cluster
 	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) -m "spark and not tutorials"
+
+again: setup  ## TESTS=file: the tests that a file names, one a line, by themselves
+	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) @$(TESTS)
 
 slow real-pravega real-flink: setup  ## the tests with that marker; spark and browser are stages of their own
 	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "$(subst -,_,$@) and not (spark or browser or tutorials)"

@@ -5,7 +5,8 @@
 A stage is a target of the Makefile. Stages start in the order in which they are named. Each writes into a
 file of its own, which is printed when the stage ends. The close has a line for each stage, and a last line
 that says whether every check passed. Skipped tests, and steps that a stage left out, are counted there by
-reason: a run that skipped something did not pass all checks.
+reason: a run that skipped something did not pass all checks. A few tests that failed are run again when all
+stages have ended; if they pass, the last line names them as unsteady (`second_try`).
 
 A stage reports what it did not check in two ways: by ``NAME*.xml`` in the folder ``REPORTS`` (pytest's
 ``--junitxml``), and by lines of its output that begin with ``SKIPPED: ``.
@@ -29,7 +30,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests import shared  # noqa: E402 - a script finds the package by the line above
+from tests import second_try, shared  # noqa: E402 - a script finds the package by the line above
 
 REPORTS = "PRAVEGA_LAB_TEST_REPORTS"
 PULSE_S = 60.0
@@ -51,10 +52,12 @@ class Stage:
     took_s: float = 0.0
     skipped: Counter[str] = field(default_factory=Counter)
     """What was left out, in words, and how often."""
+    unsteady: list[str] = field(default_factory=list)
+    """What failed at first, and passed when it was run again."""
 
     @property
     def passed(self) -> bool:
-        return self.process.returncode == 0
+        return self.process.returncode == 0 or bool(self.unsteady)
 
     def close(self, reports: Path) -> None:
         """Read what the stage, which has ended, says about itself."""
@@ -88,12 +91,17 @@ def _short(reason: str) -> str:
     return line if len(line) <= REASON_MAX else f"{line[: REASON_MAX - 1]}…"
 
 
-def verdict(name: str, failed: Sequence[str], skipped: Counter[str]) -> str:
+def verdict(name: str, failed: Sequence[str], skipped: Counter[str], unsteady: Sequence[str] = ()) -> str:
     """Return the last line of the run."""
     left_out = ", ".join(f"{count} {what}" if count > 1 else _one(what) for what, count in skipped.items())
-    if failed:
-        return f"{name}: FAILED: {', '.join(failed)}" + (f"; SKIPPED: {left_out}" if skipped else "")
-    return f"{name}: passed, but SKIPPED: {left_out}" if skipped else f"{name}: all checks passed"
+    parts = [f"FAILED: {', '.join(failed)}"] if failed else []
+    if unsteady:
+        parts.append(f"UNSTEADY, passed only when run again: {', '.join(unsteady)}")
+    if left_out:
+        parts.append(f"SKIPPED: {left_out}")
+    if not parts:
+        return f"{name}: all checks passed"
+    return f"{name}: {'' if failed else 'passed, but '}{'; '.join(parts)}"
 
 
 def _one(what: str) -> str:
@@ -126,6 +134,7 @@ def run(names: Sequence[str], at_once: int, folder: Path) -> list[Stage]:
 
 def _stop(stages: list[Stage]) -> None:
     """End stages that still run after Ctrl-C, as Ctrl-C would: their tests stop what they have started."""
+    stages = [stage for stage in stages if stage.process.poll() is None]
     for stage in stages:
         os.killpg(stage.process.pid, signal.SIGINT)
     for stage in stages:
@@ -135,13 +144,30 @@ def _stop(stages: list[Stage]) -> None:
             os.killpg(stage.process.pid, signal.SIGKILL)
 
 
-def _start(name: str, folder: Path) -> Stage:
+def try_again(stage: Stage, folder: Path) -> None:
+    """Run the tests of a stage that failed again, and note them if they pass now."""
+    again = second_try.targets(stage.name, folder)
+    if again is None:
+        return
+    target, names = again
+    second = _start(f"{stage.name} again", folder, target)
+    try:
+        second.process.wait()
+    finally:
+        _stop([second])
+    second.close(folder)
+    _print_stage(second)
+    if second.passed:
+        stage.unsteady = names
+
+
+def _start(name: str, folder: Path, target: Sequence[str] = ()) -> Stage:
     print(f"=== {name} starts", flush=True)
     log = folder / f"{name}.log"
     environ = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            ["make", "--no-print-directory", name],
+            ["make", "--no-print-directory", *(target or [name])],
             cwd=ROOT,
             env={**environ, REPORTS: str(folder)},
             stdin=subprocess.DEVNULL,
@@ -171,6 +197,8 @@ def main() -> int:
     shared.begin()
     try:
         ended = run(args.stages, args.at_once, shared.folder())
+        for stage in [stage for stage in ended if not stage.passed]:
+            try_again(stage, shared.folder())
         print(f"{'=== summary ':=<78}")
         ended.sort(key=lambda stage: args.stages.index(stage.name))
         for stage in ended:
@@ -179,7 +207,8 @@ def main() -> int:
         shared.end()
     print(f"  {'all':14}{'':6} {time.monotonic() - began_s:6.0f} s")
     failed = [stage.name for stage in ended if not stage.passed]
-    print(verdict(args.name, failed, sum((stage.skipped for stage in ended), Counter())))
+    unsteady = [test for stage in ended for test in stage.unsteady]
+    print(verdict(args.name, failed, sum((stage.skipped for stage in ended), Counter()), unsteady))
     return 1 if failed else 0
 
 

@@ -29,6 +29,22 @@ broken:
 left-out:
 	@echo "SKIPPED: a Binder's tutorials (no Chromium)"
 """
+UNSTEADY = """
+import pathlib
+import pytest
+
+class TestFile:
+    @pytest.mark.parametrize("word", ["a b", "c[d]"])
+    def test_is_there(self, word):
+        tried = pathlib.Path(word)
+        if not tried.exists():
+            tried.touch()
+            assert False
+
+def test_that_passes():
+    assert not pathlib.Path("passed").exists()
+    pathlib.Path("passed").touch()
+"""
 TESTS = """
 import pytest
 
@@ -107,6 +123,42 @@ def test_a_stage_that_fails_fails_the_run_and_the_others_run_all_the_same(projec
     assert lines[-1] == "make test: FAILED: broken; SKIPPED: a Binder's tutorials (no Chromium)"
     assert "this is the second" in lines
     assert any(re.fullmatch(r"  broken +FAILED +\d+ s  1 passed, 1 failed", line) for line in lines)
+
+
+def unsteady(project: Path, tests: str) -> None:
+    """Give ``project`` the stage ``unsteady``, and the target that runs some of its tests again."""
+    (project / "test_unsteady.py").write_text(tests)
+    pytest_of = f"{sys.executable} -m pytest -q -p no:cacheprovider -o junit_family=xunit1 -o addopts=''"
+    with (project / "Makefile").open("a") as file:
+        file.write(f"unsteady:\n\t@{pytest_of} --junitxml=$${REPORTS}/$@.xml test_unsteady.py\n")
+        file.write(f"again:\n\t@{pytest_of} @$(TESTS)\n")
+
+
+def test_what_passes_when_it_is_run_again_is_named_as_unsteady(project: Path) -> None:
+    """The second run has only the tests that failed: the third one would fail there."""
+    unsteady(project, UNSTEADY)
+    code, lines = make(project, "unsteady", "second")
+    assert code == 0
+    named = "test_unsteady.py::TestFile::test_is_there"
+    assert lines[-1] == (
+        f"make test: passed, but UNSTEADY, passed only when run again: {named}[a b], {named}[c[d]]"
+    )
+
+
+def test_what_fails_twice_fails_the_run(project: Path) -> None:
+    unsteady(project, "def test_that_fails(): assert False")
+    code, lines = make(project, "unsteady")
+    assert code == 1
+    assert lines[-1] == "make test: FAILED: unsteady"
+    assert "=== unsteady again starts" in lines
+
+
+def test_many_failures_are_not_tried_again(project: Path) -> None:
+    parameters = "import pytest\n@pytest.mark.parametrize('n', range(6))\n"
+    unsteady(project, f"{parameters}def test_that_fails(n): assert False")
+    code, lines = make(project, "unsteady")
+    assert code == 1
+    assert "=== unsteady again starts" not in lines
 
 
 def test_two_stages_run_at_the_same_time_and_their_outputs_are_apart(project: Path) -> None:
