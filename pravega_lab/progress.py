@@ -103,12 +103,15 @@ def write_in_slices(stream: Stream, events: Events, keys: Keys = None, step: int
 
     Each slice is durable before the next is sent. Raises as ``stream.write``; what went before stays.
     """
-    if isinstance(events, bytes | str):
+    from pravega_lab.client.framing.data_frames import columns_of
+
+    events, keys = columns_of(events, keys)
+    if isinstance(events, bytes | str) or not hasattr(events, "__len__"):
         return stream.write(events, keys)
     total = len(events)
     with Progress(f"writing to {stream.scoped_name}", total, "events") as progress, stream.writer() as writer:
         for at in range(0, total, step):
-            part = keys if keys is None or isinstance(keys, str) else keys[at : at + step]
+            part = keys[at : at + step] if hasattr(keys, "__len__") and not isinstance(keys, str) else keys
             writer.write(events[at : at + step], part)
             writer.flush()
             progress.done = min(total, at + step)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pravega_lab import cli
@@ -243,11 +245,20 @@ def test_an_event_over_8_mib(stream: Stream) -> None:
 @pytest.mark.parametrize(
     ("events", "keys", "words"),
     [
-        (5, None, "'int' object is not iterable"),
-        (None, None, "not iterable"),
+        (5, None, "found int 5; write bytes or str"),
+        (None, None, "found NoneType None; write bytes or str"),
+        (b"one", 5, "routing keys: found int 5; pass one str"),
+        ([b"one"] * 99, b"key", "routing keys: found bytes b'key'; pass one str"),
+        ([b"one"], [5], "a routing key is str, not int: 5"),
+        ([b"one"] * 99, [5] * 99, "routing keys: found an array of int64; pass one str"),
+        (pa.array([["one"]]), None, "found an array of list<item: string>; write bytes or str"),
+        (pd.DataFrame({"a": [1]}), None, "this one has ['a']"),
+        (pd.DataFrame({"event": ["one"], "amount": [1]}), None, "this one has ['event', 'amount']"),
+        (pd.DataFrame({"event": ["one"], "routing_key": ["a"]}), "b", "Pass the keys once"),
+        (pd.DataFrame({"event": [1]}), None, "found an array of int64; write bytes or str"),
         ([b"one", 5], None, "bytes or str, not int: 5"),
-        ({"one": 1}, None, "not a dict"),
-        ({b"one", b"two"}, None, "not a set"),
+        ({"one": 1}, None, "a dict has no order of events"),
+        ({b"one", b"two"}, None, "a set has no order of events"),
         ([b"one"], ["a", "b"], "1 events and 2 keys"),
         ([b"one"], [b"a"], "a routing key is str, not bytes"),
         (["\ud800"], None, "half a character"),

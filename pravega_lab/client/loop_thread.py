@@ -8,16 +8,20 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+EXIT_S = 1.0
 
 
 class LoopThread:
     """Runs an asyncio loop in a daemon thread. Call `run` from any other thread."""
 
     def __init__(self) -> None:
+        self._process_id = os.getpid()
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="pravega-client", daemon=True)
         self._thread.start()
@@ -35,6 +39,17 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
+
+    def begin(self, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run ``call()`` without waiting for its end, from any thread. In a forked child this does nothing.
+
+        While the interpreter exits, it waits up to `EXIT_S`, because the loop's thread may stop at any time.
+        """
+        if os.getpid() != self._process_id:
+            return
+        future = asyncio.run_coroutine_threadsafe(call(), self._loop)
+        if not threading.main_thread().is_alive():
+            wait([future], EXIT_S)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

@@ -12,14 +12,26 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from pravega_lab.protocol.names import SegmentRange
     from pravega_lab.protocol.stream_cut import StreamCut
 
     Bytes: TypeAlias = bytes | bytearray | memoryview
-    Events: TypeAlias = Bytes | str | Sequence[bytes] | Sequence[str] | pa.Array | pa.ChunkedArray | pd.Series
-    Keys: TypeAlias = str | Sequence[str | None] | pa.Array | pa.ChunkedArray | pd.Series | None
+    Frame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table | pa.RecordBatch
+    Events: TypeAlias = (
+        Bytes
+        | str
+        | Sequence[bytes]
+        | Sequence[str]
+        | pa.Array
+        | pa.ChunkedArray
+        | pd.Series
+        | pl.Series
+        | Frame
+    )
+    Keys: TypeAlias = str | Sequence[str | None] | pa.Array | pa.ChunkedArray | pd.Series | pl.Series | None
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pravega_lab.client import HEAD, TAIL, AsyncClient, Client, Stream
+from pravega_lab.client.reading.batches import AsyncBatches
 from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered
@@ -43,6 +45,63 @@ def test_all_of_a_stream_in_order(scaled: tuple[Stream, list[StreamCut]]) -> Non
             assert batches.ended
             assert batches.position() == cuts[2]
         assert_each_once_in_order(events_of(found), 300)
+
+
+def test_a_read_without_a_with_block_begins_at_its_first_use(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, cuts = scaled
+    assert_each_once_in_order(events_of(stream.read()), 300)
+    assert stream.read(cuts[1]).next_batches()
+    assert stream.read(cuts[1]).position() == cuts[1]
+    assert not stream.read().ended
+    following = stream.follow(cuts[2])
+    stream.write("one more", "key")
+    assert events_of([following.next_batch(30)]) == [b"one more"]
+    with following:  # begins no second time
+        assert following.next_batch(0.0) is None
+
+
+def test_a_read_without_a_with_block_is_closed_when_nothing_refers_to_it(
+    scaled: tuple[Stream, list[StreamCut]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = threading.Event()
+    close = AsyncBatches.close
+
+    async def close_and_say(core: AsyncBatches) -> None:
+        await close(core)
+        closed.set()
+
+    monkeypatch.setattr(AsyncBatches, "close", close_and_say)
+    for _ in scaled[0].read():
+        break
+    assert closed.wait(60)
+
+
+def test_a_read_gives_nothing_outside_its_with_block(scaled: tuple[Stream, list[StreamCut]]) -> None:
+    stream, cuts = scaled
+    with stream.read() as batches:
+        list(batches)
+    assert batches.position() == cuts[2]
+    for use in (batches.next_batch, batches.next_batches):
+        with pytest.raises(BadInputError, match="is closed: read inside its with block"):
+            use()
+    reader = stream.segment_reader()
+    for use in (reader.available, lambda: reader.read(0), lambda: reader.ended, reader.position):
+        with pytest.raises(BadInputError, match="has not begun: it begins with its with block"):
+            use()
+
+
+def test_an_async_read_without_its_block_raises(uri: str, scaled: tuple[Stream, list[StreamCut]]) -> None:
+    async def read() -> None:
+        async with AsyncClient(uri) as client:
+            stream = client.stream(scaled[0].scoped_name)
+            for batches in (stream.read(), stream.follow()):
+                for use in (batches.next_batch, batches.next_batches, batches.__anext__):
+                    with pytest.raises(BadInputError, match="'async with' for the async client"):
+                        await use()
+                with pytest.raises(BadInputError, match="has not begun"):
+                    batches.position()
+
+    asyncio.run(read())
 
 
 def test_between_any_two_cuts(scaled: tuple[Stream, list[StreamCut]]) -> None:

@@ -34,6 +34,7 @@ INTERNAL = {
     "AsyncEventWriter": {"is_failed", "stop", "write_durably"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
+        "check_open",
     },
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -53,6 +54,57 @@ def test_all_kinds_of_events(new_stream: NewStream, events: Any) -> None:
     expected = [e.encode() if isinstance(e, str) else bytes(e) for e in wanted]
     assert stream.write(events, "one key, so one order") == len(expected)
     assert read_all(stream) == expected
+
+
+def pandas_frame(columns: dict[str, Any]) -> Any:
+    return pd.DataFrame(columns)
+
+
+def polars_frame(columns: dict[str, Any]) -> Any:
+    return pytest.importorskip("polars").DataFrame(columns)
+
+
+def arrow_table(columns: dict[str, Any]) -> Any:
+    return pa.table(columns)
+
+
+def arrow_batch(columns: dict[str, Any]) -> Any:
+    return pa.record_batch(columns)
+
+
+@pytest.mark.parametrize("frame", [pandas_frame, polars_frame, arrow_table, arrow_batch])
+@pytest.mark.parametrize("n_events", [0, 3, 300])
+def test_a_data_frame_is_written_as_its_columns_are(frame: Callable[..., Any], n_events: int) -> None:
+    events, keys = numbered(n_events, 7)
+    columns = {"routing_key": pa.array(keys, pa.string()), "event": pa.array(events, pa.binary())}
+    if frame in (pandas_frame, polars_frame):
+        columns = {name: values.to_pylist() for name, values in columns.items()}
+    expected = _written(events, keys)
+    assert _written(frame(columns), None) == expected
+    del columns["routing_key"]
+    assert _written(frame(columns), keys) == expected
+
+
+def test_a_key_that_is_missing_in_a_data_frame_spreads_its_event() -> None:
+    frame = pd.DataFrame({"event": ["a", "b"], "routing_key": ["k", None]})
+    assert prepare(frame, None, Random(1)).positions(0, 1) == key_position("k")
+    assert len({float(prepare(frame, None, Random(seed)).positions(0, 2)[1]) for seed in range(9)}) == 9
+
+
+def test_a_data_frame_without_rows_of_its_own_is_refused() -> None:
+    polars = pytest.importorskip("polars")
+    with pytest.raises(BadInputError, match="polars LazyFrame holds no rows yet: collect it"):
+        prepare(polars.LazyFrame({"event": ["a"]}), None, Random(1))
+
+
+def _written(events: Any, keys: Any) -> list[tuple[bytes, float]]:
+    """What ``prepare`` makes of the arguments: each event's bytes and its position in the key space."""
+    found = prepare(events, keys, Random(1))
+    if len(found) == 0 or isinstance(found, inputs.FewEvents):
+        return list(zip(found._payloads, found._positions, strict=True))  # type: ignore[union-attr]
+    offsets, data = found.offsets.tolist(), bytes(found.data)
+    payloads = [data[begin:end] for begin, end in itertools.pairwise(offsets)]
+    return list(zip(payloads, found.positions(0, len(found)).tolist(), strict=True))
 
 
 @pytest.mark.parametrize("n_events", [5, 500])

@@ -8,13 +8,14 @@ position in the key space immediately, so that they keep it when they have to be
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pravega_lab.client.framing import pure_python
 from pravega_lab.client.framing.arrays import array_framing
+from pravega_lab.client.framing.data_frames import EVENT, ROUTING_KEY, columns_of
 from pravega_lab.client.framing.values import Run
 from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
 from pravega_lab.errors import BadInputError, EventTooLargeError
@@ -31,7 +32,18 @@ SLICE_BYTES = 8 * MIB
 ROUTE_EVENTS = 512  # events per route that a slice should have: smaller blocks cost more than their events
 GROWTH_MAX = 8  # the factor by which slices may grow to have them
 
+_TEXT = ("string", "large_string", "string_view")
+_BINARY = ("binary", "large_binary", "binary_view")
+
 Positions: TypeAlias = Callable[[int, int], Any]
+
+_EVENTS = "events"
+_KEYS = "routing keys"
+_ACCEPTED = {
+    _EVENTS: "write bytes or str, a list, Arrow array or Series of them, or a data frame with the columns "
+    f"'{EVENT}' and '{ROUTING_KEY}'",
+    _KEYS: "pass one str for all events, or one str or None for each, in a list, Arrow array or Series",
+}
 
 _position = lru_cache(maxsize=65_536)(key_position)
 
@@ -133,12 +145,13 @@ def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvent
 
     Raises:
         EventTooLargeError: An event above 8 MiB.
-        BadInputError: Anything that is no event or key; the message names it.
+        BadInputError: Anything that is no event or key; the message names it and says what is accepted.
     """
+    events, keys = columns_of(events, keys)
     if isinstance(events, (str, bytes, bytearray, memoryview)):
         events = [bytes(events) if not isinstance(events, str) else events]
     if isinstance(events, (Mapping, Set)):
-        raise BadInputError(f"events are one event, or several in order, not a {type(events).__name__}")
+        raise BadInputError(f"a {type(events).__name__} has no order of events: {_ACCEPTED[_EVENTS]}")
     if isinstance(events, (list, tuple)) and len(events) <= FEW and _are_few(keys):
         payloads = [_payload(event) for event in events]
         return FewEvents(payloads, _few_positions(keys, len(payloads), chance))
@@ -168,6 +181,10 @@ def _payload(event: Any) -> bytes:
     if isinstance(event, (bytes, bytearray, memoryview)):
         return bytes(event)
     raise BadInputError(f"an event is bytes or str, not {type(event).__name__}: {event!r:.80}")
+
+
+def _not_accepted(values: Any, what: str) -> BadInputError:
+    return BadInputError(f"{what}: found {type(values).__name__} {values!r:.80}; {_ACCEPTED[what]}")
 
 
 def _utf8(text: str, what: str) -> bytes:
@@ -212,7 +229,7 @@ def _check_size(n_bytes: int) -> None:
 
 
 def _many(events: Any, keys: Any, chance: Random) -> FewEvents | ManyEvents:
-    array = _arrow(events, "events")
+    array = _arrow(events, _EVENTS)
     if array.null_count:
         raise BadInputError(f"{array.null_count} of {len(array)} events are null: drop them, or write b''")
     if len(array) == 0:
@@ -225,38 +242,44 @@ def _arrow(values: Any, what: str) -> pa.Array:
     """Return any array-like as one Arrow array of binary or string, with 32- or 64-bit offsets."""
     import pyarrow as pa
 
+    if isinstance(values, (str, bytes, bytearray, memoryview)) or not isinstance(values, Iterable):
+        raise _not_accepted(values, what)
     try:
-        if not isinstance(values, (pa.Array, pa.ChunkedArray)):
-            values = (
-                pa.array([_payload(v) if v is not None else None for v in values])
-                if (what == "events" and isinstance(values, (list, tuple)))
-                else pa.array(values, from_pandas=True)
-            )
+        values = _as_arrow(values, what)
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise BadInputError(f"{what}: {error}") from error
+        raise BadInputError(f"{what}: {error}; {_ACCEPTED[what]}") from error
     return _as_variable(values, what)
+
+
+def _as_arrow(values: Any, what: str) -> pa.Array | pa.ChunkedArray:
+    import pyarrow as pa
+
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if what == _EVENTS and isinstance(values, (list, tuple)):
+        return pa.array([_payload(v) if v is not None else None for v in values])
+    if hasattr(values, "to_arrow"):  # a Polars Series, of which pa.array would make Python objects
+        return values.to_arrow()
+    return pa.array(values, from_pandas=True)
 
 
 def _as_variable(array: pa.Array, what: str) -> pa.Array:
     import pyarrow as pa
 
-    kinds, kind = pa.types, array.type
-    if (
-        kinds.is_binary(kind)
-        or kinds.is_large_binary(kind)
-        or kinds.is_string(kind)
-        or kinds.is_large_string(kind)
-    ):
-        return array
-    if kinds.is_null(kind):
-        return array.cast(pa.string())
-    if kinds.is_fixed_size_binary(kind) or "view" in str(kind):
-        return array.cast(pa.large_string() if "string" in str(kind) else pa.large_binary())
-    raise BadInputError(f"{what} are binary or string, not {kind}; cast them first")
+    kind = array.type
+    if pa.types.is_null(kind) or len(array) == 0:  # pandas gives an empty column any type
+        return pa.nulls(len(array), pa.string())
+    if pa.types.is_fixed_size_binary(kind):
+        array, kind = array.cast(pa.large_binary()), pa.large_binary()
+    if str(kind) not in (_TEXT if what == _KEYS else _TEXT + _BINARY):
+        raise BadInputError(f"{what}: found an array of {kind}; {_ACCEPTED[what]}")
+    if str(kind) in ("string_view", "binary_view"):
+        return array.cast(pa.large_string() if str(kind) in _TEXT else pa.large_binary())
+    return array
 
 
 def _buffers(array: pa.Array) -> tuple[Any, Any]:
@@ -278,10 +301,8 @@ def _many_positions(keys: Any, n_events: int, chance: Random) -> Positions:
         return _sliced(_spread(n_events, chance))
     if isinstance(keys, str):
         return _sliced(np.full(n_events, _key_position(keys, chance)))
-    array = _arrow(keys, "keys")
+    array = _arrow(keys, _KEYS)
     _check_count(len(array), n_events)
-    if not str(array.type).endswith("string"):
-        raise BadInputError(f"routing keys are strings, not {array.type}; cast them first")
     offsets, data = _buffers(array)
     positions_of = array_framing().positions_of
     if not array.null_count:

@@ -54,7 +54,11 @@ class AsyncBatches:
         """Return the next batch, or None at the end of the read or after ``timeout_s`` seconds.
 
         None as timeout waits without limit. A cancellation loses no events.
+
+        Raises:
+            BadInputError: This is called outside the ``async with`` block.
         """
+        self._reader.check_open()
         if timeout_s is None:
             return await self._wait_for_batch()
         if timeout_s == 0.0:
@@ -78,6 +82,7 @@ class AsyncBatches:
 
         Waits for the first batch only, and in a bounded read up to 0.05 s for more.
         """
+        self._reader.check_open()
         found: list[pa.RecordBatch] = []
         if self._at_once is not None:  # a bounded read; events at the tail are returned at once
             await self._let_arrive(bytes_max)

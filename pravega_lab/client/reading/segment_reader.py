@@ -85,11 +85,14 @@ class AsyncOrderedSegmentReader:
         self._ready: dict[int, float] = {}  # shares of segments with events or at their end, by turn
         self._shares_awaited = 0.0
         self._news = asyncio.Event()  # as many shares are ready as are awaited
+        self._has_begun = self._is_closed = False
         self.last_bytes = 0  # how many bytes of the segment the last batch took
 
     # entering and leaving
 
     async def __aenter__(self) -> Self:
+        if self._has_begun:
+            raise BadInputError(f"this read of {self._context.name} has begun already: begin another one")
         start = await cuts.resolve_start(self._context, self._start)
         at_start = await self._context.ranges(list(start.positions))
         begins = without_placeholders(start.positions, at_start)
@@ -101,6 +104,7 @@ class AsyncOrderedSegmentReader:
             if start.positions.keys() != end.positions.keys():
                 segments += await cuts.segments_between(self._context, start, end)
         await self._begin(begins, list(dict.fromkeys(segments)))
+        self._has_begun = True
         return self
 
     async def __aexit__(
@@ -110,6 +114,7 @@ class AsyncOrderedSegmentReader:
 
     async def close(self) -> None:
         """Stop reading, and close the connections."""
+        self._is_closed = True
         reading, self._reading = self._reading, {}
         for one in reading.values():
             await one.source.close()
@@ -138,15 +143,18 @@ class AsyncOrderedSegmentReader:
 
     def available(self) -> list[int]:
         """Return the ids of the segments that may be read now, ascending."""
+        self.check_open()
         return self._lineage.available()
 
     @property
     def ended(self) -> bool:
         """Return whether all segments were read to their ends."""
+        self._check_begun()
         return not self._lineage.has_available
 
     def position(self) -> StreamCut:
         """Return the cut after the returned events."""
+        self._check_begun()
         return StreamCut(self._context.name, self._lineage.positions())
 
     async def read(
@@ -158,6 +166,7 @@ class AsyncOrderedSegmentReader:
             BadInputError: The segment is not available.
             TruncatedDataError: Its next events were truncated. The error says where reading can continue.
         """
+        self.check_open()
         if not self._lineage.is_available(segment_id):
             raise self._not_available(segment_id)
         waiting = asyncio.timeout(timeout_s)
@@ -290,6 +299,22 @@ class AsyncOrderedSegmentReader:
         self._lineage.finish(segment_id, offset)
 
     # errors
+
+    def check_open(self) -> None:
+        """Raise `BadInputError` outside the ``with`` block, where this object has nothing to return."""
+        self._check_begun()
+        if self._is_closed:
+            raise BadInputError(
+                f"this read of {self._context.name} is closed: read inside its with block, or begin another "
+                "read at its position()"
+            )
+
+    def _check_begun(self) -> None:
+        if not self._has_begun:
+            raise BadInputError(
+                f"this read of {self._context.name} has not begun: it begins with its with block, so use it "
+                "in there ('async with' for the async client)"
+            )
 
     def _not_available(self, segment_id: int) -> BadInputError:
         if segment_id not in self._lineage:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import MIB
 
@@ -18,13 +20,25 @@ if TYPE_CHECKING:
 
 
 class Batches:
-    """Iterates over the Arrow record batches of a read, inside its ``with`` block. See `Stream.read`."""
+    """Iterates over the Arrow record batches of a read. See `Stream.read`.
+
+    Leaving its ``with`` block closes the connections. Without a ``with`` block the read begins at its first
+    use, and its connections are closed when the program has no more reference to this object.
+    """
 
     def __init__(self, core: AsyncBatches) -> None:
         self._core = core
+        self._closing: weakref.finalize[..., Batches] | None = None  # since the read has begun
+
+    def _begin(self) -> None:
+        """Begin the read, unless it has begun."""
+        if self._closing is None:
+            run(self._core.__aenter__())
+            self._closing = weakref.finalize(self, loop_thread().begin, self._core.close)
 
     def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
         """Return the next batch, or None if the read has ended or none came within ``timeout_s`` seconds."""
+        self._begin()
         return run(self._core.next_batch(timeout_s))
 
     def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
@@ -33,23 +47,28 @@ class Batches:
         This is one call into the loop for all of them. With many small segments, a call for each batch would
         take most of the time. A read with an end waits up to 50 ms for ``bytes_max`` bytes of them.
         """
+        self._begin()
         return run(self._core.next_batches(bytes_max))
 
     @property
     def ended(self) -> bool:
         """Return whether all events up to the end were returned."""
+        self._begin()
         return self._core.ended
 
     def position(self) -> StreamCut:
         """Return the cut after all returned batches: reading from there returns the remaining events."""
+        self._begin()
         return self._core.position()
 
     def close(self) -> None:
         """Close the connections."""
+        if self._closing is not None:
+            self._closing.detach()
         run(self._core.close())
 
     def __enter__(self) -> Self:
-        run(self._core.__aenter__())
+        self._begin()
         return self
 
     def __exit__(

@@ -150,11 +150,13 @@ class Stream:
         """Write events and return how many, when all are durable.
 
         Args:
-            events: One event (bytes or str), or a list, Arrow array or pandas Series of them.
+            events: One event (bytes or str), or a list, Arrow array, or Series of pandas or Polars of them.
+                Also a data frame with the columns ``event`` and ``routing_key``, or with ``event`` alone.
             keys: Routing keys: one for all, or one per event. Events of one key keep their order.
                 None, and a null among the keys, spreads events over the segments at random.
 
         Raises:
+            BadInputError: The arguments are no events or keys. None was written.
             EventTooLargeError: An event above 8 MiB; none was written.
             StreamSealedError, StoreFullError: The stream ended, or its store has no room. ``definite`` is NO
                 if none of these events was stored, else UNKNOWN, and the message says how many were.
@@ -197,12 +199,13 @@ class Stream:
         """Read the events between two stream cuts; a successor never before its predecessors.
 
         Use ``with stream.read() as batches: for batch in batches: ...``. Leaving the block closes the
-        connections, also after ``break``.
+        connections, also after ``break``. Without ``with`` the read begins at its first use, and its
+        connections are closed when nothing refers to the batches any more.
 
         Args:
-            start: First position. ``HEAD`` is the truncation point when the block is entered.
-            end: Position after the last event. ``TAIL`` is fixed when the block is entered, so the
-                read ends although writers continue.
+            start: First position. ``HEAD`` is the truncation point when the read begins.
+            end: Position after the last event. ``TAIL`` is fixed when the read begins, so the read ends
+                although writers continue.
             batch_bytes: Most payload per batch, in bytes (what one read brings is less: 2 MiB). A larger
                 event comes whole, alone.
             segments: Read these only (ids), as far as they lie between the cuts.
@@ -211,7 +214,7 @@ class Stream:
         Batches: one segment's events in offset order, never empty. Columns: event (binary),
         segment_id (int64), offset (int64, bytes from the segment's start to the event's header).
 
-        Raises (on entering or while iterating):
+        Raises (when the read begins, or while iterating):
             TruncatedDataError: Events after ``start`` were truncated. Reading from ``error.resume_at`` works.
             BadInputError: A cut of another stream, or ``end`` before ``start``.
             StoreUnavailableError: Retries ended after ``retry_for_s`` seconds; safe to call again.
