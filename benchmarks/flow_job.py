@@ -32,6 +32,7 @@ from pravega_lab.engine.flow.observer import (
 )
 from pravega_lab.engine.flow.operators.functions import count
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink
+from pravega_lab.engine.flow.sink.sinks import MaybeAwaitable
 from pravega_lab.engine.flow.source.collections import RowsReader, RowsSource
 from pravega_lab.engine.flow.source.sources import ReaderContext
 
@@ -98,8 +99,8 @@ class MarkingSink(TwoPhaseFileSink):
         await super().commit(transaction)
         self._has_committed = True
 
-    def write(self, transaction: dict[str, Any], batch: Batch) -> None:
-        super().write(transaction, batch)
+    def write(self, transaction: dict[str, Any], batch: Batch) -> MaybeAwaitable:
+        waits = super().write(transaction, batch)
         _, marks, fails_after = self._given
         self._n_rows += batch.num_rows
         is_first_attempt = self._context.task_name.endswith("#0")
@@ -110,6 +111,7 @@ class MarkingSink(TwoPhaseFileSink):
         if fails_after is not None and may_fail and self._n_rows >= fails_after:
             mark(marks / "failed")
             raise RuntimeError("the failure that was planned")
+        return waits
 
 
 def mark(path: Path) -> None:

@@ -6,12 +6,16 @@ A path is plain (``/data/x``) or a URL (``s3://bucket/x``). A folder exists if a
 from __future__ import annotations
 
 import asyncio
+import os
 import posixpath
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO, Any, TypeVar
 
 T = TypeVar("T")
+PART = ".tmp"  # behind the name of a file that is not complete
 
 
 def join(folder: str, *names: str) -> str:
@@ -26,8 +30,31 @@ def relative(path: str, folder: str) -> str:
     return posixpath.relpath(path.rpartition("://")[2], folder.rpartition("://")[2])
 
 
+class GrowingFile(ABC):
+    """A file that is written piece by piece, and that exists when it is complete.
+
+    Calls follow one another. Every call may raise OSError; after that, only `discard` may be called.
+    """
+
+    @abstractmethod
+    async def append(self, pieces: Sequence[bytes]) -> None:
+        """Write ``pieces`` behind what was written before."""
+
+    @abstractmethod
+    async def complete(self) -> None:
+        """Make the file visible under its path, replacing what is there."""
+
+    @abstractmethod
+    async def discard(self) -> None:
+        """Forget what was written, unless the file is complete. May be called twice."""
+
+
 class Files(ABC):
     """A file store reads and writes whole files. Every call may raise OSError."""
+
+    async def begin(self, path: str) -> GrowingFile:
+        """Begin a file that is written piece by piece. A store that cannot do that keeps the pieces."""
+        return _KeptPieces(self, path)
 
     @abstractmethod
     async def write(self, path: str, data: bytes) -> None:
@@ -60,6 +87,23 @@ class Files(ABC):
     @abstractmethod
     async def delete_folder(self, folder: str) -> None:
         """Delete a folder with its content, if it exists."""
+
+
+class _KeptPieces(GrowingFile):
+    """Keeps the pieces in memory until the file is complete."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files, self._path = files, path
+        self._pieces: list[bytes] = []
+
+    async def append(self, pieces: Sequence[bytes]) -> None:
+        self._pieces += pieces
+
+    async def complete(self) -> None:
+        await self._files.write(self._path, b"".join(self._pieces))
+
+    async def discard(self) -> None:
+        self._pieces.clear()
 
 
 class MemoryFiles(Files):
@@ -107,19 +151,38 @@ class FsspecFiles(Files):
         """Create or replace a file; see `Files.write`."""
 
         def work(fs: Any, at: str) -> None:
-            fs.makedirs(posixpath.dirname(at), exist_ok=True)
-            fs.pipe_file(at + ".tmp", data)
-            fs.mv(at + ".tmp", at)
+            if _is_local(fs):
+                with _opened(at + PART) as file:
+                    _write(file, data)
+                os.replace(at + PART, at)
+            else:
+                fs.makedirs(posixpath.dirname(at), exist_ok=True)
+                fs.pipe_file(at + PART, data)
+                fs.mv(at + PART, at)
 
         await self._run(path, work)
+
+    async def begin(self, path: str) -> GrowingFile:
+        """Begin a file that is written piece by piece; on a local disk it is ``path.tmp`` until then."""
+        found = await self._run(path, lambda fs, at: _LocalFile(at) if _is_local(fs) else None)
+        return found or await super().begin(path)
 
     async def read(self, path: str) -> bytes:
         """Return the content of a file; see `Files.read`."""
         return await self._run(path, lambda fs, at: bytes(fs.cat_file(at)))
 
     async def delete(self, path: str) -> None:
-        """Delete a file if it exists."""
-        await self._run(path, lambda fs, at: fs.rm_file(at) if fs.exists(at) else None)
+        """Delete a file if it exists, and what an interrupted write has left of it."""
+
+        def work(fs: Any, at: str) -> None:
+            for name in (at, at + PART):
+                if _is_local(fs):
+                    with suppress(FileNotFoundError):
+                        os.unlink(name)
+                elif fs.exists(name):
+                    fs.rm_file(name)
+
+        await self._run(path, work)
 
     async def rename(self, path: str, to: str) -> None:
         """Move a file; see `Files.rename`."""
@@ -129,7 +192,10 @@ class FsspecFiles(Files):
             if not fs.exists(at):
                 raise FileNotFoundError(f"there is no {path}")
             fs.makedirs(posixpath.dirname(target), exist_ok=True)
-            fs.mv(at, target)
+            if _is_local(fs):
+                os.replace(at, target)
+            else:
+                fs.mv(at, target)
 
         await self._run(path, work)
 
@@ -156,3 +222,59 @@ class FsspecFiles(Files):
             return work(fs, at)
 
         return await asyncio.to_thread(call)
+
+
+def _is_local(fs: Any) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(fs, LocalFileSystem)
+
+
+def _opened(path: str) -> IO[bytes]:
+    """Open a local file for writing, without a buffer: each call of the system may wait for the GIL."""
+    try:
+        return open(path, "wb", buffering=0)
+    except FileNotFoundError:
+        os.makedirs(posixpath.dirname(path), exist_ok=True)
+        return open(path, "wb", buffering=0)
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+class _LocalFile(GrowingFile):
+    """A file on a local disk. Threads write it, so a write may go on when its caller was cancelled."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._file = _opened(path + PART)
+
+    async def append(self, pieces: Sequence[bytes]) -> None:
+        await asyncio.to_thread(self._append, pieces)
+
+    def _append(self, pieces: Sequence[bytes]) -> None:
+        with self._lock:
+            for piece in pieces:
+                _write(self._file, piece)
+
+    async def complete(self) -> None:
+        await asyncio.to_thread(self._complete)
+
+    def _complete(self) -> None:
+        with self._lock:
+            self._file.close()
+            os.replace(self._path + PART, self._path)
+
+    async def discard(self) -> None:
+        await asyncio.to_thread(self._discard)
+
+    def _discard(self) -> None:
+        with self._lock:
+            if not self._file.closed:
+                self._file.close()
+                with suppress(FileNotFoundError):
+                    os.unlink(self._path + PART)
