@@ -44,6 +44,7 @@ class OutgoingEnd(Channel):
         """Send an element. The caller has checked that there is room."""
         if isinstance(element, Batch):
             self._held += element.num_rows
+            self._latest = element.num_rows
             self._send(self._records.encode(element))
         else:
             body, channel = values.to_bytes(element), self._number

@@ -198,6 +198,7 @@ class Worker:
                 config.checkpoints is not None,
                 config.after_tasks_finish,
                 config.history,
+                self._host.take_turn,
             ),
         )
         deployer.prepare(self._peers, self._index, self._spec.workers)

@@ -92,6 +92,7 @@ class JobMaster:
                 config.checkpoints is not None,
                 config.after_tasks_finish,
                 config.history,
+                host.take_turn,
             ),
         )
         self.executions.deployer = local if home is None else home.deployer(local)

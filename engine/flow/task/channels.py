@@ -29,6 +29,7 @@ from ..observer import ChannelContents, Mark
 from ..state.keys import owner_of
 
 Deliver = Callable[..., None]
+UNCUT_FROM = 1024  # records: what is larger waits for room, for pieces cut to what is free get ever smaller
 
 
 class Wire(Protocol):
@@ -68,6 +69,7 @@ class Channel:
         self.is_closed = False
         self._wire = wire
         self._held = 0
+        self._latest = 0  # records in the latest batch
         self._queue: deque[Element] = deque()
 
     @property
@@ -75,10 +77,24 @@ class Channel:
         """Return how many records may be put now."""
         return self.capacity - self._held
 
+    def room_for(self, n_records: int) -> int:
+        """Return for how much room a batch of ``n_records`` waits; see `UNCUT_FROM`."""
+        wanted = min(self.capacity, n_records)
+        return wanted if wanted >= UNCUT_FROM else 1
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether a batch like the latest one could be put now without waiting.
+
+        A producer that begins only then is free for a checkpoint while it waits.
+        """
+        return self.room >= self.room_for(self._latest)
+
     def put(self, element: Element) -> None:
         """Send an element. A batch must fit into `room`; events always fit."""
         if isinstance(element, Batch):
             self._held += element.num_rows
+            self._latest = element.num_rows
         self._wire.data(self.lane, self._arrive, element)
 
     def _arrive(self, element: Element) -> None:

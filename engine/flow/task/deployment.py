@@ -169,6 +169,7 @@ class Deployer:
             base.is_checkpointing,
             base.after_tasks_finish,
             base.history,
+            base.take_turn,
             plan.checkpoint_id,
             coordinated,
         )

@@ -6,6 +6,7 @@ The simulation and the cluster have versions of their own.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,6 +30,12 @@ class TaskHost(Protocol):
 
     def start(self, name: str, coro: Coroutine[Any, Any, None]) -> Running:
         """Run ``coro``, the life of one attempt; ``name`` is for logs."""
+
+    def take_turn(self) -> asyncio.Future[None] | None:
+        """Return a future that is done when the caller, an attempt, may process another element.
+
+        The caller may set it, too. None: after everything that is ready now has run.
+        """
 
 
 class TaskHandle(Protocol):
@@ -91,8 +98,47 @@ class _LocalTask:
             self._task.exception()  # it was reported; asyncio need not say it again
 
 
+class Turns:
+    """Gives turns to the subtasks of one event loop, one in each iteration of the loop.
+
+    An iteration runs everything that is ready. If each subtask processed a batch in every iteration, what a
+    thread or a socket has delivered would wait for a batch of every subtask.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_giving = False
+
+    def next(self) -> asyncio.Future[None]:
+        """Return a future that is done when the caller's turn has come."""
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        if not self._is_giving:
+            self._is_giving = True
+            loop.call_soon(self._give, loop)
+        return turn
+
+    def _give(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # set or cancelled otherwise
+                turn.set_result(None)
+                break
+        self._is_giving = bool(self._waiting)
+        if self._is_giving:
+            loop.call_soon(self._give, loop)
+
+
 class LocalHost:
     """Runs each attempt as a task of the running loop."""
+
+    def __init__(self) -> None:
+        self._turns = Turns()
+
+    def take_turn(self) -> asyncio.Future[None]:
+        """Return the turn of the caller; see `Turns`."""
+        return self._turns.next()
 
     def start(self, name: str, coro: Coroutine[Any, Any, None]) -> Running:
         """Start the task of an attempt."""

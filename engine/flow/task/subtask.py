@@ -52,7 +52,6 @@ from .lifecycle import FinalCheckpoint
 from .lifecycle import SubtaskState as Life
 from .task_input import GateInput, TaskInput
 
-UNCUT_FROM = 1024  # records: what is larger waits for room, for pieces cut to what is free get ever smaller
 Mail = Callable[[], Awaitable[None] | None]
 _log = logging.getLogger(__name__)
 
@@ -81,8 +80,8 @@ class MasterGateway(Protocol):
 class SubtaskSettings:
     """What subtasks of a job have in common, and what one of them restores.
 
-    ``shared_folder``: for keyed state that later checkpoints refer to. ``coordinated``: ids of operators with
-    a coordinator, which is notified when a barrier was taken.
+    ``shared_folder``: for keyed state that later checkpoints refer to. ``take_turn``: see `TaskHost`.
+    ``coordinated``: ids of operators with a coordinator, which is notified when a barrier was taken.
     """
 
     files: Files
@@ -90,6 +89,7 @@ class SubtaskSettings:
     is_checkpointing: bool
     after_tasks_finish: bool
     history: History
+    take_turn: Callable[[], asyncio.Future[None] | None]
     restored_checkpoint: int = -1
     coordinated: tuple[str, ...] = ()
 
@@ -132,6 +132,7 @@ class Subtask:
         self._scheduled: list[tuple[int, Mail]] = []
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
+        self._turn: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._checkpoints = _Checkpoints(latest_completed=settings.restored_checkpoint)
         self._rules = end_rules(settings.history)
@@ -165,6 +166,8 @@ class Subtask:
         """Run ``action`` in a turn of the subtask, after the mails before it."""
         self._mails.append(action)
         self._wake.set()
+        if self._turn is not None and not self._turn.done():
+            self._turn.set_result(None)
 
     def schedule(self, at_ms: int, action: Mail) -> None:
         """Run ``action`` as a mail at ``at_ms``, unless the subtask has ended."""
@@ -214,16 +217,20 @@ class Subtask:
                 raise self._failure
             if self._mails:
                 await self._guarded(self._mails.popleft())
+                await asyncio.sleep(0)
             elif self._due():
                 await self._on_time()
+                await asyncio.sleep(0)
             elif self._may_process() and await self._guarded_step():
-                pass
+                await self._take_turn()
             else:
                 await self._sleep()
-                continue
-            await asyncio.sleep(0)
         if self._failure is not None:
             raise self._failure
+
+    async def _take_turn(self) -> None:
+        self._turn = self.settings.take_turn()
+        await (asyncio.sleep(0) if self._turn is None else self._turn)
 
     async def _guarded(self, action: Mail) -> None:
         """Mails of a legacy source's subtask hold its checkpoint lock."""
@@ -246,7 +253,7 @@ class Subtask:
             return await self.input.step()
 
     def _may_process(self) -> bool:
-        return self._suspended_for is None and all(channel.room > 0 for channel in self._outputs)
+        return self._suspended_for is None and all(channel.has_room for channel in self._outputs)
 
     def _may_close(self) -> bool:
         """Return whether all data is done, consumers have it, and the final checkpoint is complete."""
@@ -310,7 +317,7 @@ class Subtask:
         at = 0
         while at < batch.num_rows:
             most = min(channel.capacity, batch.num_rows - at)
-            while channel.room < (most if most >= UNCUT_FROM else 1):
+            while channel.room < channel.room_for(most):
                 if self._failure is not None:
                     raise self._failure
                 self._room.clear()

@@ -111,6 +111,10 @@ class FlowHost:
         self.running[name] = hosted
         return hosted
 
+    def take_turn(self) -> None:
+        """Let everything else that is ready run first."""
+        return
+
 
 class FlowFiles(MemoryFiles):
     """Files in memory that take time and fail. A write is complete; one that raises may have
