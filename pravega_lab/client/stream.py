@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -47,6 +48,7 @@ class AsyncStream:
         self._context = context
         self._controller = context.controller
         self._writer: AsyncEventWriter | None = None
+        self._open_writers: dict[AsyncEventWriter, None] = {}  # which the program has to close
         self._transactions: dict[AsyncTransaction, None] = {}  # begun here and still open
 
     def options(self) -> dict[str, str]:
@@ -193,7 +195,7 @@ class AsyncStream:
 
     def writer(self) -> AsyncEventWriter:
         """Return a new writer, which the caller closes."""
-        return AsyncEventWriter(self._context)
+        return AsyncEventWriter(self._context, self._open_writers)
 
     async def begin_transaction(self, lease_ms: int = LEASE_MS_MAX) -> AsyncTransaction:
         """Begin a transaction with a lease of ``lease_ms`` milliseconds."""
@@ -231,13 +233,14 @@ class AsyncStream:
         return AsyncOrderedSegmentReader(self._context, start, end, segments)
 
     async def close(self) -> None:
-        """Flush and close the writer that `write` uses. Open transactions end with their leases."""
+        """Flush and close all writers. Open transactions end with their leases."""
         writer, self._writer = self._writer, None
-        try:
+        async with AsyncExitStack() as closing:  # calls every callback, also after one that raises
+            closing.push_async_callback(self._close_transactions)
+            for unclosed in list(self._open_writers):
+                closing.push_async_callback(unclosed.close_unclosed)
             if writer is not None:
-                await writer.close()
-        finally:
-            await self._close_transactions()
+                closing.push_async_callback(writer.close)
 
     async def _close_transactions(self) -> None:
         for transaction in list(self._transactions):

@@ -31,7 +31,7 @@ PAIRS = [
 # What the core's parts offer to each other.
 INTERNAL = {
     "AsyncStream": {"close"},
-    "AsyncEventWriter": {"is_failed", "stop", "write_durably"},
+    "AsyncEventWriter": {"close_unclosed", "is_failed", "is_open", "name", "stop", "write_durably"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
         "check_open",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import subprocess
+import sys
+import warnings
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -12,10 +15,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pravega_lab.client import AsyncClient, Client, Stream
+from pravega_lab.client import AsyncClient, Client, EventWriter, Stream, connect
 from pravega_lab.client.framing import events as inputs
 from pravega_lab.client.framing.events import prepare
-from pravega_lab.errors import BadInputError, EventTooLargeError, StoreUnavailableError, StreamSealedError
+from pravega_lab.errors import (
+    BadInputError,
+    EventTooLargeError,
+    PravegaError,
+    StoreUnavailableError,
+    StreamSealedError,
+)
 from pravega_lab.protocol.hashing import key_position
 from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered, numbers_by_key
 
@@ -165,6 +174,71 @@ def test_a_sealed_stream_refuses_and_keeps_what_it_acknowledged(new_stream: NewS
         with pytest.raises(StreamSealedError):
             writer.write("out", "k")
     assert read_all(stream) == [b"in"]
+
+
+UNCLOSED = "the writer of '{}' was not closed: use it in a with block"
+FORGETFUL = """
+import sys
+from pravega_lab import connect
+writer = connect(sys.argv[1]).stream(sys.argv[2]).writer()
+writer.write("written", "k")
+"""
+
+
+def test_a_writer_that_is_dropped_writes_its_events_and_warns(new_stream: NewStream) -> None:
+    stream = new_stream()
+    with stream.follow() as batches:
+        writer = stream.writer()
+        writer.write("written", "k")
+        with pytest.warns(RuntimeWarning, match=UNCLOSED.format(stream.scoped_name)):
+            del writer
+        assert events_of([batches.next_batch(60)]) == [b"written"]
+
+
+def test_a_writer_that_is_open_when_its_client_is_closed(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+    client = connect(uri)
+    writer = client.stream(stream.scoped_name).writer()
+    writer.write("written", "k")
+    with pytest.warns(RuntimeWarning, match=UNCLOSED.format(stream.scoped_name)):
+        client.close()
+    assert read_all(stream) == [b"written"]
+    with pytest.raises(PravegaError, match="is closed"):
+        writer.write("late", "k")
+
+
+def test_a_program_that_ends_without_closing_its_writer(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+    command = [sys.executable, "-c", FORGETFUL, uri, stream.scoped_name]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stderr
+    assert UNCLOSED.format(stream.scoped_name) in said
+    assert "Task was destroyed" not in said
+    assert read_all(stream) == [b"written"]
+
+
+def test_no_warning_without_events_or_after_a_close(new_stream: NewStream) -> None:
+    stream = new_stream()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for use in (lambda writer: None, lambda writer: writer.write("x", "k")):
+            with stream.writer() as writer:
+                use(writer)
+            stream.writer()
+        del writer
+        writer = stream.writer()
+        writer.write("in", "k")
+        stream.seal()
+        with pytest.raises(StreamSealedError):
+            write_until_it_fails(writer)
+        del writer  # its error was raised
+        with pytest.raises(StreamSealedError):
+            stream.writer().write("out", "k")  # never had a segment to write to
+
+
+def write_until_it_fails(writer: EventWriter) -> None:
+    while True:
+        writer.write("out", "k")
+        writer.flush()
 
 
 def test_order_and_completeness_through_scales_while_writing(uri: str, new_stream: NewStream) -> None:

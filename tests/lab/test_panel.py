@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 import pytest
 from nbclient import NotebookClient
 
@@ -90,9 +91,13 @@ def test_writing_much_goes_in_slices(lab: Lab) -> None:
     events = [f"{n}" for n in range(45_000)]
     assert lab.write(stream, events, [str(n % 7) for n in range(45_000)]) == 45_000
     assert lab.write(stream, "one", "key") == 1
+    frame = pd.DataFrame({"event": events, "routing_key": ["key"] * 45_000})
+    assert lab.write(stream, frame) == 45_000
+    with pytest.raises(BadInputError, match="found int 5; write bytes or str"):
+        lab.write(stream, 5)
     with stream.read() as batches:
         read = [event.decode() for batch in batches for event in batch.column("event").to_pylist()]
-    assert read == [*events, "one"]
+    assert read == [*events, "one", *events]
 
 
 def test_an_unknown_combination_leaves_the_other_lab_alone(lab: Lab) -> None:

@@ -135,7 +135,10 @@ class Client:
         return group
 
     def close(self) -> None:
-        """Flush and close everything that this process opened through this client. May be called twice."""
+        """Flush and close everything that this process opened through this client. May be called twice.
+
+        A writer that the program has not closed is closed, too, with a ``RuntimeWarning``.
+        """
         run(self._core.close())
 
     def __enter__(self) -> Self:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.sync.core import run
+from pravega_lab.client.writing.writer import warn_of_unclosed
 
 if TYPE_CHECKING:
     from pravega_lab.client.stream import AsyncStream
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
 class EventWriter:
     """Writes without waiting for each acknowledgement. A context manager: leaving it flushes and closes;
     after an error in the block it closes at once, and what was not flushed may or may not be written.
+    A writer that is dropped without being closed is closed in the background, with a ``RuntimeWarning``.
 
     Events of one routing key stay in order, also through scaling and reconnects, and none is doubled.
     After an error the writer is of no more use: all later calls raise the same error.
@@ -23,6 +28,7 @@ class EventWriter:
 
     def __init__(self, core: AsyncEventWriter) -> None:
         self._core = core
+        weakref.finalize(self, _close_unclosed, core, os.getpid())
 
     def write(self, events: Events, keys: Keys = None) -> int:
         """Take events for writing; waits only while too much is unacknowledged. See `Stream.write`."""
@@ -54,6 +60,16 @@ class EventWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         run(self._core.__aexit__(kind, error, trace))
+
+
+def _close_unclosed(core: AsyncEventWriter, process_id: int) -> None:
+    """Close a writer that the program dropped, or that is open when the program ends, and warn of it."""
+    if not core.is_open or os.getpid() != process_id:
+        return
+    is_failed = core.is_failed
+    loop_thread().begin(core.close)
+    if not is_failed:  # else an error was raised, and nothing is lost in silence
+        warn_of_unclosed(core.name)
 
 
 class _HasAsyncStream(Protocol):

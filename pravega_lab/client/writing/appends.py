@@ -109,6 +109,11 @@ class Appends:
 
     # routes
 
+    @property
+    def has_routes(self) -> bool:
+        """Return whether there are appenders, whose tasks end only with `close`."""
+        return bool(self._routes)
+
     async def _load_routes(self) -> None:
         if self._routes:
             return

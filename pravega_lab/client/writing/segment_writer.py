@@ -7,7 +7,7 @@ segment with the same key range, and the predecessors of the source segment are 
 from __future__ import annotations
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.writing.appends import Appends
+from pravega_lab.client.writing.appends import Target
 from pravega_lab.client.writing.writer import AsyncEventWriter
 from pravega_lab.errors import SegmentSealedError
 from pravega_lab.protocol.names import SegmentRange
@@ -35,5 +35,8 @@ class AsyncSegmentWriter(AsyncEventWriter):
     """Writes all events to one segment, whatever their keys."""
 
     def __init__(self, context: StreamContext, segment_id: int) -> None:
-        self._context = context
-        self._appends = Appends(context, _OneSegment(context, segment_id))
+        self._segment_id = segment_id
+        super().__init__(context)
+
+    def _target(self) -> Target:
+        return _OneSegment(self._context, self._segment_id)

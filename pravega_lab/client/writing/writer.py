@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -12,7 +13,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.framing.events import prepare
 from pravega_lab.client.reading import cuts
 from pravega_lab.client.writing.appender import Ticket
-from pravega_lab.client.writing.appends import Appends
+from pravega_lab.client.writing.appends import Appends, Target
 from pravega_lab.errors import BadInputError, Definite, PravegaError, StreamSealedError
 from pravega_lab.protocol.names import SegmentRange
 
@@ -48,12 +49,32 @@ class StreamTarget:
 
 
 class AsyncEventWriter:
-    """Implements `sync.EventWriter` with asyncio, under the same contract. It connects at the first event."""
+    """Implements `sync.EventWriter` with asyncio, under the same contract. It connects at the first event.
 
-    def __init__(self, context: StreamContext) -> None:
+    ``open_writers`` contains the writer from its first event until it is closed.
+    """
+
+    def __init__(
+        self, context: StreamContext, open_writers: dict[AsyncEventWriter, None] | None = None
+    ) -> None:
         self._context = context
-        self._appends = Appends(context, StreamTarget(context))
+        self._open_writers = {} if open_writers is None else open_writers
+        self._is_closed = False
+        self._appends = Appends(context, self._target())
         self._id = str(context.new_id())  # the name under which it notes times
+
+    def _target(self) -> Target:
+        return StreamTarget(self._context)
+
+    @property
+    def name(self) -> str:
+        """Return the scoped name of the stream."""
+        return self._context.name
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether events were written, and the writer was not closed since."""
+        return self in self._open_writers
 
     @property
     def is_failed(self) -> bool:
@@ -63,8 +84,12 @@ class AsyncEventWriter:
     async def write(self, events: Events, keys: Keys = None) -> int:
         """Queue events, and return their number. `flush` waits until they are durable."""
         batch = prepare(events, keys, self._context.chance)
-        with _saying_what_was_stored(self._appends):
-            await self._appends.put(batch)
+        try:
+            with _saying_what_was_stored(self._appends):
+                await self._appends.put(batch)
+        finally:
+            if self._appends.has_routes and not self._is_closed:
+                self._open_writers[self] = None
         return len(batch)
 
     async def write_durably(self, events: Events, keys: Keys = None) -> int:
@@ -88,6 +113,12 @@ class AsyncEventWriter:
         behind = await cuts.tail(self._context)
         await self._context.controller.note_time(self._context.name, self._id, behind.positions, time)
 
+    async def close_unclosed(self) -> None:
+        """Close the writer that the program has not closed, and warn that it has not."""
+        if not self.is_failed:
+            warn_of_unclosed(self.name)
+        await self.close()
+
     async def close(self) -> None:
         """Flush and close. After an error it only closes."""
         try:
@@ -98,6 +129,8 @@ class AsyncEventWriter:
 
     async def stop(self) -> None:
         """Close at once. Events that were not flushed may or may not be written."""
+        self._is_closed = True
+        self._open_writers.pop(self, None)
         await self._appends.close()
 
     async def __aenter__(self) -> Self:
@@ -110,6 +143,16 @@ class AsyncEventWriter:
             await self.close()
         else:
             await self.stop()
+
+
+def warn_of_unclosed(name: str) -> None:
+    """Warn that the program has not closed its writer of the stream ``name``."""
+    warnings.warn(
+        f"the writer of '{name}' was not closed: use it in a with block, or call close(). Otherwise no "
+        "error is raised when its last events cannot be written",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 class _Counts(Protocol):
