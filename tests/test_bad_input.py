@@ -21,6 +21,7 @@ import pytest
 from pravega_lab import cli
 from pravega_lab import errors as e
 from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream, Table, connect
+from pravega_lab.client.values import ScalingKind
 from pravega_lab.errors import Definite
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -311,11 +312,27 @@ def test_what_a_table_does_not_take(client: Client, table: Table) -> None:
 
 
 @pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ScalingPolicy.fixed(0), "ScalingPolicy.fixed: n=0; give a whole number from 1"),
+        (lambda: ScalingPolicy.fixed(True), "n=True"),
+        (lambda: ScalingPolicy.fixed(2.5), "n=2.5"),  # type: ignore[arg-type]
+        (lambda: ScalingPolicy.by_event_rate(0), "ScalingPolicy.by_event_rate: target=0"),
+        (lambda: ScalingPolicy.by_event_rate(1, 0), "factor=0"),
+        (lambda: ScalingPolicy.by_data_rate(-1), "ScalingPolicy.by_data_rate: kbytes_per_s=-1"),
+        (lambda: ScalingPolicy.by_data_rate(1, 1, 0), "min_segments=0"),
+    ],
+)
+def test_a_policy_is_checked_where_it_is_made(make: Callable[[], ScalingPolicy], words: str) -> None:
+    told(e.BadInputError, make, words)
+
+
+@pytest.mark.parametrize(
     ("scaling", "words"),
     [
-        (ScalingPolicy.fixed(0), "0 segments; at least 1"),
-        (ScalingPolicy.by_event_rate(0), "a target rate of 0 per second; at least 1"),
-        (ScalingPolicy.by_data_rate(-1), "a target rate of -1"),
+        (ScalingPolicy(ScalingKind.FIXED, 0, 0, 0), "0 segments; at least 1"),
+        (ScalingPolicy(ScalingKind.EVENTS_PER_S, 0, 2, 1), "a target rate of 0 per second; at least 1"),
+        (ScalingPolicy(ScalingKind.KBYTES_PER_S, -1, 2, 1), "a target rate of -1"),
     ],
 )
 def test_a_policy_that_can_never_work(

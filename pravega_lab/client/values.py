@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from numbers import Integral
 from typing import TYPE_CHECKING, TypeAlias
+
+from pravega_lab.errors import BadInputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,18 +77,42 @@ class ScalingPolicy:
 
     @classmethod
     def fixed(cls, n: int) -> ScalingPolicy:
-        """Return a policy of ``n`` segments, which only a manual scale changes."""
+        """Return a policy of ``n`` segments, which only a manual scale changes. Raises `BadInputError`."""
+        _check_at_least_1("ScalingPolicy.fixed", n=n)
         return cls(ScalingKind.FIXED, 0, 0, n)
 
     @classmethod
     def by_event_rate(cls, target: int, factor: int = 2, min_segments: int = 1) -> ScalingPolicy:
-        """Split a segment that takes more than ``target`` events/s, into at most ``factor`` parts."""
+        """Split a segment that takes more than ``target`` events/s, into at most ``factor`` parts.
+
+        Raises:
+            BadInputError: A number is not a whole number from 1.
+        """
+        _check_at_least_1(
+            "ScalingPolicy.by_event_rate", target=target, factor=factor, min_segments=min_segments
+        )
         return cls(ScalingKind.EVENTS_PER_S, target, factor, min_segments)
 
     @classmethod
     def by_data_rate(cls, kbytes_per_s: int, factor: int = 2, min_segments: int = 1) -> ScalingPolicy:
-        """Split a segment that takes more than ``kbytes_per_s`` KiB/s, into at most ``factor`` parts."""
+        """Split a segment that takes more than ``kbytes_per_s`` KiB/s, into at most ``factor`` parts.
+
+        Raises:
+            BadInputError: A number is not a whole number from 1.
+        """
+        _check_at_least_1(
+            "ScalingPolicy.by_data_rate",
+            kbytes_per_s=kbytes_per_s,
+            factor=factor,
+            min_segments=min_segments,
+        )
         return cls(ScalingKind.KBYTES_PER_S, kbytes_per_s, factor, min_segments)
+
+
+def _check_at_least_1(call: str, **numbers: int) -> None:
+    for name, number in numbers.items():
+        if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+            raise BadInputError(f"{call}: {name}={number!r}; give a whole number from 1")
 
 
 class RetentionKind(Enum):

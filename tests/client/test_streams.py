@@ -145,7 +145,7 @@ def test_names_and_numbers_that_never_work(client: Client, scope_name: Callable[
     for name in (f"{scope}/under_score", f"{scope}/", "no-slash", f"{scope}/a/b", "bad_scope/a"):
         with pytest.raises(BadInputError):
             client.create_stream(name)
-    with pytest.raises(BadInputError, match="at least 1"):
+    with pytest.raises(BadInputError, match="give a whole number from 1"):
         client.create_stream(f"{scope}/b", scaling=ScalingPolicy.fixed(0))
     with pytest.raises(BadInputError, match="batch_bytes"):
         client.stream(f"{scope}/a").read(batch_bytes=0)

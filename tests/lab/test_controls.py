@@ -10,6 +10,7 @@ import pytest
 
 from pravega_lab import Lab, ScalingPolicy
 from pravega_lab.client.reader_group import reading
+from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.observations import StreamScaled
 from pravega_lab.observe.ledger.observations import Acted
 from pravega_lab.widgets import SegmentMap, show
@@ -129,6 +130,17 @@ def test_a_fork_from_the_clocks_moment(lab: Lab, controls: Controls) -> None:
     said = controls.do("fork from here")
     assert said.startswith("Fork(acts/s from checkpoint by-hand")
     assert lab._forks[-1].stream.exists()
+
+
+def test_a_name_or_a_target_that_is_not_there_lists_those_that_are(controls: Controls) -> None:
+    with pytest.raises(
+        BadInputError, match=r"no control 'split'. There are 'split this segment', 'merge with"
+    ):
+        controls.do("split")
+    with pytest.raises(BadInputError, match=rf"'{STREAM}' is not among the choices. There are '{STREAM} #"):
+        controls.do("split this segment", STREAM)
+    with pytest.raises(BadInputError, match=r"'r9' is not among the choices. There is none"):
+        controls.do("kill this reader", "r9")
 
 
 def test_on_a_recording_nothing_acts_and_says_why(lab: Lab) -> None:

@@ -381,8 +381,13 @@ def test_what_can_be_no_answer_is_not_counted(answer: Any) -> None:
     assert wrong_answers == {}
 
 
+@pytest.mark.parametrize("asked", ["2.1", "02.1", " 2.1 ", "002.01", 2.1])
+def test_an_exercise_is_found_without_its_leading_zero(asked: Any) -> None:
+    assert in_one_line(check(asked)).startswith("02.1: ")
+
+
 @pytest.mark.parametrize(
-    ("asked", "near"), [("2.1", "02.1"), ("02.10", "02.1"), (2.2, "02.2"), ("", "02.1"), (None, "02.1")]
+    ("asked", "near"), [("2.9", "02.1"), ("02.10", "02.1"), ("2,2", "02.2"), ("", "02.1"), (None, "02.1")]
 )
 def test_an_unknown_exercise_names_the_nearest(asked: Any, near: str) -> None:
     with pytest.raises(BadInputError, match=f"did you mean '{near}'"):

@@ -62,6 +62,13 @@ def test_none_of_the_choices() -> None:
         predict("Will it hold?", 7, among=["yes", "no"])
 
 
+def test_what_happened_is_one_of_the_choices() -> None:
+    """Else nobody could have predicted it: the tutorial asks the wrong question."""
+    for answer in (..., "ann"):
+        with pytest.raises(BadInputError, match="'ann and bob' is none of the choices; did you mean 'bob'"):
+            predict("Who waits?", answer, among=["ann", "bob"]).compare("ann and bob")
+
+
 def test_reset_clears_up_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     lab, folder = Lab(), TemporaryDirectory()
     predict("How many?", 3)

@@ -12,7 +12,7 @@ import contextlib
 import html
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,9 +170,23 @@ class Controls(ipywidgets.VBox):
             row.refresh(self.clock)
 
     def do(self, name: str, target: str | None = None, value: float | None = None) -> str:
-        """Choose the target, click and wait, as the button does. Return the result or the reason why not."""
+        """Choose the target, click and wait, as the button does. Return the result or the reason why not.
+
+        Args:
+            name: The text of the button.
+            target: One of the button's choices; by default the one that is chosen now.
+            value: The number beside the button.
+
+        Raises:
+            BadInputError: No button has this name, or the target is not among its choices.
+        """
+        if name not in self.rows:
+            raise BadInputError(f"there is no control {name!r}. There are {_listed(self.rows)}")
         row = self.rows[name]
         row.refresh(self.clock)
+        if target is not None and target not in row.choice.options:
+            found = f"There are {_listed(row.choice.options)}" if row.choice.options else "There is none now"
+            raise BadInputError(f"{name}: {target!r} is not among the choices. {found}")
         if target is not None:
             row.choice.value = target
         if value is not None:
@@ -190,6 +204,10 @@ class Controls(ipywidgets.VBox):
     def __repr__(self) -> str:
         can = [name for name, row in self.rows.items() if not row.reason]
         return f"Controls({', '.join(can) or 'none can act now'})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names)
 
 
 def _refresh(controls: weakref.ref[Controls], ended: threading.Event) -> None:

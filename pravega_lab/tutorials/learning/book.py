@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import pkgutil
+import re
 import zlib
 from base64 import b85decode, b85encode
 from collections.abc import Callable, Mapping
@@ -71,13 +72,15 @@ def exercises() -> dict[str, Exercise]:
 
 
 def find(number: Any) -> Exercise:
-    """Return an exercise by its number.
+    """Return an exercise by its number, such as ``02.1``. ``2.1`` is the same.
 
     Raises:
         BadInputError: There is no such exercise; the message names the nearest.
     """
     known = exercises()
-    asked = str(number)
+    asked = str(number).strip()
+    if is_number := re.fullmatch(r"(\d+)\.(\d+)", asked):
+        asked = f"{int(is_number[1]):02}.{int(is_number[2])}"
     if asked in known:
         return known[asked]
     near = max(known, key=lambda one: SequenceMatcher(None, asked, one).ratio())

@@ -35,7 +35,7 @@ def check(exercise: str, answer: Any = ...) -> Verdict:
     an answer (``...``) the question is repeated. Neither that nor an impossible answer is counted.
 
     Args:
-        exercise: Tutorial and number, ``"03.1"``.
+        exercise: Tutorial and number, ``"03.1"`` or ``"3.1"``.
         answer: The answer; the question says of which kind.
 
     Raises:

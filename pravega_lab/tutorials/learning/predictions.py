@@ -25,7 +25,12 @@ class Prediction:
     among: tuple[Any, ...] = ()
 
     def compare(self, actual: Any) -> None:
-        """Print the prediction beside what happened."""
+        """Print the prediction beside what happened.
+
+        Raises:
+            BadInputError: What happened is none of the choices, so no prediction could have been right.
+        """
+        _check_among(actual, self.among)
         print(f"Your prediction: {self._beside(actual)}" if self.is_made else f"{_it_is(actual)}.")
 
     @property
@@ -62,15 +67,20 @@ def predict(question: str, answer: Any = ..., *, among: Sequence[Any] = ()) -> P
     Raises:
         BadInputError: The answer is none of the choices; the message names the nearest.
     """
-    if answer is not ... and among and answer not in among:
+    if answer is not ...:
+        _check_among(answer, among)
+    prediction = Prediction(question, answer, tuple(among))
+    predictions[question] = prediction
+    return prediction
+
+
+def _check_among(answer: Any, among: Sequence[Any]) -> None:
+    if among and answer not in among:
         near = get_close_matches(str(answer), [str(one) for one in among], 1, 0.3)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise BadInputError(
             f"{answer!r} is none of the choices; {hint}There are {', '.join(map(repr, among))}."
         )
-    prediction = Prediction(question, answer, tuple(among))
-    predictions[question] = prediction
-    return prediction
 
 
 def _it_is(actual: Any) -> str:
