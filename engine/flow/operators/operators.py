@@ -12,6 +12,7 @@ import pyarrow as pa
 from pravega_lab.errors import BadInputError
 
 from ..batch import Batch, Row, RowKind
+from ..state.key_index import can_be_indexed
 from ..state.keys import Key, KeySelector
 from ..time.timers import Timer
 from .functions import (
@@ -26,7 +27,7 @@ from .functions import (
     ProcessFunction,
 )
 from .operator import Operator, OperatorContext, RuntimeMode
-from .rolling import is_exact_key, rolling_sums
+from .rolling import rolling_sums
 
 
 class MapOperator(Operator):
@@ -222,7 +223,7 @@ class AggregateOperator(Operator):
     None if ``make_row`` makes other rows than the columns of the key and the result.
     """
 
-    together_from = 16  # records; fewer are faster one by one
+    together_from = 128  # records; fewer are faster one by one
 
     def __init__(
         self,
@@ -264,18 +265,19 @@ class AggregateOperator(Operator):
         rows = batch.arrow
         if not isinstance(by, str) or by == self._column or by not in rows.schema.names:
             return None
-        increments = adding(rows) if is_exact_key(rows.schema.field(by).type) else None
+        increments = adding(rows) if can_be_indexed(rows.schema.field(by).type) else None
         if increments is None:
             return None
-        keys, codes = self._key.encoded(batch)
-        tables = self.context.keyed.changing_all("aggregate", keys)
-        old = [table.get(key) or self._first(key) for table, key in zip(tables, keys, strict=True)]
-        found = rolling_sums(codes, increments, [accumulator for _, accumulator in old])
+        encoded = rows.column(by).dictionary_encode("encode")
+        table = self.context.keyed.integers("aggregate", rows.schema.field(by).type)
+        places = table.find(encoded.dictionary, self._first)
+        if places is None:
+            return None
+        found = rolling_sums(encoded.indices.to_numpy().astype(np.int64), increments, table.sums(places))
         if found is None:
             return None
         results, sums, counts = found
-        for table, key, (n, _), more, new in zip(tables, keys, old, counts, sums, strict=True):
-            table[key] = (n + more, new)
+        table.update(places, counts, sums)
         columns = [rows.column(by), pa.array(results)]
         return Batch.of_arrow(pa.RecordBatch.from_arrays(columns, [by, self._column]), batch.timestamps)
 

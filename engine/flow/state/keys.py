@@ -19,10 +19,12 @@ import pyarrow as pa
 from pravega_lab.errors import BadInputError
 
 from ..batch import Batch, Row
+from .key_index import KeyIndex, can_be_indexed
 
 Key = Any
 DEFAULT_MAX_PARALLELISM = 128
 GROUPS_KEPT = 131_072
+INDEXED_FROM = 64  # distinct keys in a batch; fewer are faster one by one
 
 
 def _canonical(key: Key) -> bytes:
@@ -114,9 +116,10 @@ class KeySelector:
             raise BadInputError(f"there is no column {error} to key by; the row has {list(row)}") from None
         return self.by(row)
 
-    def encoded(self, batch: Batch) -> tuple[list[Key], npt.NDArray[np.int64]]:
-        """Return the distinct keys of a batch in order of appearance, and for each record the index of its
-        key.
+    def encoded(self, batch: Batch) -> tuple[pa.Array | list[Key], npt.NDArray[np.int64]]:
+        """Return the keys of a batch, and the index of each record's key.
+
+        The keys are an Arrow array if the batch has them in a column; each occurs once there.
         """
         if isinstance(self.by, str) and batch.num_rows > 16:
             arrow = batch.arrow
@@ -125,19 +128,48 @@ class KeySelector:
                     f"there is no column {self.by!r} to key by; the row has {arrow.schema.names}"
                 )
             column = arrow.column(self.by)
-            encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode("encode")
-            return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(
-                np.int64
-            )
+            is_encoded = pa.types.is_dictionary(column.type)
+            encoded = column if is_encoded else column.dictionary_encode("encode")
+            indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            return encoded.dictionary.to_pylist() if is_encoded else encoded.dictionary, indices
         known: dict[Key, int] = {}
         keys = (self.key(row) for row in batch.rows)
         indices = [known.setdefault(key, len(known)) for key in keys]
         return list(known), np.array(indices, dtype=np.int64)
 
-    def key_groups(self, batch: Batch, max_parallelism: int) -> npt.NDArray[np.int64]:
-        """Return the key group of each record."""
-        keys, indices = self.encoded(batch)
-        return np.array(key_groups_of(keys, max_parallelism), dtype=np.int64)[indices]
-
     def __str__(self) -> str:
         return self.by if isinstance(self.by, str) else getattr(self.by, "__name__", str(self.by))
+
+
+class KeyGroups:
+    """Returns the key group of each record of a batch, and remembers the groups of the keys."""
+
+    def __init__(self, by: KeySelector, max_parallelism: int) -> None:
+        self._by, self._max_parallelism = by, max_parallelism
+        self._index = KeyIndex(pa.null())
+        self._known = np.zeros(0, dtype=np.int64)
+
+    def of(self, batch: Batch) -> npt.NDArray[np.int64]:
+        """Return the key group of each record."""
+        keys, indices = self._by.encoded(batch)
+        groups = self._indexed(keys) if isinstance(keys, pa.Array) else None
+        if groups is None:
+            values = keys.to_pylist() if isinstance(keys, pa.Array) else keys
+            groups = np.array(key_groups_of(values, self._max_parallelism), dtype=np.int64)
+        return groups[indices]
+
+    def _indexed(self, keys: pa.Array) -> npt.NDArray[np.int64] | None:
+        if len(keys) < INDEXED_FROM or not can_be_indexed(keys.type):
+            return None
+        if keys.type != self._index.kind or len(self._index) > GROUPS_KEPT:
+            self._index, self._known = KeyIndex(keys.type), np.zeros(0, dtype=np.int64)
+        codes = self._index.find(keys)
+        if codes is None:
+            return None
+        new = np.flatnonzero(codes < 0)
+        if len(new):
+            added = keys.take(pa.array(new))
+            groups = np.array(key_groups_of(added.to_pylist(), self._max_parallelism), dtype=np.int64)
+            self._known = np.concatenate([self._known, groups])
+            codes[new] = self._index.add(added)
+        return self._known[codes]

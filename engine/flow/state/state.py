@@ -6,14 +6,17 @@ earlier, completed checkpoint for every key group that has not changed since (ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import pyarrow as pa
 
 from ..errors import IllegalStateError
 from . import plain_values as plain
 from .handles import Blob, ListMode
-from .keys import Key, key_group, key_groups_of
+from .integer_table import IntegerTable
+from .keys import Key, key_group
 
 Table = dict[Key, Any]
 _ABSENT = object()
@@ -37,6 +40,7 @@ class KeyedState:
         self._last: dict[int, tuple[int, Blob]] = {}
         self._confirmed: dict[int, Blob] = {}
         self._flying: dict[int, dict[int, tuple[int, Blob]]] = {}
+        self._integers: dict[str, IntegerTable] = {}  # in front of the table of that name
 
     def set_key(self, key: Key) -> None:
         """Make ``key`` the current key.
@@ -75,32 +79,53 @@ class KeyedState:
 
     def table(self, name: str, group: int | None = None) -> Table:
         """Return the table of values by key, of ``group`` or of the current key group, for reading."""
-        return self._tables.setdefault(self.current_group if group is None else group, {}).setdefault(
-            name, {}
-        )
+        self._settle(name)
+        return self._table(name, self.current_group if group is None else group)
 
     def changing(self, name: str, group: int | None = None) -> Table:
         """Return the same table as `table`, and note that the key group changes."""
-        at = self.current_group if group is None else group
-        self._changes[at] = self._changes.get(at, 0) + 1
-        return self.table(name, at)
+        self._settle(name)
+        return self.changed_table(name, self.current_group if group is None else group)
 
-    def changing_all(self, name: str, keys: Sequence[Key]) -> list[Table]:
-        """Return the table of each key's group as `changing` does, independently of the current key.
+    def _table(self, name: str, group: int) -> Table:
+        return self._tables.setdefault(group, {}).setdefault(name, {})
+
+    def _settle(self, name: str) -> None:
+        """Write the integers in front of a table back, and forget them."""
+        if name in self._integers:
+            self._integers.pop(name).write_back()
+
+    # -- many keys at once ---------------------------------------------------------------------------------
+
+    def integers(self, name: str, kind: pa.DataType) -> IntegerTable:
+        """Return the numbers of rows and sums in the table ``name``, whose keys have this Arrow type.
+
+        It is valid until somebody else asks for the table.
+        """
+        known = self._integers.get(name)
+        if known is None or known.kind != kind:
+            self._settle(name)
+            known = self._integers[name] = IntegerTable(self, name, kind)
+        return known
+
+    def own_table(self, name: str, key: Key, group: int) -> Table:
+        """Return the table of the group of ``key``, without the integers in front of it.
 
         Raises:
-            IllegalStateError: another subtask owns a key.
+            IllegalStateError: another subtask owns the key.
         """
-        groups = key_groups_of(keys, self.max_parallelism)
-        at: dict[int, Table] = {}
-        for group in dict.fromkeys(groups):
-            if group not in self.groups:
-                raise self._foreign(keys[groups.index(group)], group)
-            at[group] = self.changing(name, group)
-        return [at[group] for group in groups]
+        if group not in self.groups:
+            raise self._foreign(key, group)
+        return self._tables.get(group, {}).get(name, {})
+
+    def changed_table(self, name: str, group: int) -> Table:
+        """Return the table of ``group``, and note that the group changes."""
+        self._changes[group] = self._changes.get(group, 0) + 1
+        return self._table(name, group)
 
     def tables(self, name: str) -> Iterator[tuple[int, Table]]:
         """Yield the key group and the table of every group that has a table of that name."""
+        self._settle(name)
         for group, tables in self._tables.items():
             if name in tables:
                 yield group, tables[name]
@@ -121,6 +146,8 @@ class KeyedState:
 
     def snapshot(self, *, full: bool) -> KeyedSnapshot:
         """Encode each key group, or refer to its file if that is confirmed and unchanged and not ``full``."""
+        for integers in self._integers.values():
+            integers.write_back()
         snapshot = KeyedSnapshot()
         for group in sorted(self._tables):
             tables = {name: table for name, table in self._tables[group].items() if table}

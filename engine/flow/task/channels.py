@@ -26,7 +26,7 @@ from ..elements import (
 )
 from ..graph.graph import Exchange, JobEdge
 from ..observer import ChannelContents, Mark
-from ..state.keys import owner_of
+from ..state.keys import KeyGroups, owner_of
 
 Deliver = Callable[..., None]
 UNCUT_FROM = 1024  # records: what is larger waits for room, for pieces cut to what is free get ever smaller
@@ -168,6 +168,7 @@ class EdgeWriter:
         self.edge, self.channels = edge, list(channels)
         self._next = index % max(1, len(self.channels))
         self._owners = _owners(edge.consumer.max_parallelism, edge.consumer.parallelism)
+        self._groups = None if edge.key is None else KeyGroups(edge.key, edge.consumer.max_parallelism)
 
     def route(self, batch: Batch) -> Iterator[tuple[Channel, Batch]]:
         """Yield pieces of the batch with their channels; each channel keeps the order of the batch."""
@@ -185,8 +186,8 @@ class EdgeWriter:
         if len(self.channels) == 1:
             yield self.channels[0], batch
             return
-        assert self.edge.key is not None
-        owners = self._owners[self.edge.key.key_groups(batch, self.edge.consumer.max_parallelism)]
+        assert self._groups is not None
+        owners = self._owners[self._groups.of(batch)]
         for index, channel in enumerate(self.channels):
             mine = np.flatnonzero(owners == index)
             if len(mine):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -100,7 +101,10 @@ def test_at_once_only_state_of_keys_that_are_there_is_touched() -> None:
     blobs = {group: Blob("x", 0, 1, 0) for group in state.snapshot(full=False).written}
     state.written(1, state.snapshot(full=False), blobs)
     state.confirm(1)
-    state.changing_all("aggregate", ["a"])[0]["a"] = (2, 2)
+    table = state.integers("aggregate", pa.string())
+    places = table.find(pa.array(["a"]), lambda _: (0, 0))
+    assert places is not None
+    table.update(places, np.array([1]), np.array([2]))
     snapshot = state.snapshot(full=False)
     assert list(snapshot.written) == [key_group("a", 128)]
     assert list(snapshot.reused) == [key_group("b", 128)]
@@ -108,8 +112,9 @@ def test_at_once_only_state_of_keys_that_are_there_is_touched() -> None:
 
 def test_a_key_of_another_subtask_is_refused_at_once_too() -> None:
     group = key_group("a", 128)
+    table = KeyedState(128, range(group)).integers("aggregate", pa.string())
     with pytest.raises(IllegalStateError, match=f"key 'a' is of key group {group}"):
-        KeyedState(128, range(group)).changing_all("aggregate", ["a"])
+        table.find(pa.array(["a"]), lambda _: (0, 0))
 
 
 texts = st.text(max_size=6) | st.text(alphabet='ab"\\ \x7fé\n', max_size=6)
