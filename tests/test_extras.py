@@ -95,6 +95,34 @@ def test_an_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     require("pandas")
 
 
+WITHOUT_NOTEBOOK = """
+from pravega_lab import Lab
+from pravega_lab.errors import MissingExtraError
+
+with Lab() as lab:
+    stream = lab.create_stream("extras/s")
+    def views():
+        import pravega_lab.widgets
+    for call in (lambda: lab.show(stream), lab.controls, views, views):
+        try:
+            call()
+        except MissingExtraError as error:
+            print(error)
+    assert "text/html" in lab._repr_mimebundle_()[0]
+"""
+
+
+def test_without_the_notebook_extra_a_view_says_what_to_install() -> None:
+    absent = sorted(module for module, extra in EXTRA_OF.items() if extra == "notebook")
+    code = BLOCK.format(absent=absent) + WITHOUT_NOTEBOOK
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stderr == ""
+    said = "this needs anywidget, which is not installed: pip install 'pravega-lab[notebook]'\n"
+    assert done.stdout == 4 * said
+
+
 def test_a_command_without_its_packages_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPo
 from pravega_lab.client.connection.access import Access, safe_to_print
 from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.engine.server.store_process import StoreProcess
-from pravega_lab.errors import BadInputError, require
+from pravega_lab.errors import BadInputError
 from pravega_lab.lab import labs_by_name
 from pravega_lab.lab.workloads import Workloads
 from pravega_lab.progress import Progress, write_in_slices
@@ -201,15 +201,23 @@ class Lab:
             self.observers[key] = observe(self.uri, **_observed(thing), **{**self._access, **options})
         return self.observers[key]
 
-    def show(self, *things: Any, scale: float = 1.0) -> Any:
+    def show(self, *things: Any, scale: float = 1.0, title: str | None = None) -> Any:
         """Return a board with the views that fit these streams, reader groups, queries and drivers.
 
-        All views are on one clock. What is not observed yet is observed from now on.
+        All views are on one clock. What is not observed yet is observed from now on, and looked at before
+        this returns.
+
+        Args:
+            scale: Size of text and marks; 1.5 suits a projector.
+            title: Text in the header of the first view; by default the name of what it shows.
+
+        Raises:
+            MissingExtraError: The extra ``notebook`` is not installed.
         """
-        require("anywidget")
         from pravega_lab.widgets import show
 
-        return show(*(thing if _has_a_view(thing) else self.observe(thing) for thing in things), scale=scale)
+        watched = [thing if _has_a_view(thing) else self.observe(thing) for thing in things]
+        return show(*watched, scale=scale, title=title)
 
     @property
     def writers(self) -> dict[str, RunningWriter]:

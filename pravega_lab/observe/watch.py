@@ -77,6 +77,14 @@ class Watch(Journalled):
         have_looked = all(observer.look(end_s - time.monotonic()) for observer in observers)
         return have_looked and all(o.look(end_s - time.monotonic()) for o in list(self.streams))
 
+    def wait_for_first_look(self, timeout_s: float = 10.0) -> bool:
+        """Wait until each stream and each group was looked at once. Return False if that took too long."""
+        end_s = time.monotonic() + timeout_s
+        have_looked = all(group.wait_for_first_look(end_s - time.monotonic()) for group in self.groups)
+        return have_looked and all(
+            stream.wait_for_first_look(end_s - time.monotonic()) for stream in list(self.streams)
+        )
+
     @property
     def trouble(self) -> list[str]:
         """Return what the observers failed to do, the newest last."""

@@ -43,6 +43,28 @@ def test_a_watch_closes_its_other_observers_when_one_fails(monkeypatch: pytest.M
         assert not watch.journal.live
 
 
+def test_a_stream_is_looked_at_before_it_is_shown() -> None:
+    with Lab() as lab:
+        stream = lab.create_stream("close/s", scaling=ScalingPolicy.fixed(2))
+        group = lab.client.create_reader_group("close/g", reading(["close/s"]))
+        boards = [lab.show(stream), lab.show(group), lab.show(stream, title="Two segments")]
+        titles = [[view.heading for view in board.views] for board in boards]
+        assert titles == [["close/s"], ["close/s", "close/g", "checkpoints of close/g"], ["Two segments"]]
+        for board in boards:
+            assert len(board.views[0].frame) == 2
+            assert "#1 e0" in board.picture()
+            assert "tcp://" not in board.picture()
+            board.close()
+
+
+def test_a_stream_that_is_not_there_is_shown_as_such() -> None:
+    with Lab() as lab:
+        lab.client.create_scope("close")
+        board = lab.show(lab.stream("close/none"))
+        assert board.views[0].heading == "close/none"
+        board.close()
+
+
 def failing(close: Callable[[], Any]) -> Callable[[], None]:
     """Return a `close` that closes and then fails."""
 

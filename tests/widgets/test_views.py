@@ -123,6 +123,28 @@ def test_the_mime_bundle_has_widget_picture_and_words(journal: Journal) -> None:
         assert data["text/plain"] == repr(view)
 
 
+def test_no_title_is_an_address_by_default(journal: Journal) -> None:
+    address = "tcp://127.0.0.1:9090"
+    sources = ("demo/flights at {}", "{}", "a at {} + b at {}", "run.jsonl.gz")
+    for source, said in zip(sources, ("demo/flights", None, "a + b", "run.jsonl.gz"), strict=True):
+        empty = Journal(source.format(*[address] * 2))
+        kinds = (SegmentMap, QueryTimeline, ReaderBoard, CheckpointTimeline, JobGraph)
+        assert {kind(empty).heading for kind in kinds if said} <= {said}
+        assert not any(address in kind(empty).heading for kind in kinds)
+        assert LedgerView(empty).heading == "no ledger yet"
+    assert [view.heading for view in views(journal)] == ["demo/flights", "delays"]
+
+
+def test_a_title_can_be_set(journal: Journal, tmp_path: Path) -> None:
+    board = show(journal, title="Morning & evening")
+    assert [view.heading for view in board.views] == ["Morning & evening", "delays"]
+    assert "Morning &amp; evening" in board.picture()
+    board.views[1].title = "The query"
+    assert "The query" in board.picture()
+    page = board.export(tmp_path / "page.html").read_text()
+    assert "<title>Morning &amp; evening · The query</title>" in page
+
+
 def test_representations_say_what_is_there(journal: Journal) -> None:
     assert [repr(v) for v in views(journal)] == [
         "SegmentMap('demo/flights', 9 segments, 2 active, recording)",

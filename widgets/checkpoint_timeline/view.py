@@ -253,7 +253,7 @@ class CheckpointTimeline(View):
         }
 
     def _nothing(self) -> str:
-        return self.journal.source or "no reader group and no job yet"
+        return self._observed or "no reader group and no job yet"
 
     # Tables, words and pictures.
 

@@ -145,7 +145,7 @@ class JobGraph(View):
         left = sum(max(0, n) for n in early)
         return {
             "source": history.job,
-            "title": self.title or (f"job {history.job}" if history.job else self.journal.source),
+            "title": self.title or (f"job {history.job}" if history.job else self._observed or "no job yet"),
             "simulated": history.simulated,
             **control_facts(self),
             "left_out": f"the oldest {left:,} samples and sentences left out" if left else "",

@@ -82,7 +82,7 @@ class LedgerView(View):
         return {
             "ledger": self.ledger or "",
             "title": self.title
-            or (f"{self.ledger}: {self.journal.source}" if self.ledger else "no ledger yet"),
+            or (": ".join(filter(None, (self.ledger, self._observed))) if self.ledger else "no ledger yet"),
             "witnesses": list(now.witnesses) if now else [""] * len(COLUMNS),
             "judged": now.judged if now else "",
             "empty": ["Nothing counted yet: give the ledger what you write and what you read.", _EMPTY_CODE],

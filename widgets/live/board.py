@@ -35,6 +35,7 @@ from .clock import Clock
 from .export import export
 from .view import View
 
+FIRST_LOOK_S = 5.0
 _boards = count(1)
 
 
@@ -106,8 +107,10 @@ def as_svg(picture: str | bytes) -> str:
     return f"{head}{image}</svg>\n"
 
 
-def show(*things: Any, scale: float = 1.0) -> Board:
+def show(*things: Any, scale: float = 1.0, title: str | None = None) -> Board:
     """Show the views that fit the things, on one clock.
+
+    It waits until every observer has looked once, at most 5 s, so that the static picture is not empty.
 
     Args:
         things: Views, journals, or whatever has a ``.journal`` (an observer, a ledger). A journal gets a
@@ -116,15 +119,21 @@ def show(*things: Any, scale: float = 1.0) -> Board:
             and a timeline. A job has a `JobGraph` and a `CheckpointTimeline`, which
             has the readers of a group that is shown too.
         scale: Size of text and marks; 1.5 suits a projector.
+        title: Text in the header of the first view; by default the name of what it shows.
 
     Raises:
         BadInputError: A thing is none of these; the message says how to get one from it.
     """
     if not things:
         raise BadInputError("show() needs something to show: a view, a journal, or an observer.")
+    for thing in things:
+        if hasattr(thing, "wait_for_first_look"):
+            thing.wait_for_first_look(FIRST_LOOK_S)
     clock = f"board-{next(_boards)}"
     told = [j for j in (getattr(t, "journal", t) for t in things) if isinstance(j, Journal)]
     views = [view for thing in things for view in _views(thing, clock, scale, told)]
+    if title is not None:
+        views[0].title = title
     numbers: dict[int, int] = {}  # of journals; the first view of each tells what was observed when
     for view in views:
         view.tells_steps = id(view.journal) not in numbers

@@ -8,8 +8,6 @@ from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
-from pravega_lab.observe.journal.journal import Journal
-
 from ..bundles import style
 from .payload import Payload
 
@@ -63,9 +61,11 @@ for (const el of document.querySelectorAll(".view")) {
 class Exportable(Protocol):
     """A view, as far as an exported page needs it."""
 
-    journal: Journal
-    title: str | None
     _settings: dict[str, Any]
+
+    @property
+    def heading(self) -> str:
+        """The text in the header of the view."""
 
     @property
     def _esm(self) -> str:
@@ -83,9 +83,7 @@ def export(views: Sequence[Exportable], path: str | Path) -> Path:
     modules: dict[str, str] = {}
     for view in views:
         modules.setdefault(str(view._esm), f"module-{len(modules)}")
-    title = (
-        " · ".join(dict.fromkeys(str(view.title or view.journal.source) for view in views)) or "pravega_lab"
-    )
+    title = " · ".join(dict.fromkeys(view.heading for view in views)) or "pravega_lab"
     page = _PAGE.format(
         title=escape(title),
         style=style(),

@@ -8,6 +8,7 @@ awaits can lock up for good in this stack, and traits have no back-pressure.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 RECORDING = "a recording: nothing can be done to it"
 STILL = {"live": False, "control": "", "no_control": RECORDING, "answer": ""}  # for pages without a kernel
+_ADDRESS = re.compile(r"( at )?\b(tcp|tls)://\S+")
 SVG_RECTANGLES_MAX = 1_000  # above, a PNG is smaller and faster
 
 
@@ -60,7 +62,7 @@ class View(anywidget.AnyWidget):
 
     Args:
         journal: A `Journal`, or anything with a ``.journal`` (an observer).
-        title: Text in the header; by default what the journal observes.
+        title: Text in the header; by default the name of what the view shows.
         scale: Size of text and marks; 1.5 suits a projector.
         clock: Views with the same name share time, hover and selection. By default those of one journal do.
     """
@@ -186,11 +188,23 @@ class View(anywidget.AnyWidget):
 
     # The live page.
 
+    @property
+    def _observed(self) -> str:
+        """What the journal observes, without the address of the store."""
+        return _ADDRESS.sub("", self.journal.source).strip(" +")
+
+    @property
+    def heading(self) -> str:
+        """The text in the header: `title`, or the name of what the view shows."""
+        with self._lock:
+            self._catch_up()
+            return str({**self._header(), **self._facts()}["title"])
+
     def _header(self) -> dict[str, Any]:
         history, journal = self._history, self.journal
         start_ms = history.start_ms or 0
         return {
-            "title": self.title or journal.source or "nothing yet",
+            "title": self.title or self._observed or "nothing yet",
             "live": journal.live,
             "seed": journal.seed,
             "gap": str(journal.gap),

@@ -132,7 +132,7 @@ class QueryTimeline(View):
         told = dict.fromkeys(p.name for r in history.rows[-64:] for p in r.phases)
         return {
             "query": self.query or "",
-            "title": self.title or self.query or self.journal.source or "no query yet",
+            "title": self.title or self.query or self._observed or "no query yet",
             "phases": [[name, PHASE_WORDS[name], PHASE_COLOURS[name]] for name in PHASES],
             "told": [name for name in PHASES if name in told],
             "lag_known": any(r.done and r.done.lag_bytes is not None for r in history.rows[-64:]),

@@ -205,7 +205,7 @@ class ReaderBoard(View):
         return {
             **facts,
             "group": self._group,
-            "title": self.title or self._group or self.journal.source or "no reader group yet",
+            "title": self.title or self._group or self._observed or "no reader group yet",
             "streams": list(self._streams),
             "only": self.only,
             "sort": self.sort,

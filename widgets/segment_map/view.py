@@ -101,7 +101,7 @@ class SegmentMap(View):
             knows.append("unread")
         return {
             "stream": self.stream or "",
-            "title": self.title or self.stream or self.journal.source or "no stream yet",
+            "title": self.title or self.stream or self._observed or "no stream yet",
             "readers": list(history.readers),
             "thresholds": [[t.rate, t.label] for t in thresholds(seen)],
             "rate_unit": self._rate_unit(),

@@ -98,6 +98,10 @@ class GroupObserver(Journalled):
                 return self._looked.wait_for(lambda: self._looks >= looks, timeout_s)
             return self._looked.wait_for(lambda: self._is_at(wanted), max(0.0, end_s - time.monotonic()))
 
+    def wait_for_first_look(self, timeout_s: float = 10.0) -> bool:
+        """Wait until the log was read once. Return False if that took too long."""
+        return self._looks > 0 or self.look(timeout_s)
+
     def _is_at(self, wanted: LogPlace) -> bool:
         return self.tracker.segment == wanted.segment and self.tracker.offset >= wanted.write_offset
 

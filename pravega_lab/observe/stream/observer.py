@@ -89,6 +89,11 @@ class StreamObserver(Journalled):
             wanted = self._looks + 2  # the one under way may have begun before
             return self._looked.wait_for(lambda: self._looks >= wanted, timeout_s)
 
+    def wait_for_first_look(self, timeout_s: float = 10.0) -> bool:
+        """Wait until the stream was looked at once. Return False if that took too long."""
+        with self._looked:
+            return self._looked.wait_for(lambda: self._looks > 0, timeout_s)
+
     def _run(self) -> None:
         while not self._closing.is_set():
             wait_ms = self._every_ms
