@@ -187,9 +187,9 @@ export class Frame {
 
   #show(b: Box): void {
     const { parts, spec } = this;
+    showBar(this, b.now); // first, because it measures: after a change of the header the page would lay itself out twice
     showHeader(this, b);
     showEmpty(this);
-    showBar(this, b.now);
     showLegend(parts.legend, spec.legend(this.theme), spec.leftOut?.());
     const summary = spec.summary();
     if (summary !== this.#label) {

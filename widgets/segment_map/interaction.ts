@@ -4,7 +4,7 @@ import type { Mark } from "../page/data/marks.ts";
 import type { Box } from "../page/drawing/scale.ts";
 import { element } from "../page/elements.ts";
 import type { Host } from "../page/spec.ts";
-import { layout, visible } from "./layout.ts";
+import { layout, opened, visible } from "./layout.ts";
 import type { SegmentModel } from "./model.ts";
 import { type Colouring, colouring, type State } from "./state.ts";
 import type { ScaleMark } from "./words.ts";
@@ -36,7 +36,7 @@ function scaleNear(model: SegmentModel, x: number, b: Box, t: number): ScaleMark
 /** Return the active segments on the screen, from the lowest key up. */
 export function marks(model: SegmentModel, b: Box): Mark[] {
   const t = model.s(b.now);
-  const open = visible(model, b).filter((i) => model.isOpen(i, t));
+  const open = [...opened(model, visible(model, b), t)];
   return open.sort((p, q) => model.seg.low[p] - model.seg.low[q]).map((i) => model.markOf(i));
 }
 

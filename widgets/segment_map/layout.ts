@@ -1,4 +1,7 @@
 // Where things are: state to geometry, in CSS pixels.
+//
+// There may be a hundred thousand segments. Functions that go through all of them read the columns once and count
+// through typed arrays, because plain arrays and for-of take two to five times as long.
 import type { Box } from "../page/drawing/scale.ts";
 import type { SegmentModel } from "./model.ts";
 
@@ -34,13 +37,23 @@ export function layout(b: Pick<Box, "scale" | "height">): Layout {
 export const yOf = (map: Area, key: number): number => map.bottom - key * (map.bottom - map.top);
 
 /** Return the segments on the screen at the clock's time. */
-export function visible(model: SegmentModel, b: Pick<Box, "from" | "to" | "now">): number[] {
+export function visible(model: SegmentModel, b: Pick<Box, "from" | "to" | "now">): Uint32Array {
   const { start, end } = model.seg;
   const [from, to] = [model.s(b.from), model.s(Math.min(b.to, b.now))];
-  const { n } = model; // asked for once: there may be a hundred thousand segments
-  const out: number[] = [];
-  for (let i = 0; i < n; i++) if (start[i] <= to && end[i] >= from) out.push(i);
-  return out;
+  const { n } = model;
+  const out = new Uint32Array(n);
+  let size = 0;
+  for (let i = 0; i < n; i++) if (start[i] <= to && end[i] >= from) out[size++] = i;
+  return out.subarray(0, size);
+}
+
+/** Return those of the segments that are open at a moment. */
+export function opened(model: SegmentModel, list: Uint32Array, t: number): Uint32Array {
+  const { end } = model.seg;
+  const out = new Uint32Array(list.length);
+  let size = 0;
+  for (let k = 0; k < list.length; k++) if (end[list[k]] > t) out[size++] = list[k];
+  return out.subarray(0, size);
 }
 
 /** Return a segment's rectangle at a moment; a sealed one leaves a gap to its right. */
@@ -56,11 +69,14 @@ export function rectangle(model: SegmentModel, b: Box, map: Area, i: number, t: 
 }
 
 /** Of very many segments, keep one for each line that there is room for. */
-export function thinned(model: SegmentModel, open: readonly number[], map: Area, row: number): readonly number[] {
-  if (open.length < 500) return open;
+export function thinned(model: SegmentModel, open: Uint32Array, map: Area, row: number): number[] {
+  if (open.length < 500) return [...open];
   const { low, high } = model.seg;
   const lines: number[] = [];
-  for (const i of open) lines[Math.floor((yOf(map, (low[i] + high[i]) / 2) - map.top) / row)] ??= i;
+  for (let k = 0; k < open.length; k++) {
+    const i = open[k];
+    lines[Math.floor((yOf(map, (low[i] + high[i]) / 2) - map.top) / row)] ??= i;
+  }
   return lines.filter((i) => i !== undefined);
 }
 
@@ -119,14 +135,17 @@ export function placeCauses(
 export const causeHeight = (lane: Area): number => (lane.bottom - 7 - lane.top) / CAUSE_LINES;
 
 /** Return the rate of the busiest segment per pixel, from the left end of the map. */
-export function busiest(model: SegmentModel, b: Box, list: readonly number[], t: number): Float32Array {
+export function busiest(model: SegmentModel, b: Box, list: Uint32Array, t: number): Float32Array {
   const left = Math.floor(b.left);
   const columns = new Float32Array(Math.max(1, Math.ceil(b.right) - left + 1));
   const at = model.rates.t;
   const rate = model.rateColumn;
   const { start, end } = model.seg;
-  for (const i of list) {
-    const rows = model.samples(i);
+  const { samples } = model;
+  for (let j = 0; j < list.length; j++) {
+    const i = list[j];
+    const rows = samples[i];
+    if (!rows) continue;
     const stop = Math.min(end[i], t);
     for (let k = 0; k < rows.length; k++) {
       if (k && at[rows[k - 1]] > t) break;
@@ -161,9 +180,9 @@ export function gutterOf(b: Pick<Box, "right" | "width" | "scale">, owned: boole
 }
 
 /** Return the rows of the gutter [segment, y] that have room, from top to bottom. */
-export function gutterRows(model: SegmentModel, active: readonly number[], map: Area, row: number): [number, number][] {
+export function gutterRows(model: SegmentModel, active: Uint32Array, map: Area, row: number): [number, number][] {
   const { low, high } = model.seg;
-  const open = [...thinned(model, active, map, row)].sort((p, q) => low[q] - low[p]);
+  const open = thinned(model, active, map, row).sort((p, q) => low[q] - low[p]);
   const bottom = active.length > (map.bottom - map.top) / row ? map.bottom - row : map.bottom;
   const out: [number, number][] = [];
   let last = map.top - row / 2;

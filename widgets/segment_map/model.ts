@@ -176,23 +176,24 @@ export class SegmentModel {
     return (this.#known.after[i] ?? []).filter((k) => this.seg.start[k] <= t);
   }
 
-  samples(i: number): readonly number[] {
-    return this.#known.rates[i] ?? NONE;
+  /** The samples of each segment, in order of time; a segment without one may have no list. */
+  get samples(): readonly (readonly number[] | undefined)[] {
+    return this.#known.rates;
   }
 
   /** Return `sampleAt` for many calls in a row. */
   sampler(): (i: number, t: number) => number {
-    const { rates } = this.#known;
+    const { samples } = this;
     const at = this.rates.t;
     return (i, t) => {
-      const rows = rates[i];
+      const rows = samples[i];
       return rows ? lastUntil(rows, at, t) : -1;
     };
   }
 
   /** Return the newest sample of a segment at a moment, or -1. */
   sampleAt(i: number, t: number): number {
-    return lastUntil(this.samples(i), this.rates.t, t);
+    return this.sampler()(i, t);
   }
 
   /** Return who had a segment until a moment, in order of time. */
@@ -286,7 +287,7 @@ export class SegmentModel {
     const { n, col } = this.store.tables.segments;
     const { start, end } = col; // asked for once: there may be a hundred thousand segments
     let open = 0;
-    for (let i = 0; i < n; i++) open += start[i] <= t && end[i] > t ? 1 : 0;
+    for (let i = 0; i < n; i++) if (start[i] <= t && end[i] > t) open += 1;
     const scaled = this.scales.filter((s) => s[0] <= t).length;
     return `${this.facts.stream || "no stream"}: ${open} active segments, scaled ${scaled} times`;
   }

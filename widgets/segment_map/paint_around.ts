@@ -4,7 +4,7 @@ import type { Context } from "../page/drawing/patterns.ts";
 import type { Box } from "../page/drawing/scale.ts";
 import { commonStart, fit, squeezed } from "../page/drawing/text.ts";
 import { keyPosition } from "./hashing.ts";
-import { type Gutter, gutterOf, gutterRows, type Layout, yOf } from "./layout.ts";
+import { type Gutter, gutterOf, gutterRows, type Layout, opened, yOf } from "./layout.ts";
 import type { Scene } from "./scene.ts";
 
 export function paintKeyAxis(ctx: Context, b: Box, { map }: Layout): void {
@@ -36,7 +36,7 @@ export function paintGutter(scene: Scene): void {
   const { map } = scene.l;
   const row = 13 * b.scale;
   const gutter = gutterOf(b, model.knows("owner"));
-  const active = scene.list.filter((i) => model.isOpen(i, t));
+  const active = opened(model, scene.list, t);
   const rows = gutterRows(model, active, map, row);
   ctx.font = b.font(10);
   ctx.textBaseline = "middle";

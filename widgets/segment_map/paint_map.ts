@@ -41,8 +41,8 @@ export function paintHeat(scene: Scene): void {
   const rate = model.rateColumn;
   const most = hottest(model, scene.state);
   for (const i of scene.list) {
-    const rows = model.samples(i);
-    if (!rows.length || at[rows[0]] > t) continue;
+    const rows = model.samples[i];
+    if (!rows || at[rows[0]] > t) continue;
     const [x, y, w, h] = rectangleOf(scene, i);
     ctx.globalAlpha = 1;
     ctx.fillStyle = b.theme.ground;
@@ -129,7 +129,8 @@ export function paintTruncated(scene: Scene): void {
   const { ctx, b, model } = scene;
   const { truncated } = model.names;
   const { start } = model.seg;
-  for (const i of scene.list) {
+  for (let k = 0; k < scene.list.length; k++) {
+    const i = scene.list[k];
     if (!(truncated[i] > start[i])) continue;
     const [x, y, w, h] = rectangleOf(scene, i);
     const to = Math.min(x + w, xOf(scene, truncated[i]));

@@ -12,7 +12,7 @@ export interface Scene {
   readonly state: State;
   readonly l: Layout;
   readonly t: number; // the moment that is drawn, in seconds since the origin
-  readonly list: readonly number[]; // the segments on the screen
+  readonly list: Uint32Array; // the segments on the screen
 }
 
 export const rectangleOf = ({ model, b, l, t }: Scene, i: number): Rectangle => rectangle(model, b, l.map, i, t);

@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { mix, rgb } from "../../../widgets/page/drawing/colours.ts";
 import { keyPosition } from "../../../widgets/segment_map/hashing.ts";
 import { marks, pick } from "../../../widgets/segment_map/interaction.ts";
 import * as layout from "../../../widgets/segment_map/layout.ts";
+import { setPixels } from "../../../widgets/segment_map/many.ts";
 import { FORMATS, SegmentModel, WAITS } from "../../../widgets/segment_map/model.ts";
 import { initial } from "../../../widgets/segment_map/state.ts";
 import * as words from "../../../widgets/segment_map/words.ts";
@@ -165,7 +167,7 @@ test("the pointer finds the segment under it, and the scale in the lane", () => 
 });
 
 test("what ended before the screen begins is not visible", () => {
-  assert.deepEqual(layout.visible(story(), boxFor(12_000, 18_000, 18_000)), [1, 2, 3]);
+  assert.deepEqual([...layout.visible(story(), boxFor(12_000, 18_000, 18_000))], [1, 2, 3]);
 });
 
 test("the strip shows the busiest segment of each pixel", () => {
@@ -181,11 +183,52 @@ test("of very many open segments one per line of the gutter is kept", () => {
   const rows = Array.from({ length: 1000 }, (_, i) => [i, 0, OPEN, i / 1000, (i + 1) / 1000, UNKNOWN]);
   give(model.store, FORMATS, { tables: { segments: rows } });
   const map = { top: 0, bottom: 260 };
-  const all = rows.map(([i]) => i);
+  const all = layout.opened(model, layout.visible(model, boxFor(0, 1000)), 1);
+  assert.equal(all.length, 1000);
   assert.equal(layout.thinned(model, all, map, 13).length, 20);
   const shown = layout.gutterRows(model, all, map, 13);
   assert.ok(shown.length >= 10 && shown.length <= 20);
   assert.ok(shown.every(([, y], k) => !k || y - shown[k - 1][1] >= 12.5));
+});
+
+test("of very many segments each pixel has the colour of the last one that covers it", () => {
+  const model = new SegmentModel();
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 16807) % 2147483647;
+    return seed / 2147483647;
+  };
+  // In no order of time, and with gaps, as no stream has them.
+  const rows = Array.from({ length: 300 }, (_, i) => {
+    const [start, low] = [30 * random(), 0.9 * random()];
+    return [i, start, random() < 0.3 ? OPEN : start + 8 * random(), low, low + 0.1 * random(), UNKNOWN];
+  });
+  give(model.store, FORMATS, { tables: { segments: rows } });
+  const { start, end, low, high } = model.seg;
+  const fillOf = (i: number) => `#${(0x100000 + 7919 * i).toString(16)}`;
+  const [width, height] = [90, 40];
+  for (const [from, to, now] of [
+    [0, 32_000, 32_000],
+    [0, 40_000, 32_000], // before the newest
+    [10_000, 10_020, 6e8], // zoomed, long ago
+  ]) {
+    const b = boxFor(from, to, now);
+    const [list, t] = [layout.visible(model, b), now / 1000];
+    const pixels = new Uint32Array(width * height).fill(1);
+    setPixels(pixels, width, height, { b, model, list, t }, fillOf);
+    const expected = new Uint32Array(width * height);
+    for (const i of list) {
+      const [r, g, blue] = rgb(end[i] > t ? fillOf(i) : mix(b.theme.ground, fillOf(i), 0.6));
+      const column = (s: number) => Math.floor((s - from / 1000) * (width / ((to - from) / 1000)));
+      const [left, top] = [Math.max(0, column(start[i])), Math.floor((1 - high[i]) * height)];
+      const right = Math.min(width, Math.max(left + 1, column(Math.min(end[i], t))));
+      const bottom = Math.max(top + 1, Math.floor((1 - low[i]) * height));
+      for (let y = top; y < bottom; y++)
+        expected.fill(((255 << 24) | (blue << 16) | (g << 8) | r) >>> 0, y * width + left, y * width + right);
+    }
+    assert.deepEqual(pixels, expected);
+    assert.ok(new Set(expected).size > 20 && expected.includes(0));
+  }
 });
 
 test("a narrow gutter loses its last columns first", () => {
