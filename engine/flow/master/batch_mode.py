@@ -297,6 +297,8 @@ class BatchRunner:
 
 
 class _Context:
+    is_checkpointing = False
+
     def __init__(
         self,
         operator_id: str,

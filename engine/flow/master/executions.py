@@ -185,6 +185,7 @@ class Executions(Mapping[SubtaskId, Execution]):
 class _CoordinatorContext:
     operator_id: str
     current_parallelism: int
+    is_checkpointing: bool
     now_ms: Callable[[], int]
     fail_job: Callable[[BaseException], None]
 
@@ -194,6 +195,8 @@ def make_holders(
     executions: Executions,
     now_ms: Callable[[], int],
     fail_job: Callable[[BaseException], None],
+    *,
+    is_checkpointing: bool,
 ) -> dict[str, CoordinatorHolder]:
     """Create the operator coordinators of a job, by operator id; none is started."""
     holders = {}
@@ -201,6 +204,8 @@ def make_holders(
         make = operator.node.make_coordinator
         if make is not None:
             name = operator.operator_id
-            context: CoordinatorContext = _CoordinatorContext(name, vertex.parallelism, now_ms, fail_job)
+            context: CoordinatorContext = _CoordinatorContext(
+                name, vertex.parallelism, is_checkpointing, now_ms, fail_job
+            )
             holders[name] = CoordinatorHolder(context, make, executions.transport(vertex.name, name))
     return holders

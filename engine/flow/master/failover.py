@@ -173,12 +173,13 @@ class Failover:
     async def _restore(self, vertices: list[JobVertex], is_global: bool) -> None:
         checkpoint = self._coordinator.store.latest or self.initial
         plan = self.plan(checkpoint)
-        await self._hooks.restore(checkpoint, is_global=is_global)
+        await self._hooks.restore(checkpoint, finished=plan.finished_operators, is_global=is_global)
         number = NO_CHECKPOINT if checkpoint is None else checkpoint.checkpoint_id
         if is_global:
             for name, holder in self._executions.holders.items():
                 state = None if checkpoint is None else checkpoint.operators.get(name)
-                await holder.restart(number, None if state is None else state.coordinator)
+                data = None if state is None else state.coordinator
+                await holder.restart(number, data, has_finished=name in plan.finished_operators)
         else:
             for id in [id for vertex in vertices for id in vertex.subtasks]:
                 for holder in self._executions.holders_of(id):

@@ -5,7 +5,7 @@ Source: Flink's `MasterHooks` (flink.md 4); FLINK-20222 and FLINK-21178 for `res
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Collection, Iterator, Mapping
 from contextlib import suppress
 from inspect import isawaitable
 from typing import Any
@@ -27,11 +27,16 @@ class MasterHooks(Mapping[str, MasterHook]):
         self._job = graph.name
         self._allow_non_restored_state = allow_non_restored_state
         self._reset_in_regions = reset_in_regions
-        made = [op.node.make_hook() for _, op in graph.operators() if op.node.make_hook is not None]
-        hooks = [hook for hook in made if hook is not None]
+        hooks: dict[str, MasterHook] = {}
+        for _, operator in graph.operators():
+            make = operator.node.make_hook
+            if make is not None and (hook := make()) is not None:
+                hooks[operator.operator_id] = hook
         self._by_id: dict[str, MasterHook] = {}
-        for identifier, hook in zip(hook_ids(hooks), hooks, strict=True):
-            self._by_id.setdefault(identifier, hook)
+        self._operators: dict[str, list[str]] = {}  # by identifier: ids of its operators
+        for operator_id, identifier in zip(hooks, hook_ids(list(hooks.values())), strict=True):
+            self._by_id.setdefault(identifier, hooks[operator_id])
+            self._operators.setdefault(identifier, []).append(operator_id)
 
     def __getitem__(self, identifier: str) -> MasterHook:
         return self._by_id[identifier]
@@ -42,10 +47,18 @@ class MasterHooks(Mapping[str, MasterHook]):
     def __len__(self) -> int:
         return len(self._by_id)
 
-    async def restore(self, checkpoint: CompletedCheckpoint | None, *, is_global: bool = True) -> None:
+    async def restore(
+        self,
+        checkpoint: CompletedCheckpoint | None,
+        *,
+        finished: Collection[str] = (),
+        is_global: bool = True,
+    ) -> None:
         """Restore the hooks that have state in ``checkpoint``, then the others with None.
 
-        Without a checkpoint the hooks are reset. A checkpoint without any hook's state restores none.
+        Without a checkpoint the hooks are reset. A checkpoint without any hook's state restores none. A hook
+        whose operators are all among ``finished``, the ids of operators that had finished, is not restored,
+        and is replaced by one that does nothing.
 
         Raises:
             RestoreError: the checkpoint has state of a hook that the job does not have.
@@ -55,6 +68,7 @@ class MasterHooks(Mapping[str, MasterHook]):
                 for hook in self._by_id.values():
                     await _finished(hook.reset())
             return
+        await self._retire(finished)
         if not checkpoint.master or not self._by_id:
             return
         read = self._read(checkpoint)  # all of it before the first hook is called
@@ -63,6 +77,13 @@ class MasterHooks(Mapping[str, MasterHook]):
         for name, hook in self._by_id.items():
             if name not in read:
                 await _finished(hook.restore_checkpoint(checkpoint.checkpoint_id, None))
+
+    async def _retire(self, finished: Collection[str]) -> None:
+        for identifier, operators in self._operators.items():
+            if all(operator_id in finished for operator_id in operators):
+                old, self._by_id[identifier] = self._by_id[identifier], _FinishedHook(identifier)
+                with suppress(Exception):
+                    await _finished(old.close())
 
     def _read(self, checkpoint: CompletedCheckpoint) -> dict[str, Any]:
         unknown = [name for name in checkpoint.master if name not in self._by_id]
@@ -83,6 +104,21 @@ class MasterHooks(Mapping[str, MasterHook]):
         for hook in self._by_id.values():
             with suppress(Exception):
                 await _finished(hook.close())
+
+
+class _FinishedHook(MasterHook):
+    """The hook of a source that had finished in the restored checkpoint: nothing is left to read."""
+
+    def __init__(self, identifier: str) -> None:
+        self._identifier = identifier
+
+    @property
+    def identifier(self) -> str:
+        return self._identifier
+
+    def trigger_checkpoint(self, checkpoint_id: int, timestamp_ms: int) -> None:
+        """Acknowledge without state."""
+        return
 
 
 def encode_state(hook: MasterHook, value: Any) -> MasterState:

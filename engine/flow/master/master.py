@@ -67,7 +67,13 @@ class JobMaster:
             allow_non_restored_state=config.allow_non_restored_state,
             reset_in_regions=config.history.reset_hooks_in_regions,
         )
-        self.executions.holders = make_holders(graph, self.executions, now_ms, self.fail_globally)
+        self.executions.holders = make_holders(
+            graph,
+            self.executions,
+            now_ms,
+            self.fail_globally,
+            is_checkpointing=config.checkpoints is not None,
+        )
         self.coordinator = CheckpointCoordinator(
             graph,
             config.checkpoints or CheckpointConfig(),
@@ -146,11 +152,13 @@ class JobMaster:
                 check_forms(self.graph, restore)
             self._effects.next_id = restore.checkpoint_id + 1
         plan = self._failover.plan(restore)
-        await self.hooks.restore(restore)
+        await self.hooks.restore(restore, finished=plan.finished_operators)
         if self.state is not JobState.CREATED:
             raise JobCancelledError(f"job {self.graph.name!r} was cancelled while it started")
         for name, holder in self.executions.holders.items():
-            if restore is not None:
+            if name in plan.finished_operators:
+                holder.retire()
+            elif restore is not None:
                 data = restore.operators[name].coordinator if name in restore.operators else None
                 holder.coordinator.reset_to_checkpoint(restore.checkpoint_id, data)
             holder.coordinator.start()

@@ -242,6 +242,11 @@ class SourceCoordinator(OperatorCoordinator):
         """Return the subtasks whose readers have registered, ascending."""
         return sorted(self._readers)
 
+    @property
+    def is_checkpointing(self) -> bool:
+        """Return whether the job takes checkpoints."""
+        return self._context.is_checkpointing
+
     def now_ms(self) -> int:
         """Return the job's time in ms."""
         return self._context.now_ms()

@@ -12,7 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import CheckpointFailedError, Reason
-from .operator_coordinator import NO_CHECKPOINT, CoordinatorContext, OperatorCoordinator, SubtaskGateway
+from .operator_coordinator import (
+    NO_CHECKPOINT,
+    CoordinatorContext,
+    FinishedCoordinator,
+    OperatorCoordinator,
+    SubtaskGateway,
+)
 
 Transport = Callable[[int, int, Any, Callable[[bool], None]], None]
 """(subtask, attempt, event, confirm): deliver it, then call ``confirm(delivered)``."""
@@ -194,8 +200,15 @@ class CoordinatorHolder:
         self._gates[subtask].reset()
         self.coordinator.subtask_reset(subtask, checkpoint_id)
 
-    async def restart(self, checkpoint_id: int, data: bytes | None) -> None:
-        """Replace the coordinator in a global recovery. Without a checkpoint, its id is `NO_CHECKPOINT`."""
+    def retire(self) -> None:
+        """Replace the coordinator, which was not started: its operator has finished in the checkpoint."""
+        self.coordinator = FinishedCoordinator()
+
+    async def restart(self, checkpoint_id: int, data: bytes | None, *, has_finished: bool = False) -> None:
+        """Replace the coordinator in a global recovery. Without a checkpoint, its id is `NO_CHECKPOINT`.
+
+        ``has_finished``: its operator has finished in the checkpoint.
+        """
         self._epoch += 1
         old = self.coordinator
         for subtask in self._gates:
@@ -205,6 +218,9 @@ class CoordinatorHolder:
         for future in list(self._asked):
             future.cancel()  # its coordinator is closed, so nothing else would end it
         await old.close()
+        if has_finished:
+            self.retire()
+            return
         self.coordinator = self._make(self._context)
         if checkpoint_id != NO_CHECKPOINT or data is not None:
             self.coordinator.reset_to_checkpoint(checkpoint_id, data)

@@ -103,6 +103,13 @@ class Rendezvous:
         if self.blocked_on is not None and self.blocked_on <= checkpoint_id:
             self.blocked_on = None
 
+    def left_over(self) -> list[Barrier]:
+        """Return the triggers whose position the reader has not reached, oldest first.
+
+        At the end of the input the position of each of them is there.
+        """
+        return [self._untriggered[number] for number in sorted(self._untriggered)]
+
     def abort(self, checkpoint_id: int) -> None:
         """Note that the checkpoint was aborted, and release a reader that waits for it."""
         self._untriggered.pop(checkpoint_id, None)
@@ -131,6 +138,10 @@ class UnmetTriggers:
     def trigger_comes(self, barrier: Barrier) -> Barrier | None:
         """Return None: the trigger is ignored."""
         return None
+
+    def left_over(self) -> list[Barrier]:
+        """Return nothing: triggers are ignored."""
+        return []
 
     def abort(self, checkpoint_id: int) -> None:
         """Do nothing."""
@@ -164,6 +175,8 @@ class SourceInput:
         await self._subtask.chain.drain(0)
         if status is InputStatus.END_OF_INPUT:
             await self._subtask.end_source_data(drain=True)
+            for barrier in self.rendezvous.left_over():
+                await self._begin(barrier)
         elif status is InputStatus.NOTHING_AVAILABLE:
             if isinstance(reader, ExternallyInducedSourceReader):
                 checkpoint_id = reader.should_trigger_checkpoint()
@@ -275,6 +288,7 @@ class LegacyInput:
         self._running: asyncio.Task[None] | None = None
         self._has_ended = False
         self._stop: Barrier | None = None
+        self._left_over: dict[int, Barrier] = {}  # triggers whose position the function has not reached
         operator.emit_all = lambda: subtask.chain.drain(0)
         if isinstance(operator.function, ExternallyInducedSource):
             operator.function.set_checkpoint_trigger(self._induced)
@@ -307,11 +321,14 @@ class LegacyInput:
             await self._subtask.perform(self._stop)
         else:
             await self._subtask.end_source_data(drain=True)
+            for number in sorted(self._left_over):  # the position of each of them is here, at the end
+                await self._subtask.perform(self._left_over[number])
         return True
 
     async def _induced(self, checkpoint_id: int) -> None:
         """Perform a checkpoint where the function has read its event, with default options."""
         async with self.lock:
+            self._left_over = {n: b for n, b in self._left_over.items() if n > checkpoint_id}
             await self._subtask.perform(
                 Barrier(checkpoint_id, self._subtask.now_ms(), CheckpointOptions(CheckpointKind.CHECKPOINT))
             )
@@ -319,8 +336,8 @@ class LegacyInput:
     async def trigger(self, barrier: Barrier) -> None:
         """Perform the checkpoint. For a savepoint to stop with, cancel the function first.
 
-        The trigger of an externally induced source is ignored: its function places the barrier (flink.md
-        4.2).
+        The trigger of an externally induced source has no effect before the end of its data: its function
+        places the barrier (flink.md 4.2).
 
         Raises:
             IllegalStateError: an externally induced source is asked for a full checkpoint.
@@ -335,6 +352,7 @@ class LegacyInput:
                     "source of the legacy form never receives the kind (FLINK-25256); claim the restored "
                     "checkpoint instead"
                 )
+            self._left_over[barrier.checkpoint_id] = barrier
         elif kind.is_synchronous:
             self._stop = barrier
             self._operator.function.cancel()
@@ -342,8 +360,8 @@ class LegacyInput:
             await self._subtask.perform(barrier)
 
     async def abort(self, checkpoint_id: int) -> None:
-        """Do nothing: the function is not notified."""
-        return
+        """Forget the trigger of the checkpoint. The function is not notified."""
+        self._left_over.pop(checkpoint_id, None)
 
     def next_deadline_ms(self) -> int | None:
         """Return None: there is no deadline."""

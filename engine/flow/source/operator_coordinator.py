@@ -6,6 +6,7 @@ Source: Flink's `OperatorCoordinator`, FLINK-10740.
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 from typing import Any, Protocol
@@ -33,6 +34,10 @@ class CoordinatorContext(Protocol):
     @property
     def current_parallelism(self) -> int:
         """Return the number of subtasks."""
+
+    @property
+    def is_checkpointing(self) -> bool:
+        """Return whether the job takes checkpoints."""
 
     def now_ms(self) -> int:
         """Return the job's time in ms."""
@@ -88,4 +93,42 @@ class OperatorCoordinator(ABC):
 
     async def close(self) -> None:
         """Release everything."""
+        return
+
+
+class FinishedCoordinator(OperatorCoordinator):
+    """The coordinator of an operator that had finished in the restored checkpoint. It does nothing.
+
+    The operator has no readers, and its checkpoint has no state of a coordinator. A new coordinator would
+    begin again with nobody to read, or would look for a stream that was deleted.
+    """
+
+    def start(self) -> None:
+        """Do nothing."""
+        return
+
+    def handle_event_from_operator(self, subtask: int, attempt: int, event: Any) -> None:
+        """Drop the event."""
+        return
+
+    def checkpoint_coordinator(self, checkpoint_id: int) -> Awaitable[bytes]:
+        """Return an empty state, which the checkpoint does not keep."""
+        state: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        state.set_result(b"")
+        return state
+
+    def reset_to_checkpoint(self, checkpoint_id: int, data: bytes | None) -> None:
+        """Do nothing: there is no state."""
+        return
+
+    def subtask_reset(self, subtask: int, checkpoint_id: int) -> None:
+        """Do nothing: the subtask was assigned nothing."""
+        return
+
+    def execution_attempt_failed(self, subtask: int, attempt: int, reason: str) -> None:
+        """Do nothing."""
+        return
+
+    def execution_attempt_ready(self, subtask: int, attempt: int, gateway: SubtaskGateway) -> None:
+        """Do nothing: no event is sent."""
         return

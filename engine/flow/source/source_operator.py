@@ -39,6 +39,10 @@ class _SourceHead(Operator):
     def task_name(self) -> str:
         return self.context.task_name
 
+    @property
+    def is_checkpointing(self) -> bool:
+        return self.context.is_checkpointing
+
     def now_ms(self) -> int:
         return self.context.now_ms()
 

@@ -104,6 +104,10 @@ class ReaderContext(Protocol):
     def now_ms(self) -> int:
         """Return the job's time in ms."""
 
+    @property
+    def is_checkpointing(self) -> bool:
+        """Return whether the job takes checkpoints."""
+
     def send_split_request(self) -> None:
         """Ask the enumerator for another split (`SplitEnumerator.handle_split_request`)."""
 
@@ -193,6 +197,10 @@ class SplitEnumeratorContext(Protocol[GivenT]):
 
     def now_ms(self) -> int:
         """Return the job's time in ms."""
+
+    @property
+    def is_checkpointing(self) -> bool:
+        """Return whether the job takes checkpoints."""
 
     def assign_splits(self, assignment: Mapping[int, Sequence[GivenT]]) -> None:
         """Assign splits to subtasks.

@@ -39,6 +39,7 @@ class RestorePlan:
     states: dict[tuple[str, int], SubtaskState] = field(default_factory=dict)  # (operator id, subtask)
     known: set[str] = field(default_factory=set)  # operators that the checkpoint has
     finished: set[str] = field(default_factory=set)  # vertices that had finished
+    finished_operators: set[str] = field(default_factory=set)  # their operators
 
 
 def plan_restore(
@@ -74,6 +75,7 @@ def plan_restore(
         plan.known.add(operator_id)
         if state.is_fully_finished:
             plan.finished.add(vertex.name)
+            plan.finished_operators.add(operator_id)
             continue
         for index, part in enumerate(redistribute(state, vertex.parallelism, vertex.max_parallelism)):
             plan.states[operator_id, index] = part

@@ -540,7 +540,7 @@ class Subtask:
         try:
             await close()
         except Exception as error:
-            if isinstance(error.__context__, GeneratorExit):
+            if _is_collected(error):
                 return  # The loop ended and this coroutine is collected: no operator can be reached any more.
             self.closing_error = self.closing_error or error
             _log.error("%s, attempt %d, did not close cleanly", self.id, self.attempt, exc_info=error)
@@ -586,3 +586,9 @@ class Subtask:
     def event_taken(self) -> None:
         """Read on: the event may have brought something to read."""
         self.wake()
+
+
+def _is_collected(error: BaseException) -> bool:
+    """Return whether the error arose while a coroutine was collected."""
+    context = error.__context__
+    return context is not None and (isinstance(context, GeneratorExit) or _is_collected(context))

@@ -212,11 +212,11 @@ def _hooks_not_reset() -> list[Replacement]:
     right = MasterHooks.restore
     started: list[MasterHooks] = []
 
-    async def wrong(self: MasterHooks, checkpoint: Any, *, is_global: bool = True) -> None:
+    async def wrong(self: MasterHooks, checkpoint: Any, **options: Any) -> None:
         is_start = not any(self is one for one in started)
         started.append(self)
         if checkpoint is not None or is_start:
-            await right(self, checkpoint, is_global=is_global)
+            await right(self, checkpoint, **options)
 
     return [(MasterHooks, "restore", wrong)]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pravega_lab.connector.flow.reader_group.fetcher import GroupFetcher
 from pravega_lab.connector.flow.reader_group.legacy_reader import ReaderCheckpointHook
 from pravega_lab.connector.flow.reader_group.settings import JobGroup
 from pravega_lab.connector.flow.segments.plan import SegmentPlan, at_offset
@@ -16,7 +17,7 @@ from pravega_lab.connector.flow.segments.splits import SegmentSplit
 from pravega_lab.connector.flow.sinks.transactional_sink import PravegaWriter, Transactions
 from pravega_lab.engine.simulation.store.bugs import Bug, Replacement
 
-ONCE, ORDER = "exactly once", "in order"
+ONCE, ORDER, ENDS = "exactly once", "in order", "nothing waits for ever"
 CONNECTOR_BUGS: dict[str, Bug] = {}
 FORM_OF: dict[str, str] = {}
 
@@ -66,6 +67,12 @@ def _returned_from_beginning() -> list[Replacement]:
     return [(SegmentPlan, "returned", returned)]
 
 
+@_bug("sealed-stream-never-ends", "c", ENDS)
+def _sealed_never_ends() -> list[Replacement]:
+    """A source without end cuts goes on after its streams are sealed and read."""
+    return [(SegmentPlan, "is_read", property(lambda self: False))]
+
+
 # -- reader groups -------------------------------------------------------------------------------------------
 
 
@@ -88,6 +95,16 @@ def _hook_without_state() -> list[Replacement]:
         await right(self, checkpoint_id, timestamp_ms)
 
     return [(ReaderCheckpointHook, "trigger_checkpoint", trigger_checkpoint)]
+
+
+@_bug("reader-stays-at-the-end", "b3", ENDS)
+def _reader_stays() -> list[Replacement]:
+    """A reader does not leave the group at the end of the data, so checkpoints of the group wait for it."""
+
+    async def leave(self: GroupFetcher) -> None:
+        return
+
+    return [(GroupFetcher, "_leave", leave)]
 
 
 # -- the sink ------------------------------------------------------------------------------------------------

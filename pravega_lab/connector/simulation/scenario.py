@@ -1,9 +1,10 @@
 """A job that copies a stream while stream, job and store fail: engine, store and reader group in one loop.
 
 Rows are written with numbers that ascend per key. The stream is split and merged, subtasks die, the store is
-killed, and the job resumes from its last checkpoint with another parallelism. Finally all faults end, and the
-output is compared with the written rows: lost, doubled, out of order. For the command line: ``pravega-lab
-simulate --scenario connector``. `table` compares all forms.
+killed, and the job resumes from its last checkpoint with another parallelism. In half of the runs the stream
+is sealed while faults continue, and the job has to end by itself. Finally all faults end, and the output is
+compared with the written rows: lost, doubled, out of order. For the command line: ``pravega-lab simulate
+--scenario connector``. `table` compares all forms.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ SCENARIO = "connector"
 class ConnectorWorld(World):
     """The stream, the group and the job of one seed, in all their lives."""
 
-    def __init__(self, loop: SimulationLoop, journal: Journal, form: Form, size: Size) -> None:
+    def __init__(self, loop: SimulationLoop, journal: Journal, form: Form, size: Size, seals: bool) -> None:
         super().__init__(loop, journal)
-        self.form, self.size = form, size
+        self.form, self.size, self.seals = form, size, seals
         self.traffic = loop.network.traffic
         self.draw = chance = Random(f"{loop.seed}/connector")
         self.conditions = FlowConditions(delay_us_max=chance.choice((200, 2_000)))
@@ -113,10 +114,15 @@ class ConnectorWorld(World):
         await self._go_on_elsewhere()
         await self._trouble(self.draw.choice((1.0, 2.0)), self.size.failures)
         await asyncio.gather(writing, scaling)
+        if self.seals:
+            await self._seal()
         self.heal()
-        await self._until_quiet()
-        self.measures.position_bytes = position_bytes(self.job.latest_checkpoint, "source")
-        await self.job.cancel()
+        if self.seals:
+            await self._until_ended()
+        else:
+            await self._until_quiet()
+            self.measures.position_bytes = position_bytes(self.job.latest_checkpoint, "source")
+            await self.job.cancel()
         self._measure()
         self.store.crash()
 
@@ -243,6 +249,27 @@ class ConnectorWorld(World):
 
     # -- the end -------------------------------------------------------------------------------------------
 
+    async def _seal(self) -> None:
+        """Seal the stream, and inject faults while the job ends."""
+        async with self.client("sealer") as client:
+            await client.stream(IN).seal()
+        await self._trouble(self.draw.choice((0.0, 1.0, 2.0)))
+
+    async def _until_ended(self) -> None:
+        """Wait until the job has finished by itself, and the store has carried out its last commits."""
+        try:
+            async with asyncio.timeout(END_WITHIN_S):
+                await self.job.wait()
+        except TimeoutError:
+            raise self._waits_for_ever() from None
+        ended_us = self.loop.now_us
+        while not self._is_complete() and self.loop.now_us - ended_us < QUIET_S * 1e6:
+            await asyncio.sleep(0.05)
+
+    def _waits_for_ever(self) -> AssertionError:
+        words = " ".join(self.job.explain())
+        return AssertionError(f"nothing waits for ever: {words}\n{self.loop.waiting()}")
+
     async def _until_quiet(self) -> None:
         """Wait until all rows are there and two checkpoints followed, or until no more rows come."""
         began_us = quiet_us = self.loop.now_us
@@ -259,8 +286,7 @@ class ConnectorWorld(World):
                 is_over = quiet_s > (HOPELESS_S if self.form.is_exactly_once else QUIET_S)
                 if self._is_complete() or (is_over and await self._nothing_is_left(group)):
                     return
-        words = " ".join(self.job.explain())
-        raise AssertionError(f"nothing waits for ever: {words}\n{self.loop.waiting()}")
+        raise self._waits_for_ever()
 
     async def _nothing_is_left(self, group: AsyncReaderGroup) -> bool:
         return not self.form.has_group or self.form.is_exactly_once or not await group.unread_bytes()
@@ -288,7 +314,7 @@ class ConnectorWorld(World):
 
 
 def run_connector(
-    seed: int, letter: str | None = None, rows: int = ROWS, size: Size = RULE
+    seed: int, letter: str | None = None, rows: int = ROWS, size: Size = RULE, *, seals: bool | None = None
 ) -> tuple[Result, Measures]:
     """Run one seed, and return its result and measurements. Errors are recorded in ``problems``.
 
@@ -296,14 +322,17 @@ def run_connector(
         letter: One of `forms.FORMS`. Without it the seed draws one that is exactly once and in order.
         rows: Minimum number of rows to write.
         size: The minimum size of the run, which continues until it is reached.
+        seals: Whether the stream is sealed, so that the job ends by itself. None: the seed decides.
     """
     sound = [form.letter for form in FORMS.values() if form.is_exactly_once and form.is_in_order]
     form = FORMS[letter or sound[seed % len(sound)]]
     measures = Measures(form.letter)
+    if seals is None:
+        seals = Random(f"{seed}/seals").random() < 0.5
 
     def tell(result: Result, loop: SimulationLoop) -> None:
         nonlocal measures
-        world = ConnectorWorld(loop, result.journal, form, size)
+        world = ConnectorWorld(loop, result.journal, form, size, seals)
         try:
             loop.run_until_complete(world.run_job(rows))
         finally:

@@ -140,3 +140,37 @@ def test_plain_values_that_are_no_splits_are_refused(value: object) -> None:
     ):
         with pytest.raises(DamagedCheckpointError):
             read()
+
+
+def test_everything_is_read_when_no_segment_waits_or_is_read() -> None:
+    plan = reading()
+    plan.finished(0, LEFT, [])
+    assert not plan.is_read
+    plan.finished(1, RIGHT, [])
+    assert plan.is_read
+    plan.reported(0, [LEFT])
+    assert not plan.is_read, "reader 0 restarted from a checkpoint in which it has the segment"
+
+
+def test_a_returned_segment_waits_for_a_checkpoint_in_any_case() -> None:
+    """Its last reader may restart alone, from a checkpoint in which it has the segment."""
+    plan = reading(waits_for_checkpoints=False)
+    plan.returned(LEFT)
+    assert not plan.assignments([1])
+    plan.snapshot(1)
+    plan.completed(1)
+    assert plan.assignments([1]) == {1: [LEFT]}
+
+
+def test_successors_that_were_read_do_not_begin_again() -> None:
+    """Reader 0 restarts alone and reads its segment again; reader 1 has read the successor since."""
+    plan = reading(waits_for_checkpoints=False)
+    plan.snapshot(1)
+    plan.completed(1)
+    plan.finished(0, LEFT, [])
+    plan.finished(1, RIGHT, [WHOLE])
+    assert plan.assignments([0]) == {0: [WHOLE]}
+    plan.finished(0, WHOLE, [])
+    plan.reported(1, [RIGHT])
+    plan.finished(1, RIGHT, [WHOLE])
+    assert plan.is_read

@@ -350,15 +350,15 @@ def test_a_savepoint_that_does_not_say_its_stream_is_refused_for_several(
             await more_stream(client)
             await write(into, numbered(0, 40))
             await into.seal()
-            first = job_with(world, files, source_of(world, "test/in"))
+            graph = copying(config_of(world), source_of(world, "test/in"))
+            first = job_of(
+                world, graph, files=files, interval_ms=100_000
+            )  # no checkpoint before the savepoint
             await first.start()
-            await until(out, 40)
             await asyncio.sleep(2)
             path = await first.stop_with_savepoint("savepoint", drain=False)
-            again = job_with(world, files, source_of(world, "test/in"), path)
-            await again.start()
-            await asyncio.sleep(2)
-            await again.cancel()
+            await until(out, 40)
+            await to_the_end(job_with(world, files, source_of(world, "test/in"), path))
             several = job_with(world, files, source_of(world), path)
             await several.start()
             with pytest.raises(JobFailedError, match="read to its end, and does not say which"):

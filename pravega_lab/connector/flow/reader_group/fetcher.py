@@ -30,6 +30,7 @@ class Fetched:
     """The result of one read: events of one stream, or the name of a checkpoint, or neither.
 
     ``position`` is the reader's position after it, and ``watermark`` the watermark there if it is new.
+    ``is_end``: the group has read everything, and the reader has left it.
     """
 
     stream: str | None
@@ -37,13 +38,20 @@ class Fetched:
     checkpoint: str | None
     position: Position
     watermark: Watermark | None = None
+    is_end: bool = False
 
 
 class GroupFetcher:
-    """Reads ahead for one reader. `take` returns the results in order."""
+    """Reads ahead for one reader. `take` returns the results in order.
 
-    def __init__(self, settings: GroupSettings, reader: AsyncReader) -> None:
-        self._settings, self.reader = settings, reader
+    The reader leaves the group when the group has read everything, because a checkpoint of the group waits
+    for every reader that is online. With ``leaves_silently`` it leaves as a process that dies.
+    """
+
+    def __init__(
+        self, settings: GroupSettings, reader: AsyncReader, *, leaves_silently: bool = False
+    ) -> None:
+        self._settings, self.reader, self._leaves_silently = settings, reader, leaves_silently
         self._watermarks = WindowWatermarks(settings, reader)
         self._found: deque[Fetched] = deque()
         self._news, self._room = asyncio.Event(), asyncio.Event()
@@ -52,9 +60,10 @@ class GroupFetcher:
 
     async def _run(self) -> None:
         try:
-            while True:
+            is_over = False
+            while not is_over:
                 await self._wait_for_room()
-                await self._fetch()
+                is_over = await self._fetch()
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -66,22 +75,26 @@ class GroupFetcher:
             self._room.clear()
             await self._room.wait()
 
-    async def _fetch(self) -> None:
+    async def _fetch(self) -> bool:
+        """Read once. Return whether the group has read everything."""
         settings = self._settings
         try:
             found = await self.reader.read_batch(settings.read_s, max_bytes=settings.batch_bytes)
         except TruncatedDataError as error:
             _log.warning("%s", error)
-            return
+            return False
         at = self.reader.position()
         watermark = None if found.checkpoint is not None else await self._watermarks.after_read()
-        if found.batch is not None or found.checkpoint is not None or watermark is not None:
-            self._found.append(Fetched(found.stream, found.batch, found.checkpoint, at, watermark))
+        if found.is_completed:
+            await self._leave()
+        if found.batch is not None or found.is_checkpoint or found.is_completed or watermark is not None:
+            fetched = Fetched(found.stream, found.batch, found.checkpoint, at, watermark, found.is_completed)
+            self._found.append(fetched)
             self._news.set()
-        elif found.is_completed:
-            await asyncio.sleep(
-                min(settings.read_s, settings.refresh_ms / 1000)
-            )  # checkpoints may still come
+        return found.is_completed
+
+    async def _leave(self) -> None:
+        await (self.reader.abandon() if self._leaves_silently else self.reader.close())
 
     def take(self) -> Fetched | None:
         """Return the next result, or None if there is none yet. Raises the error that ended reading."""
@@ -98,11 +111,11 @@ class GroupFetcher:
         if not self._found and self._error is None:
             await self._news.wait()
 
-    async def close(self, *, silently: bool = False) -> None:
-        """Stop reading and leave the group within a short time; with ``silently``, as a process that dies."""
+    async def close(self) -> None:
+        """Stop reading, and leave the group within a short time."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        if silently:
+        if self._leaves_silently:
             await self.reader.abandon()
         else:
             await leave(self.reader)

@@ -48,12 +48,15 @@ class InducedReader(SlotReader, ExternallyInducedSourceReader[ReaderSlot]):
 
 
 class PravegaSource(Source[ReaderSlot, Checkpoint | None]):
-    """(b3) Reads streams through a reader group. Always unbounded for the job, even with an end."""
+    """(b3) Reads streams through a reader group, each to its end cut or to where it is sealed.
 
-    boundedness = Boundedness.CONTINUOUS_UNBOUNDED
+    It is bounded if every stream has an end cut.
+    """
 
     def __init__(self, settings: GroupSettings, *, rows: EventRows | None = None) -> None:
         self.settings, self.rows = settings, rows or EventRows()
+        bounded, unbounded = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED
+        self.boundedness = bounded if settings.is_bounded else unbounded
 
     def check_restored(self, hooks: Sequence[str]) -> None:
         """Refuse a checkpoint of the legacy reader.

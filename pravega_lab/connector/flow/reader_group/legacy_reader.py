@@ -8,7 +8,6 @@ without state, so a checkpoint may complete without a position. Here the checkpo
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from typing import Any
 
@@ -99,7 +98,11 @@ class ReaderCheckpointHook(MasterHook):
 
 
 class PravegaReader(ExternallyInducedSource):
-    """The legacy source. ``uid`` names the hook's state in checkpoints; by default it is the group's name."""
+    """The legacy source. ``uid`` names the hook's state in checkpoints; by default it is the group's name.
+
+    It ends where every stream has its end cut or is sealed. The job has to take checkpoints, because the
+    readers of the group reach successors and the end at checkpoints only.
+    """
 
     boundedness = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -132,26 +135,24 @@ class PravegaReader(ExternallyInducedSource):
     async def run(self, context: SourceContext) -> None:
         assert self._reader is not None
         settings, watermarks = self.settings, WindowWatermarks(self.settings, self._reader)
-        while not self._is_cancelled:
+        is_over = False
+        while not self._is_cancelled and not is_over:
             try:
                 found = await self._reader.read_batch(settings.read_s, max_bytes=settings.batch_bytes)
             except TruncatedDataError:
                 continue  # the reader continues after the truncated part
             await self._hand_on(found, context)
+            is_over = found.is_completed
             if found.checkpoint is None and (watermark := await watermarks.after_read()) is not None:
                 await context.emit_watermark(watermark)
+        if is_over:
+            await self._reader.close()  # a checkpoint of the group waits for every reader that is online
 
     async def _hand_on(self, found: BatchRead, context: SourceContext) -> None:
         if found.checkpoint is not None:
             await self.trigger(parse_checkpoint_id(found.checkpoint))
         elif found.batch is not None and found.stream is not None:
             await context.collect(self.rows.batch(found.stream, found.batch))
-        elif found.is_completed:
-            await self._rest()
-
-    async def _rest(self) -> None:
-        """Pause after everything was read, because checkpoints may still come."""
-        await asyncio.sleep(min(self.settings.read_s, self.settings.refresh_ms / 1000))
 
     def cancel(self) -> None:
         self._is_cancelled = True

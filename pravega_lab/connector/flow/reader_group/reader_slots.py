@@ -106,7 +106,8 @@ class SlotEnumerator(SplitEnumerator[ReaderSlot, EnumT], Generic[EnumT]):
 
     def __init__(self, settings: GroupSettings, context: SplitEnumeratorContext[ReaderSlot]) -> None:
         self.settings, self.context = settings, context
-        self.group = JobGroup(settings, f"enumerator of {settings.scoped_group}")
+        own = settings if context.is_checkpointing else settings.without_job_checkpoints()
+        self.group = JobGroup(own, f"enumerator of {settings.scoped_group}")
         self.given: dict[int, None] = {}
 
     def add_reader(self, subtask: int) -> None:
@@ -161,7 +162,10 @@ class RewindingEnumerator(SlotEnumerator[Checkpoint | None]):
         )
 
     async def snapshot_state(self, checkpoint_id: int) -> Checkpoint:
-        """Wait until all readers are online, take a reader-group checkpoint, and return it."""
+        """Wait until all readers are online, take a reader-group checkpoint, and return it.
+
+        Readers that have left a group that has read everything are not missing: they have no position.
+        """
         await self.group.until_online(self.context.current_parallelism)
         return await self.group.checkpoint(checkpoint_id)
 
@@ -192,7 +196,7 @@ class SlotReader(SourceReader[ReaderSlot]):
             reader = await group.create_reader(self.reader_id(self.slot))
         finally:
             await group.close()
-        self._fetcher = GroupFetcher(self.settings, reader)
+        self._fetcher = GroupFetcher(self.settings, reader, leaves_silently=self.leaves_silently)
 
     async def prepare(self, group: AsyncReaderGroup, slot: ReaderSlot) -> None:
         """Prepare the group before the reader is created."""
@@ -203,10 +207,10 @@ class SlotReader(SourceReader[ReaderSlot]):
         if found is None:
             return InputStatus.NOTHING_AVAILABLE
         self.position = found.position
-        if found.checkpoint is not None:
+        if found.checkpoint is not None and self.context.is_checkpointing:
             return self.at_checkpoint(found.checkpoint)
         self._emit(found, output)
-        return InputStatus.MORE_AVAILABLE
+        return InputStatus.END_OF_INPUT if found.is_end else InputStatus.MORE_AVAILABLE
 
     def _emit(self, found: Fetched, output: ReaderOutput) -> None:
         if found.stream is not None and found.events is not None:
@@ -230,5 +234,5 @@ class SlotReader(SourceReader[ReaderSlot]):
 
     async def close(self) -> None:
         if self._fetcher is not None:
-            await self._fetcher.close(silently=self.leaves_silently)
+            await self._fetcher.close()
         await self._client.close()

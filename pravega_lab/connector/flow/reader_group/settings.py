@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pravega_lab.client.client import AsyncClient
@@ -28,6 +28,7 @@ from pravega_lab.protocol.stream_cut import StreamCut
 NAME_PREFIX = "PVG-CHK-"
 READER_ID_MAX = 255
 POLL_S = 0.05
+REFRESHES = 3  # between two checkpoints of a group whose job takes none
 BATCH_BYTES = 256 * 1024
 
 
@@ -39,11 +40,12 @@ class GroupSettings:
         group: ``scope/group``, or a name in the default scope.
         streams: ``scope/stream`` each, or names in the default scope.
         start: Cuts to begin at. Streams without one begin at their head.
-        end: Cuts to stop at. The source stays unbounded for the job.
+        end: Cuts to stop at. Streams without one end where they are sealed.
         refresh_ms: How often readers read the state of the group, and so notice checkpoints.
         checkpoint_timeout_ms: Time limit of a reader-group checkpoint.
         max_outstanding_checkpoints: How many reader-group checkpoints may be in progress.
-        automatic_checkpoint_ms: Interval of the group's own checkpoints. -1: only those of the job.
+        automatic_checkpoint_ms: Interval of the group's own checkpoints. -1: only those of the job, or
+            every three times ``refresh_ms`` if the job takes none.
         read_timeout_ms: Time limit of one read.
         batch_bytes: Most bytes of events that are emitted at once.
         watermark_interval_ms: How often a source reads the time window of its stream and emits the lower
@@ -85,6 +87,21 @@ class GroupSettings:
     def read_s(self) -> float:
         """Seconds that one read waits: at most until the time window is due."""
         return min(self.read_timeout_ms, self.watermark_interval_ms or self.read_timeout_ms) / 1000
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether every stream has an end cut."""
+        ends = {cut.scoped_stream for cut in self.end if not cut.is_unbounded}
+        return all(self.config.resolve(stream) in ends for stream in self.streams)
+
+    def without_job_checkpoints(self) -> GroupSettings:
+        """Return the settings for a job that takes no checkpoints.
+
+        Readers release segments, and so reach successors and the end, at checkpoints of the group only.
+        """
+        if self.automatic_checkpoint_ms > 0:
+            return self
+        return replace(self, automatic_checkpoint_ms=REFRESHES * self.refresh_ms)
 
     @property
     def scoped_group(self) -> str:
@@ -186,9 +203,10 @@ class JobGroup:
             ) from None
 
     async def until_online(self, readers: int) -> None:
-        """Wait until so many readers are online, at most as long as a checkpoint may take.
+        """Wait until so many readers are online, or until the group has read everything.
 
-        A checkpoint that begins earlier would not include the readers that are missing.
+        It waits at most as long as a checkpoint may take. A checkpoint that begins earlier would not include
+        the readers that are missing. Readers leave a group that has read everything.
 
         Raises:
             CheckpointFailedError: The readers did not come online in time.
@@ -196,7 +214,11 @@ class JobGroup:
         online: list[str] = []
         try:
             async with asyncio.timeout(self.settings.checkpoint_timeout_ms / 1000):
-                while len(online := await self.handle.online_readers()) < readers:
+                while True:
+                    state = await self.handle.state()
+                    online = state.readers
+                    if len(online) >= readers or state.is_end_of_data:
+                        return
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
             raise CheckpointFailedError(

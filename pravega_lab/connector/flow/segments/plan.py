@@ -34,7 +34,8 @@ class SegmentPlan:
     """The segments of a job: those that wait, those that are read, and those that were read since a
     checkpoint.
 
-    ``waiting`` has splits that no reader has, as `snapshot` returned them.
+    ``waiting`` has splits that no reader has, as `snapshot` returned them. With ``waits_for_checkpoints``
+    False, any reader may begin a segment at once after another reader has read its predecessors.
     """
 
     def __init__(self, waiting: Iterable[SegmentSplit] = (), *, waits_for_checkpoints: bool = True) -> None:
@@ -76,7 +77,7 @@ class SegmentPlan:
     def finished(self, reader: int, split: SegmentSplit, successors: Iterable[SegmentSplit]) -> None:
         """Record that ``reader`` read the split to its end, and add its successors."""
         del self.reading[split.key]
-        self._put_behind(split, reader)
+        self._behind[split.key] = _Behind(split, reader)
         self.add(successors)
         self._forget_leaving(split.key)
 
@@ -84,12 +85,8 @@ class SegmentPlan:
         """Record that its reader returned the split at its offset."""
         del self.reading[split.key]
         self.waiting[split.key] = split
-        self._put_behind(split, NOBODY)
+        self._behind[split.key] = _Behind(split, NOBODY)
         self._forget_leaving(split.key)
-
-    def _put_behind(self, split: SegmentSplit, reader: int) -> None:
-        if self._waits_for_checkpoints:
-            self._behind[split.key] = _Behind(split, reader)
 
     def _forget_leaving(self, key: SplitKey) -> None:
         if self._leaving == key:
@@ -134,11 +131,21 @@ class SegmentPlan:
         unread = [*self.waiting.values(), *(other for other, _ in self.reading.values())]
         if any(_comes_before(other, split) for other in unread):
             return None
-        before = {b.reader for b in self._behind.values() if _shares_keys(b.split, split)}
+        before = {b.reader for b in self._behind.values() if self._holds_up(b, split)}
         if before:
             [reader] = before if len(before) == 1 else [NOBODY]
             return reader if reader in readers else None
         return min(readers, key=lambda reader: (self._load(reader), reader), default=None)
+
+    def _holds_up(self, behind: _Behind, split: SegmentSplit) -> bool:
+        # The last reader of a returned split may restart from a checkpoint in which it has the split, so no
+        # other reader may begin it before a checkpoint without it.
+        return (self._waits_for_checkpoints or behind.reader == NOBODY) and _shares_keys(behind.split, split)
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether no segment waits or is read: the end, where no segment has a successor."""
+        return not self.waiting and not self.reading
 
     def _load(self, reader: int) -> int:
         return sum(1 for _, of in self.reading.values() if of == reader)

@@ -95,7 +95,8 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
         check_streams([*(state.streams or ()), *(split.stream for split in state.splits)], source.streams)
         self._begun = state.streams
         self._named = {split.stream for split in state.splits}
-        self.plan = SegmentPlan(state.splits, waits_for_checkpoints=source.waits_for_checkpoints)
+        waits = source.waits_for_checkpoints and context.is_checkpointing
+        self.plan = SegmentPlan(state.splits, waits_for_checkpoints=waits)
         self._reported: dict[int, None] = {}
         self._told_no_more: dict[int, None] = {}
         self._client = source.config.client(f"enumerator of {', '.join(source.streams)}")
@@ -186,11 +187,12 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
         readers = self._readers()
         if readers is None:
             return
-        for subtask, splits in self.plan.assignments(readers).items():
+        reading = [r for r in readers if r not in self._told_no_more]  # the others end, or have ended
+        for subtask, splits in self.plan.assignments(reading).items():
             addition = SplitsAddition(tuple(splits))
             self._context.assign_splits({subtask: addition.splits})
-        if self._source.is_bounded and not self.plan.waiting:
-            for subtask in [r for r in readers if r not in self._told_no_more]:
+        if self.plan.is_read or (self._source.is_bounded and not self.plan.waiting):
+            for subtask in reading:
                 self._told_no_more[subtask] = None
                 self._context.signal_no_more_splits(subtask)
 
@@ -206,7 +208,7 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
     def _rebalance(self) -> None:
         readers = self._readers()
         if readers is not None:
-            removal = self.plan.removal(readers)
+            removal = self.plan.removal([r for r in readers if r not in self._told_no_more])
             if removal is not None:
                 self._send(removal[0], SplitsRemoval((removal[1],)))
 
@@ -222,11 +224,11 @@ class PravegaSegmentSource(SplitSource[SegmentState]):
     Args:
         streams: ``scope/stream``, or a name in the default scope; or several.
         start: HEAD or TAIL of each stream, a cut, or cuts. Streams without one begin at their head.
-        end: TAIL of each stream (at the time when the job starts), a cut, or cuts. Streams without one have
-            no end. The source is bounded when each stream has one. None: no stream has an end.
+        end: TAIL of each stream (at the time when the job starts), a cut, or cuts. Streams without one end
+            where they are sealed. The source is bounded when each stream has an end. None: no stream has one.
         waits_for_checkpoints: A segment whose predecessor another subtask has read begins after the next
-            completed checkpoint, so that the order also holds after the source. Pass False for jobs without
-            checkpoints.
+            completed checkpoint, so that the order also holds after the source. A job that takes no
+            checkpoints never waits.
         rebalances: Move segments to readers that have fewer, at checkpoints.
         batch_bytes: Most bytes of events that are emitted at once. Barriers are placed between two batches.
 
