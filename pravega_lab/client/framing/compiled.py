@@ -1,16 +1,19 @@
 """Routing, framing and decoding of whole Arrow arrays, compiled by numba and cached on disk.
 
-Import it late and by way of `arrays`: numba takes a third of a second and may be absent. Each function is
-tested against `pure_python` and ``protocol.hashing``. No function creates a Python object per event.
+Only `arrays` imports this module: numba takes a third of a second and may be absent, and without a cache on
+disk `compile_steps` takes seconds. Each function is tested against `pure_python` and ``protocol.hashing``.
+No function creates a Python object per event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from pravega_lab.client.framing.values import HEADER_BYTES, Decoded, Run
 from pravega_lab.errors import ProtocolError
@@ -31,19 +34,36 @@ _FRACTION = 2.0**-52
 PARTS_MAX = 1 << 16  # equal parts of the key space, each with a first guess at the route
 
 
-@njit(cache=True, inline="always")
+@intrinsic
+def _copy(context, target, to, source, start, length):  # type: ignore[no-untyped-def]
+    """Copy ``source[start:start + length]`` to ``target[to:]`` by one ``memcpy``.
+
+    An assignment of slices does the same, and takes seconds to compile.
+    """
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, to, source, start, length = arguments
+        write_at = context.make_array(signature.args[0])(context, builder, target).data
+        read_at = context.make_array(signature.args[2])(context, builder, source).data
+        cgutils.raw_memcpy(builder, builder.gep(write_at, [to]), builder.gep(read_at, [start]), length, 1)
+        return context.get_dummy_value()
+
+    return types.void(target, types.int64, source, types.int64, types.int64), generate
+
+
+@njit(cache=True)
 def _rotate(word, bits):  # type: ignore[no-untyped-def]
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _finish(word):  # type: ignore[no-untyped-def]
     word = (word ^ (word >> np.uint64(33))) * _MIX_1
     word = (word ^ (word >> np.uint64(33))) * _MIX_2
     return word ^ (word >> np.uint64(33))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _word(data, at):  # type: ignore[no-untyped-def]
     word = np.uint64(0)
     for i in range(8):
@@ -72,20 +92,20 @@ def _position(units, length):  # type: ignore[no-untyped-def]
     return np.float64(h1 >> np.uint64(12)) * _FRACTION
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _put_unit(units, at, unit):  # type: ignore[no-untyped-def]
     units[at] = np.uint8(unit & 0xFF)
     units[at + 1] = np.uint8(unit >> 8)
     return at + 2
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _tail_bits(data, at, end):  # type: ignore[no-untyped-def]
     """Return the six bits of a continuation byte, or of the last byte if the text is cut short."""
     return np.int64(data[min(at, end - 1)]) & 0x3F
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _utf16(data, start, end, units):  # type: ignore[no-untyped-def]
     """Convert UTF-8 to UTF-16LE in ``units`` and return how many bytes that took."""
     at = 0
@@ -204,13 +224,13 @@ def _fill(offsets, data, header, run_of, byte_at, frames):  # type: ignore[no-un
         length = offsets[i + 1] - start
         at = byte_at[run]
         if header:
-            frames[at : at + 4] = 0
+            frames[at] = frames[at + 1] = frames[at + 2] = frames[at + 3] = 0
             frames[at + 4] = np.uint8(length >> 24)
             frames[at + 5] = np.uint8((length >> 16) & 0xFF)
             frames[at + 6] = np.uint8((length >> 8) & 0xFF)
             frames[at + 7] = np.uint8(length & 0xFF)
             at += 8
-        frames[at : at + length] = data[start : start + length]
+        _copy(frames, at, data, start, length)
         byte_at[run] = at + length
 
 
@@ -318,7 +338,7 @@ def _unframe(data, starts, n, payload, ends, first):  # type: ignore[no-untyped-
     for i in range(n):
         start = starts[i] + 8
         length = starts[i + 1] - start
-        payload[at : at + length] = data[start : start + length]
+        _copy(payload, at, data, start, length)
         at += length
         ends[first + i + 1] = at
 
@@ -339,3 +359,32 @@ def decode(block: Any, first: bytes | None = None) -> Decoded:
         ends[1] = first_bytes
     _unframe(data, starts[n_first:], n, payload, ends, n_first)
     return Decoded(payload, ends, starts[: n_first + n].copy(), end)
+
+
+_BYTES, _BYTES_OUT = types.Array(types.uint8, 1, "C", readonly=True), types.uint8[::1]
+_PLACES, _PLACES_OUT = types.Array(types.float64, 1, "C", readonly=True), types.float64[::1]
+_NUMBERS, _NUMBERS_OUT = types.Array(types.int64, 1, "C", readonly=True), types.int64[::1]
+_ENDS_OUT, _ROWS_OUT = types.int32[::1], types.int64[:, ::1]
+_OFFSETS = (types.Array(types.int32, 1, "C", readonly=True), _NUMBERS)
+_N = types.int64
+
+
+def compile_steps() -> Iterator[None]:
+    """Compile one function after the other, or load it from the cache on disk; a step takes a second at most.
+
+    Afterwards no call compiles anything: arrays that may be written are accepted as those that may not.
+    """
+    signatures: dict[Any, list[Any]] = {
+        _longest: [(offsets,) for offsets in _OFFSETS],
+        _positions: [(offsets, _BYTES, _PLACES_OUT) for offsets in _OFFSETS],
+        _choose: [(_PLACES, _PLACES, _NUMBERS, _NUMBERS_OUT)],
+        _plan: [(offsets, _N, _NUMBERS_OUT, _N, _N, _ROWS_OUT) for offsets in _OFFSETS],
+        _fill: [(offsets, _BYTES, _N, _NUMBERS, _NUMBERS_OUT, _BYTES_OUT) for offsets in _OFFSETS],
+        _walk: [(_BYTES, _NUMBERS_OUT)],
+        _unframe: [(_BYTES, _NUMBERS, _N, _BYTES_OUT, _ENDS_OUT, _N)],
+    }
+    for function, wanted in signatures.items():
+        for signature in wanted:
+            function.compile(signature)
+            yield
+        function.disable_compile()

@@ -10,6 +10,6 @@ import pravega_lab.client.stream
 import pravega_lab.connector.spark.sink.commit_steps
 import pravega_lab.connector.spark.sink.digest
 import pravega_lab.connector.spark.sink.writer  # noqa: F401
-from pravega_lab.client.framing.arrays import array_framing
+from pravega_lab.client.framing.arrays import wait_until_compiled
 
-array_framing()  # imports numba where it is installed
+wait_until_compiled(2.0)  # longer only where nothing is cached: workers then begin with plain Python
