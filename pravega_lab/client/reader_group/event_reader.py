@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from itertools import repeat
 from types import TracebackType
 from typing import Self, TypeVar
 
 from pravega_lab.client.reader_group.access import GroupAccess
+from pravega_lab.client.reader_group.core.pace import Pace
 from pravega_lab.client.reader_group.core.reader import Answer, Decision, ReaderCore, come_online, go_offline
 from pravega_lab.client.reader_group.errors import ReaderExistsError, ReinitializationRequiredError
 from pravega_lab.client.reader_group.time_windows import StreamClock
@@ -20,14 +22,16 @@ from pravega_lab.client.reader_group.values import (
     stream_of,
 )
 from pravega_lab.client.reading.event_source import SegmentSource
+from pravega_lab.client.reading.one_by_one import OneByOne
 from pravega_lab.client.reading.segment_input import TruncatedError
 from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
-from pravega_lab.protocol.names import check_stream, parse_segment_name
+from pravega_lab.protocol.names import check_stream, parse_segment_name, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
 T = TypeVar("T")
+READ_AGAIN_S = 1.0  # of an iteration that finds nothing
 
 
 class AsyncReader:
@@ -44,6 +48,9 @@ class AsyncReader:
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
         self._closed: str | None = None
+        self._pace = Pace()
+        self._begun: OneByOne | None = None  # the events that `next_events` returned last
+        self._begun_segment = ""
 
     # reading
 
@@ -56,14 +63,59 @@ class AsyncReader:
 
     async def read_batch(self, timeout_s: float = 0.0, *, max_bytes: int = 8 * MIB) -> BatchRead:
         """Return the next events of one segment, at most ``max_bytes`` of payload."""
+        return await self._read_batch(timeout_s, max_bytes)
+
+    async def _read_batch(self, timeout_s: float, max_bytes: int) -> BatchRead:
         found = await self._read(timeout_s, lambda: self._take_batch(max_bytes))
         if isinstance(found, BatchRead):
             return found
         return BatchRead(checkpoint=found[0], is_completed=found[1])
 
+    def __aiter__(self) -> AsyncIterator[EventRead]:
+        """Return the events as they arrive, without checkpoints, until the group has read everything."""
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[EventRead]:
+        while (begun := await self.next_events()) is not None:
+            for event in begun:
+                yield event
+
+    async def next_events(self) -> Iterator[EventRead] | None:
+        """Return events that are to be taken one by one, or None when the group has read everything.
+
+        The events that were not taken when another call comes are returned again.
+        """
+        clock = asyncio.get_running_loop().time
+        self._pace.end(clock())
+        while (found := await self._read_batch(READ_AGAIN_S, self._pace.bytes_max)).batch is None:
+            if found.is_completed:
+                return None
+        assert found.stream is not None
+        self._pace.begin(found.batch.nbytes, clock())
+        begun = self._begun = OneByOne(found.batch)
+        self._begun_segment = segment_name(*split_scoped_name(found.stream), begun.segment_id)
+        offsets, nothing = found.batch.column(2).to_pylist(), repeat(None)
+        rows = zip(begun, repeat(found.stream), repeat(begun.segment_id), offsets, nothing, repeat(False))
+        return map(tuple.__new__, repeat(EventRead), rows)
+
+    def _place_of_begun(self) -> dict[str, int]:
+        """Return the segment of which `next_events` offered events that were not all taken, and its place."""
+        offset = None if self._begun is None else self._begun.next_offset
+        return {} if offset is None else {self._begun_segment: offset}
+
+    def _put_back(self) -> None:
+        """Put back the events that `next_events` offered and that were not taken."""
+        begun, self._begun = self._begun, None
+        rest = None if begun is None else begun.take_rest()
+        if rest is not None:
+            self._sources[self._begun_segment].put_back(rest)
+            self._set_ready(self._begun_segment)
+            self._core.advance(self._begun_segment, rest.column(2)[0].as_py())
+
     async def _read(self, timeout_s: float, take: Callable[[], T | None]) -> T | tuple[str | None, bool]:
         """Return what ``take`` returns, else the name of a checkpoint and whether everything is read."""
         async with self._reading:
+            self._put_back()
             end = asyncio.get_running_loop().time() + timeout_s
             while True:
                 self._check_open()
@@ -220,7 +272,7 @@ class AsyncReader:
             if stream not in self._clocks:
                 self._clocks[stream] = StreamClock(self._access.stream(stream))
             return await self._clocks[stream].window(
-                by_stream(self._core.places()).get(stream, {}),
+                by_stream({**self._core.places(), **self._place_of_begun()}).get(stream, {}),
                 now_ms=self._access.clock_ms(),
                 every_ms=state.config.group_refresh_time_ms,
             )
@@ -234,7 +286,7 @@ class AsyncReader:
 
     def position(self) -> Position:
         """Return the offset after all returned events, for every segment that this reader holds."""
-        held = dict(self._core.held)
+        held = {**self._core.held, **self._place_of_begun()}
         return Position(held, {segment: self._access.state.range_of(segment) for segment in held})
 
     async def close(self) -> None:
@@ -249,6 +301,7 @@ class AsyncReader:
         async with self._reading:
             if self._closed is not None:
                 return
+            self._put_back()
             at = self._core.held if positions is None else positions
             try:
                 await self._access.sync.fetch()
@@ -263,6 +316,7 @@ class AsyncReader:
         await self._let_go("it was abandoned")
 
     async def _let_go(self, why: str) -> None:
+        self._put_back()
         self._closed = why
         for segment in list(self._sources):
             await self._drop(segment)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -298,10 +299,12 @@ class Reader:
         loop_thread().run(self._core.abandon())
 
     def __iter__(self) -> Iterator[EventRead]:
-        """Yield events as they arrive, without checkpoints, until the group has read everything."""
-        while not (found := self.read_next(1.0)).is_completed:
-            if found.event is not None:
-                yield found
+        """Return events as they arrive, without checkpoints, until the group has read everything.
+
+        The events are converted together, as many as the program takes in about 0.05 s. In between, the
+        reader takes no part in the group. `position` and `close` count the events that the loop has reached.
+        """
+        return chain.from_iterable(iter(lambda: loop_thread().run(self._core.next_events()), None))
 
     def __enter__(self) -> Self:
         return self

@@ -64,8 +64,7 @@ class TimeWindow(NamedTuple):
     upper: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class EventRead:
+class EventRead(NamedTuple):
     """Holds the result of one read: an event, the name of a checkpoint, or nothing.
 
     ``segment_id`` and ``offset`` say where the event begins. ``is_completed``: the group has read everything,

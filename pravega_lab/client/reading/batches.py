@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pravega_lab.client.context import StreamContext
+from pravega_lab.client.reading.one_by_one import OneByOne
 from pravega_lab.client.reading.segment_reader import AsyncOrderedSegmentReader
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError
@@ -40,15 +41,38 @@ class AsyncBatches:
         self._reader = AsyncOrderedSegmentReader(context, start, end, segments, ordered)
         self._at_once = None if end is None else SEGMENTS_AT_ONCE
         self._batch_bytes = batch_bytes
+        self._begun: OneByOne | None = None  # the last batch, of which `events` returns single events
 
     @property
     def ended(self) -> bool:
         """Return whether all events of the read were returned."""
-        return self._reader.ended
+        return self._reader.ended and (self._begun is None or self._begun.next_offset is None)
 
     def position(self) -> StreamCut:
-        """Return the cut after the returned batches, from which another read can continue."""
-        return self._reader.position()
+        """Return the cut after the returned events, from which another read can continue."""
+        cut = self._reader.position()
+        offset = None if self._begun is None else self._begun.next_offset
+        if self._begun is None or offset is None:
+            return cut
+        return StreamCut(cut.scoped_stream, {**cut.positions, self._begun.segment_id: offset})
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """Return the events one by one, and convert them a batch at a time."""
+        while (begun := await self.next_events()) is not None:
+            for event in begun:
+                yield event
+
+    async def next_events(self) -> OneByOne | None:
+        """Return the events of the next batch, to be returned one by one, or None at the end of the read."""
+        batch = await self.next_batch()
+        if batch is None:
+            return None
+        self._begun = OneByOne(batch)
+        return self._begun
+
+    def _rest(self) -> pa.RecordBatch | None:
+        begun, self._begun = self._begun, None
+        return None if begun is None else begun.take_rest()
 
     async def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
         """Return the next batch, or None at the end of the read or after ``timeout_s`` seconds.
@@ -59,6 +83,8 @@ class AsyncBatches:
             BadInputError: This is called outside the ``async with`` block.
         """
         self._reader.check_open()
+        if (rest := self._rest()) is not None:
+            return rest
         if timeout_s is None:
             return await self._wait_for_batch()
         if timeout_s == 0.0:
@@ -84,6 +110,8 @@ class AsyncBatches:
         """
         self._reader.check_open()
         found: list[pa.RecordBatch] = []
+        if (rest := self._rest()) is not None:
+            return [rest]
         if self._at_once is not None:  # a bounded read; events at the tail are returned at once
             await self._let_arrive(bytes_max)
         batch, n_bytes = await self.next_batch(), 0

@@ -75,6 +75,12 @@ class SegmentSource:
         behind = batch.column(2)[last].as_py() + HEADER_BYTES + len(batch.column(0)[last].as_buffer())
         return batch, behind
 
+    def put_back(self, batch: pa.RecordBatch) -> None:
+        """Take back the last events of the batch that `take_batch` returned last, to return them again."""
+        import pyarrow as pa
+
+        self._batch = batch if self._batch is None else pa.concat_batches([batch, self._batch])
+
     def _next_batch(self) -> pa.RecordBatch | None:
         while self._batch is None:
             block = self._input.take()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pravega_lab.client.reading.batches import AsyncBatches
+    from pravega_lab.client.reading.one_by_one import OneByOne
     from pravega_lab.client.reading.segment_reader import AsyncOrderedSegmentReader
     from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -50,6 +52,18 @@ class Batches:
         self._begin()
         return run(self._core.next_batches(bytes_max))
 
+    def events(self) -> Iterator[bytes]:
+        """Return the events (payloads) one by one: ``for event in batches.events(): ...``.
+
+        They are converted a batch at a time. `position` counts the events that the loop has reached, so after
+        ``break`` the next call continues with the next event.
+        """
+        return chain.from_iterable(iter(self._next_events, None))
+
+    def _next_events(self) -> OneByOne | None:
+        self._begin()
+        return run(self._core.next_events())
+
     @property
     def ended(self) -> bool:
         """Return whether all events up to the end were returned."""
@@ -57,7 +71,7 @@ class Batches:
         return self._core.ended
 
     def position(self) -> StreamCut:
-        """Return the cut after all returned batches: reading from there returns the remaining events."""
+        """Return the cut after all returned events: reading from there returns the remaining events."""
         self._begin()
         return self._core.position()
 
