@@ -51,6 +51,10 @@ class LoopThread:
         if not threading.main_thread().is_alive():
             wait([future], EXIT_S)
 
+    def call_soon(self, call: Callable[[], object]) -> None:
+        """Have the loop run ``call``, without waiting for it."""
+        self._loop.call_soon_threadsafe(call)
+
 
 def _new_loop() -> asyncio.AbstractEventLoop:
     # uvloop is faster, and it sends large blocks without copying them first.

@@ -31,7 +31,11 @@ PAIRS = [
 # What the core's parts offer to each other.
 INTERNAL = {
     "AsyncStream": {"close"},
-    "AsyncEventWriter": {"close_unclosed", "is_failed", "is_open", "name", "stop", "write_durably"},
+    "AsyncEventWriter": {
+        "appends", "close_unclosed", "is_failed", "is_open", "name", "stop", "write_durably",
+    },
+    "AsyncBatches": {"next_events"},
+    "AsyncTransaction": {"appends"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
         "check_open",

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.values import NOT_EXISTS, TransactionState
+from pravega_lab.client.writing.event_buffer import Added
 from pravega_lab.errors import (
     ConditionFailedError,
     Definite,
@@ -139,6 +140,43 @@ class Writer(App):
 
     async def flushed(self, writer: AsyncEventWriter) -> None:
         """Act between two writes, when no event is in transit."""
+
+
+class SingleWriter(Writer):
+    """Adds single events as a thread beside the loop does: the loop learns of them some time later."""
+
+    async def live(self, client: AsyncClient) -> None:
+        source, counts, waiting = self.who, dict.fromkeys((*KEYS, KEYLESS), 0), []
+        async with client.stream(STREAM).writer() as writer:
+            while self.rounds:
+                self.rounds -= 1
+                for _ in range(self.chance.choice((1, 1, 5, 50))):
+                    key = self.chance.choice((*KEYS, *KEYS, KEYLESS))
+                    event = self.event(source, key, counts[key])
+                    counts[key] += 1
+                    self.log("write", key=key, events=[event])
+                    await self.add(writer, event, None if key == KEYLESS else key)
+                    waiting.append(event)
+                await self.pause(self.chance.choice((0, 5, 100)))
+                if self.chance.random() < 0.3:
+                    waiting, flushing = [], waiting
+                    await writer.flush()
+                    self.log("acked", events=flushing)
+            await writer.flush()
+            self.log("acked", events=waiting)
+
+    async def add(self, writer: AsyncEventWriter, event: str, key: str | None) -> None:
+        """Write one event as the synchronous writer does (`single_writes`), or sometimes as a list."""
+        appends = writer.appends
+        if self.chance.random() < 0.05:
+            await writer.write([event], key)
+            return
+        added = appends.buffer.add(event, key)
+        if added is Added.REFUSED:
+            await writer.write(event, key)
+        elif added is Added.WANTED:
+            late_us = self.chance.choice((0, 5_000, 100_000))
+            self.world.loop.call_later(late_us / 1_000_000, appends.collect)
 
 
 class Transactions(App):

@@ -15,6 +15,7 @@ from typing import Any
 
 from pravega_lab.client.reading.lineage import Lineage
 from pravega_lab.client.writing.appender import SegmentAppender
+from pravega_lab.client.writing.appends import Appends
 
 from ...server import runner
 from ...server.connection import SegmentStoreProtocol
@@ -273,6 +274,28 @@ def _rerouted_backwards() -> list[Replacement]:
     """The events that a sealed segment did not accept go to its successors in reverse order."""
     right = SegmentAppender.take_back
     return [(SegmentAppender, "take_back", lambda self: right(self)[::-1])]
+
+
+@_bug("flushed-while-collected", "singles", "nothing acknowledged is lost")
+def _flushed_while_collected() -> list[Replacement]:
+    """A flush waits for the events that were routed, and not for those that were only collected."""
+
+    async def leave(self: Appends) -> None: ...
+
+    return [(Appends, "_empty_buffer", leave)]
+
+
+@_bug("collected-overtake", "singles", "order per key")
+def _collected_overtake() -> list[Replacement]:
+    """After a seal, collected events are routed before the earlier events that the segment did not accept."""
+    right = SegmentAppender.take_back
+
+    def take_back_late(self: SegmentAppender) -> Any:
+        if isinstance(self._owner, Appends):
+            self._owner.collect()
+        return right(self)
+
+    return [(SegmentAppender, "take_back", take_back_late)]
 
 
 @_bug("successors-at-once", "writers", "readers in order")

@@ -41,6 +41,14 @@ def _writers(world: World, chance: Random) -> None:
         world.scaling = ScalingPolicy.by_event_rate(chance.choice((5, 50)), 2, 1)
 
 
+def _singles(world: World, chance: Random) -> None:
+    """Writers that add single events from a thread, to a stream that is split and merged."""
+    for n in range(chance.choice((1, 2))):
+        world.apps.append(apps.SingleWriter(world, f"writer{n}", chance.randint(5, 25)))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((0, 2, 5))))
+    world.until_end.append(readers.Follower(world, "follower"))
+
+
 def _transactions(world: World, chance: Random) -> None:
     """Transactions across scales, so that some of them roll, and a writer at the same time."""
     for n in range(chance.choice((1, 2))):
@@ -79,9 +87,11 @@ POPULATIONS: dict[str, Populate] = {
     "full": _full,
     "table": _table,
     "everything": _everything,
+    "singles": _singles,
 }
+# What a seed chooses from. A scenario that is added here would give other scenarios to the seeds.
 SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "full", "everything")
-NAMES = tuple(dict.fromkeys(SCENARIOS))
+NAMES = tuple(dict.fromkeys((*SCENARIOS, "singles")))
 
 
 def scenario_of(seed: int) -> str:

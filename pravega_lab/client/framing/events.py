@@ -30,6 +30,7 @@ FEW = 32  # up to this many events pure Python is as fast as numba, and starts f
 SLICE_EVENTS = 65_536  # events of a large array that are framed and sent before the next ones
 SLICE_BYTES = 8 * MIB
 ROUTE_EVENTS = 512  # events per route that a slice should have: smaller blocks cost more than their events
+ARRAY_BYTES_MAX = 2**31 - 1  # that 32-bit offsets can address
 GROWTH_MAX = 8  # the factor by which slices may grow to have them
 
 _TEXT = ("string", "large_string", "string_view")
@@ -158,6 +159,31 @@ def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvent
     return _many(events, keys, chance)
 
 
+def runs_of(
+    payloads: list[bytes], places: list[str | float], highs: Sequence[float], bytes_max: int
+) -> list[Run]:
+    """Return checked events by route; see ``pure_python.runs_of``. A place is a key or a position."""
+    if len(payloads) <= FEW:
+        positions = [_position(place) if isinstance(place, str) else place for place in places]
+        return pure_python.runs_of(map(pure_python.frame, payloads), positions, highs, bytes_max)
+    import numpy as np
+
+    offsets, data = _joined(payloads)
+    ranges = np.asarray(highs, np.float64)
+    framing = array_framing().frame_slice(offsets, data, _positions_at(places), ranges, bytes_max)
+    framing.fill(0, len(payloads))
+    return framing.runs()
+
+
+def _joined(items: Sequence[bytes]) -> tuple[Any, Any]:
+    """Return offsets and data as `_buffers` does."""
+    import numpy as np
+
+    offsets = np.zeros(len(items) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, items), np.int32, len(items)), out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(items), np.uint8)
+
+
 def split(run: Run, highs: Sequence[float], bytes_max: int) -> list[Run]:
     """Return the events of a run sorted by other routes, the order within a route kept."""
     if run.n_events <= FEW:
@@ -260,8 +286,16 @@ def _as_arrow(values: Any, what: str) -> pa.Array | pa.ChunkedArray:
 
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
-    if what == _EVENTS and isinstance(values, (list, tuple)):
-        return pa.array([_payload(v) if v is not None else None for v in values])
+    if isinstance(values, (list, tuple)):  # pa.array would import pandas, which takes a quarter of a second
+        if what == _EVENTS:
+            values = [_payload(value) if value is not None else None for value in values]
+        elif set(map(type, values)) == {str}:
+            values = [_utf8(value, "routing key") for value in values]
+        if set(map(type, values)) == {bytes} and sum(map(len, values)) <= ARRAY_BYTES_MAX:
+            buffers = [None, *map(pa.py_buffer, _joined(values))]
+            return pa.Array.from_buffers(
+                pa.binary() if what == _EVENTS else pa.string(), len(values), buffers
+            )
     if hasattr(values, "to_arrow"):  # a Polars Series, of which pa.array would make Python objects
         return values.to_arrow()
     return pa.array(values, from_pandas=True)
@@ -304,13 +338,26 @@ def _many_positions(keys: Any, n_events: int, chance: Random) -> Positions:
     array = _arrow(keys, _KEYS)
     _check_count(len(array), n_events)
     offsets, data = _buffers(array)
-    positions_of = array_framing().positions_of
     if not array.null_count:
-        return lambda start, end: positions_of(offsets[start : end + 1], data)
-    positions = positions_of(offsets, data)
+        return lambda start, end: array_framing().positions_of(offsets[start : end + 1], data)
+    positions = array_framing().positions_of(offsets, data)
     missing = np.asarray(array.is_null())
     positions[missing] = _spread(int(missing.sum()), chance)
     return _sliced(positions)
+
+
+def _positions_at(places: list[str | float]) -> Any:
+    import numpy as np
+
+    if set(map(type, places)) == {float}:
+        return np.array(places, np.float64)
+    keys = [place.encode() for place in places if isinstance(place, str)]
+    of_keys = array_framing().positions_of(*_joined(keys))
+    if len(keys) == len(places):
+        return of_keys
+    positions = np.array([0.0 if isinstance(place, str) else place for place in places])
+    positions[[isinstance(place, str) for place in places]] = of_keys
+    return positions
 
 
 def _sliced(positions: Any) -> Positions:

@@ -6,7 +6,7 @@ The versions over whole arrays (`compiled`, `uncompiled`) are tested against thi
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pravega_lab.client.framing.values import EVENT_TYPE, HEADER, HEADER_BYTES, Run
@@ -56,7 +56,7 @@ def route_of(position: float, highs: Sequence[float]) -> int:
 
 
 def runs_of(
-    frames: Sequence[bytes | memoryview], positions: Sequence[float], highs: Sequence[float], bytes_max: int
+    frames: Iterable[bytes | memoryview], positions: Sequence[float], highs: Sequence[float], bytes_max: int
 ) -> list[Run]:
     """Return framed events sorted by route, the order within a route kept.
 

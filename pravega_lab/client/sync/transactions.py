@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.sync.core import run
+from pravega_lab.client.sync.core import run, single_writes
 from pravega_lab.client.values import TransactionState
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class Transaction:
 
     def __init__(self, core: AsyncTransaction) -> None:
         self._core = core
+        self._single = single_writes(core.appends)
         self.txn_id: UUID = core.txn_id
 
     def write(self, events: Events, keys: Keys = None) -> int:
@@ -32,7 +33,7 @@ class Transaction:
             TransactionFailedError: It was aborted or its lease ended.
             BadInputError: This handle came from `Stream.transaction`, which cannot write.
         """
-        return run(self._core.write(events, keys))
+        return self._single(events, keys) or run(self._core.write(events, keys))
 
     def flush(self) -> None:
         """Wait until all events taken so far are durable in the transaction."""

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from pravega_lab.client.loop_thread import loop_thread
-from pravega_lab.client.sync.core import run
+from pravega_lab.client.sync.core import run, single_writes
 from pravega_lab.client.writing.writer import warn_of_unclosed
 
 if TYPE_CHECKING:
@@ -28,11 +28,16 @@ class EventWriter:
 
     def __init__(self, core: AsyncEventWriter) -> None:
         self._core = core
+        self._single = single_writes(core.appends)
         weakref.finalize(self, _close_unclosed, core, os.getpid())
 
     def write(self, events: Events, keys: Keys = None) -> int:
-        """Take events for writing; waits only while too much is unacknowledged. See `Stream.write`."""
-        return run(self._core.write(events, keys))
+        """Take events for writing; waits only while too much is unacknowledged. See `Stream.write`.
+
+        Single events of one loop are sent together, the first of them at once. If writing an event fails
+        later, the error is raised by the next call, or by `flush`.
+        """
+        return self._single(events, keys) or run(self._core.write(events, keys))
 
     def flush(self) -> None:
         """Wait until all events taken so far are durable."""

@@ -76,6 +76,9 @@ class Owner(Protocol):
     def acknowledged(self, chunk: Chunk) -> None:
         """Note that the events of the chunk are durable."""
 
+    def has_room(self, appender: SegmentAppender) -> None:
+        """Put what was collected for the appender, which may send now or has been acknowledged more."""
+
     async def sealed(self, appender: SegmentAppender) -> None:
         """Handle a seal of the segment. `SegmentAppender.take_back` returns what it did not store."""
 
@@ -116,6 +119,16 @@ class SegmentAppender:
         """Return the segment's name on the wire."""
         return self._name
 
+    @property
+    def is_in_flight(self) -> bool:
+        """Return whether something was sent that is not acknowledged."""
+        return bool(self._in_flight)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether all events that were put are acknowledged."""
+        return not self._in_flight and not self._pending
+
     def put(self, chunk: Chunk) -> None:
         """Queue events after all events that were put before."""
         self._pending.append(chunk)
@@ -144,6 +157,10 @@ class SegmentAppender:
     def _pump(self) -> None:
         while self._connection is not None and self._pending and self._may_send():
             self._send(self._connection, self._next_block())
+
+    def _continue(self) -> None:
+        self._owner.has_room(self)
+        self._pump()
 
     def _may_send(self) -> bool:
         if not self._in_flight:
@@ -182,7 +199,7 @@ class SegmentAppender:
     def _replied(self, reply: Reply) -> None:
         if isinstance(reply, DataAppended):
             self._acknowledge(reply.event_number)
-            self._pump()
+            self._continue()
         elif isinstance(reply, AppendSetup):
             if self._set_up is not None and not self._set_up.done():
                 self._set_up.set_result(reply.last_event_number)
@@ -259,7 +276,7 @@ class SegmentAppender:
             for block in self._in_flight:
                 self._send(connection, block)
             self._connection = connection
-            self._pump()
+            self._continue()
             await self._ended
             await self._synchronize(connection)
         finally:

@@ -3,6 +3,9 @@
 Routes are ranges of the key space in ascending order, each with the appender of the segment that owns it. A
 sealed segment's ranges pass to its successors in one step, together with all events that it did not store, so
 that events of one key stay in order. Source: pravega.md A3, A5, E7.
+
+Single events are collected first (`EventBuffer`). They are framed and routed together as soon as an appender
+has nothing in flight, or when enough of them have come together.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pravega_lab.client.framing.events import FewEvents, ManyEvents, Slice
 from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB
 from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
+from pravega_lab.client.writing.event_buffer import Added, Collected, EventBuffer
 from pravega_lab.errors import AppendUnknownError, PravegaError
 from pravega_lab.protocol.names import SegmentRange
 
@@ -54,10 +58,13 @@ class Appends:
         self.connections = Connections(context.stores)
         self.error: Exception | None = None
         self.stored = 0  # number of events since the last flush
+        self.buffer = EventBuffer(context.chance)  # open while there are routes and no error
         self._target = target
         self._routes: list[Route] = []
         self._highs: list[float] = []
         self._appenders: dict[int, SegmentAppender] = {}
+        self._idle: dict[SegmentAppender, None] = {}  # all events that were put to them are acknowledged
+        self._is_collecting_late = False  # since too many bytes are unacknowledged
         self._loading: asyncio.Task[None] | None = None
         self._tickets: dict[int, Ticket] = {}  # not acknowledged yet, in the order of their numbers
         self._last_ticket = 0
@@ -75,13 +82,12 @@ class Appends:
         """
         self._check()
         await self._load_routes()
-        self._last_ticket += 1
-        ticket = self._tickets[self._last_ticket] = ticket or Ticket()
-        ticket.number, ticket.remaining = self._last_ticket, len(events)
+        await self._empty_buffer()
+        ticket = self._enter(ticket or Ticket(), len(events))
         left = len(events)
         try:
             for part in events.slices(len(self._routes)):
-                await self._wait_while(lambda: self._unacknowledged_bytes > UNACKNOWLEDGED_BYTES_MAX)
+                await self._wait_while(self._is_too_much_unacknowledged)
                 await self._put(part, ticket)
                 left -= len(part)
         finally:
@@ -92,7 +98,8 @@ class Appends:
         await self._wait_while(lambda: ticket.remaining > 0)
 
     async def flush(self) -> None:
-        """Wait until all events put before are durable."""
+        """Wait until all events put or added before are durable."""
+        await self._empty_buffer()
         last = self._last_ticket
         await self._wait_while(lambda: next(iter(self._tickets), last + 1) <= last)
         self.stored = 0
@@ -106,6 +113,47 @@ class Appends:
         for appender in list(self._appenders.values()):
             await appender.stop()
         await self.connections.close()
+
+    # single events
+
+    def add(self, event: object, key: object) -> bool:
+        """Take one event without waiting. Return False where `put` has to wait for something or to raise."""
+        added = self.buffer.add(event, key)
+        if added is Added.WANTED:
+            self.collect()
+        return added is not Added.REFUSED
+
+    def collect(self) -> None:
+        """Route the added events. While too many bytes are unacknowledged, a later reply does this."""
+        if self.error is not None:
+            return
+        self._is_collecting_late = self._is_too_much_unacknowledged()
+        if self._is_collecting_late:
+            return
+        if len(self.buffer):
+            self._put_collected(self.buffer.take())
+        if self._idle and not self.buffer.want():
+            asyncio.get_running_loop().call_soon(self.collect)
+
+    def _put_collected(self, events: Collected) -> None:
+        ticket = self._enter(Ticket(), len(events.payloads))
+        try:
+            runs = inputs.runs_of(events.payloads, events.places, self._highs, BLOCK_BYTES)
+        except Exception as error:
+            self.failed(error)
+            return
+        for run in runs:
+            self._unacknowledged_bytes += len(run.frames)
+            self._give(self._routes[run.route].appender, Chunk(run, ticket))
+
+    async def _empty_buffer(self) -> None:
+        """Route the events that were added before, and possibly later ones."""
+        if len(self.buffer):
+            await self._wait_while(self._is_too_much_unacknowledged)
+            self.collect()
+
+    def _is_too_much_unacknowledged(self) -> bool:
+        return self._unacknowledged_bytes > UNACKNOWLEDGED_BYTES_MAX
 
     # routes
 
@@ -125,6 +173,9 @@ class Appends:
     async def _load(self) -> None:
         segments = await self._target.first_segments()
         self._set_routes([Route(segment.high, self._appender(segment.segment_id)) for segment in segments])
+        if self.error is None:
+            self.buffer.open()
+            self.collect()
 
     def _set_routes(self, routes: Sequence[Route]) -> None:
         self._routes = list(routes)
@@ -134,6 +185,7 @@ class Appends:
         if segment_id not in self._appenders:
             name = self._target.segment_name(segment_id)
             self._appenders[segment_id] = SegmentAppender(self, segment_id, name)
+            self._idle[self._appenders[segment_id]] = None
         return self._appenders[segment_id]
 
     async def _put(self, events: FewEvents | Slice, ticket: Ticket) -> None:
@@ -143,13 +195,17 @@ class Appends:
         for run in runs:
             self._unacknowledged_bytes += len(run.frames)
             if highs is self._highs:
-                self._routes[run.route].appender.put(Chunk(run, ticket))
+                self._give(self._routes[run.route].appender, Chunk(run, ticket))
             else:  # a segment was sealed while awaiting runs
                 self._put_anew(Chunk(run, ticket))
 
     def _put_anew(self, chunk: Chunk) -> None:
         for run in inputs.split(chunk.run, self._highs, BLOCK_BYTES):
-            self._routes[run.route].appender.put(Chunk(run, chunk.ticket))
+            self._give(self._routes[run.route].appender, Chunk(run, chunk.ticket))
+
+    def _give(self, appender: SegmentAppender, chunk: Chunk) -> None:
+        self._idle.pop(appender, None)
+        appender.put(chunk)
 
     # reports of appenders
 
@@ -160,6 +216,13 @@ class Appends:
         self.stored += n_events
         chunk.ticket.stored += n_events
         self._settle(chunk.ticket, n_events)
+
+    def has_room(self, appender: SegmentAppender) -> None:
+        """See `Owner.has_room`."""
+        if appender.is_idle:
+            self._idle[appender] = None
+        if self._is_collecting_late or not appender.is_in_flight or self.buffer.has_enough:
+            self.collect()
 
     async def sealed(self, appender: SegmentAppender) -> None:
         """See `Owner.sealed`.
@@ -186,8 +249,10 @@ class Appends:
             low = route.high
         self._set_routes(routes)
         del self._appenders[appender.segment_id]
+        self._idle.pop(appender, None)
         for chunk in appender.take_back():
             self._put_anew(chunk)
+        self.collect()
 
     def _pieces(self, low: float, high: float, successors: Sequence[SegmentRange]) -> list[Route]:
         inside = [s for s in successors if s.low < high and low < s.high]
@@ -199,9 +264,17 @@ class Appends:
         """See `Owner.failed`."""
         if self.error is None:
             self.error = error
+            if n_dropped := self.buffer.close():
+                self._enter(Ticket(), n_dropped)  # it is never settled, so that a flush raises the error
             self._wake()
 
     # waiting
+
+    def _enter(self, ticket: Ticket, n_events: int) -> Ticket:
+        self._last_ticket += 1
+        ticket.number, ticket.remaining = self._last_ticket, n_events
+        self._tickets[self._last_ticket] = ticket
+        return ticket
 
     def _settle(self, ticket: Ticket, n_events: int) -> None:
         ticket.remaining -= n_events

@@ -90,10 +90,17 @@ class AsyncTransaction:
             self._appends = Appends(context, TransactionTarget(context, txn_id, segments))
             self._renewing = asyncio.get_running_loop().create_task(self._renew())
 
+    @property
+    def appends(self) -> Appends | None:
+        """Return what takes single events without waiting, None for a handle by id."""
+        return self._appends
+
     async def write(self, events: Events, keys: Keys = None) -> int:
         """Queue events, and return their number. `flush` waits until they are durable."""
         if self._appends is None:
             raise BadInputError(f"transaction {self.txn_id} was taken up by its id: it cannot be written to")
+        if self._appends.add(events, keys):
+            return 1
         batch = prepare(events, keys, self._context.chance)
         await self._appends.put(batch)
         return len(batch)

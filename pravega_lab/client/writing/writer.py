@@ -77,12 +77,19 @@ class AsyncEventWriter:
         return self in self._open_writers
 
     @property
+    def appends(self) -> Appends:
+        """Return what takes single events without waiting."""
+        return self._appends
+
+    @property
     def is_failed(self) -> bool:
         """Return whether the writer was closed, or ended by an error."""
         return self._appends.error is not None
 
     async def write(self, events: Events, keys: Keys = None) -> int:
         """Queue events, and return their number. `flush` waits until they are durable."""
+        if self._appends.add(events, keys):
+            return 1
         batch = prepare(events, keys, self._context.chance)
         try:
             with _saying_what_was_stored(self._appends):

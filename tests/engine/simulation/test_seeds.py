@@ -20,6 +20,12 @@ def test_seeds(first: int) -> None:
 
 
 @pytest.mark.slow
+def test_seeds_of_single_events() -> None:
+    failed = [result for seed in range(2 * CHUNK) if (result := run_seed(seed, "singles")).problems]
+    assert not failed, "\n".join(f"{r.summary()}\n  {r.problems[:3]}\n  repeat: {r.command}" for r in failed)
+
+
+@pytest.mark.slow
 def test_a_few_seeds_meet_every_kind_of_fault_and_every_kind_of_line() -> None:
     """The checkers have something to check. Otherwise a run that does nothing would pass them all."""
     faults: Counter[str] = Counter()

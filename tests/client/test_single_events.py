@@ -1,0 +1,308 @@
+"""Events that are written one at a time: collected, sent together, and reported as exactly as others."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+
+import pytest
+
+from pravega_lab.client import AsyncClient, Stream
+from pravega_lab.client.framing import events as inputs
+from pravega_lab.client.writing import appends as appends_module
+from pravega_lab.client.writing import event_buffer
+from pravega_lab.client.writing.event_buffer import Added, EventBuffer
+from pravega_lab.engine.simulation.kernel.journal import Journal
+from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
+from pravega_lab.engine.simulation.store.scenarios import run_seed
+from pravega_lab.engine.simulation.store.world import World
+from pravega_lab.errors import BadInputError, Definite, EventTooLargeError, PravegaError, StreamSealedError
+from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered
+
+NewStream = Callable[..., Stream]
+STREAM = "sim/story"
+
+
+@pytest.fixture
+def buffer() -> EventBuffer:
+    found = EventBuffer(Random(1))
+    found.open()
+    return found
+
+
+# -- the buffer ----------------------------------------------------------------------------------------------
+
+
+def test_a_buffer_returns_what_was_added_in_order_and_once(buffer: EventBuffer) -> None:
+    assert buffer.add(b"a", "k") is Added.TAKEN
+    assert buffer.add("b", None) is Added.TAKEN
+    assert len(buffer) == 2
+    payloads, places = buffer.take()
+    assert payloads == [b"a", b"b"]
+    assert places == ["k", Random(1).random()]
+    assert buffer.take().payloads == []
+
+
+@pytest.mark.parametrize(
+    ("event", "key"),
+    [([b"a"], "k"), (5, "k"), (None, "k"), (bytearray(b"a"), "k"), (b"a", 5), (b"a", ["k"]), ("\ud800", "k"),
+     (b"a", "\ud800"), (b"x" * (8 * 1024 * 1024 + 1), "k")],
+    ids=repr,
+)  # fmt: skip
+def test_what_has_to_be_converted_or_refused_is_not_taken(
+    buffer: EventBuffer, event: object, key: object
+) -> None:
+    assert buffer.add(event, key) is Added.REFUSED
+    assert len(buffer) == 0
+
+
+def test_a_wanted_event_is_reported_once(buffer: EventBuffer) -> None:
+    assert buffer.want()
+    assert [buffer.add(b"a", "k") for _ in range(3)] == [Added.WANTED, Added.TAKEN, Added.TAKEN]
+    assert not buffer.want(), "nobody would be told of the two events that are there"
+    buffer.take()
+    assert buffer.want()
+    assert buffer.add(b"a", "k") is Added.WANTED
+
+
+def test_enough_bytes_are_reported_once_and_a_full_buffer_refuses(buffer: EventBuffer) -> None:
+    part = b"x" * (64 * 1024)
+    found = [buffer.add(part, "k") for _ in range(70)]
+    enough = event_buffer.ENOUGH_BYTES // len(part)
+    assert found[:enough] == [Added.TAKEN] * (enough - 1) + [Added.WANTED]
+    assert found.count(Added.WANTED) == 2, "once when it is enough, and once when it is full"
+    n_taken = found.index(Added.REFUSED)
+    assert n_taken == event_buffer.BUFFERED_BYTES_MAX // (len(part) + 64) + 1
+    assert buffer.has_enough
+    assert len(buffer.take().payloads) == n_taken
+    assert buffer.add(part, "k") is Added.TAKEN
+
+
+def test_a_closed_buffer_drops_and_refuses(buffer: EventBuffer) -> None:
+    assert EventBuffer(Random(1)).add(b"a", "k") is Added.REFUSED
+    buffer.add(b"a", "k")
+    assert buffer.close() == 1
+    assert buffer.close() == 0
+    assert buffer.add(b"a", "k") is Added.REFUSED
+    assert buffer.take().payloads == []
+
+
+def test_threads_that_add_at_once_lose_nothing(buffer: EventBuffer) -> None:
+    n_threads, part = 4, 2_000
+    taken: list[bytes] = []
+
+    def add(thread: int) -> None:
+        for i in range(part):
+            assert buffer.add(b"%d:%d" % (thread, i), "k")
+
+    threads = [threading.Thread(target=add, args=(n,)) for n in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        taken += buffer.take().payloads
+    taken += buffer.take().payloads
+    for n in range(n_threads):
+        assert [e for e in taken if e.startswith(b"%d:" % n)] == [b"%d:%d" % (n, i) for i in range(part)]
+
+
+@pytest.mark.parametrize("n_events", [3, 100])
+def test_collected_events_are_routed_as_any_others(n_events: int) -> None:
+    highs = [0.3, 0.6, 1.0]
+    payloads = [b"%d" % i for i in range(n_events)]
+    places = [f"é{i}" if i % 3 else i / n_events for i in range(n_events)]
+    positions = [p if isinstance(p, float) else inputs._position(p) for p in places]
+    framed = map(inputs.pure_python.frame, payloads)
+    expected = inputs.pure_python.runs_of(framed, positions, highs, 50)
+    found = inputs.runs_of(payloads, places, highs, 50)
+    assert [(r.route, bytes(r.frames), r.n_events, [*r.positions]) for r in found] == [
+        (r.route, bytes(r.frames), r.n_events, [*r.positions]) for r in expected
+    ]
+
+
+# -- in the simulation ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_single_events_of_a_thread_survive_scales_cuts_and_crashes(seed: int) -> None:
+    assert run_seed(seed, "singles").problems == []
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    loop = SimulationLoop(1)  # type: ignore[abstract]
+    yield World(loop, Journal())
+    loop.dispose()
+
+
+def tell(world: World, story: Callable[[AsyncClient], Any]) -> Any:
+    async def main() -> Any:
+        await world.store.start()
+        async with world.client("story") as client:
+            await client.create_stream(STREAM)
+            return await story(client)
+
+    return world.loop.run_until_complete(main())
+
+
+def test_events_that_find_all_appenders_busy_are_sent_together(world: World) -> None:
+    async def story(client: AsyncClient) -> int:
+        async with client.stream(STREAM).writer() as writer:
+            for i in range(100):
+                assert await writer.write(f"k:{i}", "k") == 1
+            n_collected = len(writer.appends.buffer)
+            await writer.flush()
+            assert len(writer.appends.buffer) == 0
+        async with client.stream(STREAM).read() as batches:
+            assert_each_once_in_order([e async for e in batches.events()], 100)
+        return n_collected
+
+    assert tell(world, story) == 98, "the first finds the appender idle, and the second finds that out"
+
+
+def test_a_flush_after_an_error_raises_it_although_nothing_was_routed(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        writer = stream.writer()
+        await writer.write("in", "k")
+        await writer.flush()
+        await stream.seal()
+        for i in range(3):
+            await writer.write(f"out {i}", "k")
+        for _ in range(2):
+            with pytest.raises(StreamSealedError) as raised:
+                await writer.flush()
+            assert raised.value.definite is Definite.NO
+        with pytest.raises(StreamSealedError):
+            await writer.write("out", "k")
+        await writer.stop()
+
+    tell(world, story)
+
+
+def test_a_full_buffer_waits_for_acknowledgements(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_buffer, "ENOUGH_BYTES", 500)
+    monkeypatch.setattr(event_buffer, "BUFFERED_BYTES_MAX", 1_000)
+    monkeypatch.setattr(appends_module, "UNACKNOWLEDGED_BYTES_MAX", 1_000)
+
+    async def story(client: AsyncClient) -> None:
+        most = 0
+        async with client.stream(STREAM).writer() as writer:
+            for event, key in zip(*numbered(400, 5), strict=True):
+                await writer.write(event, key)
+                most = max(most, writer.appends._unacknowledged_bytes)
+        assert 1_000 < most < 2_000, "of a full buffer, and what a call writes after it"
+        async with client.stream(STREAM).read() as batches:
+            assert_each_once_in_order([e async for e in batches.events()], 400)
+
+    tell(world, story)
+
+
+# -- on a store ----------------------------------------------------------------------------------------------
+
+
+def read_all(stream: Stream) -> list[bytes]:
+    with stream.read() as batches:
+        return events_of(batches)
+
+
+def test_single_events_and_lists_keep_their_order(new_stream: NewStream) -> None:
+    stream = new_stream(segments=3)
+    events, keys = numbered(3_000, 7)
+    given = zip(events, keys, strict=True)
+    with stream.writer() as writer:
+        while some := list(islice(given, 100)):
+            for event, key in some[:80]:
+                assert writer.write(event, key) == 1
+            writer.write([event for event, _ in some[80:]], [key for _, key in some[80:]])
+        writer.flush()
+        assert_each_once_in_order(read_all(stream), 3_000)
+    with stream.begin_transaction() as transaction:
+        for i in range(100):
+            transaction.write(f"k:{3_000 + i}", "k")
+    assert len(read_all(stream)) == 3_100
+
+
+def test_an_event_that_is_not_followed_by_a_flush_is_sent(new_stream: NewStream) -> None:
+    stream = new_stream()
+    with stream.writer() as writer, stream.follow() as batches:
+        writer.write("first", "k")
+        assert events_of([batches.next_batch(60)]) == [b"first"]
+        writer.write("second", "k")
+        assert events_of([batches.next_batch(60)]) == [b"second"]
+
+
+def test_an_error_is_raised_by_a_later_call_and_by_flush(new_stream: NewStream) -> None:
+    stream = new_stream()
+    writer = stream.writer()
+    writer.write("in", "k")
+    writer.flush()
+    stream.seal()
+
+    def write_on() -> None:
+        for _ in range(10_000_000):
+            writer.write("out", "k")
+
+    with pytest.raises(StreamSealedError) as raised:
+        write_on()
+    assert raised.value.definite is Definite.NO
+    with pytest.raises(StreamSealedError):
+        writer.flush()
+    writer.close()
+    with pytest.raises(PravegaError):
+        writer.write("out", "k")
+    assert read_all(stream) == [b"in"]
+
+
+def test_a_wrong_event_is_refused_by_its_own_call(new_stream: NewStream) -> None:
+    stream = new_stream()
+    with stream.writer() as writer:
+        writer.write("a", "k")
+        for event, key in ((5, "k"), ("b", 5), ("\ud800", "k")):
+            with pytest.raises(BadInputError):
+                writer.write(event, key)  # type: ignore[arg-type]
+        with pytest.raises(EventTooLargeError):
+            writer.write(b"x" * (8 * 1024 * 1024 + 1), "k")
+        writer.write(bytearray(b"b"), "k")
+    assert read_all(stream) == [b"a", b"b"]
+
+
+def test_single_events_over_a_cut_connection_arrive_once(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream(segments=2)
+
+    async def write() -> None:
+        proxy = CuttingProxy([3_000, 500, 20_000, 9_000])
+        async with proxy, AsyncClient(uri, link=proxy.to(uri)) as client:
+            writer = client.stream(stream.scoped_name).writer()
+            for i, (event, key) in enumerate(zip(*numbered(4_000, 23), strict=True)):
+                await writer.write(event, key)
+                if i % 50 == 0:
+                    await asyncio.sleep(0)
+            await writer.close()
+
+    asyncio.run(write())
+    assert_each_once_in_order(read_all(stream), 4_000)
+
+
+def test_several_threads_share_a_writer(new_stream: NewStream) -> None:
+    stream = new_stream(segments=2)
+    part = 500
+    with stream.writer() as writer:
+
+        def write(thread: int) -> None:
+            for i in range(part):
+                writer.write(f"key-{thread}:{i}", f"key-{thread}")
+
+        threads = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = read_all(stream)
+    for n in range(3):
+        assert [e for e in found if e.startswith(b"key-%d:" % n)] == [
+            b"key-%d:%d" % (n, i) for i in range(part)
+        ]
