@@ -13,7 +13,7 @@ closed              the reader went offline in good order
 declared-dead       reader: it was declared offline
 checkpointed        name, positions: a checkpoint completed with this cut
 reset               positions, generation: a reset of the group to this cut was requested
-balance             counts: segments per reader, some time after all faults ended
+shares              counts, free: segments per reader, and of no reader, two refreshes after a checkpoint
 lag                 ms: by how much the times of a writer's events are behind the clock
 noting, noted       time: a writer begins to note it, and has noted it
 ==================  ======================================================================================
@@ -22,7 +22,7 @@ noting, noted       time: a writer begins to note it, and has noted it
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.reader_group.access import GroupAccess
@@ -38,6 +38,7 @@ from pravega_lab.errors import AlreadyExistsError, ConditionFailedError
 from pravega_lab.protocol.names import segment_name, split_scoped_name
 
 from ..store.apps import STREAM, App, Scaler, Surroundings, Writer
+from .java_rule import JavaRuleReader
 
 if TYPE_CHECKING:
     from pravega_lab.client.writing.writer import AsyncEventWriter
@@ -59,12 +60,27 @@ def group_of(world: Surroundings, client: AsyncClient) -> AsyncReaderGroup:
     return AsyncReaderGroup(access)
 
 
-class Member(App):
-    """Reads to the end as a reader of the group. A later life first declares the earlier one offline."""
+class GroupSurroundings(Surroundings, Protocol):
+    """The part of a world with a group that its members need."""
 
-    def __init__(self, world: Surroundings, name: str, may_retire: bool) -> None:
+    is_left_alone: bool
+
+
+class Member(App):
+    """Reads to the end as a reader of the group. A later life first declares the earlier one offline.
+
+    Args:
+        may_retire: Whether a later life may declare the earlier one offline and do nothing else.
+        follows_java: Whether it acquires and releases segments by the rule of Java's client.
+    """
+
+    def __init__(
+        self, world: GroupSurroundings, name: str, *, may_retire: bool, follows_java: bool = False
+    ) -> None:
         super().__init__(world, name)
+        self.group_world = world
         self.may_retire = may_retire
+        self.follows_java = follows_java
         self.position: Position | None = None
 
     async def live(self, client: AsyncClient) -> None:
@@ -82,6 +98,13 @@ class Member(App):
             except ReaderExistsError:
                 await self.declare_dead(group)
                 continue
+            if self.follows_java:
+                reader._core = JavaRuleReader(
+                    self.name,
+                    reader._access.state,
+                    now_ms=reader._access.clock_ms(),
+                    chance=reader._access.stores.chance,
+                )
             self.log("member", at=reader._access.sync.revision.offset)
             return reader
 
@@ -103,7 +126,8 @@ class Member(App):
             if found.is_completed:
                 await asyncio.sleep(QUIET_S)
                 await self.look_at_the_time(reader, is_last=True)
-            if found.is_completed or self.chance.random() < 0.002:
+            leaves = self.chance.random() < 0.002 and not self.group_world.is_left_alone
+            if found.is_completed or leaves:
                 await reader.close()
                 self.position = None
                 self.log("closed")

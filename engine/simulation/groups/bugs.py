@@ -27,6 +27,7 @@ from pravega_lab.protocol.names import parse_segment_name
 
 from ...store.streams import watermarks, writer_times
 from ..store.bugs import Bug, Replacement
+from .java_rule import JavaRuleReader
 
 GROUP_BUGS: dict[str, Bug] = {}
 
@@ -206,16 +207,25 @@ def _ended_too_early() -> list[Replacement]:
 @_bug("never-releases", "balance")
 def _never_releases() -> list[Replacement]:
     """The reader with the most segments keeps them."""
-    return [(assignment, "owns_too_much", lambda group_state, reader: False)]
+    return [(ReaderCore, "_release", lambda self: iter(()))]
 
 
 @_bug("takes-everything", "balance")
 def _takes_everything() -> list[Replacement]:
-    """A reader acquires all segments, and considers itself no more loaded than others."""
-    return [
-        (assignment, "n_to_acquire", lambda group_state, reader: len(group_state.unassigned)),
-        (assignment, "relative_sizes", lambda group_state: dict.fromkeys(group_state.assigned, 1.0)),
-    ]
+    """A reader considers all segments its fair share."""
+    return [(assignment, "fair_share", lambda group_state, reader: group_state.n_segments)]
+
+
+@_bug("acquires-again-at-once", "balance")
+def _acquires_again() -> list[Replacement]:
+    """A reader acquires a segment that it released before the other readers refresh their state."""
+    return [(assignment, "leave_to_others_ms", lambda group_state, reader: 0)]
+
+
+@_bug("java-rule", "balance")
+def _java_rule() -> list[Replacement]:
+    """All readers follow the rule of Java's client, by which a reader can starve another for ever."""
+    return [(event_reader, "ReaderCore", JavaRuleReader)]
 
 
 # -- coming, going, resets -----------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Runs of a reader group: members that die and come back, a stream that scales, checkpoints, resets.
 
-Everything is drawn from the seed. Writers, scaling and resets finish, and all faults end. After a while the
-members must share the segments evenly. The stream is then sealed, and the members read to its end.
+Everything is drawn from the seed. Writers, scaling and resets finish, and all faults end. The members and a
+new one are then left alone. After a checkpoint they must share the segments evenly within two refresh
+intervals. In some seeds a member follows the rule of Java's client. The stream is then sealed, and the
+members read to its end.
 `groups.checkers` checks the journal and the state log. For the command line: ``python -m
 pravega_lab.engine.simulation.groups.scenario``.
 """
@@ -15,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.values import ScalingPolicy
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
 from pravega_lab.protocol.metadata.watermark import Watermark
@@ -29,7 +32,9 @@ from ..store.world import EVENT_HEADER_BYTES, World
 from . import apps, checkers
 from .apps import GROUP, group_of
 
-BALANCED_WITHIN_S = 120.0
+ALONE_S_MAX = 600.0
+LOOK_S = 0.2
+READ_S = 0.5  # how long a member may take from one look at the group to the next read
 LAGS_MS = (0, 1_500)  # the lags of the two writers
 STATE_STREAM = (split_scoped_name(GROUP)[0], READER_GROUP_PREFIX + split_scoped_name(GROUP)[1])
 MARK_STREAM = (split_scoped_name(STREAM)[0], MARK_PREFIX + split_scoped_name(STREAM)[1])
@@ -39,6 +44,7 @@ class GroupWorld(World):
     """A world with a reader group, whose members are among ``until_end``."""
 
     log: list[tuple[int, bytes]]
+    is_left_alone = False
 
     async def run(self, segments: int, trouble: Callable[[], None]) -> None:
         """Run the whole scenario, until the journal and the state log are complete."""
@@ -55,6 +61,8 @@ class GroupWorld(World):
         await asyncio.sleep(self.trouble_s)
         self._heal()
         await self._finish(acting)
+        late = apps.Member(self, "late", may_retire=False)
+        reading.append(self.loop.create_task(self._keep(late), name="keep late"))
         await self._leave_alone()
         async with self.client("sealer") as client:
             await client.stream(STREAM).seal()
@@ -69,17 +77,43 @@ class GroupWorld(World):
         self.store.crash()
 
     async def _leave_alone(self) -> None:
-        """Wait until the members share the segments evenly, and log the balance. Only members run now."""
-        counts: list[int] = []
+        """Wait until a checkpoint has made the shares fair, and log the shares after each checkpoint.
+
+        Only members run now. A checkpoint counts once the group has read all sealed segments and no member
+        comes or goes. A member that follows Java's rule releases one segment at a checkpoint, so as many
+        checkpoints may pass as there are segments.
+        """
+        self.is_left_alone = True
+        n_javas = sum(isinstance(app, apps.Member) and app.follows_java for app in self.until_end)
         async with self.client("watcher") as client, group_of(self, client) as group:
-            for _ in range(int(BALANCED_WITHIN_S / 5)):
-                await asyncio.sleep(5)
-                state = await group.state()
-                counts = [len(held) for held in state.assigned.values()]
-                is_calm = not state.unassigned and not state.future
-                if is_calm and counts and max(counts) - min(counts) <= 1:
-                    break
-        self.journal.add("world", "balance", counts=counts)
+            segments = {
+                segment_name(*split_scoped_name(STREAM), s.segment_id)
+                for s in await client.stream(STREAM).segments()
+            }
+            end_s = self.loop.time() + ALONE_S_MAX
+            for _ in range(1 + n_javas * len(segments)):
+                counts, free = await self._shares(group, segments, end_s)
+                self.journal.add("world", "shares", counts=counts, free=free, n_javas=n_javas)
+                if not free and counts and max(counts) - min(counts) <= 1:
+                    return
+
+    async def _shares(
+        self, group: AsyncReaderGroup, segments: set[str], end_s: float
+    ) -> tuple[list[int], int]:
+        """Return the segments per reader, and of no reader, two refresh intervals after a checkpoint."""
+        state = await group.state()
+        old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
+        while self.loop.time() < end_s:
+            await asyncio.sleep(LOOK_S)
+            state = await group.state()
+            if until_s and self.loop.time() >= until_s:
+                break
+            is_calm = set(state.positions()) == segments and not state.future and state.readers == readers
+            if not is_calm:
+                old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
+            elif not until_s and any(name not in old for name in state.checkpoints.begun):
+                until_s = self.loop.time() + 2 * state.config.group_refresh_time_ms / 1000 + READ_S
+        return [len(held) for held in state.assigned.values()], len(state.unassigned)
 
     def _log_of(self, scope: str, stream: str) -> list[tuple[int, bytes]]:
         """Return the entries of an internal stream, each with the offset after it."""
@@ -100,13 +134,15 @@ def _config(chance: Random) -> ReaderGroupConfig:
     return ReaderGroupConfig(
         {STREAM: UNBOUNDED},
         automatic_checkpoint_interval_ms=chance.choice((500, 2_000, 10_000)),
-        group_refresh_time_ms=chance.choice((100, 1_000)),
+        group_refresh_time_ms=chance.choice((100, 1_000, 3_000)),
     )
 
 
 def _populate(world: GroupWorld, chance: Random) -> None:
+    javas = chance.choice(((), (), (0,), (1,)))
     for n in range(chance.choice((2, 3, 3, 5, 8, 20))):
-        world.until_end.append(apps.Member(world, f"r{n}", may_retire=n > 0))
+        member = apps.Member(world, f"r{n}", may_retire=n > 0, follows_java=n in javas)
+        world.until_end.append(member)
     for n in range(len(LAGS_MS)):
         world.apps.append(apps.TimedWriter(world, f"writer{n}", chance.randint(40, 150), LAGS_MS[n]))
     world.apps.append(apps.LastingScaler(world, "scaler", chance.choice((8, 14, 20))))

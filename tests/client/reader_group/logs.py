@@ -10,8 +10,8 @@ from collections.abc import Callable
 from random import Random
 from uuid import UUID
 
-from pravega_lab.client.reader_group.core.assignment import segments_to_acquire
 from pravega_lab.client.reader_group.core.state import GroupState
+from pravega_lab.engine.simulation.groups.java_rule import n_to_acquire
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.names import parse_segment_name, segment_id, segment_name
@@ -92,7 +92,7 @@ class Session:
         reader = self._reader()
         if reader is None:
             return []
-        taken = segments_to_acquire(self.state, reader)
+        taken = list(self.state.unassigned)[: n_to_acquire(self.state, reader)]
         return [*(rg.AcquireSegment(reader, s) for s in taken), self._distance(reader)]
 
     def _distance(self, reader: str) -> Update:

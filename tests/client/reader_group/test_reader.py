@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -9,6 +10,7 @@ import pytest
 
 from pravega_lab.client.reader_group.core.reader import go_offline
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
+from pravega_lab.engine.simulation.groups.java_rule import JavaRuleReader
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType
 from pravega_lab.protocol.stream_cut import UNBOUNDED
@@ -65,6 +67,99 @@ def test_a_late_reader_gets_its_share_after_checkpoints() -> None:
     counts = [len(m.core.held) for m in (first, *late)]
     assert sum(counts) == 6
     assert max(counts) - min(counts) <= 1
+
+
+OUT_OF_STEP_MS = (300, 900, 1_500, 2_100, 2_700, 3_300, 3_900)  # from one reader's start to the next
+
+
+def share(
+    box: Box, until_ms: int, out_of_step_ms: int, *kinds: Callable[[Box, str], Member]
+) -> tuple[list[int], int]:
+    """Start readers one after the other, which all read every 100 ms, and return who holds how many segments.
+
+    The last number is that of the segments of no reader. The time is from the start of the first reader.
+    """
+    members: list[Member] = []
+    for now_ms in range(0, until_ms, 100):
+        if len(members) < len(kinds) and now_ms >= len(members) * out_of_step_ms:
+            members.append(kinds[len(members)](box, f"r{len(members) + 1}"))
+        read_all(*members, rounds=1)
+    state = box.state()
+    return [len(held) for held in state.assigned.values()], len(state.unassigned)
+
+
+def java(box: Box, name: str) -> Member:
+    member = Member(box, name)
+    member.core = JavaRuleReader(name, box.state(), now_ms=box.now_ms, chance=Random(1))
+    return member
+
+
+def default_box(n_segments: int) -> Box:
+    return Box(n_segments, config(interval_ms=30_000, refresh_ms=3_000))
+
+
+def test_java_starves_a_reader_that_refreshes_after_it_acquired_again() -> None:
+    """Why our rule is another one: see docs/differences.md."""
+    assert share(default_box(4), 300_000, 3_300, java, java) == ([4, 0], 0)
+
+
+@pytest.mark.parametrize("out_of_step_ms", OUT_OF_STEP_MS)
+def test_one_checkpoint_makes_the_shares_fair(out_of_step_ms: int) -> None:
+    """With default settings, two refresh intervals after the checkpoint at 31 s."""
+    until_ms = 31_000 + 6_000
+    assert share(default_box(4), until_ms, out_of_step_ms, Member, Member) == ([2, 2], 0)
+    counts, free = share(default_box(9), until_ms, out_of_step_ms, Member, Member, Member, Member)
+    assert (sorted(counts), free) == ([2, 2, 2, 3], 0)
+
+
+@pytest.mark.parametrize("out_of_step_ms", OUT_OF_STEP_MS)
+def test_a_java_reader_does_not_starve_ours(out_of_step_ms: int) -> None:
+    """It releases one segment at each checkpoint: at 31 s and at 61 s."""
+    assert share(default_box(4), 67_000, out_of_step_ms, java, Member) == ([2, 2], 0)
+
+
+@pytest.mark.parametrize("out_of_step_ms", OUT_OF_STEP_MS)
+def test_a_java_reader_is_not_starved_by_ours(out_of_step_ms: int) -> None:
+    assert share(default_box(4), 37_000, out_of_step_ms, Member, java) == ([2, 2], 0)
+
+
+@pytest.mark.parametrize("out_of_step_ms", [0, 1_000, 2_000])
+def test_those_who_stay_share_what_a_dead_reader_held(out_of_step_ms: int) -> None:
+    """Without any checkpoint: neither acquires more than its share while the other can acquire it."""
+    box = Box(6, config(refresh_ms=3_000))
+    members = [Member(box, "r1"), Member(box, "dead"), Member(box, "r3")]
+    read_all(*members, rounds=2)
+    assert [len(held) for held in box.state().assigned.values()] == [2, 2, 2]
+    members[0].core.timers.fetch_ms += out_of_step_ms
+    box.write(go_offline("dead", {}))
+    read_all(members[0], members[2], rounds=60)
+    assert [len(held) for held in box.state().assigned.values()] == [3, 3]
+
+
+def test_what_a_dead_reader_does_not_acquire_is_taken_over() -> None:
+    """The reader leaves it to the other for a refresh interval, and a second for each reader."""
+    box = Box(4, config(refresh_ms=3_000))
+    alive = Member(box, "r1")
+    alive.read()
+    Member(box, "dead")
+    begin(box)
+    box.now_ms += 3_000
+    read_all(alive, rounds=3)
+    assert len(alive.core.held) == 2
+    read_all(alive, rounds=45)
+    assert len(alive.core.held) == 2
+    read_all(alive, rounds=10)
+    assert len(alive.core.held) == 4
+
+
+def test_shares_that_differ_by_one_stay_as_they_are() -> None:
+    """Java's weights, which hold the clock, let the reader with one more release it at each checkpoint."""
+    box = Box(5, config(interval_ms=5_000))
+    members = [Member(box, "r1"), Member(box, "r2")]
+    read_all(*members, rounds=30)
+    moves = [u for u in box.log if isinstance(u, rg.AcquireSegment)]
+    read_all(*members, rounds=600)
+    assert [u for u in box.log if isinstance(u, rg.AcquireSegment)] == moves
 
 
 def test_a_checkpoint_is_handed_out_then_reported() -> None:

@@ -1,78 +1,72 @@
-"""Decide who should read how much (reader-groups.md B3), with the numbers of Java's client.
+"""Decide who should read how much (reader-groups.md B3).
 
-All functions are pure functions of the shared state, in which every reader decides for itself. The waiting
-times, kept in `timers`, determine which reader acts first.
+All functions are pure functions of the shared state, in which every reader decides for itself. Updates are
+written on the condition that no other member writes first, so two readers never act on the same state.
+
+The rule differs from Java's, and its updates are the same (docs/differences.md). Java's readers order
+themselves by waiting times only. A reader that releases a segment may acquire it again before another reader
+has refreshed its state, and can starve that reader for ever.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
-from math import floor
 
-from pravega_lab.client.reader_group.core.state import LAG_MS_MIN, GroupState
+from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.protocol.hashing import murmur3_x64_128
 
 TIME_UNIT_MS = 1_000
 _WORD = 2**64 - 1
 
 
-def relative_sizes(state: GroupState) -> dict[str, float]:
-    """Return the load of each reader: its number of segments, weighted by its lag; 0.0 without segments."""
-    lags = {r: max(LAG_MS_MIN, state.distance_to_tail_ms[r]) for r in state.distance_to_tail_ms}
-    longest = max((lags[r] for r, held in state.assigned.items() if held and r in lags), default=1)
-    return {
-        r: len(held) * (lags.get(r, LAG_MS_MIN) / longest) if held else 0.0
-        for r, held in state.assigned.items()
-    }
+def by_load(state: GroupState) -> list[str]:
+    """Return the readers online, the one with the most segments first, and the earlier first among equals."""
+    return sorted(state.assigned, key=lambda reader: -len(state.assigned[reader]))
 
 
-def ranking(state: GroupState, reader: str) -> int:
-    """Return a reader's place by load: 0 for the most loaded reader, -1 for a reader that is not online."""
-    sizes = relative_sizes(state)
-    return sorted(sizes, key=lambda r: -sizes[r]).index(reader) if reader in sizes else -1
+def fair_share(state: GroupState, reader: str) -> int:
+    """Return the number of segments that ``reader`` should hold.
 
-
-def acquire_wait_ms(state: GroupState, reader: str) -> int:
-    """Return how long to wait, in ms, before acquiring again. The most loaded reader waits longest."""
-    return TIME_UNIT_MS * max(1, len(state.assigned) - ranking(state, reader))
-
-
-def release_wait_ms(state: GroupState, reader: str) -> int:
-    """Return how long to wait, in ms, before releasing again. The most loaded reader waits shortest."""
-    return TIME_UNIT_MS * (1 + ranking(state, reader))
-
-
-def n_to_acquire(state: GroupState, reader: str) -> int:
-    """Return how many unassigned segments to acquire at once: at least one if any is unassigned."""
-    free, n_readers = len(state.unassigned), len(state.assigned)
-    if free == 0:
-        return 0
-    fair = floor(state.n_segments / n_readers + 0.5) - len(state.assigned[reader])
-    return max(free // n_readers, min(free, fair), 1)
-
-
-def segments_to_acquire(state: GroupState, reader: str) -> list[str]:
-    """Return the unassigned segments that ``reader`` should acquire now, in the order of the state."""
-    return list(state.unassigned)[: n_to_acquire(state, reader)]
-
-
-def owns_too_much(state: GroupState, reader: str) -> bool:
-    """Return whether another reader has so much less that ``reader`` should release a segment."""
-    if len(state.assigned.get(reader, ())) <= 1:
-        return False
-    sizes = relative_sizes(state)
-    return sizes[reader] > min(sizes.values()) + max(1, len(state.unassigned))
-
-
-def segment_to_release(state: GroupState, reader: str) -> str | None:
-    """Return the segment that ``reader`` should release, or None if it should keep all.
-
-    A hash seeded with the reader's id chooses the segment, so that readers choose differently.
+    The shares of two readers differ by at most one. Where the segments cannot be divided evenly, readers that
+    hold more already keep the larger shares, so that few segments move.
     """
-    if not owns_too_much(state, reader):
-        return None
+    share, n_larger = divmod(state.n_segments, len(state.assigned))
+    order = by_load(state)
+    ahead = order[: order.index(reader)]
+    return share + (sum(len(state.assigned[other]) > share for other in ahead) < n_larger)
+
+
+def n_missing(state: GroupState, reader: str) -> int:
+    """Return how many segments ``reader`` lacks to its fair share: negative if it holds more."""
+    return fair_share(state, reader) - len(state.assigned[reader])
+
+
+def leave_to_others_ms(state: GroupState, reader: str) -> int:
+    """Return how long, in ms, a reader that has its share leaves an unassigned segment to other readers.
+
+    Every reader refreshes its state within the refresh time. Java's readers then wait for up to a second per
+    reader before they acquire. The most loaded reader waits longest.
+    """
+    rank = by_load(state).index(reader)
+    return state.config.group_refresh_time_ms + TIME_UNIT_MS * (len(state.assigned) - rank)
+
+
+def n_to_take_over(state: GroupState, n_left: int) -> int:
+    """Return how many of ``n_left`` segments that others did not acquire a reader acquires beyond its share.
+
+    At least one reader does not acquire its share, so the segments are divided among the others.
+    """
+    return max(1, n_left // max(1, len(state.assigned) - 1))
+
+
+def in_order_of_release(reader: str, segments: Iterable[str]) -> list[str]:
+    """Return segments in the order in which ``reader`` releases them.
+
+    A hash seeded with the reader's id decides, so that readers choose differently. It is Java's.
+    """
     seed = _java_hash(reader) & _WORD
-    return max(state.assigned[reader], key=lambda segment: _hash(segment, seed))
+    return sorted(segments, key=lambda segment: -_hash(segment, seed))
 
 
 def _hash(segment: str, seed: int) -> int:

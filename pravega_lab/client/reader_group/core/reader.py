@@ -136,6 +136,8 @@ class ReaderCore:
         self._generation = state.config.generation
         self._departures = state.departures.get(reader, 0)
         self._predecessors: dict[str, tuple[int, ...]] = {}  # of merges in progress, from the controller
+        self._free_since_ms: dict[str, int] = {}  # when this reader first saw each unassigned segment
+        self._left_until_ms = now_ms  # until then it leaves all unassigned segments to other readers
         self._see(Answer(state, now_ms))
 
     # progress of reading
@@ -182,8 +184,9 @@ class ReaderCore:
         """Return the time in ms at which to call `before_read` again if nothing was read until then."""
         timers = self.timers
         times = [timers.fetch_ms]
-        if self._state.unassigned and timers.acquire_ms > self._now_ms:
-            times.append(timers.acquire_ms)
+        acquire_ms = max(timers.acquire_ms, self._left_until_ms)
+        if self._state.unassigned and acquire_ms > self._now_ms:
+            times.append(acquire_ms)
         if self._state.config.automatic_checkpoint_interval_ms > 0 and timers.checkpoint_ms > self._now_ms:
             times.append(timers.checkpoint_ms)
         return min(times)
@@ -237,6 +240,16 @@ class ReaderCore:
                 self.held[segment] = offset
                 if offset == SEGMENT_READ or offset == self._state.end_of(segment):
                     self.ended[segment] = None
+        self._see_unassigned()
+
+    def _see_unassigned(self) -> None:
+        """Note since when segments are unassigned, and how long this reader leaves them to others."""
+        state, since_ms = self._state, self._free_since_ms
+        self._free_since_ms = {segment: since_ms.get(segment, self._now_ms) for segment in state.unassigned}
+        self._left_until_ms = self._now_ms
+        if state.unassigned and assignment.n_missing(state, self.reader) <= 0:
+            first_ms = min(self._free_since_ms.values())
+            self._left_until_ms = first_ms + assignment.leave_to_others_ms(state, self.reader)
 
     def _is_member_in(self, state: GroupState) -> bool:
         """Return whether this reader is online, and no later reader of its id replaced it."""
@@ -255,7 +268,7 @@ class ReaderCore:
         if self._now_ms < self.timers.fetch_ms:
             return False
         log_bytes = yield from self._ask(Fetch())
-        self.timers.fetch_ms = self._now_ms + self._state.config.group_refresh_time_ms
+        self.timers.fetch_ms = self._now_ms + self._refresh_ms()
         if log_bytes > COMPACT_AFTER_BYTES and self._chance.random() < COMPACT_CHANCE:
             yield from self._ask(Compact())
         if self._now_ms >= self.timers.config_ms:
@@ -263,6 +276,17 @@ class ReaderCore:
             if self._state.updating_config:
                 yield from self._ask(FinishReset())
         return True
+
+    def _refresh_ms(self) -> int:
+        """Return the time until the next refresh, in ms.
+
+        A Java reader that released a segment acquires it again after two seconds or more. Only a reader that
+        looks more often than that cannot be starved by it.
+        """
+        refresh_ms = self._state.config.group_refresh_time_ms
+        if assignment.n_missing(self._state, self.reader) > 0:
+            return min(refresh_ms, assignment.TIME_UNIT_MS)
+        return refresh_ms
 
     # checkpoints
 
@@ -343,40 +367,51 @@ class ReaderCore:
             return [rg.SegmentCompleted(self.reader, segment, found.predecessors, ranges)]
 
         yield from self._ask(Write(decide))
-        self.timers.acquire_ms = self._now_ms
 
     def _release(self) -> Decision[None]:
-        if self._now_ms < self.timers.release_ms or self._is_held_up(self._state):
-            return
-        segment = assignment.segment_to_release(self._state, self.reader)
-        if segment is None:
+        """Release what exceeds this reader's fair share, all at once: there is no other chance before the
+        next checkpoint.
+        """
+        if self._is_held_up(self._state) or assignment.n_missing(self._state, self.reader) >= 0:
             return
 
         def decide(state: GroupState) -> list[Update]:
-            if self._is_held_up(state) or segment not in state.assigned[self.reader]:
-                return []
-            if not assignment.owns_too_much(state, self.reader):
-                return []
-            return [rg.ReleaseSegment(self.reader, segment, self.held[segment]), self._distance()]
+            surplus = 0 if self._is_held_up(state) else max(0, -assignment.n_missing(state, self.reader))
+            segments = assignment.in_order_of_release(self.reader, self.held)[:surplus]
+            released = [rg.ReleaseSegment(self.reader, segment, self.held[segment]) for segment in segments]
+            return [*released, self._distance()] if released else []
 
         yield from self._ask(Write(decide))
-        self._assignment_written()
+        self._reset_lag_timer()
 
     def _acquire(self) -> Decision[None]:
         if self._now_ms < self.timers.acquire_ms or self._is_held_up(self._state):
             return
-        if not self._state.unassigned:
-            self.timers.acquire_ms = self._now_ms + assignment.acquire_wait_ms(self._state, self.reader)
+        if not self._to_acquire(self._state):
             return
 
         def decide(state: GroupState) -> list[Update]:
-            if self._is_held_up(state) or not state.unassigned:
-                return []
-            segments = assignment.segments_to_acquire(state, self.reader)
-            return [*(rg.AcquireSegment(self.reader, segment) for segment in segments), self._distance()]
+            segments = [] if self._is_held_up(state) else self._to_acquire(state)
+            acquired = [rg.AcquireSegment(self.reader, segment) for segment in segments]
+            return [*acquired, self._distance()] if acquired else []
 
         yield from self._ask(Write(decide))
-        self._assignment_written()
+        self._free_since_ms = {}  # the others have their time again before this reader acquires another one
+        self._see_unassigned()
+        self._reset_lag_timer()
+
+    def _to_acquire(self, state: GroupState) -> list[str]:
+        """Return the unassigned segments to acquire now.
+
+        A reader acquires its fair share at once. It acquires more only when the other readers had the time to
+        refresh their state and did not acquire the segments.
+        """
+        missing = assignment.n_missing(state, self.reader)
+        if missing > 0:
+            return list(state.unassigned)[:missing]
+        since_ms = self._now_ms - assignment.leave_to_others_ms(state, self.reader)
+        left = [s for s in state.unassigned if self._free_since_ms.get(s, self._now_ms) <= since_ms]
+        return left[: assignment.n_to_take_over(state, len(left))]
 
     def _is_held_up(self, state: GroupState) -> bool:
         """Return whether this reader must not acquire, release or complete segments.
@@ -385,20 +420,14 @@ class ReaderCore:
         """
         return not self._is_member_in(state) or state.checkpoints.pending(self.reader) is not None
 
-    def _assignment_written(self) -> None:
-        now_ms, state, timers = self._now_ms, self._state, self.timers
-        timers.acquire_ms = now_ms + assignment.acquire_wait_ms(state, self.reader)
-        timers.release_ms = now_ms + assignment.release_wait_ms(state, self.reader)
-        self._reset_lag_timer()
-
     # lag
 
     def _distance(self) -> rg.UpdateDistanceToTail:
         """Return the update with the reader's distance to the tail, which is not a lag but the clock.
 
-        Java's readers write the clock, to within 0.3 %, once they have read an event. Members weigh segments
-        with these numbers. Java's readers write 0 until their first event, so an idle Java reader never
-        releases a segment. Ours all have the same weight.
+        Java's readers write the clock, to within 0.3 %, once they have read an event. They weigh segments
+        with these numbers. They write 0 until their first event, so an idle Java reader never releases a
+        segment. Our readers give all segments the same weight.
 
         Source: reader-groups.md B3.
         """

@@ -13,7 +13,6 @@ class Timers:
     def __init__(self, now_ms: int) -> None:
         self.fetch_ms = now_ms
         self.acquire_ms = now_ms
-        self.release_ms = now_ms
         self.checkpoint_ms = now_ms + TIME_UNIT_MS
         self.lag_ms = now_ms + TIME_UNIT_MS
         self.config_ms = now_ms + TIME_UNIT_MS
