@@ -31,7 +31,7 @@ from pravega_lab.engine.flow.checkpoint.history import Finishing, History, LastP
 from pravega_lab.engine.simulation.flow.race import run_race
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import Journal
-from pravega_lab.observe.group.observations import GroupSegmentAcquired, GroupSegmentReleased
+from pravega_lab.observe.group.observations import GroupSegmentAcquired, ReaderLeft
 from pravega_lab.observe.known_cuts import cut_before
 from pravega_lab.observe.ledger.observations import LedgerOffended
 from pravega_lab.protocol.metadata import reader_group as rg
@@ -131,13 +131,11 @@ def checkpoint_known_at(at_s: float) -> str:
 
 
 def ms_with_nobody() -> int:
-    """From cem's giving segment 4 back until ann took it, in the case of tutorial 05."""
+    """From bob's going until cem took segment 1, in the case of tutorial 05."""
     journal = Journal.load(recorded("desk.jsonl.gz"))
-    number_4 = (1 << 32) + 4
-    given = [o for o in journal.since() if isinstance(o, GroupSegmentReleased) and o.reader == "cem"]
-    taken = [o for o in journal.since() if isinstance(o, GroupSegmentAcquired) and o.reader == "ann"]
-    [end] = [o.time_ms for o in given if o.segment_id == number_4]
-    return next(o.time_ms - end for o in taken if o.segment_id == number_4 and o.time_ms > end)
+    [end] = [o.time_ms for o in journal.since() if isinstance(o, ReaderLeft) and o.reader == "bob"]
+    taken = [o for o in journal.since() if isinstance(o, GroupSegmentAcquired) and o.reader == "cem"]
+    return next(o.time_ms - end for o in taken if o.segment_id == 1 and o.time_ms > end)
 
 
 def kept_of_four() -> list[str]:
@@ -258,13 +256,13 @@ def read_twice() -> list[int]:
     return [int(n) for n in told["events"]]
 
 
-def who_has_number_2() -> str:
+def who_has_number_4() -> str:
     """Who got it last before the failure at 5.7 s, by the group's log."""
     journal = story_of("b1").journal
     assert journal.start_ms is not None
     fails_ms = journal.start_ms + 5_700
     got = [o for o in journal.since() if isinstance(o, GroupSegmentAcquired)]
-    return [o.reader for o in got if number_of(o.segment_id) == 2 and o.time_ms < fails_ms][-1]
+    return [o.reader for o in got if number_of(o.segment_id) == 4 and o.time_ms < fails_ms][-1]
 
 
 def first_pair_out_of_order() -> list[int]:
@@ -312,7 +310,7 @@ def answers() -> dict[str, Any]:
         "07.3": kafka_style(fails=False).ledger.verdict().sentence,
         "08.1": copied("b1", Story(((5.7, "fail 0"),), events=480), 5).ledger.verdict().sentence,
         "08.2": read_twice(),
-        "08.3": who_has_number_2(),
+        "08.3": who_has_number_4(),
         "09.1": checkpoints_after_the_end(chain(6, Finishing.WAIT_IN_EACH_TASK))[0],
         "09.2": customers_twice(),
         "09.3": skipped_after_the_failure(),

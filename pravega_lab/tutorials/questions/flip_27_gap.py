@@ -25,19 +25,19 @@ EXERCISES = (
         number="08.2",
         asks="b2, checkpoint 2: how many events of each source subtask would be read twice?",
         read=numbers_in_any_order,
-        right="a75d11463eb37b00",
+        right="cfdf32a7cd360d94",
         hints=(
             "In the timeline, the hatched part of a source's row is between the cut and its barrier.",
             '`b2.job.to_pandas("source_cut")` has a row for each checkpoint and subtask.',
         ),
         solution=(
-            "c-kF}K?=h#3<STjw_Zx1v`@(glv>1s)GD$<@bA0zMF{Q8>IG>9kLQBbcg?B+jsXe9RV85^#n0`~0&D*aZ~qSB+zxL$1w"
-            "p73ja$bi5ylfOZ?NpRWZb9raaLMRmY`PS<JouS@&hadE`|"
+            "c-ke6F%E!02n4^fosF@w@F9KxJya4s42LoIdr_MWff=?3<%FTbs4M%%hKLF>#=Vh43X)#a&Iyv=8)iLg;4$r**ANKCl-Qb"
+            "riOeKcVQGeV!A-UOv_s>i_{SE|;(rz9%ex2V#V!H"
         ),
     ),
     Exercise(
         number="08.3",
-        asks="b1, at the failure: which reader has segment 2?",
+        asks="b1, at the failure: which reader has segment 4?",
         read=word,
         right="231a0d6e12a84b51",
         hints=(
@@ -45,9 +45,9 @@ EXERCISES = (
             "The reader that acquired it last before that has it.",
         ),
         solution=(
-            "c-mdgK@P$&3<SWhti-jgfFnQP8CK&oR*7B3Mu^{&3J$1OYj(Z)A-ax@DRCRm6YhaR35x|zSL9|D`JY@sIk+JTV=g?en~"
-            "BB%H%K__rP$0R#1xhf49VD`y<4er4-6np9Z~G~@JM_=s^RH;>$ng5hJWKo->BAj`T!y7Lx%"
+            "c-mc!K?=h#3<STjkgF3~=qK_FVaZseky2YF->*Xth2EB7XSY1nwz&zhwE4DR4N!i)wFzT-fJ#V1R6(wix5L#U;jCiNKqbb"
+            "dV!9)IkPb0U=-=$8;qb1ZZt(Iq19s^!4;bw-&JxIY0Qe}jpLz9`4+pL~Bm"
         ),
-        remarks={"d14f1303db52be4a": "That one had it at the barrier."},
+        remarks={"d14f1303db52be4a": "That one got it after the failure."},
     ),
 )

@@ -23,20 +23,19 @@ EXERCISES = (
     ),
     Exercise(
         number="05.2",
-        asks="Segment 4 went from cem to ann. For how many milliseconds had nobody got it?",
+        asks="Segment 1 went from bob to cem. For how many milliseconds had nobody got it?",
         read=whole_number,
-        right="9fcf7c57d2ec3538",
+        right="f23d910895dc2573",
         hints=(
             "In the lane of nobody it is a bar. What is its length?",
-            "`readers.moves` has a column `gap_ms`. Look for the row from cem to ann.",
+            "`readers.moves` has a column `gap_ms`. Look for the row from bob to cem.",
         ),
         solution=(
-            "c-l3NVGe>Y3`Vc=CH^&wCJ5mW9-?lQEkH+Tbspah<IleIy>{$J2hS@edNWQP9^_|~$bw{u6tIyh2l&W--f|Lym3#&nuD!cmpbj"
-            "Jgr2>nU{@o?#xq6jYWT=rbo_Rke;ZMbB<=T+|tE)|E&B1j;Yu=fp#I*1s1m0-3*UpM0?ae~TezIhXNhTz%C)L~+fni27"
+            "c-kF}K@Nj33<STjQm-f?%@2C$KTK>&q>!kwDc`T*X6^2bQw&)8f|C?1xzZ3uU)NfifD9>xIYK8;V`SMu`FoUW^oTe&X($G"
+            "z6Sk2}ND;fDlF0~o9d^4nVsLRpdvBoCOFUzkp#kqcAXR=YQpvrsx=H;0?9%K;2}6jTxn8)4(YoDP_ygz(KDP"
         ),
         remarks={
-            "3bc67a22607b6eb4": "That was its way from ann to cem, when the split had been read.",
-            "18c587647132da9a": "That is the way back, from ann to cem.",
+            "d3675228bc807d70": "So long nobody had the successors, when the split segment had been read."
         },
     ),
 )
