@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import CAPACITY, Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import Trouble
+from pravega_lab.observe.journal.observations import Observation, Trouble
 
 if TYPE_CHECKING:
     from pravega_lab.client import Client
@@ -68,7 +68,9 @@ class Watch(Journalled):
 
         on_streams = self._add_streams if with_streams else None
         for name in names:
-            self.groups.append(GroupObserver(self._client, name, self.journal, on_streams=on_streams))
+            recorded = _last_recorded(self._stream_options.get("recorded", ()), name)
+            made = GroupObserver(self._client, name, self.journal, recorded=recorded, on_streams=on_streams)
+            self.groups.append(made)
 
     def look(self, timeout_s: float = 10.0) -> bool:
         """Wait until the present state is in the journal. Return False if that took too long."""
@@ -125,6 +127,7 @@ def observe(
     event_bytes: float | None = None,
     capacity: int = CAPACITY,
     spill: bool | str | Path = True,
+    continues: Journal | None = None,
     **access: Unpack[AccessOptions],
 ) -> Watch:
     """Watch streams, reader groups and a query from outside, by public calls only, into one journal.
@@ -146,6 +149,8 @@ def observe(
         event_bytes: Mean size of an event, header included; by default a small sample is read.
         capacity: Observations kept in memory; see `Journal`.
         spill: Where older ones go; see `Journal`.
+        continues: A recording of the same streams or groups. The journal begins with its observations, and
+            what it contains is not reported again.
         access: How to get into the cluster; see `client.connect`.
 
     Raises:
@@ -165,7 +170,11 @@ def observe(
     journal = Journal(f"{source} at {uri}" if uri else source, capacity=capacity, spill=spill)
     every: dict[str, Any] = {} if every_ms is None else {"every_ms": every_ms}
     client = _connect(uri, **access) if (streams or groups) and uri else None
-    watch = Watch(journal, client, {"event_bytes": event_bytes} | every)
+    if continues is not None:
+        journal.extend(continues.since())
+        journal.adopt(continues.gap)
+    recorded = [] if continues is None else continues.since()
+    watch = Watch(journal, client, {"event_bytes": event_bytes, "recorded": recorded} | every)
     with ExitStack() as undo:
         undo.callback(watch.close)
         watch._add_streams(streams)
@@ -176,6 +185,15 @@ def observe(
             watch.queries = [QueryObserver(query, journal, checkpoint=checkpoint, **every)]
         undo.pop_all()
     return watch
+
+
+def _last_recorded(recorded: Iterable[Observation], group: str) -> tuple[str, int] | None:
+    """Return the id of a group and the last revision of its log in a recording, None if it has neither."""
+    from pravega_lab.observe.group.observations import GroupObservation, GroupSeen
+
+    found = [o for o in recorded if isinstance(o, GroupObservation) and o.group == group]
+    ids = [o.group_id for o in found if isinstance(o, GroupSeen)]
+    return (ids[-1], max(o.revision for o in found)) if ids else None
 
 
 def _close_each(watching: Iterable[Watch | GroupObserver | StreamObserver | QueryObserver]) -> None:

@@ -16,14 +16,19 @@ from pathlib import Path
 from pravega_lab.client import Client, connect
 from pravega_lab.client.connection.access import access_from, add_access_arguments
 from pravega_lab.errors import BadInputError
-from pravega_lab.observe import Watch, observe
+from pravega_lab.observe import Journal, Watch, observe
+from pravega_lab.observe.group.observations import GroupSeen
 from pravega_lab.observe.journal.records import to_record
-from pravega_lab.terminal.inventory import check_group, take_inventory
+from pravega_lab.terminal.inventory import check_group, take_inventory, to_records
 from pravega_lab.terminal.text import console, shown
 
 REFRESH_S = 0.5
 SAVE_EVERY_S = 10.0
+LIST_EVERY_S = 2.0
 LOOK_S = 10.0
+NOTEBOOK_HINT = (
+    "from pravega_lab.observe import Journal; from pravega_lab.widgets import show; show(Journal.load({!r}))"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,9 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a reader group to follow, or a scope to list; else all",
     )
     parser.add_argument("--once", action="store_true", help="print what is so now, and end")
-    parser.add_argument("--json", action="store_true", help="of a group: a line of JSON per observation")
     parser.add_argument(
-        "--record", metavar="FILE", type=Path, help="of a group: keep the journal, for views and Journal.load"
+        "--json", action="store_true", help="a line of JSON per observation, or per stream and group"
+    )
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        type=Path,
+        help="of a group: keep the journal, or continue the one in FILE",
     )
     parser.add_argument("--seconds", type=float, metavar="S", help="end by itself after so long")
     add_access_arguments(parser)
@@ -51,25 +61,67 @@ def run(args: argparse.Namespace) -> int:
         BadInputError: There is no such scope or group, or the options do not fit together.
     """
     is_group = args.what is not None and "/" in args.what
-    if not is_group and (args.json or args.record):
-        raise BadInputError("--json and --record follow one reader group: name it, as in SCOPE/GROUP")
+    if not is_group and args.record:
+        raise BadInputError("--record follows one reader group: name it, as in SCOPE/GROUP")
     if args.seconds is not None and args.seconds <= 0:
         raise BadInputError(f"--seconds {args.seconds:g}: more than 0")
+    try:
+        return _follow(args) if is_group else _look(args)
+    except KeyboardInterrupt:
+        return 0
+    except BrokenPipeError:  # the reader of our lines has closed its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _look(args: argparse.Namespace) -> int:
     with connect(args.uri, **access_from(args)) as client:
-        if not is_group:
-            return _list(args, client)
+        return _list_json(args, client) if args.json else _list(args, client)
+
+
+def _follow(args: argparse.Namespace) -> int:
+    before = _recorded(args)
+    with connect(args.uri, **access_from(args)) as client:
         check_group(client, args.what)
-    with observe(args.uri, group=args.what, **access_from(args)) as watch:
+    with observe(args.uri, group=args.what, continues=before, **access_from(args)) as watch:
         watch.look(LOOK_S)
         try:
-            return _print_json(args, watch) if args.json else _draw(args, watch)
-        except KeyboardInterrupt:
-            return 0
-        except BrokenPipeError:  # the reader of our lines has closed its end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+            new = 0 if before is None else len(before)
+            return _print_json(args, watch, new) if args.json else _draw(args, watch)
         finally:
             _record(args, watch)
+
+
+def _recorded(args: argparse.Namespace) -> Journal | None:
+    """Return the recording that ``--record`` names, if there is one.
+
+    Raises:
+        BadInputError: The file is no recording, or one of another group.
+    """
+    if not args.record or not args.record.exists():
+        return None
+    found = Journal.load(args.record)
+    if args.what not in {o.group for o in found.since() if isinstance(o, GroupSeen)}:
+        raise BadInputError(f"{args.record} is a recording of {found.source}: give --record another file")
+    return found
+
+
+def _list_json(args: argparse.Namespace, client: Client) -> int:
+    """Print a line for each stream and group, then one for each that has changed or is gone."""
+    end_s = _end_s(args)
+    known: dict[tuple[object, object], dict[str, object]] = {}
+    while True:
+        found = {(r["kind"], r["name"]): r for r in to_records(take_inventory(client, args.what))}
+        gone = [
+            {"kind": kind, "name": name, "is_gone": True} for kind, name in known if (kind, name) not in found
+        ]
+        for record in [*(r for key, r in found.items() if known.get(key) != r), *gone]:
+            print(json.dumps({"time_ms": _now_ms(), **record}, separators=(",", ":")))
+        sys.stdout.flush()
+        known = found
+        if args.once or time.monotonic() >= end_s:
+            return 0
+        time.sleep(min(LIST_EVERY_S, max(0.0, end_s - time.monotonic())))
 
 
 def _list(args: argparse.Namespace, client: Client) -> int:
@@ -85,13 +137,10 @@ def _list(args: argparse.Namespace, client: Client) -> int:
         terminal.print(screen)
         return 0
     end_s = _end_s(args)
-    try:
-        with Live(screen, console=terminal, auto_refresh=False) as live:
-            while time.monotonic() < end_s:
-                time.sleep(min(2.0, max(0.0, end_s - time.monotonic())))
-                live.update(inventory_screen(take_inventory(client, args.what), _now_ms()), refresh=True)
-    except KeyboardInterrupt:
-        pass
+    with Live(screen, console=terminal, auto_refresh=False) as live:
+        while time.monotonic() < end_s:
+            time.sleep(min(LIST_EVERY_S, max(0.0, end_s - time.monotonic())))
+            live.update(inventory_screen(take_inventory(client, args.what), _now_ms()), refresh=True)
     return 0
 
 
@@ -122,8 +171,8 @@ def _draw(args: argparse.Namespace, watch: Watch) -> int:
             time.sleep(REFRESH_S)
 
 
-def _print_json(args: argparse.Namespace, watch: Watch) -> int:
-    read_to, end_s = 0, _end_s(args)
+def _print_json(args: argparse.Namespace, watch: Watch, read_to: int) -> int:
+    end_s = _end_s(args)
     while True:
         for observation in watch.since(read_to):
             read_to = observation.seq + 1
@@ -137,11 +186,8 @@ def _print_json(args: argparse.Namespace, watch: Watch) -> int:
 def _record(args: argparse.Namespace, watch: Watch) -> None:
     if args.record:
         path = watch.save(args.record)
-        print(
-            f"{len(watch.journal):,} observations in {path}; in a notebook: "
-            f"from pravega_lab.widgets import show; show(Journal.load({str(path)!r}))",
-            file=sys.stderr,
-        )
+        print(f"{len(watch.journal):,} observations in {path}. In a notebook:", file=sys.stderr)
+        print(NOTEBOOK_HINT.format(str(path)), file=sys.stderr)  # a line of its own, to be pasted
 
 
 def _end_s(args: argparse.Namespace) -> float:

@@ -5,7 +5,7 @@ calls only.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 
 from pravega_lab.client import Client, ScalingPolicy
@@ -65,6 +65,14 @@ def take_inventory(
             on_step(f"{each}/{name}")
             groups.append(_group(client, each, name))
     return Inventory(tuple(scopes), tuple(streams), tuple(groups))
+
+
+def to_records(found: Inventory) -> list[dict[str, object]]:
+    """Return a record for each scope, stream and group, whose values JSON can express."""
+    scopes = [{"kind": "scope", "name": name} for name in found.scopes]
+    streams = [{"kind": "stream", **asdict(line)} for line in found.streams]
+    groups = [{"kind": "reader_group", **asdict(line)} for line in found.groups]
+    return [*scopes, *streams, *groups]
 
 
 def check_group(client: Client, scoped_name: str) -> None:

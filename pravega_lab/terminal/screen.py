@@ -24,6 +24,7 @@ from pravega_lab.terminal.text import shown
 ROWS_MAX = 40  # of a table; the busiest are shown and the others counted
 CHECKPOINTS_MAX = 6
 UPDATES_MAX = 5
+CLOCK = "UpdateDistanceToTail"  # each reader writes it every few seconds, and its lag is in its row
 UNKNOWN = "–"
 FAILURE = "bold red"
 _STATES = {"held": "", "nobody": "yellow", "waits": "dim"}
@@ -42,7 +43,8 @@ def inventory_screen(found: Inventory, now_ms: int) -> RenderableType:
             _add(groups, (group.name, "", "", shown(group.trouble, FAILURE)))
             continue
         ago = UNKNOWN if group.updated_ms is None else f"{duration(now_ms - group.updated_ms)} ago"
-        _add(groups, (group.name, _names(group.readers), size(group.unread_bytes), ago))
+        readers = _names(group.readers) if group.readers else shown("no reader is online", FAILURE)
+        _add(groups, (group.name, readers, size(group.unread_bytes), ago))
     _count_rest(streams, len(found.streams))
     _count_rest(groups, len(found.groups))
     scopes = shown(f"scopes: {', '.join(found.scopes) or 'none'}", "dim")
@@ -67,7 +69,7 @@ class GroupFolds:
             self.segments.apply(observation)
             if isinstance(observation, GroupObservation) and observation.uncertain_ms is None:
                 self.untimed_ms = observation.time_ms
-            if isinstance(observation, GroupUpdated):
+            if isinstance(observation, GroupUpdated) and observation.update != CLOCK:
                 self.updates.append(observation)
         del self.updates[:-UPDATES_MAX]
 

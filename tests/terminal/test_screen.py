@@ -83,6 +83,29 @@ def test_also_on_a_console_that_reads_markup(name: str) -> None:
     check(drawn(inventory_screen(found, 0), Console()), name)
 
 
+def test_a_group_without_readers_is_marked() -> None:
+    groups = (GroupLine("s/read", readers=("r1",)), GroupLine("s/left"), GroupLine("s/lost", trouble="gone"))
+    terminal = Console(color_system="standard", force_terminal=True, highlight=False)
+    lines = drawn(inventory_screen(Inventory((), (), groups), 0), terminal).splitlines()
+    marked = {line.split()[0]: "\x1b[1;31mno reader is online" in line for line in lines if "s/" in line}
+    assert marked == {"s/read": False, "s/left": True, "s/lost": False}
+
+
+def test_the_last_updates_are_not_those_of_clocks() -> None:
+    journal = Journal("s/g")
+    journal.append(GroupSeen(time_ms=1, group="s/g", streams=("s/s",)))
+    for n in range(20):
+        about = {"time_ms": n, "group": "s/g", "revision": n}
+        journal.append(GroupUpdated(**about, update="UpdateDistanceToTail", explained=f"clock {n}"))  # type: ignore[arg-type]
+        if n < 3:
+            journal.append(GroupUpdated(**about, update="AddReader", explained=f"r{n} came online"))  # type: ignore[arg-type]
+    folds = GroupFolds(journal)
+    folds.catch_up()
+    out = drawn(group_screen("s/g", folds))
+    assert all(f"r{n} came online" in out for n in range(3))
+    assert "clock" not in out
+
+
 def test_ordinary_text_stays_as_it_is() -> None:
     assert printable("zürich → 北京 – #0 e0 👋") == "zürich → 北京 – #0 e0 👋"
     assert printable("two\nlines", keep="\n") == "two\nlines"

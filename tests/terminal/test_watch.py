@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,9 @@ from pravega_lab.client.reader_group import reading
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.observe import Journal
 from pravega_lab.observe.group.fold import fold_groups
+from pravega_lab.observe.group.observations import GroupCheckpointAsked, GroupSeen, GroupUpdated, ReaderJoined
+from pravega_lab.observe.journal.observations import SegmentOpened, SegmentSealed
+from pravega_lab.terminal import command
 
 GROUP = "demo/board"
 
@@ -114,6 +120,98 @@ def test_json_is_a_line_per_observation_and_the_recording_says_the_same(
     assert [row.reader for row in fold_groups(journal.since()).online(GROUP)] == ["r1"]
 
 
+def test_json_of_a_cluster_and_of_a_scope(store: StoreProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    def lines(*words: str) -> dict[tuple[str, str], dict[str, object]]:
+        assert main(["watch", store.uri, *words, "--json"]) == 0
+        records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert all(record["time_ms"] > 0 for record in records)
+        return {(record["kind"], record["name"]): record for record in records}
+
+    found = lines("--once")
+    names = [("scope", "demo"), ("scope", "other")]
+    names += [("stream", "demo/flights"), ("stream", "other/closed"), ("reader_group", GROUP)]
+    assert list(found) == names
+    assert found["stream", "demo/flights"]["n_segments"] == 4
+    assert found["reader_group", GROUP]["readers"] == ["r1"]
+    assert list(lines("other", "--seconds", "0.1")) == [("scope", "other"), ("stream", "other/closed")]
+
+
+def test_json_of_a_cluster_says_what_changes(
+    store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create_stream("changing/s")
+
+    def change(_: float) -> None:
+        stream = client.stream("changing/s")
+        if not stream.segments():
+            stream.delete()
+            raise KeyboardInterrupt
+        stream.seal()
+
+    clock = SimpleNamespace(sleep=change, monotonic=time.monotonic, time_ns=time.time_ns)
+    monkeypatch.setattr(command, "time", clock)
+    assert main(["watch", store.uri, "changing", "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(t["kind"], t["name"], t.get("n_segments")) for t in told] == [
+        ("scope", "changing", None),
+        ("stream", "changing/s", 1),
+        ("stream", "changing/s", 0),
+    ]
+
+
+def test_a_recording_is_continued_without_saying_anything_twice(
+    store: StoreProcess, client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "incident.jsonl"
+    words = ["watch", store.uri, GROUP, "--once", "--json", "--record", str(path)]
+    assert main(words) == 0
+    first = Journal.load(path).since()
+    group = client.reader_group(GROUP)
+    group.initiate_checkpoint("later")
+    group.cancel_outstanding_checkpoints()
+    capsys.readouterr()
+    assert main(words) == 0
+    printed = {json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()}
+    both = Journal.load(path).since()
+    assert both[: len(first)] == first
+    updates = [(o.revision, o.explained) for o in both if isinstance(o, GroupUpdated)]
+    assert len(updates) == len(set(updates)) > sum(isinstance(o, GroupUpdated) for o in first)
+    added = {type(o) for o in both[len(first) :]}
+    assert GroupCheckpointAsked in added
+    assert not added & {GroupSeen, ReaderJoined, SegmentOpened, SegmentSealed}
+    assert "group_checkpoint_asked" in printed
+    assert "group_seen" not in printed
+
+
+def test_a_file_that_is_no_recording_of_this_group_is_kept(
+    store: StoreProcess, client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes, other = tmp_path / "notes.txt", tmp_path / "other.jsonl"
+    notes.write_text("dear diary")
+    client.create_reader_group("demo/second", reading(["demo/flights"]))
+    assert main(["watch", store.uri, "demo/second", "--once", "--record", str(other)]) == 0
+    before = other.read_bytes()
+    for path, said in ((notes, "notes.txt"), (other, "is a recording of group demo/second")):
+        assert main(["watch", store.uri, GROUP, "--once", "--record", str(path)]) == 1
+        assert said in capsys.readouterr().err
+    assert (notes.read_text(), other.read_bytes()) == ("dear diary", before)
+    client.reader_group("demo/second").delete()
+
+
+def test_the_hint_of_a_recording_can_be_pasted(
+    store: StoreProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    path = tmp_path / ("long" * 20) / "incident.jsonl"
+    path.parent.mkdir()
+    assert main(["watch", store.uri, GROUP, "--once", "--record", str(path)]) == 0
+    hint = capsys.readouterr().err.splitlines()[-1]
+    assert hint.endswith(f"show(Journal.load({str(path)!r}))")
+    shown: dict[str, Any] = {}
+    exec(hint.replace("show(", "board = show("), shown)
+    assert "ReaderBoard" in repr(shown["board"])
+
+
 def test_it_only_looks(store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     def standing() -> object:
         log = client.stream("demo/_RGboard")
@@ -174,7 +272,7 @@ def test_a_reader_of_its_lines_may_go_away(store: StoreProcess) -> None:
         (["demo/flights"], "is a stream, not a reader group. Groups of demo: board"),
         (["dem/board"], "there is no scope 'dem'. Did you mean demo?"),
         (["dem"], "there is no scope 'dem'. Did you mean demo?"),
-        (["demo", "--json"], "name it, as in SCOPE/GROUP"),
+        (["demo", "--record", "x.jsonl"], "name it, as in SCOPE/GROUP"),
         ([GROUP, "--seconds", "0"], "--seconds 0: more than 0"),
     ],
 )

@@ -22,11 +22,12 @@ from pravega_lab.errors import (
     TruncatedDataError,
 )
 from pravega_lab.observe.group.entries import Entry, read_entry
+from pravega_lab.observe.group.observations import GroupSeen
 from pravega_lab.observe.group.rows import split_segment
 from pravega_lab.observe.group.tracker import GroupTracker
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import Trouble
+from pravega_lab.observe.journal.observations import Observation, Trouble
 from pravega_lab.protocol.names import segment_name
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class GroupObserver(Journalled):
         journal: The journal to fill; by default a new one.
         tracker: The tracker of an observer that was closed, to resume with it. Nothing is reported twice,
             and a part of the log that was dropped in between is reported as a gap.
+        recorded: The id of the group and the last revision that the journal contains, if it continues a
+            recording. Up to there the log is read, and not reported again.
         on_streams: Is called, in the observer's thread, with the streams of the group when they become
             known.
     """
@@ -57,12 +60,14 @@ class GroupObserver(Journalled):
         journal: Journal | None = None,
         *,
         tracker: GroupTracker | None = None,
+        recorded: tuple[str, int] | None = None,
         on_streams: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
         self.group = group
         self.journal = Journal(f"{group} at {client.uri}") if journal is None else journal
         self.tracker = GroupTracker(group, uri=client.uri) if tracker is None else tracker
         self.shows = ("groups",)
+        self._recorded = recorded
         self._log = GroupLog(client, group)
         self._on_streams = on_streams
         self._streams: list[str] = []
@@ -154,6 +159,8 @@ class GroupObserver(Journalled):
             self._contact_ms = None
         if tracker.segment and tracker.offset < place.start_offset:
             self._say_gap(tracker.offset, place.start_offset)
+        if self._recorded is not None and self._recorded[1] < place.start_offset:
+            self._say_gap(self._recorded[1], place.start_offset)
         if tracker.offset < place.start_offset:
             tracker.skipped(place.start_offset)
         tracker.segment = place.segment
@@ -174,11 +181,21 @@ class GroupObserver(Journalled):
         self._learn_ranges(updates)
         uncertain_ms = self._backlog_ms if entry.end <= self._backlog_end else self._live_ms
         seen = self.tracker.take(updates, entry.end, now_ms=_now_ms(), uncertain_ms=uncertain_ms)
-        self.journal.extend(seen)
+        self.journal.extend(self._unrecorded(seen, entry.end))
         state = self.tracker.state
         if self._on_streams is not None and state is not None and state.streams() != self._streams:
             self._streams = state.streams()
             self._on_streams(self._streams)
+
+    def _unrecorded(self, seen: Sequence[Observation], end: int) -> Sequence[Observation]:
+        """Return what the recording that the journal continues does not contain."""
+        if self._recorded is None:
+            return seen
+        group_id, revision = self._recorded
+        if end <= revision and all(o.group_id == group_id for o in seen if isinstance(o, GroupSeen)):
+            return ()
+        self._recorded = None  # also for another group of this name, whose log begins at 0
+        return seen
 
     def _learn_ranges(self, updates: Entry) -> None:
         """Ask the controller for the keys of the segments that a group starts with: the log does not have

@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pravega_lab.client.scaling import ASKED_HERE
 from pravega_lab.errors import NotFoundError, PravegaError, StreamNotFoundError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import Trouble
+from pravega_lab.observe.journal.observations import Observation, Trouble
 from pravega_lab.observe.stream.causes import Policy
 from pravega_lab.observe.stream.tracker import StreamTracker
 from pravega_lab.protocol.names import SegmentRange, epoch_of
@@ -48,6 +48,8 @@ class StreamObserver(Journalled):
         journal: The journal to fill; by default a new one.
         every_ms: How often to look.
         event_bytes: Mean size of an event with its 8-byte header, if it is known. Then no sample is read.
+        recorded: The observations of a recording that the journal continues. The stream's past is not
+            reported again as far as they contain it.
 
     Each look costs one controller call and one segment store call per active segment, at most 64; now and
     then also the policy and a read of up to 64 KiB.
@@ -60,6 +62,7 @@ class StreamObserver(Journalled):
         *,
         every_ms: int = EVERY_MS,
         event_bytes: float | None = None,
+        recorded: Iterable[Observation] = (),
     ) -> None:
         uri = stream.client.uri
         self.journal = Journal(f"{stream.scoped_name} at {uri}") if journal is None else journal
@@ -69,6 +72,7 @@ class StreamObserver(Journalled):
         self._sampling = event_bytes is None
         self._policy_due_ms = self._sample_due_ms = 0
         self._turn = 0
+        self._recorded = {_event(o) for o in recorded}
         self._boundaries: dict[int, int] = {}  # lengths at the last look: events begin there
         self._trouble = ""
         self._was_missing = False
@@ -145,7 +149,8 @@ class StreamObserver(Journalled):
             infos = [self._info(i) for i in self.tracker.active]
             now_ms = max((info.last_modified_ms for info in infos if info is not None), default=now_ms)
         lengths = self._lengths(self.tracker.active)
-        self.journal.extend(self.tracker.saw_sealed(lengths, now_ms=now_ms))
+        seen = self.tracker.saw_sealed(lengths, now_ms=now_ms)
+        self.journal.extend(o for o in seen if _event(o) not in self._recorded)
 
     def _last_epoch(self) -> _Epoch:
         """Return the newest epoch of a sealed stream. No active segment says which it is, so epochs are
@@ -196,7 +201,7 @@ class StreamObserver(Journalled):
         for (epoch, ranges), start_ms in zip(epochs, starts, strict=True):
             exact = self._was_missing and epoch == 0  # otherwise it was there before this observer came
             seen = self.tracker.saw_epoch(epoch, ranges, now_ms=start_ms, lengths=lengths, exact=exact)
-            self.journal.extend(seen)
+            self.journal.extend(o for o in seen if _event(o) not in self._recorded)
 
     def _past_of(self, epochs: Iterable[_Epoch], active: set[int]) -> tuple[dict[int, int], dict[int, int]]:
         """Return when each sealed segment was last changed, and how long it is, if the store still knows
@@ -253,6 +258,12 @@ class StreamObserver(Journalled):
         if batch is not None:
             payload = int(pc.sum(pc.binary_length(batch.column("event"))).as_py())
             self.tracker.sampled(batch.num_rows, payload + EVENT_HEADER_BYTES * batch.num_rows)
+
+
+def _event(o: Observation) -> tuple[Any, ...]:
+    """Return what identifies the event that an observation of a stream's past reports."""
+    which = getattr(o, "segment_id", None), getattr(o, "epoch", None)
+    return (o.kind, getattr(o, "stream", None), *which)
 
 
 def _sealed_ms(
