@@ -42,7 +42,13 @@ def register(spark: Any) -> None:
     """Make ``format("pravega")`` known to a Spark session that cannot discover it by itself.
 
     That is necessary where the workers' Python cannot import ``pyspark_pravega`` as a plain package, for
-    example with some editable installs. Calling it twice is harmless.
+    example with some editable installs, and where the environment is not activated: in a session on this
+    machine the workers run the Python of this process from then on, unless the user chose another one.
+    Calling it twice is harmless.
+
+    Raises:
+        SetupError: The session's Spark, or the installed pyspark, is older than 4.3, or the Python that the
+            user chose for the workers cannot run the data source.
     """
     from pravega_lab.connector.spark import register as register_source
 

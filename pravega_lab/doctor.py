@@ -6,6 +6,7 @@ A check returns a :class:`Finding`. No check changes anything. The exit code is 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from pravega_lab.errors import SetupError
 
 GIB = 1024**3
 FREE_DISK_BYTES_MIN = 2 * GIB
@@ -55,35 +59,57 @@ def check_versions() -> Iterator[Finding]:
             yield Finding(package, "note", found, f"tested with {tested}")
 
 
+def has_spark() -> bool:
+    """Return whether pyspark is installed in this Python, in any version."""
+    return find_spec("pyspark") is not None
+
+
 def check_java() -> Iterator[Finding]:
-    """Check that there is a Java for Spark."""
+    """Check that there is a Java for Spark, which is no fault where Spark is not installed."""
     from pravega_lab.connector.spark.session.java import find_java
 
     try:
         java = find_java()
     except Exception as error:
-        yield Finding("java", "red", str(error), "pip install 'pravega-lab[spark]' brings one")
+        level = "red" if has_spark() else "note"
+        yield Finding("java", level, str(error), "pip install 'pravega-lab[spark]' brings one")
         return
     yield Finding("java", "ok", f"{java.version} ({java.source})")
 
 
-def check_discovery() -> Iterator[Finding]:
-    """Check that Spark finds the data source.
+def check_spark() -> Iterator[Finding]:
+    """Check that Spark's workers can run the data source, and that Spark finds it by itself.
 
-    Spark uses ``pkgutil.iter_modules``, which does not see modules behind import hooks.
+    Spark searches with ``pkgutil.iter_modules``, which does not see modules behind import hooks.
     """
-    import pkgutil
+    from pravega_lab.connector.spark.session import worker_python
+    from pravega_lab.connector.spark.session.registration import installed_spark
 
-    if any(module.name == "pyspark_pravega" for module in pkgutil.iter_modules()):
+    try:
+        installed_spark()
+    except SetupError as error:
+        yield Finding("spark", "red" if has_spark() else "note", str(error))
+        return
+    search, tasks = worker_python.search_python(os.environ), worker_python.tasks_python(os.environ)
+    submitted = worker_python.submit_python(os.environ)
+    probes = {python: worker_python.probe(python.command) for python in (search, tasks, submitted) if python}
+    for python, probe in probes.items():
+        found = f"{probe.executable} ({python.source})"
+        if probe.fault:
+            level = "note" if python.source == "PATH" else "red"
+            remedy = worker_python.remedy(python, os.environ)
+            yield Finding("spark workers", level, f"{found}: this Python {probe.fault}", remedy)
+        elif probe.is_own:
+            yield Finding("spark workers", "ok", f"{found}, of this environment")
+        else:
+            yield Finding("spark workers", "ok", f"{found}, of another environment that has the packages")
+    if probes[search].discovers and not probes[search].fault:
         yield Finding("spark discovery", "ok", 'format("pravega") is found by itself')
         return
-    yield Finding(
-        "spark discovery",
-        "note",
-        "Spark cannot see pyspark_pravega (an editable install by import hook?)",
-        "call pravega_lab.register(spark), use Lab().spark, "
-        "or reinstall with --config-settings editable_mode=strict",
-    )
+    remedy = "call pravega_lab.register(spark) or use Lab().spark"
+    if not probes[search].fault:
+        remedy += ", or reinstall an editable install with --config-settings editable_mode=strict"
+    yield Finding("spark discovery", "note", 'format("pravega") is not found by itself', remedy)
 
 
 def check_ports() -> Iterator[Finding]:
@@ -129,7 +155,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_python,
     check_java,
     check_versions,
-    check_discovery,
+    check_spark,
     check_ports,
     check_disk,
     check_browser,

@@ -136,6 +136,43 @@ def test_a_command_without_its_packages_is_one_sentence(
     )
 
 
+def lines_of_the_page() -> dict[str, list[str]]:
+    """Return the lines in the table of docs/install.md by the extra that they need."""
+    found: dict[str, list[str]] = {}
+    for line, extra in re.findall(
+        r"^\| `(.*?)` \| `?(\w+)`? \|$", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE
+    ):
+        if line.startswith(("import ", "from ")):
+            found.setdefault(extra, []).append(line)
+    return found
+
+
+def modules_of(extra: str) -> set[str]:
+    """Return the optional modules that ``extra`` installs, with the extras that it includes."""
+    if extra == "none":
+        return set()
+    included = [name for line in EXTRAS[extra] for name in re.findall(r"pravega-lab\[(.*?)\]", line)]
+    names = {extra, *(name for joined in included for name in joined.split(","))}
+    return {module for module, owner in EXTRA_OF.items() if owner in names}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", ["none", "spark", "notebook"])
+def test_the_install_page_says_what_each_import_needs(extra: str) -> None:
+    lines = lines_of_the_page()
+    assert set(lines) == {"none", "spark", "notebook"}
+    code = BLOCK.format(absent=sorted(set(EXTRA_OF) - modules_of(extra)))
+    code += "\n".join(lines[extra])
+    for other in set(lines) - {extra, "none"}:
+        for line in lines[other]:
+            code += f"\ntry:\n    {line}\nexcept Exception: pass\nelse: print({line!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "", "needs less than the page says"
+
+
 def test_every_extra_for_users_is_in_lab() -> None:
     text = " ".join(line for extra in ("lab", "spark", "notebook") for line in EXTRAS[extra])
     for extra in USER_EXTRAS:

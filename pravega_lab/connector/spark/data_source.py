@@ -30,6 +30,7 @@ from pravega_lab.connector.spark.connections import client_of, close_all, stream
 from pravega_lab.connector.spark.format import FORMAT
 from pravega_lab.connector.spark.options import EARLIEST, LATEST, UNBOUNDED, PravegaOptions, parse_options
 from pravega_lab.connector.spark.session.hold import Hold, held
+from pravega_lab.connector.spark.session.worker_python import check_packages
 from pravega_lab.connector.spark.source.limits import advance
 from pravega_lab.connector.spark.source.offsets import (
     Cuts,
@@ -69,6 +70,7 @@ class PravegaDataSource(DataSource):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
+        check_packages()
         self._parsed = parse_options(options)
 
     @classmethod

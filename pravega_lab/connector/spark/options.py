@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pravega_lab.connector.spark.tables import NO_OPTIONS, refuse_stored_table, view_statement
 from pravega_lab.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -97,6 +98,11 @@ class PravegaOptions:
         )
 
     @property
+    def address(self) -> dict[str, str]:
+        """The options that a reader of these streams needs at least."""
+        return {"controller": self.controller, "scope": self.scope, "stream": ",".join(self.streams)}
+
+    @property
     def scoped_streams(self) -> tuple[str, ...]:
         """``scope/stream`` of each stream, in the order of the option."""
         return tuple(f"{self.scope}/{stream}" for stream in self.streams)
@@ -121,16 +127,19 @@ def parse_options(given: Mapping[str, str]) -> PravegaOptions:
 
     Raises:
         BadInputError: An option is unknown (the message suggests the nearest name), a value has the wrong
-            type or range, ``scope`` or ``stream`` is missing, or two options contradict each other.
+            type or range, ``scope`` or ``stream`` is missing, two options contradict each other, or the
+            options are those of a table in Spark's catalog.
     """
     options = {name.lower(): str(value).strip() for name, value in given.items()}
+    refuse_stored_table(options)
     values = {
         _FIELDS.get(name, name): _parse(name, text)
         for name, text in options.items()
         if name not in SPARKS_OWN
     }
     if not values.get("scope"):
-        raise BadInputError("option 'scope' is missing. Add .option('scope', '<scope of the stream>')")
+        hint = "" if values else f". {NO_OPTIONS}. Use a temporary view: {view_statement({})}"
+        raise BadInputError(f"option 'scope' is missing. Add .option('scope', '<scope of the stream>'){hint}")
     if not values.get("streams") and values.get("metadata") != "Streams":
         raise BadInputError(
             "option 'stream' is missing. Add .option('stream', '<name>'); separate several with commas"

@@ -75,11 +75,14 @@ import pyspark_pravega
 print(pyspark_pravega.DefaultSource.name())
 try:
     pyspark_pravega.DefaultSource({})
-except ImportError as error:
+except RuntimeError as error:
     print(error)
 """
-    assert run(code).splitlines()[0] == "pravega"
-    assert "source" in run(code).splitlines()[1]
+    name, said = run(code).splitlines()
+    assert name == "pravega"
+    assert f"cannot run in '{sys.executable}', the Python of Spark's workers" in said
+    assert "data_source" in said
+    assert "set PYSPARK_PYTHON" in said
 
 
 def test_discovery_of_an_older_spark_names_the_version_needed() -> None:
@@ -92,5 +95,6 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    assert "SetupError Spark 4.0.1 was found" in run(code)
-    assert "pravega-connectors-spark" in run(code)
+    said = run(code)
+    assert "SetupError: Spark 4.0.1 was found" in said
+    assert "pravega-connectors-spark" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pravega_lab.connector.spark.session.worker_python import set_worker_python
 from pravega_lab.errors import SetupError
 
 #: The first version with admission control and Arrow sinks for Python data sources.
@@ -54,13 +55,18 @@ def register(spark: Any) -> None:
     regular or a strict editable install). Elsewhere, and on clusters whose driver has only a zip of the code,
     call this once per session. Repeated calls do no harm.
 
+    The workers of a session on this machine run this process's Python from then on, unless the user chose
+    another one (`worker_python`).
+
     Raises:
-        SetupError: The session's Spark, or the installed pyspark, is older than 4.3.
+        SetupError: The session's Spark, or the installed pyspark, is older than 4.3, or the Python that the
+            user chose for the workers cannot run the data source.
 
     Source: spark.md 11.
     """
     installed_spark()
     check_spark(spark.version)
+    set_worker_python(spark)
     from pravega_lab.connector.spark.data_source import PravegaDataSource
 
     spark.dataSource.register(PravegaDataSource)

@@ -32,6 +32,7 @@ from pravega_lab.connector.spark.sink.commit_steps import (
 from pravega_lab.connector.spark.sink.digest import add, digest_of
 from pravega_lab.connector.spark.sink.register import Record, Written, abortable
 from pravega_lab.connector.spark.source.streams import ensure_stream
+from pravega_lab.connector.spark.tables import refuse_new_table
 from pravega_lab.errors import BadInputError, PravegaError
 
 if TYPE_CHECKING:
@@ -212,7 +213,16 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
         super().__init__(options, schema)
 
     def write(self, iterator: Iterator[Any]) -> TaskWritten:
-        """Write the rows of one task and return its commit message."""
+        """Write the rows of one task and return its commit message.
+
+        Raises:
+            BadInputError: The rows are those of a new table in Spark's catalog.
+        """
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is not None:
+            refuse_new_table(self._options.address, context.getLocalProperty)
         return TaskWritten("", write_rows(self._options, iterator))
 
     def commit(self, messages: list[TaskWritten | None]) -> None:

@@ -1,0 +1,74 @@
+"""What ``pravega-lab doctor`` says about Spark, by what this machine has."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pravega_lab import doctor
+from pravega_lab.connector.spark.session import java
+from pravega_lab.errors import SetupError
+from tests.connector.spark.other_python import make_other_python
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # a probe sees the modules of the current folder, as Spark's workers do
+
+
+def levels() -> list[tuple[str, str]]:
+    return [(finding.name, finding.level) for finding in doctor.check_spark()]
+
+
+def test_the_python3_of_the_path_is_compared_with_this_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    make_other_python(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    workers, discovery = doctor.check_spark()
+    assert (workers.level, discovery.level) == ("note", "note")
+    assert "(PATH): this Python does not have pravega_lab, pyarrow, grpc" in workers.found
+    assert f"export PYSPARK_PYTHON={sys.executable}" in workers.remedy
+    assert "register(spark)" in discovery.remedy
+
+
+def test_this_python_is_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    workers, _ = doctor.check_spark()
+    assert workers.level == "ok"
+    assert workers.found == f"{sys.executable} (PYSPARK_PYTHON), of this environment"
+
+
+def test_a_wrong_variable_and_a_wrong_setting_are_red(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "true")
+    (tmp_path / "spark-defaults.conf").write_text(f"spark.pyspark.python {tmp_path / 'none'}\n")
+    assert levels() == [
+        ("spark workers", "red"),
+        ("spark workers", "ok"),
+        ("spark workers", "red"),
+        ("spark discovery", "note"),
+    ]
+
+
+def test_without_pyspark_nothing_of_spark_is_ok_and_nothing_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_java() -> java.Java:
+        raise SetupError("none was found")
+
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setattr(java, "find_java", no_java)
+    found = [*doctor.check_spark(), *doctor.check_java()]
+    assert [(finding.name, finding.level) for finding in found] == [("spark", "note"), ("java", "note")]
+    assert "pip install 'pravega-lab[spark]'" in found[0].found
+
+
+def test_an_older_spark_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", "3.5.1")
+    assert levels() == [("spark", "red")]
