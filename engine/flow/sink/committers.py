@@ -154,6 +154,31 @@ def _tell_held(of: Operator, collector: _Collector, more: list[tuple[int, str]],
     of.context.observer.observe(SinkTrays(*who, (), (*more, *held), committed))
 
 
+class _LastCheckpoint:
+    """Knows which checkpoints cover the committables that were sent at the end of the input.
+
+    These are the checkpoints that an operator took after the end. An earlier checkpoint may complete later.
+    The job may still go back to it, and write the last records again.
+    """
+
+    def __init__(self) -> None:
+        self._has_ended = False
+        self._first_id: int | None = None
+
+    def end_input(self) -> None:
+        """Note the end of the input."""
+        self._has_ended = True
+
+    def snapshot(self, checkpoint_id: int) -> None:
+        """Note that the operator takes a checkpoint."""
+        if self._has_ended and self._first_id is None:
+            self._first_id = checkpoint_id
+
+    def is_covered_by(self, checkpoint_id: int) -> bool:
+        """Return whether the checkpoint has everything."""
+        return self._first_id is not None and checkpoint_id >= self._first_id
+
+
 class CommitterOperator(Operator):
     """Commit the committables of the writers."""
 
@@ -161,7 +186,7 @@ class CommitterOperator(Operator):
         self._sink = sink
         self._collector = _Collector()
         self._last_completed = -1
-        self._has_ended = False
+        self._last = _LastCheckpoint()
         self._committed = 0
         self._committer: Committer
 
@@ -193,14 +218,14 @@ class CommitterOperator(Operator):
 
     async def end_input(self, input: int) -> None:
         """Commit everything if no checkpoint will do it."""
-        self._has_ended = True
+        self._last.end_input()
         if self.context.mode is RuntimeMode.BATCH or not self.context.is_checkpointing:
             await self._commit_all()
 
     async def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Commit what the checkpoint has; at the end of the input, everything."""
+        """Commit what the checkpoint has, which is everything if it was taken after the end of the input."""
         self._last_completed = max(self._last_completed, checkpoint_id)
-        if self._has_ended:
+        if self._last.is_covered_by(checkpoint_id):
             await self._commit_all()
         else:
             await self._commit_up_to(checkpoint_id)
@@ -224,7 +249,7 @@ class CommitterOperator(Operator):
                 collected.requests = left
         self._collector.forget_done()
         self._tell()
-        if not self._has_ended and self._collector.waits(checkpoint_id):
+        if checkpoint_id != END_OF_INPUT and self._collector.waits(checkpoint_id):
             at_ms = self.context.now_ms() + RETRY_MS
             self.context.schedule(at_ms, lambda: self._commit_up_to(self._last_completed))
 
@@ -234,6 +259,7 @@ class CommitterOperator(Operator):
 
     def snapshot_state(self, checkpoint_id: int) -> None:
         """Store the committables that are not committed."""
+        self._last.snapshot(checkpoint_id)
         self._state[:] = self._collector.values()
 
     async def close(self) -> None:
@@ -267,7 +293,7 @@ class GlobalCommitterOperator(Operator):
         self._collector = _Collector()
         self._combined: list[Any] = []
         self._last_completed = -1
-        self._has_ended = False
+        self._last = _LastCheckpoint()
         self._committed = 0
         self._committer: GlobalCommitter
 
@@ -291,20 +317,23 @@ class GlobalCommitterOperator(Operator):
 
     async def end_input(self, input: int) -> None:
         """Commit everything if no checkpoint will do it."""
-        self._has_ended = True
+        self._last.end_input()
         if self.context.mode is RuntimeMode.BATCH or not self.context.is_checkpointing:
             await self._complete(END_OF_INPUT)
 
     def snapshot_state(self, checkpoint_id: int) -> None:
         """Store the combined committables."""
+        self._last.snapshot(checkpoint_id)
         open_values = self._collector.values()
         combined = [self._committer.combine(open_values)] if open_values else []
         self._state[:] = [*self._combined, *combined]
 
     async def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Combine and commit what the checkpoint has; at the end of the input, everything."""
+        """Combine and commit what the checkpoint has, which is everything if it was taken after the end of
+        the input.
+        """
         self._last_completed = max(self._last_completed, checkpoint_id)
-        await self._complete(END_OF_INPUT if self._has_ended else checkpoint_id)
+        await self._complete(END_OF_INPUT if self._last.is_covered_by(checkpoint_id) else checkpoint_id)
 
     async def _complete(self, checkpoint_id: int) -> None:
         values = [r.committable for c in self._collector.ready(checkpoint_id) for r in c.requests]
@@ -314,10 +343,10 @@ class GlobalCommitterOperator(Operator):
         if values:
             self._combined.append(self._committer.combine(values))
         await self._commit()
-        while self._has_ended and self._combined:
-            await asyncio.sleep(RETRY_MS / 1000)
-            await self._commit()
-        if self._has_ended:
+        if checkpoint_id == END_OF_INPUT:
+            while self._combined:
+                await asyncio.sleep(RETRY_MS / 1000)
+                await self._commit()
             await value_of(self._committer.end_of_input())
 
     async def _commit(self) -> None:
