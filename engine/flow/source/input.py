@@ -162,6 +162,11 @@ class SourceInput:
     def _is_induced(self) -> bool:
         return isinstance(self._operator.reader, ExternallyInducedSourceReader)
 
+    @property
+    def has_ended(self) -> bool:
+        """Return True: no subtask feeds a source."""
+        return True
+
     def start(self) -> None:
         """Do nothing: the first step polls."""
         return
@@ -248,6 +253,11 @@ class FinishedSourceInput:
     def __init__(self, subtask: SourceTask) -> None:
         self._subtask = subtask
 
+    @property
+    def has_ended(self) -> bool:
+        """Return True: no subtask feeds a source."""
+        return True
+
     def start(self) -> None:
         """Do nothing: the first step ends the data."""
         return
@@ -297,6 +307,11 @@ class LegacyInput:
     def lock(self) -> CheckpointLock:
         """Return the checkpoint lock."""
         return self._operator.lock
+
+    @property
+    def has_ended(self) -> bool:
+        """Return True: no subtask feeds a source."""
+        return True
 
     def start(self) -> None:
         """Start the function."""

@@ -256,8 +256,12 @@ class Subtask:
         return self._suspended_for is None and all(channel.has_room for channel in self._outputs)
 
     def _may_close(self) -> bool:
-        """Return whether all data is done, consumers have it, and the final checkpoint is complete."""
-        if not self.has_data_ended or self._suspended_for is not None:
+        """Return whether all data is done, consumers have it, and the final checkpoint is complete.
+
+        The subtasks that feed this one close first. Otherwise a savepoint could say that this one has
+        finished and they have not, and no job can be restored from such a savepoint.
+        """
+        if not self.has_data_ended or self._suspended_for is not None or not self.input.has_ended:
             return False
         if self._sends_end_of_data and not all(channel.is_acknowledged for channel in self._outputs):
             return False

@@ -28,6 +28,10 @@ from .channels import Channel
 class TaskInput(Protocol):
     """One of the kinds of input that a subtask has. The subtask calls it in its own turns."""
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether every subtask that feeds this one has closed."""
+
     def start(self) -> None:
         """Begin to deliver: the operators are open."""
 
@@ -95,6 +99,11 @@ class GateInput:
         self._open = len(self._channels)
         for channel in self._channels:
             channel.on_data = self._has_data
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether every channel has delivered the end of its partition."""
+        return self._open == 0
 
     def start(self) -> None:
         """Do nothing: channels deliver from the beginning."""
