@@ -58,8 +58,8 @@ ARROWS: dict[str, set[str]] = {
 # Cycles that are still there; the list only shrinks.
 CYCLES_LEFT: list[list[str]] = []
 # The parts of the store, lowest first. Each imports only earlier parts, so an event goes down to the log.
-FLOW_LAYERS = ["errors", "batch", "elements", "files", "observer", "state", "time", "operators", "source"]
-FLOW_LAYERS += ["sink", "graph", "checkpoint", "task", "master"]
+FLOW_LAYERS = ["errors", "cancelling", "batch", "elements", "files", "observer", "state", "time"]
+FLOW_LAYERS += ["operators", "source", "sink", "graph", "checkpoint", "task", "master"]
 # Modules that are in a folder above one that imports them; the list only shrinks.
 FLOW_LOW_MODULES = {"task.lifecycle"}
 STORE_LAYERS = [
@@ -74,6 +74,7 @@ DECIDING = [
     "engine/flow/checkpoint",
     "engine/flow/master/job_state.py",
     "engine/flow/master/restart.py",
+    "engine/flow/source/event_gate.py",
     "engine/flow/task/lifecycle.py",
     "pravega_lab/protocol",
     "pravega_lab/client/reader_group/core",

@@ -314,14 +314,12 @@ class CheckpointCoordinator:
             if self._triggering is not None and self._current is None:
                 request = self._triggering[0]
                 self._triggering = None
-                self._effects.append(do.AbortTriggering())
                 self._answer_failure(request, None, error)
                 self._next()
             return
         pending = self.pending.get(checkpoint_id)
         if pending is not None:
-            self._effects.append(do.AbortTriggering())
-            self._abort(pending, reason_of(error), str(error), error)
+            self._abort(pending, reason_of(error), str(error) or repr(error), error)
 
     def _at(self, checkpoint_id: int, stage: Stage) -> PendingCheckpoint | None:
         pending = self.pending.get(checkpoint_id)
@@ -427,7 +425,9 @@ class CheckpointCoordinator:
                 self._now_ms, completed.checkpoint_id, completed.kind, completed.path, completed.size_bytes
             )
         )
-        if not is_plain_savepoint:
+        if is_plain_savepoint:
+            self._effects.append(do.OpenGates(completed.checkpoint_id))
+        else:
             self._effects.append(do.NotifyComplete(completed.checkpoint_id, pending.plan.to_wait_for))
         self._effects.append(do.Answer(pending.request, completed))
         self._next()
@@ -436,7 +436,7 @@ class CheckpointCoordinator:
         """Abort a checkpoint whose metadata could not be written."""
         pending = self._at(checkpoint_id, Stage.FINALIZING)
         if pending is not None:
-            self._abort(pending, Reason.FINALIZE_CHECKPOINT_FAILURE, str(error), error)
+            self._abort(pending, Reason.FINALIZE_CHECKPOINT_FAILURE, str(error) or repr(error), error)
 
     def _drop_older(self, checkpoint_id: int) -> None:
         for pending in [p for n, p in self.pending.items() if n < checkpoint_id and p.may_be_subsumed]:
@@ -491,7 +491,6 @@ class CheckpointCoordinator:
         if self._current is pending:
             # Answers of hooks that are still missing would be ignored (FLINK-26394): the next one may begin.
             self._triggering = self._current = None
-            self._effects.append(do.AbortTriggering())
             while self._locked_acks:
                 self._acknowledge(*self._locked_acks.popleft())
         self._next()

@@ -82,8 +82,13 @@ class NotifyAborted:
 
 
 @dataclass(frozen=True)
-class AbortTriggering:
-    """Open the event gates of the operator coordinators again."""
+class OpenGates:
+    """Open the event gates: a savepoint is complete, of which no subtask and no coordinator is notified.
+
+    A subtask that has finished takes no part in the savepoint and would never open its own gate.
+    """
+
+    checkpoint_id: int
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ Effect = (
     | Finalize
     | NotifyComplete
     | NotifyAborted
-    | AbortTriggering
+    | OpenGates
     | Discard
     | FailJob
     | Answer

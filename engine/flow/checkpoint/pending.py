@@ -36,7 +36,11 @@ class Request:
 
 
 class RequestQueue:
-    """Requests in order of rank. A full queue evicts its tail if that is periodic, else it refuses."""
+    """Requests in order of rank.
+
+    A full queue of requests by users refuses a new one. If its tail is periodic, the new request is added,
+    and then the tail gives way. Of two periodic requests, that is the newer.
+    """
 
     def __init__(self, most: int = QUEUE_MAX) -> None:
         self._most = most
@@ -52,18 +56,12 @@ class RequestQueue:
 
     def add(self, request: Request) -> Request | None:
         """Add a request; return the one that is refused for that, itself or the evicted tail, or None."""
-        if len(self._requests) < self._most:
-            self._insert(request)
-            return None
-        if not self._requests[-1].is_periodic:
+        is_full = len(self._requests) >= self._most
+        if is_full and not self._requests[-1].is_periodic:
             return request
-        evicted = self._requests.pop()
-        self._insert(request)
-        return evicted
-
-    def _insert(self, request: Request) -> None:
         at = sum(other.rank() <= request.rank() for other in self._requests)
         self._requests.insert(at, request)
+        return self._requests.pop() if is_full else None
 
     def pop(self) -> Request:
         """Remove the request that is next, and return it."""

@@ -1,16 +1,17 @@
 """Carry out what the checkpoint coordinator decides, and report to it what came of that.
 
 The coordinator neither waits nor communicates: it returns effects (`checkpoint.effects`). Files and hooks
-take time, so they run in background tasks; each reports to the coordinator in a turn of its own.
+take time, so they run in background tasks; each reports to the coordinator in a turn of its own. Whatever an
+effect raises is reported, too.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
+from ..cancelling import is_being_cancelled
 from ..checkpoint import effects as do
 from ..checkpoint import metadata
 from ..checkpoint.coordinator import CheckpointCoordinator
@@ -92,34 +93,83 @@ class EffectRunner:
         self._coordinator.on_time(self._now_ms())
         self.act()
 
+    # -- every effect --------------------------------------------------------------------------------------
+
     def _act(self, effect: do.Effect) -> None:
-        background = self._life.in_background
+        self._attempt(effect, lambda: self._carry_out(effect))
+
+    def _attempt(self, effect: do.Effect, call: Callable[[], None]) -> None:
+        """Make a call for an effect, and report what it raises."""
+        try:
+            call()
+        except Exception as error:
+            self._failed(effect, error)
+
+    def _in_background(self, effect: do.Effect, work: Coroutine[None, None, None], what: str) -> None:
+        """Do work for an effect in a background task, and report what it raises."""
+
+        async def run() -> None:
+            try:
+                await work
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled():
+                    raise
+                self._failed(effect, error)
+            self.act()
+
+        self._life.in_background(run(), what)
+
+    def _failed(self, effect: do.Effect, error: BaseException) -> None:
+        """Report to the coordinator that an effect failed, whatever was raised. A checkpoint without a
+        report would stay pending for ever, and no later one would begin.
+        """
+        match effect:
+            case do.AllocateId():
+                self._coordinator.triggering_failed(None, error)
+            case do.PrepareLocation(checkpoint_id) | do.AskCoordinators(checkpoint_id):
+                self._coordinator.triggering_failed(checkpoint_id, error)
+            case do.AskHooks(checkpoint_id) | do.TriggerTask(_, checkpoint_id):
+                self._coordinator.triggering_failed(checkpoint_id, error)
+            case do.Finalize(checkpoint):
+                self._coordinator.finalize_failed(checkpoint.checkpoint_id, error)
+            case do.Discard():
+                self._coordinator.cleaned()  # no checkpoint refers to what is left; the user may delete it
+            case do.NotifyComplete() | do.NotifyAborted() | do.OpenGates():
+                # In the next turn: an answer to a request that comes after this effect is given first.
+                asyncio.get_running_loop().call_soon(self._fail_later, error)
+            case do.FailJob() | do.Answer():
+                raise error
+
+    def _fail_later(self, error: BaseException) -> None:
+        self._fail_job(error)
+        self.act()
+
+    def _carry_out(self, effect: do.Effect) -> None:
         match effect:
             case do.AllocateId(request):
-                background(self._allocate_id(request), "id")
+                self._in_background(effect, self._allocate_id(request), "id")
             case do.PrepareLocation(checkpoint_id, target):
-                background(self._prepare_location(checkpoint_id, target), "location")
+                self._in_background(effect, self._prepare_location(checkpoint_id, target), "location")
             case do.AskCoordinators(checkpoint_id, operators):
                 for name in operators:
                     holder = self._executions.holders[name]
                     holder.checkpoint(checkpoint_id, self._coordinator_done(checkpoint_id, name))
             case do.AskHooks(checkpoint_id, timestamp_ms, hooks):
                 for name in hooks:
-                    self._ask_hook(checkpoint_id, timestamp_ms, name)
-            case do.TriggerTask(subtask, checkpoint_id, timestamp_ms, options):
-                barrier = Barrier(checkpoint_id, timestamp_ms, options)
-                self._wire.call(f"master>{subtask}", self._trigger, subtask, barrier, may_be_lost=True)
+                    self._ask_hook(effect, checkpoint_id, timestamp_ms, name)
+            case do.TriggerTask(subtask):
+                self._wire.call(f"master>{subtask}", self._trigger, effect, may_be_lost=True)
             case do.Finalize(checkpoint):
-                background(self._finalize(checkpoint), "metadata")
+                self._in_background(effect, self._finalize(checkpoint), "metadata")
             case do.NotifyComplete(checkpoint_id, subtasks):
                 self._notify_complete(checkpoint_id, subtasks)
             case do.NotifyAborted(checkpoint_id, latest_id, subtasks):
                 self._notify_aborted(checkpoint_id, latest_id, subtasks)
-            case do.AbortTriggering():
+            case do.OpenGates(checkpoint_id):
                 for holder in self._executions.holders.values():
-                    holder.open_gates()
+                    holder.open_gates(checkpoint_id)
             case do.Discard(paths):
-                background(self._discard(list(paths)), "discard")
+                self._in_background(effect, self._discard(list(paths)), "discard")
             case do.FailJob(error):
                 self._fail_job(error)
             case do.Answer(request, completed, failed):
@@ -130,17 +180,11 @@ class EffectRunner:
     async def _allocate_id(self, request: Request) -> None:
         number, self.next_id = self.next_id, self.next_id + 1
         self._coordinator.id_allocated(request, number, self._now_ms())
-        self.act()
 
     async def _prepare_location(self, checkpoint_id: int, target: str | None) -> None:
         folder = self._layout.of_checkpoint(checkpoint_id) if target is None else target
-        try:
-            await self._files.write(join(folder, "_in_progress"), b"")
-        except OSError as error:
-            self._coordinator.triggering_failed(checkpoint_id, error)
-        else:
-            self._coordinator.location_ready(checkpoint_id, folder)
-        self.act()
+        await self._files.write(join(folder, "_in_progress"), b"")
+        self._coordinator.location_ready(checkpoint_id, folder)
 
     def _coordinator_done(
         self, checkpoint_id: int, name: str
@@ -155,31 +199,18 @@ class EffectRunner:
 
         return done
 
-    def _ask_hook(self, checkpoint_id: int, timestamp_ms: int, name: str) -> None:
+    def _ask_hook(self, effect: do.AskHooks, checkpoint_id: int, timestamp_ms: int, name: str) -> None:
         hook = self._hooks[name]
-        try:
-            waits = hook.trigger_checkpoint(checkpoint_id, timestamp_ms)
-        except Exception as error:
-            self._coordinator.triggering_failed(checkpoint_id, error)
-            return
+        waits = hook.trigger_checkpoint(checkpoint_id, timestamp_ms)
         if waits is None:
             self._coordinator.hook_acknowledged(checkpoint_id, name, None)
         else:
-            self._life.in_background(self._await_hook(checkpoint_id, hook, waits), f"hook {name}")
+            self._in_background(effect, self._await_hook(checkpoint_id, hook, waits), f"hook {name}")
 
     async def _await_hook(self, checkpoint_id: int, hook: MasterHook, waits: Awaitable[Any]) -> None:
-        try:
-            value = await self._unless_over(waits)
-            state = None if value is None else encode_state(hook, value)
-        except asyncio.CancelledError as error:
-            failed = CheckpointFailedError(Reason.TRIGGER_CHECKPOINT_FAILURE, "The hook was cancelled.")
-            failed.__cause__ = error
-            self._coordinator.triggering_failed(checkpoint_id, failed)
-        except Exception as error:
-            self._coordinator.triggering_failed(checkpoint_id, error)
-        else:
-            self._coordinator.hook_acknowledged(checkpoint_id, hook.identifier, state)
-        self.act()
+        value = await self._unless_over(waits)
+        state = None if value is None else encode_state(hook, value)
+        self._coordinator.hook_acknowledged(checkpoint_id, hook.identifier, state)
 
     async def _unless_over(self, waits: Awaitable[Any]) -> Any:
         """Await ``waits``, but at most until the job is over: a hook that never ends must not keep it."""
@@ -192,28 +223,26 @@ class EffectRunner:
             raise JobCancelledError("the job is over")
         return asked.result()
 
-    def _trigger(self, subtask: SubtaskId, barrier: Barrier) -> None:
-        execution = self._executions[subtask]
+    def _trigger(self, effect: do.TriggerTask) -> None:
+        self._attempt(effect, lambda: self._call_trigger(effect))
+        self.act()
+
+    def _call_trigger(self, effect: do.TriggerTask) -> None:
+        execution = self._executions[effect.subtask]
         if execution.handle is None or execution.state is not SubtaskState.RUNNING:
-            error = CheckpointFailedError(
-                Reason.TRIGGER_CHECKPOINT_FAILURE, f"{subtask} is {execution.state.value}."
+            raise CheckpointFailedError(
+                Reason.TRIGGER_CHECKPOINT_FAILURE, f"{effect.subtask} is {execution.state.value}."
             )
-            self._coordinator.triggering_failed(barrier.checkpoint_id, error)
-            self.act()
-        else:
-            execution.handle.trigger_checkpoint(barrier)
+        execution.handle.trigger_checkpoint(
+            Barrier(effect.checkpoint_id, effect.timestamp_ms, effect.options)
+        )
 
     # -- its end -------------------------------------------------------------------------------------------
 
     async def _finalize(self, checkpoint: CompletedCheckpoint) -> None:
-        try:
-            await self._files.write(join(checkpoint.path, METADATA), metadata.encode(checkpoint))
-            await self._files.delete(join(checkpoint.path, "_in_progress"))
-        except OSError as error:
-            self._coordinator.finalize_failed(checkpoint.checkpoint_id, error)
-        else:
-            self._coordinator.finalized(checkpoint, self._now_ms())
-        self.act()
+        await self._files.write(join(checkpoint.path, METADATA), metadata.encode(checkpoint))
+        await self._files.delete(join(checkpoint.path, "_in_progress"))
+        self._coordinator.finalized(checkpoint, self._now_ms())
 
     def _notify_complete(self, checkpoint_id: int, subtasks: Sequence[SubtaskId]) -> None:
         # A lost notice is repeated with the next checkpoint, but after a stop-with-savepoint none follows.
@@ -230,10 +259,8 @@ class EffectRunner:
             holder.notify_aborted(checkpoint_id)
 
     async def _discard(self, paths: list[str]) -> None:
-        with suppress(OSError):  # no checkpoint refers to what is left; the user may delete it
-            await discard(self._files, paths)
+        await discard(self._files, paths)
         self._coordinator.cleaned()
-        self.act()
 
     def _answer(
         self, request: Request, completed: CompletedCheckpoint | None, failed: BaseException | None

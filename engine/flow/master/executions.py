@@ -14,7 +14,7 @@ from ..checkpoint.plan import CheckpointPlan, compute_plan
 from ..elements import SubtaskId
 from ..graph.graph import JobGraph, JobVertex
 from ..observer import Observer, SubtaskStateChanged
-from ..source.event_gate import CoordinatorHolder, Transport
+from ..source.coordinator_holder import CoordinatorHolder, Transport
 from ..source.operator_coordinator import CoordinatorContext
 from ..task.channels import Wire
 from ..task.deployment import RestorePlan

@@ -10,17 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.pending import Request
-from ..checkpoint.plan import TaskAck, check_finished_graph
+from ..checkpoint.plan import CheckpointPlan, TaskAck, check_finished_graph
 from ..checkpoint.stop import StopWithSavepoint
 from ..checkpoint.storage import CheckpointLayout
 from ..elements import CheckpointKind, SubtaskId
-from ..errors import IllegalStateError, JobCancelledError, JobFailedError, Reason, RestoreError
+from ..errors import (
+    CheckpointFailedError,
+    IllegalStateError,
+    JobCancelledError,
+    JobFailedError,
+    Reason,
+    RestoreError,
+)
 from ..files import Files
 from ..graph.graph import JobGraph
 from ..observer import Observer
@@ -77,7 +84,7 @@ class JobMaster:
         self.coordinator = CheckpointCoordinator(
             graph,
             config.checkpoints or CheckpointConfig(),
-            make_plan=lambda: self.executions.plan_checkpoint(after_finish=config.after_tasks_finish),
+            make_plan=self._plan_checkpoint,
             coordinators=list(self.executions.holders),
             hooks=list(self.hooks),
             observer=observer,
@@ -136,6 +143,14 @@ class JobMaster:
         """Return a future that is completed when the job and everything that ran for it has ended."""
         return self.life.done
 
+    def _plan_checkpoint(self) -> CheckpointPlan:
+        # During the restart delay the subtasks may still run, but what they take next is thrown away.
+        if self.state is not JobState.RUNNING:
+            raise CheckpointFailedError(
+                Reason.NOT_ALL_REQUIRED_TASKS_RUNNING, f"The job is {self.state.value}."
+            )
+        return self.executions.plan_checkpoint(after_finish=self.config.after_tasks_finish)
+
     # -- start and end -------------------------------------------------------------------------------------
 
     async def start(self, restore: CompletedCheckpoint | None) -> None:
@@ -155,13 +170,11 @@ class JobMaster:
         await self.hooks.restore(restore, finished=plan.finished_operators)
         if self.state is not JobState.CREATED:
             raise JobCancelledError(f"job {self.graph.name!r} was cancelled while it started")
-        for name, holder in self.executions.holders.items():
-            if name in plan.finished_operators:
-                holder.retire()
-            elif restore is not None:
-                data = restore.operators[name].coordinator if name in restore.operators else None
-                holder.coordinator.reset_to_checkpoint(restore.checkpoint_id, data)
-            holder.coordinator.start()
+        try:
+            self._start_coordinators(restore, plan.finished_operators)
+        except BaseException:
+            await self._close_coordinators()
+            raise
         self.coordinator.restored(next_full=restore is not None and not self.config.claim)
         self._failover.report_restored(restore, self.graph.vertices, is_global=True)
         self.life.move(JobState.RUNNING)
@@ -170,6 +183,20 @@ class JobMaster:
             self.coordinator.start_scheduler(self.now_ms())
         self.act()
         self._sample_later()
+
+    def _start_coordinators(self, restore: CompletedCheckpoint | None, finished: Collection[str]) -> None:
+        for name, holder in self.executions.holders.items():
+            if name in finished:
+                holder.retire()
+            elif restore is not None:
+                data = restore.operators[name].coordinator if name in restore.operators else None
+                holder.coordinator.reset_to_checkpoint(restore.checkpoint_id, data)
+            holder.coordinator.start()
+
+    async def _close_coordinators(self) -> None:
+        holders = self.executions.holders.values()
+        await asyncio.gather(*(holder.close() for holder in holders), return_exceptions=True)
+        await self.hooks.close()
 
     async def _end(self, state: JobState, failure: BaseException | None) -> None:
         """End the job in ``state`` unless it is over, and everything that runs for it."""
@@ -182,9 +209,7 @@ class JobMaster:
         self.coordinator.shut_down()
         self.act()
         self._effects.cancel_timer()
-        holders = self.executions.holders.values()
-        await asyncio.gather(*(holder.close() for holder in holders), return_exceptions=True)
-        await self.hooks.close()
+        await self._close_coordinators()
         await life.join_background()
         self._effects.fail_answers(failure or JobCancelledError("the job is over"))
         if not life.done.done():

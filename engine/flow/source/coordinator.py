@@ -15,6 +15,7 @@ from typing import Any
 
 from pravega_lab.errors import BadInputError
 
+from ..cancelling import is_being_cancelled
 from ..errors import CheckpointFailedError, IllegalStateError, Reason
 from ..observer import Observer, SplitsAssigned
 from ..state import plain_values as plain
@@ -80,23 +81,48 @@ class SourceCoordinator(OperatorCoordinator):
         self._restored: Any = None
         self._has_restored = False
         self._enumerator: SplitEnumerator[Any, Any] | None = None
-        self._is_closed = False
+        self._is_started = False
 
     # -- lane ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Create or restore the enumerator, and start it."""
-        source = self._source
-        self._enumerator = (
-            source.restore_enumerator(self, self._restored)
-            if self._has_restored
-            else source.create_enumerator(self)
-        )
-        self._do(self._enumerator.start)
+        """Create or restore the enumerator, and start it.
+
+        If the enumerator cannot be created, the job fails in the next turn, when its attempts are known. Then
+        it restarts as its restart strategy says.
+        """
+        self._is_started = True
+        if self._has_restored:
+            self._enumerator = self._source.restore_enumerator(self, self._restored)
+            self._do(self._enumerator.start)
+        else:
+            self._create()
         name = f"enumerator {self._context.operator_id}"
         self._runner = asyncio.get_running_loop().create_task(self._run(), name=name)
 
+    def _create(self) -> None:
+        try:
+            self._enumerator = self._source.create_enumerator(self)
+        except Exception as error:
+            failure = error
+
+            def fail() -> None:
+                raise failure
+
+            self._do(fail)
+        else:
+            self._do(self._enumerator.start)
+
+    def _check_started(self) -> None:
+        if not self._is_started:
+            raise IllegalStateError(
+                f"the coordinator of source {self._context.operator_id!r} has not started yet: call start() "
+                "first, because what it is told before that would be lost"
+            )
+
     def _do(self, action: Callable[[], Awaitable[None] | None]) -> None:
+        """Run an action on the lane. Without an enumerator the lane has ended, and the action never runs."""
+        self._check_started()
         self._lane.append(action)
         self._wake.set()
 
@@ -107,9 +133,9 @@ class SourceCoordinator(OperatorCoordinator):
                     waits = self._lane.popleft()()
                     if waits is not None and isawaitable(waits):
                         await waits
-                except asyncio.CancelledError:
-                    raise
-                except Exception as error:
+                except (Exception, asyncio.CancelledError) as error:
+                    if is_being_cancelled():
+                        raise
                     self._context.fail_job(error)
                     return
             self._wake.clear()
@@ -130,14 +156,13 @@ class SourceCoordinator(OperatorCoordinator):
 
     def handle_event_from_operator(self, subtask: int, attempt: int, event: Any) -> None:
         """Pass an event of a reader to the enumerator."""
-        enumerator = self.enumerator
         match event:
             case ReaderRegistration():
                 self._do(lambda: self._register(subtask))
             case RequestSplit():
-                self._do(lambda: enumerator.handle_split_request(subtask))
+                self._do(lambda: self.enumerator.handle_split_request(subtask))
             case SourceEventWrapper(inner):
-                self._do(lambda: enumerator.handle_source_event(subtask, inner))
+                self._do(lambda: self.enumerator.handle_source_event(subtask, inner))
 
     def _register(self, subtask: int) -> Awaitable[None] | None:
         if subtask not in self._gateways:
@@ -154,14 +179,14 @@ class SourceCoordinator(OperatorCoordinator):
                 state = self.enumerator.snapshot_state(checkpoint_id)
                 state = await state if isawaitable(state) else state
                 data = plain.to_bytes((self._states.version, self._states.to_bytes(state)))
-            except asyncio.CancelledError:
-                result.cancel()
-                raise
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled():
+                    result.cancel()
+                    raise
                 name = self._context.operator_id
                 failed = CheckpointFailedError(
                     Reason.TRIGGER_CHECKPOINT_FAILURE,
-                    f"Failed to checkpoint SplitEnumerator of {name}: {error}",
+                    f"Failed to checkpoint SplitEnumerator of {name}: {error or repr(error)}",
                 )
                 failed.__cause__ = error
                 if not result.done():
@@ -193,7 +218,7 @@ class SourceCoordinator(OperatorCoordinator):
         Raises:
             IllegalStateError: the coordinator was started already.
         """
-        if self._enumerator is not None:
+        if self._is_started:
             raise IllegalStateError("the source coordinator was started: it cannot be reset any more")
         if data is not None:
             version, state = plain.read_as(data, self._context.operator_id, _version_and_state)
@@ -213,16 +238,17 @@ class SourceCoordinator(OperatorCoordinator):
 
     def execution_attempt_failed(self, subtask: int, attempt: int, reason: str) -> None:
         """Unregister the reader of the subtask."""
+        self._check_started()
         self._gateways.pop(subtask, None)
         self._do(lambda: self._readers.pop(subtask, None))
 
     def execution_attempt_ready(self, subtask: int, attempt: int, gateway: SubtaskGateway) -> None:
         """Keep the gateway to the new attempt."""
+        self._check_started()
         self._gateways[subtask] = gateway
 
     async def close(self) -> None:
         """Stop the lane, and close the enumerator."""
-        self._is_closed = True
         for task in [*self._helpers, *([self._runner] if self._runner else [])]:
             task.cancel()
         if self._enumerator is not None:
@@ -296,9 +322,9 @@ class SourceCoordinator(OperatorCoordinator):
         async def run() -> None:
             try:
                 result, error = await work(), None
-            except asyncio.CancelledError:
-                raise
-            except Exception as raised:
+            except (Exception, asyncio.CancelledError) as raised:
+                if is_being_cancelled():
+                    raise
                 result, error = None, raised
             self._do(lambda: handler(result, error))
 

@@ -1,31 +1,56 @@
-"""The gates between an operator coordinator and its subtasks, which keep checkpoints consistent.
+"""The gate between an operator coordinator and one subtask, which keeps checkpoints consistent.
 
-From the moment when the coordinator's part of a checkpoint is taken until a subtask has taken its own, events
-to that subtask wait. An assignment is therefore in the state of the coordinator or in the state of the
-subtask, and never in both or in neither. Source: Flink's `OperatorCoordinatorHolder`, `SubtaskGatewayImpl`.
+From the moment when the coordinator's part of a checkpoint is taken until the subtask has taken its own part,
+events to the subtask wait. An assignment is therefore in the state of the coordinator or in the state of the
+subtask, and never in both or in neither.
+
+A gate has a state for each checkpoint, and `MOVES` is the table of what changes it. A checkpoint that was
+aborted is idle again. If the coordinator's part of it arrives late, the gate does not close for it, because
+no barrier would open the gate again. Source: Flink's `SubtaskGatewayImpl`.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
-from ..errors import CheckpointFailedError, Reason
-from .operator_coordinator import (
-    NO_CHECKPOINT,
-    CoordinatorContext,
-    FinishedCoordinator,
-    OperatorCoordinator,
-    SubtaskGateway,
-)
+from ..errors import IllegalStateError
 
-Transport = Callable[[int, int, Any, Callable[[bool], None]], None]
-"""(subtask, attempt, event, confirm): deliver it, then call ``confirm(delivered)``."""
+
+class GateState(Enum):
+    """The state of one checkpoint at one gate. Events wait only while it is CLOSED."""
+
+    IDLE = "idle"  # not begun, or over
+    MARKED = "marked"  # the coordinator was asked for its part
+    CLOSED = "closed"  # the coordinator's part is taken, and the subtask's is not
+    PASSED = "passed"  # the subtask's part was taken first, as a reader with barriers from outside may do
+
+
+class Happening(Enum):
+    """What changes the state of a checkpoint at a gate."""
+
+    MARK = "mark"  # the coordinator is asked for its part
+    CLOSE = "close"  # the coordinator's part is taken
+    PASS = "pass"  # the subtask's part is taken
+    END = "end"  # the checkpoint is complete, or was aborted
+
+
+MOVES: dict[tuple[GateState, Happening], GateState] = {
+    (GateState.IDLE, Happening.MARK): GateState.MARKED,
+    (GateState.MARKED, Happening.CLOSE): GateState.CLOSED,
+    (GateState.MARKED, Happening.PASS): GateState.PASSED,
+    (GateState.MARKED, Happening.END): GateState.IDLE,
+    (GateState.CLOSED, Happening.PASS): GateState.IDLE,
+    (GateState.CLOSED, Happening.END): GateState.IDLE,
+    (GateState.PASSED, Happening.CLOSE): GateState.IDLE,
+    (GateState.PASSED, Happening.END): GateState.IDLE,
+}
+"""The state that follows. What is not in the table changes nothing."""
 
 
 class EventGate:
-    """Pass events to one subtask, or keep them while the gate is closed for a checkpoint.
+    """Pass events to one subtask with ``send``, or keep them while the gate is closed for a checkpoint.
 
     An event waits for the latest checkpoint for which the gate is closed when the event is sent. With two
     checkpoints in progress, an event that was sent between their snapshots is delivered between their
@@ -34,214 +59,79 @@ class EventGate:
 
     def __init__(self, send: Callable[[Any], None]) -> None:
         self._send = send
-        self._closed_for: dict[int, list[Any]] = {}  # by checkpoint: the events that wait for its barrier
+        self._states: dict[int, GateState] = {}  # by checkpoint; without those that are idle
+        self._waiting: dict[int, list[Any]] = {}  # by checkpoint for which the gate is closed
+        self._latest = -1
 
     @property
     def is_closed(self) -> bool:
         """Return whether the gate is closed for a checkpoint."""
-        return bool(self._closed_for)
+        return bool(self._waiting)
+
+    def state(self, checkpoint_id: int) -> GateState:
+        """Return the state of a checkpoint."""
+        return self._states.get(checkpoint_id, GateState.IDLE)
 
     def send(self, event: Any) -> None:
         """Pass the event on, or keep it until the gate opens."""
-        if self._closed_for:
-            self._closed_for[max(self._closed_for)].append(event)
+        if self._waiting:
+            self._waiting[max(self._waiting)].append(event)
         else:
             self._send(event)
 
-    def close(self, checkpoint_id: int) -> None:
-        """Close the gate for a checkpoint."""
-        self._closed_for[checkpoint_id] = []
+    def mark(self, checkpoint_id: int) -> None:
+        """Note that the coordinator is asked for its part of a checkpoint.
 
-    def open(self, checkpoint_id: int | None = None) -> None:
-        """Open the gate for this checkpoint and earlier ones, or for all (None), and pass their events on."""
-        for number in sorted(self._closed_for):
-            if checkpoint_id is None or number <= checkpoint_id:
-                for event in self._closed_for.pop(number):
-                    self._send(event)
+        Raises:
+            IllegalStateError: this checkpoint, or a later one, was marked before.
+        """
+        if checkpoint_id <= self._latest:
+            raise IllegalStateError(
+                f"checkpoint {checkpoint_id} cannot begin at an event gate after checkpoint {self._latest}"
+            )
+        self._latest = checkpoint_id
+        self._move(checkpoint_id, Happening.MARK)
+
+    def close(self, checkpoint_id: int) -> bool:
+        """Close the gate, because the coordinator's part is taken.
+
+        Return whether the checkpoint is under way. If it is not, or if the subtask has taken its part
+        already, the gate does not close.
+        """
+        is_under_way = self.state(checkpoint_id) is not GateState.IDLE
+        self._move(checkpoint_id, Happening.CLOSE)
+        return is_under_way
+
+    def passed(self, checkpoint_id: int) -> None:
+        """Open the gate for this checkpoint, because the subtask has taken its part."""
+        self._move(checkpoint_id, Happening.PASS)
+
+    def end(self, checkpoint_id: int) -> None:
+        """Open the gate for this checkpoint, because it is complete or was aborted."""
+        self._move(checkpoint_id, Happening.END)
 
     def reset(self) -> None:
-        """Drop the waiting events, which were for an attempt that has ended."""
-        self._closed_for.clear()
+        """End all checkpoints, and drop the waiting events, which were for an attempt that has ended."""
+        self._states.clear()
+        self._waiting.clear()
 
+    def _move(self, checkpoint_id: int, happening: Happening) -> None:
+        state = self.state(checkpoint_id)
+        following = MOVES.get((state, happening), state)
+        self._states[checkpoint_id] = following
+        if following is GateState.IDLE:
+            del self._states[checkpoint_id]
+        if following is GateState.CLOSED:
+            self._waiting.setdefault(checkpoint_id, [])
+        elif state is GateState.CLOSED:
+            self._release(checkpoint_id)
 
-class _Gateway:
-    """Send to one attempt, in the next turn of the loop: a snapshot that is done by then comes first."""
-
-    def __init__(self, holder: CoordinatorHolder, subtask: int, attempt: int) -> None:
-        self._holder, self._subtask, self._attempt = holder, subtask, attempt
-
-    def send_event(self, event: Any) -> None:
-        asyncio.get_running_loop().call_soon(self._holder.send, self._subtask, self._attempt, event)
-
-
-class CoordinatorHolder:
-    """Hold one operator's coordinator through its restarts, with a gate to each subtask."""
-
-    def __init__(
-        self,
-        context: CoordinatorContext,
-        make: Callable[[CoordinatorContext], OperatorCoordinator],
-        transport: Transport,
-    ) -> None:
-        self._context, self._make, self._transport = context, make, transport
-        self.coordinator = make(context)
-        self._attempts: dict[int, int] = {}
-        self._gates = {n: self._gate(n) for n in range(context.current_parallelism)}
-        self._flying: dict[int, tuple[int, asyncio.Future[None]]] = {}
-        self._asked: dict[asyncio.Future[bytes], None] = {}  # snapshots in progress
-        self._sent = 0
-        self._epoch = 0
-
-    def _gate(self, subtask: int) -> EventGate:
-        return EventGate(lambda numbered: self._send_now(subtask, numbered))
-
-    def send(self, subtask: int, attempt: int, event: Any) -> None:
-        """Send an event through the gate if the attempt is the current one."""
-        if self._attempts.get(subtask) == attempt:
-            # The event counts as sent from here on, also while it waits at the gate: the next checkpoint
-            # waits until it was delivered.
-            self._sent += 1
-            confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._flying[self._sent] = (subtask, confirmed)
-            self._gates[subtask].send((self._sent, event))
-
-    def _send_now(self, subtask: int, numbered: tuple[int, Any]) -> None:
-        number, event = numbered
-        attempt, flying = self._attempts.get(subtask), self._flying.get(number)
-        if attempt is None or flying is None:
-            return
-        confirmed = flying[1]
-
-        def confirm(was_delivered: bool) -> None:
-            self._flying.pop(number, None)
-            if not confirmed.done():
-                if was_delivered:
-                    confirmed.set_result(None)
-                else:
-                    confirmed.cancel()
-
-        self._transport(subtask, attempt, event, confirm)
-
-    # -- checkpoints ---------------------------------------------------------------------------------------
-
-    def checkpoint(
-        self, checkpoint_id: int, done: Callable[[bytes | None, BaseException | None], None]
-    ) -> None:
-        """Ask the coordinator for its part of a checkpoint, and call ``done(state, error)``.
-
-        ``done`` is called when the part is taken, the gates are closed, and all events that were sent before
-        have arrived.
-        """
-        epoch = self._epoch
-        future = asyncio.ensure_future(self.coordinator.checkpoint_coordinator(checkpoint_id))
-        self._asked[future] = None
-
-        def taken(taken: asyncio.Future[bytes]) -> None:
-            self._asked.pop(taken, None)
-            if epoch != self._epoch:
-                done(None, CheckpointFailedError(Reason.CHECKPOINT_COORDINATOR_SUSPEND, "The job restarts."))
-            elif taken.cancelled() or taken.exception() is not None:
-                done(None, asyncio.CancelledError() if taken.cancelled() else taken.exception())
-            else:
-                flying = [future for _, future in self._flying.values()]
-                for gate in self._gates.values():
-                    gate.close(checkpoint_id)
-                _after(flying, lambda error: done(None if error else taken.result(), error))
-
-        future.add_done_callback(taken)
-
-    def barrier_taken(self, subtask: int, checkpoint_id: int) -> None:
-        """Open the gate of a subtask that has taken the checkpoint."""
-        self._gates[subtask].open(checkpoint_id)
-
-    def open_gates(self, checkpoint_id: int | None = None) -> None:
-        """Open all gates for this checkpoint and earlier ones, or for all (None)."""
-        for gate in self._gates.values():
-            gate.open(checkpoint_id)
-
-    def notify_complete(self, checkpoint_id: int) -> None:
-        """Open the gates, and notify the coordinator that the checkpoint is complete."""
-        self.open_gates(checkpoint_id)
-        self.coordinator.notify_checkpoint_complete(checkpoint_id)
-
-    def notify_aborted(self, checkpoint_id: int) -> None:
-        """Open the gates, and notify the coordinator that the checkpoint was aborted."""
-        self.open_gates(checkpoint_id)
-        self.coordinator.notify_checkpoint_aborted(checkpoint_id)
-
-    # -- attempts ------------------------------------------------------------------------------------------
-
-    def attempt_ready(self, subtask: int, attempt: int) -> None:
-        """Give the coordinator a gateway to a new attempt."""
-        self._attempts[subtask] = attempt
-        gateway: SubtaskGateway = _Gateway(self, subtask, attempt)
-        self.coordinator.execution_attempt_ready(subtask, attempt, gateway)
-
-    def attempt_failed(self, subtask: int, attempt: int, reason: str) -> None:
-        """Drop the events to the attempt, and notify the coordinator."""
-        if self._attempts.get(subtask) == attempt:
-            del self._attempts[subtask]
-        self._lose(subtask)
-        self.coordinator.execution_attempt_failed(subtask, attempt, reason)
-
-    def _lose(self, subtask: int) -> None:
-        for number, (of, future) in list(self._flying.items()):
-            if of == subtask:
-                del self._flying[number]
-                future.cancel()
-
-    def handle_event(self, subtask: int, attempt: int, event: Any) -> None:
-        """Pass an event to the coordinator if it is from the current attempt."""
-        if self._attempts.get(subtask) == attempt:
-            self.coordinator.handle_event_from_operator(subtask, attempt, event)
-
-    def subtask_reset(self, subtask: int, checkpoint_id: int) -> None:
-        """Reset a subtask to a checkpoint in a regional recovery."""
-        self._gates[subtask].reset()
-        self.coordinator.subtask_reset(subtask, checkpoint_id)
-
-    def retire(self) -> None:
-        """Replace the coordinator, which was not started: its operator has finished in the checkpoint."""
-        self.coordinator = FinishedCoordinator()
-
-    async def restart(self, checkpoint_id: int, data: bytes | None, *, has_finished: bool = False) -> None:
-        """Replace the coordinator in a global recovery. Without a checkpoint, its id is `NO_CHECKPOINT`.
-
-        ``has_finished``: its operator has finished in the checkpoint.
-        """
-        self._epoch += 1
-        old = self.coordinator
-        for subtask in self._gates:
-            self._gates[subtask].reset()
-            self._lose(subtask)
-        self._attempts.clear()
-        for future in list(self._asked):
-            future.cancel()  # its coordinator is closed, so nothing else would end it
-        await old.close()
-        if has_finished:
-            self.retire()
-            return
-        self.coordinator = self._make(self._context)
-        if checkpoint_id != NO_CHECKPOINT or data is not None:
-            self.coordinator.reset_to_checkpoint(checkpoint_id, data)
-        self.coordinator.start()
-
-    async def close(self) -> None:
-        """Close the coordinator."""
-        self._epoch += 1
-        await self.coordinator.close()
-
-
-def _after(flying: list[asyncio.Future[None]], done: Callable[[BaseException | None], None]) -> None:
-    """Call ``done`` when all of these events have arrived, with an error if one was lost."""
-    if not flying:
-        done(None)
-        return
-    together = asyncio.gather(*flying)
-
-    def arrived(future: asyncio.Future[Any]) -> None:
-        is_lost = future.cancelled() or future.exception() is not None
-        lost = CheckpointFailedError(Reason.TRIGGER_CHECKPOINT_FAILURE, "An event was lost.")
-        done(lost if is_lost else None)
-
-    together.add_done_callback(arrived)
+    def _release(self, checkpoint_id: int) -> None:
+        """Pass on the events that wait for this checkpoint, or let them wait for an earlier one."""
+        events = self._waiting.pop(checkpoint_id)
+        earlier = [number for number in self._waiting if number < checkpoint_id]
+        if earlier:
+            self._waiting[max(earlier)] += events
+        else:
+            for event in events:
+                self._send(event)

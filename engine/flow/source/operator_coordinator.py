@@ -50,7 +50,8 @@ class OperatorCoordinator(ABC):
     """A coordinator is the part of an operator in the job master. This is the base of coordinators.
 
     The job master creates it, perhaps calls `reset_to_checkpoint`, and then `start`. A global recovery does
-    the same with a new instance.
+    the same with a new instance. Every other method is called after `start` only; a coordinator raises
+    `IllegalStateError` if it is not.
     """
 
     @abstractmethod

@@ -218,7 +218,7 @@ def test_a_plain_savepoint_is_neither_told_nor_gone_back_to() -> None:
     [finalize] = driven.effects()
     assert isinstance(finalize, do.Finalize)
     driven.coordinator.finalized(finalize.checkpoint, 0)
-    assert driven.kinds() == ["Answer"]
+    assert driven.kinds() == ["OpenGates", "Answer"]
     assert driven.coordinator.store.latest is None
 
 
@@ -264,6 +264,14 @@ def test_the_order_of_the_queue_and_what_gives_way_when_it_is_full() -> None:
     refused = Request(KIND, 6)
     assert queue.add(refused) is refused
     assert [queue.pop().requested_ms for _ in range(4)] == [2, 3, 1, 5]
+
+
+def test_of_two_periodic_requests_the_newer_gives_way() -> None:
+    queue = RequestQueue(most=1)
+    older, newer = Request(KIND, 0, is_periodic=True), Request(KIND, 1, is_periodic=True)
+    assert queue.add(older) is None
+    assert queue.add(newer) is newer
+    assert queue.head is older
 
 
 @pytest.mark.parametrize("result", [AckResult.DUPLICATE, AckResult.UNKNOWN])

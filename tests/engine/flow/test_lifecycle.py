@@ -1,5 +1,4 @@
-"""Which checkpoint a subtask waits for at its end; the rendezvous of an induced one; gates of
-coordinators."""
+"""Which checkpoint a subtask waits for at its end, and the rendezvous of an induced one."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ from pravega_lab.engine.flow.checkpoint.stop import StopWithSavepoint
 from pravega_lab.engine.flow.elements import Barrier, CheckpointKind
 from pravega_lab.engine.flow.errors import IllegalStateError, SavepointError, StopWithSavepointStoppingError
 from pravega_lab.engine.flow.source.coordinator import AssignmentTracker
-from pravega_lab.engine.flow.source.event_gate import EventGate
 from pravega_lab.engine.flow.source.input import Rendezvous
 from pravega_lab.engine.flow.task.lifecycle import FinalCheckpoint, SubtaskState, check_move
 
@@ -82,21 +80,6 @@ def test_giving_up_frees_the_reader_before_and_after_it_comes() -> None:
     meeting.abort(5)
     assert meeting.reader_reports(5) is None
     assert meeting.blocked_on is None
-
-
-def test_events_wait_at_the_gate_between_the_two_snapshots() -> None:
-    sent: list[str] = []
-    gate = EventGate(sent.append)
-    gate.send("before")
-    gate.close(1)
-    gate.send("for 1")
-    gate.close(2)
-    gate.send("for 2")
-    gate.open(1)
-    assert sent == ["before", "for 1"]
-    gate.open(2)
-    gate.send("after")
-    assert sent == ["before", "for 1", "for 2", "after"]
 
 
 def test_a_reset_subtask_gives_back_what_it_was_assigned_after_its_checkpoint() -> None:

@@ -1,0 +1,347 @@
+"""What the job does when an effect of its coordinators raises, comes late, or comes at the wrong time.
+
+Each of these used to leave a job that neither continued nor failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pravega_lab.engine.flow import observer as seen
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint.storage import METADATA
+from pravega_lab.engine.flow.errors import CheckpointFailedError, IllegalStateError, JobFailedError, Reason
+from pravega_lab.engine.flow.files import MemoryFiles
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
+from pravega_lab.engine.flow.observer import NoObserver
+from pravega_lab.engine.flow.sink.committers import _LastCheckpoint
+from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsSource, RowsSplit
+from pravega_lab.engine.flow.source.coordinator import SourceCoordinator
+from pravega_lab.engine.flow.source.events import RequestSplit
+from pravega_lab.engine.flow.source.sources import Boundedness, SplitEnumeratorContext
+from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
+from pravega_lab.engine.flow.task.subtask import Subtask
+from tests.engine.flow.jobs import Virtual, collect
+
+ROWS = [{"n": n} for n in range(40)]
+TOLERANT = JobConfig(
+    checkpoints=CheckpointConfig(interval_ms=100, tolerable_failures=1000), restart=FixedDelay(wait_ms=50)
+)
+
+
+class StorageError(Exception):
+    """Stands for the error of a storage library, which is no ``OSError``."""
+
+
+class Enumerator(RowsEnumerator):
+    """An enumerator of `Source`."""
+
+    def __init__(self, context: SplitEnumeratorContext[RowsSplit], splits: Any, source: Source) -> None:
+        super().__init__(context, splits)
+        self._source = source
+
+    def snapshot_state(self, checkpoint_id: int) -> Any:
+        state = super().snapshot_state(checkpoint_id)
+        return self._source.snapshots.pop(0)(state) if self._source.snapshots else state
+
+    def handle_split_request(self, subtask: int) -> Any:
+        if self._source.requests:
+            return self._source.requests.pop(0)()
+        return super().handle_split_request(subtask)
+
+
+class Source(RowsSource):
+    """Rows in splits that are assigned one at a time. Some calls to its enumerator do what the test says."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(ROWS, splits=8, batch_rows=1, pause_ms=lambda: 20, **options)
+        self.snapshots: list[Callable[[Any], Awaitable[Any]]] = []
+        self.requests: list[Callable[[], Awaitable[None]]] = []
+        self.creations: list[Exception] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Source:
+        return self
+
+    def create_enumerator(self, context: SplitEnumeratorContext[RowsSplit]) -> Enumerator:
+        if self.creations:
+            raise self.creations.pop(0)
+        return Enumerator(context, self._all_splits(), self)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[RowsSplit], checkpoint: Sequence[RowsSplit]
+    ) -> Enumerator:
+        return Enumerator(context, checkpoint, self)
+
+
+def job_of(virtual: Virtual, source: Source, into: list[Any], config: JobConfig = TOLERANT) -> Job:
+    env = StreamEnvironment("rows", parallelism=2, observer=virtual.told)
+    collect(env.from_source(source, uid="rows"), into, 2)
+    return virtual.job(env, config)
+
+
+async def ended(job: Job) -> None:
+    """Wait until the job has finished, which must take less than 20 s."""
+    try:
+        await asyncio.wait_for(job.wait(), 20)
+    except TimeoutError:
+        raise AssertionError(" ".join(job.explain())) from None
+
+
+def finished(source: Source, config: JobConfig = TOLERANT, files: MemoryFiles | None = None) -> Virtual:
+    """Run a job over all rows to its end."""
+    virtual, rows = Virtual(), []  # type: ignore[var-annotated]
+    virtual.files = files or virtual.files
+
+    async def story() -> None:
+        job = job_of(virtual, source, rows, config)
+        await job.start()
+        await ended(job)
+
+    virtual.run(story)
+    assert {row["n"] for row, _ in rows} == set(range(len(ROWS)))
+    return virtual
+
+
+def cancelled_future(*args: Any) -> asyncio.Future[Any]:
+    """Return a future that another part of the program has cancelled."""
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    future.cancel()
+    return future
+
+
+def failures(virtual: Virtual) -> list[str]:
+    return [o.reason for o in virtual.told.of(seen.CheckpointFailed) if o.checkpoint_id is not None]
+
+
+# -- coordinators --------------------------------------------------------------------------------------------
+
+
+def test_a_part_that_is_taken_after_its_checkpoint_was_aborted_holds_no_split_back() -> None:
+    """With default settings the job used to stand still until the checkpoint timeout of 600 s."""
+    virtual, source, rows = Virtual(), Source(), []  # type: ignore[var-annotated]
+    begun = asyncio.Event()
+
+    async def slow(state: Any) -> Any:
+        begun.set()
+        await asyncio.sleep(1)
+        return state
+
+    source.snapshots = [slow]
+
+    async def story() -> None:
+        job = job_of(virtual, source, rows)
+        await job.start()
+        await begun.wait()
+        job.fail_subtask(job.graph.subtasks()[0], ValueError("broken"))
+        await ended(job)
+
+    virtual.run(story)
+    assert "TASK_FAILURE" in failures(virtual)
+
+
+def test_a_snapshot_that_awaits_a_cancelled_future_fails_the_checkpoint_and_nothing_else() -> None:
+    source = Source()
+    source.snapshots = [cancelled_future]
+    virtual = finished(source)
+    assert failures(virtual)[0] == "TRIGGER_CHECKPOINT_FAILURE"
+    assert [o.state for o in virtual.told.of(seen.JobStateChanged)] == ["running", "finished"]
+
+
+def test_a_call_that_awaits_a_cancelled_future_fails_the_job_which_restarts() -> None:
+    source = Source()
+    source.requests = [cancelled_future]
+    virtual = finished(source)
+    assert "restarting" in [o.state for o in virtual.told.of(seen.JobStateChanged)]
+
+
+def test_an_enumerator_that_cannot_be_created_is_created_again() -> None:
+    source = Source()
+    source.creations = [StorageError("not yet"), StorageError("not yet")]
+    virtual = finished(source)
+    states = [o.state for o in virtual.told.of(seen.JobStateChanged)]
+    assert states == ["running", "restarting", "running", "restarting", "running", "finished"]
+
+
+def test_an_enumerator_that_cannot_be_created_fails_a_job_that_does_not_restart() -> None:
+    source = Source()
+    source.creations = [StorageError("never")]
+    with pytest.raises(JobFailedError, match="never"):
+        finished(source, replace(TOLERANT, restart=NoRestart()))
+
+
+class _Context:
+    operator_id = "rows"
+    current_parallelism = 1
+
+    def now_ms(self) -> int:
+        return 0
+
+    def fail_job(self, cause: BaseException) -> None:
+        raise AssertionError("not failed here")
+
+
+class _Gateway:
+    def send_event(self, event: Any) -> None:
+        raise AssertionError("no event is sent here")
+
+
+BEFORE_START: dict[str, Callable[[SourceCoordinator], Any]] = {
+    "handle_event_from_operator": lambda it: it.handle_event_from_operator(0, 0, RequestSplit(0)),
+    "checkpoint_coordinator": lambda it: it.checkpoint_coordinator(1),
+    "notify_checkpoint_complete": lambda it: it.notify_checkpoint_complete(1),
+    "notify_checkpoint_aborted": lambda it: it.notify_checkpoint_aborted(1),
+    "subtask_reset": lambda it: it.subtask_reset(0, 1),
+    "execution_attempt_ready": lambda it: it.execution_attempt_ready(0, 0, _Gateway()),
+    "execution_attempt_failed": lambda it: it.execution_attempt_failed(0, 0, "gone"),
+}
+
+
+def refuses_before_start(call: str = "handle_event_from_operator") -> None:
+    async def story() -> None:
+        coordinator = SourceCoordinator(Source(), _Context(), NoObserver())
+        with pytest.raises(IllegalStateError, match="source 'rows' has not started yet"):
+            BEFORE_START[call](coordinator)
+        coordinator.start()
+        with pytest.raises(IllegalStateError, match="cannot be reset any more"):
+            coordinator.reset_to_checkpoint(1, None)
+        await asyncio.sleep(0.1)  # its lane begins
+        await coordinator.close()
+
+    Virtual().run(story)
+
+
+@pytest.mark.parametrize("call", list(BEFORE_START))
+def test_a_coordinator_refuses_calls_before_its_start(call: str) -> None:
+    refuses_before_start(call)
+
+
+# -- effects -------------------------------------------------------------------------------------------------
+
+
+class OddFiles(MemoryFiles):
+    """Files of a library whose calls raise `StorageError` while ``is_odd(call, path)``."""
+
+    def __init__(self, is_odd: Callable[[str, str], bool]) -> None:
+        super().__init__()
+        self._is_odd = is_odd
+        self.raised = 0
+
+    def _check(self, call: str, path: str) -> None:
+        if self.raised < 3 and self._is_odd(call, path):
+            self.raised += 1
+            raise StorageError(f"{call}: the bucket does not answer")
+
+    async def write(self, path: str, data: bytes) -> None:
+        self._check("write", path)
+        await super().write(path, data)
+
+    async def delete_folder(self, folder: str) -> None:
+        self._check("delete", folder)
+        await super().delete_folder(folder)
+
+
+def _of_metadata(call: str, path: str) -> bool:
+    return path.endswith(METADATA)
+
+
+@pytest.mark.parametrize(
+    ("is_odd", "reason"),
+    [
+        (_of_metadata, "FINALIZE_CHECKPOINT_FAILURE"),
+        (lambda call, path: path.endswith("_in_progress"), "TRIGGER_CHECKPOINT_FAILURE"),
+        (lambda call, path: call == "delete", None),
+    ],
+    ids=["metadata", "location", "cleaning"],
+)
+def test_checkpoints_go_on_after_any_error_of_the_storage(
+    is_odd: Callable[[str, str], bool], reason: str | None
+) -> None:
+    goes_on(is_odd, reason)
+
+
+def goes_on(
+    is_odd: Callable[[str, str], bool] = _of_metadata, reason: str | None = "FINALIZE_CHECKPOINT_FAILURE"
+) -> None:
+    files = OddFiles(is_odd)
+    virtual = finished(Source(), files=files)
+    assert files.raised == 3
+    assert failures(virtual) == ([reason] * 3 if reason else [])
+    assert virtual.told.of(seen.CheckpointCompleted)
+
+
+def test_a_trigger_call_that_raises_fails_the_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, raised = Subtask.trigger_checkpoint, []
+
+    def trigger(self: Subtask, barrier: Any) -> None:
+        if len(raised) < 2:
+            raised.append(barrier.checkpoint_id)
+            raise StorageError("the worker does not answer")
+        right(self, barrier)
+
+    monkeypatch.setattr(Subtask, "trigger_checkpoint", trigger)
+    virtual = finished(Source())
+    assert raised
+    assert set(failures(virtual)) == {"TRIGGER_CHECKPOINT_FAILURE"}
+    assert virtual.told.of(seen.CheckpointCompleted)
+
+
+def test_a_notice_to_a_coordinator_that_raises_restarts_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, raised = SourceCoordinator.notify_checkpoint_complete, []
+
+    def notify(self: SourceCoordinator, checkpoint_id: int) -> None:
+        if not raised:
+            raised.append(checkpoint_id)
+            raise StorageError("cannot be notified")
+        right(self, checkpoint_id)
+
+    monkeypatch.setattr(SourceCoordinator, "notify_checkpoint_complete", notify)
+    virtual = finished(Source())
+    restored = [(o.checkpoint_id, o.is_global) for o in virtual.told.of(seen.Restored)]
+    assert restored == [(None, True), (raised[0], True)]
+
+
+# -- stops ---------------------------------------------------------------------------------------------------
+
+
+def test_a_stop_during_the_restart_delay_is_refused_and_the_next_one_stops_the_job() -> None:
+    """Its savepoint used to complete, because the subtasks still ran. Then they were restarted from it, and
+    the job ran on although it had been stopped.
+    """
+    virtual, rows = Virtual(), []  # type: ignore[var-annotated]
+
+    async def story() -> None:
+        job = job_of(virtual, Source(boundedness=Boundedness.CONTINUOUS_UNBOUNDED), rows)
+        await job.start()
+        await asyncio.sleep(0.25)
+        job.master.fail_globally(StorageError("an enumerator raised"))
+        job.master.act()
+        with pytest.raises(CheckpointFailedError, match="The job is restarting") as refused:
+            await job.stop_with_savepoint("sp/1")
+        assert refused.value.reason is Reason.NOT_ALL_REQUIRED_TASKS_RUNNING
+        assert {e.state for e in job.master.executions.values()} == {Life.RUNNING}
+        await asyncio.sleep(0.25)
+        assert await asyncio.wait_for(job.stop_with_savepoint("sp/2"), 20) == "sp/2"
+
+    virtual.run(story)
+
+
+# -- the last committables -----------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_from_before_the_end_of_the_input_does_not_cover_what_came_after() -> None:
+    last = _LastCheckpoint()
+    last.snapshot(3)
+    last.end_input()
+    assert not last.is_covered_by(3)
+    last.snapshot(4)
+    assert not last.is_covered_by(3)
+    assert last.is_covered_by(4)
+    assert last.is_covered_by(5)
