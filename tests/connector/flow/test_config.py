@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from pravega_lab.connector.flow import PravegaConfig
+from pravega_lab.connector.flow import GroupSettings, PravegaConfig, PravegaReader
 from pravega_lab.engine.flow.errors import IllegalStateError
 from pravega_lab.errors import BadInputError
 
@@ -41,3 +41,15 @@ def test_a_name_without_a_scope_needs_a_default() -> None:
     assert PravegaConfig().resolve("other/in") == "other/in"
     with pytest.raises(IllegalStateError, match="names no scope"):
         PravegaConfig().resolve("in")
+
+
+def test_the_default_uid_names_the_group_and_the_streams() -> None:
+    """State of other streams used to be restored into a group of the same name."""
+    config = PravegaConfig(default_scope="s")
+
+    def uid(*streams: str, given: str | None = None) -> str:
+        return PravegaReader(GroupSettings(config, "readers", list(streams)), uid=given).uid
+
+    assert uid("b", "a") == uid("s/a", "s/b") == "s/readers s/a s/b"
+    assert uid("a") != uid("b")
+    assert uid("a", given="mine") == "mine"

@@ -98,10 +98,13 @@ class ReaderCheckpointHook(MasterHook):
 
 
 class PravegaReader(ExternallyInducedSource):
-    """The legacy source. ``uid`` names the hook's state in checkpoints; by default it is the group's name.
+    """The legacy source.
 
     It ends where every stream has its end cut or is sealed. The job has to take checkpoints, because the
     readers of the group reach successors and the end at checkpoints only.
+
+    ``uid`` names the hook's state in checkpoints. By default it is made of the group and the streams, so that
+    a checkpoint of other streams is not mistaken for one of these.
     """
 
     boundedness = Boundedness.CONTINUOUS_UNBOUNDED
@@ -110,7 +113,9 @@ class PravegaReader(ExternallyInducedSource):
         self, settings: GroupSettings, *, rows: EventRows | None = None, uid: str | None = None
     ) -> None:
         self.settings, self.rows = settings, rows or EventRows()
-        self.uid = uid or settings.scoped_group
+        self.uid = uid or " ".join(
+            [settings.scoped_group, *sorted(settings.config.resolve(stream) for stream in settings.streams)]
+        )
         self._is_cancelled = False
         self._client: AsyncClient | None = None
         self._reader: AsyncReader | None = None
