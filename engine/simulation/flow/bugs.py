@@ -13,16 +13,21 @@ from typing import Any
 from ...flow.checkpoint import effects, plan
 from ...flow.checkpoint.alignment import AlignedBarriers
 from ...flow.checkpoint.coordinator import CheckpointCoordinator
-from ...flow.checkpoint.pending import Stage
+from ...flow.checkpoint.pending import RequestQueue, Stage
 from ...flow.checkpoint.plan import TaskAck
 from ...flow.checkpoint.storage import CompletedStore
 from ...flow.elements import Barrier
+from ...flow.errors import CheckpointFailedError
 from ...flow.master import executions, failover
+from ...flow.master.effects import EffectRunner
 from ...flow.master.failover import Failover
 from ...flow.master.hooks import MasterHooks
+from ...flow.master.master import JobMaster
+from ...flow.sink.committers import _LastCheckpoint
 from ...flow.sink.two_phase import TwoPhaseCommitOperator, value_of
-from ...flow.source.coordinator import AssignmentTracker
-from ...flow.source.event_gate import CoordinatorHolder
+from ...flow.source.coordinator import AssignmentTracker, SourceCoordinator
+from ...flow.source.coordinator_holder import CoordinatorHolder
+from ...flow.source.event_gate import EventGate, GateState
 from ...flow.source.input import Rendezvous
 from ...flow.source.source_operator import SourceOperator
 from ...flow.state import rescale
@@ -242,6 +247,62 @@ def _coordinators_not_restored() -> list[Replacement]:
     return [(CoordinatorHolder, "restart", wrong)]
 
 
+@_bug("checkpoint-before-restart")
+def _checkpoint_before_restart() -> list[Replacement]:
+    """A checkpoint may begin during the restart delay, when the subtasks that will be stopped still run."""
+
+    def wrong(self: JobMaster) -> Any:
+        return self.executions.plan_checkpoint(after_finish=self.config.after_tasks_finish)
+
+    return [(JobMaster, "_plan_checkpoint", wrong)]
+
+
+@_bug("only-os-errors-reported")
+def _only_os_errors() -> list[Replacement]:
+    """What an effect of the coordinator raises is reported only if it is an OSError."""
+    right = EffectRunner._failed
+
+    def wrong(self: EffectRunner, effect: Any, error: BaseException) -> None:
+        if isinstance(error, OSError | CheckpointFailedError):
+            right(self, effect, error)
+
+    return [(EffectRunner, "_failed", wrong)]
+
+
+@_bug("older-request-gives-way")
+def _older_gives_way() -> list[Replacement]:
+    """A full queue drops the older of two periodic requests."""
+    right = RequestQueue.add
+
+    def wrong(self: RequestQueue, request: Any) -> Any:
+        is_full = len(self._requests) >= self._most and self._requests[-1].is_periodic
+        evicted = self._requests.pop() if is_full else None
+        return right(self, request) or evicted
+
+    return [(RequestQueue, "add", wrong)]
+
+
+# -- event gates and operator coordinators -------------------------------------------------------------------
+
+
+@_bug("gate-closes-after-abort")
+def _gate_closes_after_abort() -> list[Replacement]:
+    """A coordinator's part that is taken after its checkpoint was aborted closes the event gates for good."""
+
+    def wrong(self: EventGate, checkpoint_id: int) -> bool:
+        self._states[checkpoint_id] = GateState.CLOSED
+        self._waiting.setdefault(checkpoint_id, [])
+        return True
+
+    return [(EventGate, "close", wrong)]
+
+
+@_bug("calls-before-start-kept")
+def _calls_before_start() -> list[Replacement]:
+    """A source coordinator keeps calls that come before its start, instead of refusing them."""
+    return [(SourceCoordinator, "_check_started", lambda self: None)]
+
+
 # -- splits --------------------------------------------------------------------------------------------------
 
 
@@ -325,6 +386,18 @@ def _pending_aborted() -> list[Replacement]:
     return [(TwoPhaseCommitOperator, "_recover", wrong)]
 
 
+@_bug("last-commit-too-early")
+def _last_commit_too_early() -> list[Replacement]:
+    """After the end of the input a committer commits everything with any checkpoint, also with one that was
+    taken before the end.
+    """
+
+    def wrong(self: _LastCheckpoint, checkpoint_id: int) -> bool:
+        return self._has_ended
+
+    return [(_LastCheckpoint, "is_covered_by", wrong)]
+
+
 # -- finishing -----------------------------------------------------------------------------------------------
 
 
@@ -332,6 +405,12 @@ def _pending_aborted() -> list[Replacement]:
 def _no_final() -> list[Replacement]:
     """A subtask closes at the end of its data, without a final checkpoint."""
     return [(FinalCheckpoint, "may_close", property(lambda self: True))]
+
+
+@_bug("consumer-closes-first")
+def _consumer_closes_first() -> list[Replacement]:
+    """A subtask closes although a subtask that feeds it has not closed."""
+    return [(GateInput, "has_ended", property(lambda self: True))]
 
 
 @_bug("earlier-checkpoint-is-final")

@@ -7,7 +7,7 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -22,6 +22,7 @@ from ...flow.source.sources import (
     SplitEnumeratorContext,
 )
 from .external import ExternalLog
+from .oddities import Oddities
 
 KEYS = 12
 WITHHELD_MS = 100  # how long a reader waits while the run withholds rows
@@ -139,17 +140,42 @@ class FeedReader(RowsReader):
         return InputStatus.NOTHING_AVAILABLE
 
 
+class FeedEnumerator(RowsEnumerator):
+    """An enumerator of parts of a feed, whose snapshots may be odd."""
+
+    def __init__(
+        self, context: SplitEnumeratorContext[RowsSplit], splits: Sequence[RowsSplit], oddities: Oddities
+    ) -> None:
+        super().__init__(context, splits)
+        self._oddities = oddities
+
+    def snapshot_state(self, checkpoint_id: int) -> list[RowsSplit] | Awaitable[list[RowsSplit]]:  # type: ignore[override]
+        return self._oddities.at_snapshot(super().snapshot_state(checkpoint_id))
+
+
 class FeedSource(RowsSource):
     """A source whose splits are the parts of a feed. An unbounded one does not end after its last row."""
 
     def __init__(
-        self, feed: Feed, batch_rows: int, pause_ms: Callable[[], int], boundedness: Boundedness
+        self,
+        feed: Feed,
+        batch_rows: int,
+        pause_ms: Callable[[], int],
+        boundedness: Boundedness,
+        oddities: Oddities,
     ) -> None:
         super().__init__([], batch_rows=batch_rows, pause_ms=pause_ms, boundedness=boundedness)
-        self._feed = feed
+        self._feed, self._oddities = feed, oddities
 
-    def create_enumerator(self, context: SplitEnumeratorContext[RowsSplit]) -> RowsEnumerator:
-        return RowsEnumerator(context, [RowsSplit(str(part), 0, 0) for part in range(self._feed.parts)])
+    def create_enumerator(self, context: SplitEnumeratorContext[RowsSplit]) -> FeedEnumerator:
+        self._oddities.at_creation()
+        splits = [RowsSplit(str(part), 0, 0) for part in range(self._feed.parts)]
+        return FeedEnumerator(context, splits, self._oddities)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[RowsSplit], checkpoint: list[RowsSplit]
+    ) -> FeedEnumerator:
+        return FeedEnumerator(context, checkpoint, self._oddities)
 
     def create_reader(self, context: ReaderContext) -> FeedReader:
         return FeedReader(context, self._feed, self._batch_rows, self._pause_ms, self.boundedness)

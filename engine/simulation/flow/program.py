@@ -31,6 +31,7 @@ from ...flow.source.sources import Boundedness
 from ...flow.time.watermarks import WatermarkStrategy
 from .external import HookSource, InducedSource
 from .feed import FedLog, Feed, FeedSource
+from .oddities import Oddities
 from .sink import CommittedTable, TableSink
 
 OUT = "out"
@@ -132,10 +133,15 @@ class Program:
     """
 
     def __init__(
-        self, chance: Random, files: Files, table: CommittedTable, wants_more: Callable[[], bool]
+        self,
+        chance: Random,
+        files: Files,
+        table: CommittedTable,
+        wants_more: Callable[[], bool],
+        oddities: Oddities,
     ) -> None:
         self._chance, self._files, self._table = chance, files, table
-        self._wants_more = wants_more
+        self._wants_more, self._oddities = wants_more, oddities
         self.feeds: list[Feed] = []
         self.nodes: list[Node] = []
         self.is_endless = False
@@ -246,7 +252,8 @@ class Program:
         if node.kind == "induced":
             return env.from_source(InducedSource(params["log"], params["batch"], 0.01), strategy)
         kind = Boundedness.CONTINUOUS_UNBOUNDED if node.kind == "endless" else Boundedness.BOUNDED
-        return env.from_source(FeedSource(params["feed"], params["batch"], pause_ms, kind), strategy)
+        fed = FeedSource(params["feed"], params["batch"], pause_ms, kind, self._oddities)
+        return env.from_source(fed, strategy)
 
     def _operator(self, node: Node, inputs: list[DataStream]) -> DataStream:
         first = inputs[0]

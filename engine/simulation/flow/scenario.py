@@ -31,6 +31,7 @@ from ..kernel.run import Result, run_story
 from ..kernel.traffic import RULE, Size
 from .checkers import Watcher, compare
 from .ends import OddEnds
+from .oddities import Oddities, OddStorageError
 from .program import OUT, Program
 from .sink import CommittedTable
 from .world import FlowConditions, FlowFiles, FlowHost, FlowWire
@@ -53,11 +54,18 @@ class FlowWorld:
         self.conditions = FlowConditions()
         self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
         self.host = FlowHost(loop)
-        self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions)
+        self.oddities = Oddities(loop.seed)
+        self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions, self.oddities)
         self.table = CommittedTable(Random(f"{loop.seed}/table"))
         self.traffic = loop.network.traffic
         self._allowed = 0  # number of messages after which sources withhold their rows
-        self.program = Program(chance, self.files, self.table, lambda: self.traffic.messages < self._allowed)
+        self.program = Program(
+            chance,
+            self.files,
+            self.table,
+            lambda: self.traffic.messages < self._allowed,
+            self.oddities,
+        )
         self.watcher = Watcher(journal, self.wire, self.files)
         self.odd_ends = OddEnds(loop.seed, self.watcher)
         self.faults: Counter[str] = Counter()
@@ -142,7 +150,7 @@ class FlowWorld:
             try:
                 await self.job.start()
                 return
-            except OSError:
+            except (OSError, OddStorageError):
                 await asyncio.sleep(0.1)  # the read failed, so try again
 
     async def _trouble(self, for_s: float, *, until_enough: bool = False) -> None:
@@ -221,7 +229,7 @@ class FlowWorld:
                 self._savepoints += 1
                 stopping = self.job.stop_with_savepoint(f"savepoints/{self._savepoints}", drain=False)
                 return await self._ends(stopping, "a stop with savepoint has not ended")
-            except (CheckpointFailedError, JobError, OSError):
+            except (CheckpointFailedError, JobError, OSError, OddStorageError):
                 # the job failed while stopping, after the savepoint was complete
                 if self.job.state == "failed":
                     stop = self.job.master.stop
@@ -234,6 +242,7 @@ class FlowWorld:
     def _heal(self) -> None:
         self._calm = True
         self.conditions.heal()
+        self.oddities.heal()
         self.table.retry_chance = 0.0
         self.journal.add("world", "healed")
 
@@ -341,7 +350,7 @@ def _tell(world: FlowWorld, result: Result) -> None:
         world.loop.run_until_complete(world.run())
     finally:
         result.problems += world.watcher.problems
-        result.faults = world.faults + world.wire.faults + world.files.faults
+        result.faults = world.faults + world.wire.faults + world.files.faults + world.oddities.faults
         result.traffic.failures = world.watcher.failures
         result.journal.add("world", "messages", **dict(sorted(result.traffic.carried.items())))
     result.problems += result.traffic.short_of(world.size)

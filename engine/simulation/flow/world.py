@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context
 from dataclasses import dataclass
 from random import Random
@@ -17,6 +17,7 @@ from ...flow.task.channels import Channel
 from ..kernel.loop import SimulationLoop
 from ..kernel.process import Process
 from ..kernel.traffic import CALLS, CREDITS, ELEMENTS
+from .oddities import Oddities, OddStorageError
 
 
 @dataclass
@@ -121,42 +122,47 @@ class FlowFiles(MemoryFiles):
     happened or not.
     """
 
-    def __init__(self, chance: Random, conditions: FlowConditions) -> None:
+    def __init__(self, chance: Random, conditions: FlowConditions, oddities: Oddities | None = None) -> None:
         super().__init__()
-        self._chance, self._conditions = chance, conditions
+        self._chance, self._conditions, self._oddities = chance, conditions, oddities
         self.faults: Counter[str] = Counter()
 
-    async def _take_time(self) -> bool:
-        """Wait, and return whether the call fails."""
+    async def _take_time(self, what: str, path: str) -> Exception | None:
+        """Wait, and return the error of the call, None if it succeeds."""
         await asyncio.sleep(self._chance.randint(0, self._conditions.file_us_max) / 1e6)
         if self._conditions.file_fail_chance and self._chance.random() < self._conditions.file_fail_chance:
             self.faults["failed file"] += 1
-            return True
-        return False
+            return OSError(5, f"the {what} failed", path)
+        return self._oddities.at_storage(path) if self._oddities is not None else None
 
     async def write(self, path: str, data: bytes) -> None:
-        fails = await self._take_time()
-        if not fails or self._chance.random() < 0.5:
+        error = await self._take_time("write", path)
+        if error is None or self._chance.random() < 0.5:
             await super().write(path, data)
-        if fails:
-            raise OSError(5, "the write failed", path)
+        if error is not None:
+            raise error
 
     async def read(self, path: str) -> bytes:
-        if await self._take_time():
-            raise OSError(5, "the read failed", path)
+        if error := await self._take_time("read", path):
+            raise error
         return await super().read(path)
 
     async def rename(self, path: str, to: str) -> None:
-        fails = await self._take_time()
-        if not fails or self._chance.random() < 0.5:
+        error = await self._take_time("rename", path)
+        if error is None or self._chance.random() < 0.5:
             await super().rename(path, to)
-        if fails:
-            raise OSError(5, "the rename failed", path)
+        if error is not None:
+            raise error
 
     async def delete(self, path: str) -> None:
-        await self._take_time()
-        await super().delete(path)
+        await self._delete(path, super().delete)
 
     async def delete_folder(self, folder: str) -> None:
-        await self._take_time()
-        await super().delete_folder(folder)
+        await self._delete(folder, super().delete_folder)
+
+    async def _delete(self, path: str, delete: Callable[[str], Awaitable[None]]) -> None:
+        error = await self._take_time("delete", path)
+        await delete(path)
+        # What a sink's close() raises is logged as a warning, which would count as a problem of the run.
+        if isinstance(error, OddStorageError) and "/.pending/" not in path:
+            raise error
