@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(400)
 
 
 _END_IS_LOST = ("clock.complete 1, clock.end-input", "clock.complete 1, clock.watermark max, clock.end-input")
-DELIBERATE = {  # what Flink says, and ours instead: docs/engine.md
+DELIBERATE = {  # what Flink says, and ours instead: docs/differences.md
     "drained_with_idle_inputs": _END_IS_LOST,
     "drained_with_idle_channels": _END_IS_LOST,
 }

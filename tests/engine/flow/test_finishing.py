@@ -11,6 +11,8 @@ from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.checkpoint.history import Finishing, History, LastPiece
+from pravega_lab.engine.flow.checkpoint.plan import TaskAck
+from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import (
     CheckpointFailedError,
     JobFailedError,
@@ -18,6 +20,7 @@ from pravega_lab.engine.flow.errors import (
 )
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.master import JobMaster
 from pravega_lab.engine.flow.master.restart import FixedDelay
 from pravega_lab.engine.flow.operators.functions import FunctionContext, ProcessFunction, count
 from pravega_lab.engine.flow.operators.operator import Operator
@@ -316,3 +319,29 @@ def test_tolerated_failures_and_too_many() -> None:
     with pytest.raises(JobFailedError, match="More than the 2 tolerable checkpoint failures"):
         virtual.finish(env, config)
     assert len([o for o in virtual.told.of(seen.CheckpointFailed) if o.reason == "CHECKPOINT_DECLINED"]) == 3
+
+
+def test_a_subtask_that_finishes_without_its_acknowledgement_declines_the_savepoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The acknowledgement was lost, so the savepoint cannot complete. It does not wait for its timeout."""
+    virtual = Virtual()
+    right = JobMaster.acknowledge
+
+    def lose(self: JobMaster, subtask: SubtaskId, attempt: int, checkpoint_id: int, ack: TaskAck) -> None:
+        pending = self.coordinator.pending.get(checkpoint_id)
+        if pending is None or not pending.kind.is_savepoint:
+            right(self, subtask, attempt, checkpoint_id, ack)
+
+    monkeypatch.setattr(JobMaster, "acknowledge", lose)
+    two_at_once = replace(CHECKPOINTED, checkpoints=CheckpointConfig(interval_ms=100, max_concurrent=2))
+
+    async def story() -> None:
+        job = virtual.job(chain_of_sinks(virtual, 1), two_at_once)
+        await job.start()
+        await asyncio.sleep(0.01)
+        with pytest.raises(CheckpointFailedError, match="it has finished"):
+            await asyncio.wait_for(job.trigger_savepoint("sp/1"), 20)
+        await job.wait()
+
+    virtual.run(story)
