@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -169,6 +170,28 @@ def test_a_real_disk_without_room_raises_its_own_type(
         RealDisk(tmp_path / "other")
     monkeypatch.undo()
     RealDisk(tmp_path / "other").close()  # the lock was released
+
+
+def test_every_write_of_a_group_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bool] = []
+    pwrite = os.pwrite
+
+    def noting(handle: int, data: memoryview, offset: int) -> int:
+        written.append(bool(fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_DSYNC))
+        return pwrite(handle, data[:1000], offset)
+
+    async def write(disk: RealDisk) -> None:
+        for name in ("log-1", "log-2"):
+            await disk.create(name, 4096, b"header")
+        monkeypatch.setattr(os, "pwrite", noting)
+        for name in ("log-1", "log-2", "log-1"):
+            await disk.write_group(name, 512, b"x" * 1500)
+
+    disk = RealDisk(tmp_path)
+    asyncio.run(write(disk))
+    assert written == [True] * 6  # also the second part of a write that the system cut
+    assert disk.read("log-2", 512, 4096) == (b"x" * 1500).ljust(4096 - 512, b"\0")
+    disk.close()
 
 
 def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
