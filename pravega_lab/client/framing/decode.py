@@ -7,7 +7,9 @@ Payloads are copied once, from the block to the array. Only small blocks take a 
 from __future__ import annotations
 
 import struct
+from array import array
 from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.client.framing import pure_python
@@ -90,10 +92,9 @@ class EventDecoder:
         self._carried = bytearray(rest[end:])
         if len(events) == 0:
             return None
-        import numpy as np
         import pyarrow as pa
 
-        ids = np.full(len(events), self._segment_id, np.int64)
+        ids = array("q", (self._segment_id,)) * len(events)
         return pa.RecordBatch.from_arrays([events, _integers(ids), offsets], schema=batch_schema())
 
 
@@ -113,15 +114,13 @@ def _binary(payload: Any, ends: Any) -> pa.Array:
 
 
 def _few(block: memoryview, first: bytes | None, begin: int, block_begin: int) -> tuple[Any, Any, int]:
-    import numpy as np
-
     payloads, starts, end = pure_python.decode(block)
     offsets = [block_begin + start for start in starts]
     if first is not None:
         payloads.insert(0, first)
         offsets.insert(0, begin)
-    ends = np.cumsum([0, *map(len, payloads)], dtype=np.int32)
-    return _binary(b"".join(payloads), ends), _integers(np.array(offsets, np.int64)), end
+    ends = array("i", accumulate(map(len, payloads), initial=0))
+    return _binary(b"".join(payloads), ends), _integers(array("q", offsets)), end
 
 
 def _many(block: memoryview, first: bytes | None, begin: int, block_begin: int) -> tuple[Any, Any, int]:
@@ -138,12 +137,13 @@ def cut_off(batch: pa.RecordBatch, bytes_max: int) -> tuple[pa.RecordBatch, pa.R
 
     The first part has at least one event. The second part is None if no event is left for it.
     """
-    if batch.nbytes <= bytes_max:
+    events = batch.column(0)
+    _, ends_buffer, payload = events.buffers()
+    if payload.size <= bytes_max:  # of the whole buffer, so it is at least the payload of this batch
         return batch, None
     import numpy as np
 
-    events = batch.column(0)
-    ends = np.frombuffer(events.buffers()[1], np.int32)[events.offset : events.offset + len(events) + 1]
+    ends = np.frombuffer(ends_buffer, np.int32)[events.offset : events.offset + len(events) + 1]
     if ends[-1] - ends[0] <= bytes_max:
         return batch, None
     n_events = max(int(np.searchsorted(ends, ends[0] + bytes_max, side="right")) - 1, 1)
