@@ -1,0 +1,128 @@
+"""Compiling in the background: plain Python serves until it is done, and neither fork nor exit breaks in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pravega_lab.client.framing import arrays, compiled, uncompiled
+
+Compilation = arrays._Compilation
+Start = Callable[[Iterator[None]], Compilation]
+WAIT_S = 60.0
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Starts a compilation with other steps."""
+    monkeypatch.setattr(arrays.os, "register_at_fork", lambda **_: None)
+    monkeypatch.setattr(arrays.atexit, "register", lambda _: None)
+    started: list[Compilation] = []
+
+    def run(steps: Iterator[None]) -> Compilation:
+        monkeypatch.setattr(compiled, "compile_steps", lambda: steps)
+        started.append(Compilation())
+        started[-1].start()
+        return started[-1]
+
+    yield run
+    for one in started:
+        one.stop()
+        one.wait(WAIT_S)
+
+
+def start_and_wait(start: Start, steps: Iterator[None]) -> Compilation:
+    found = start(steps)
+    found.wait(WAIT_S)
+    return found
+
+
+def test_plain_python_serves_until_everything_is_compiled(start: Start) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def steps() -> Iterator[None]:
+        yield
+        begun.set()
+        assert go_on.wait(WAIT_S)
+        yield
+
+    found = start(steps())
+    assert begun.wait(WAIT_S)
+    assert found.framing is uncompiled
+    go_on.set()
+    found.wait(WAIT_S)
+    assert found.framing is compiled
+    assert found.is_compiled
+
+
+def test_plain_python_serves_where_compiling_fails(start: Start) -> None:
+    def steps() -> Iterator[None]:
+        yield
+        raise RuntimeError("no locator available")
+
+    with pytest.warns(UserWarning, match="plain Python, because compiling failed: no locator"):
+        found = start_and_wait(start, steps())
+    assert found.framing is uncompiled
+
+
+def test_it_stops_after_the_present_step(start: Start) -> None:
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def steps() -> Iterator[None]:
+        begun.set()
+        assert go_on.wait(WAIT_S)
+        done.append(1)
+        yield
+        done.append(2)
+        yield
+
+    found = start(steps())
+    assert begun.wait(WAIT_S)
+    stopping = threading.Thread(target=found.stop)
+    stopping.start()
+    assert stopping.is_alive(), "a step is not interrupted"
+    while not found._is_stopped:
+        pass
+    go_on.set()
+    stopping.join(WAIT_S)
+    found.wait(WAIT_S)
+    assert done == [1]
+    assert found.framing is uncompiled
+
+
+PROGRAM = """
+import os, sys, threading
+import numpy as np
+from pravega_lab.client.framing import arrays, uncompiled
+
+offsets, data = np.array([0, 2, 5], np.int32), np.frombuffer(b"abcde", np.uint8)
+assert arrays.array_framing() is uncompiled
+positions = arrays.array_framing().positions_of(offsets, data).tolist()
+child = os.fork()
+if child == 0:
+    assert [t.name for t in threading.enumerate()] == ["MainThread"]
+    found = arrays.array_framing().positions_of(offsets, data).tolist()
+    os._exit(0 if found == positions and os.fork() >= 0 else 1)
+assert os.waitpid(child, 0)[1] == 0
+print(positions)
+"""
+
+
+@pytest.mark.slow
+def test_a_fork_and_an_exit_while_nothing_is_compiled_yet(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
