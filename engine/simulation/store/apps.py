@@ -166,7 +166,7 @@ class SingleWriter(Writer):
             self.log("acked", events=waiting)
 
     async def add(self, writer: AsyncEventWriter, event: str, key: str | None) -> None:
-        """Write one event as the synchronous writer does (`single_writes`), or sometimes as a list."""
+        """Write one event as the synchronous writer does, or sometimes as a list."""
         appends = writer.appends
         if self.chance.random() < 0.05:
             await writer.write([event], key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pravega_lab.client.loop_thread import loop_thread
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pravega_lab.client.writing.appends import Appends
 
 T = TypeVar("T")
-_REFUSED, _TAKEN = Added.REFUSED, Added.TAKEN
 
 
 class ClientHandle(Protocol):
@@ -25,26 +24,16 @@ class ClientHandle(Protocol):
     def _core(self) -> AsyncClient: ...
 
 
-def single_writes(appends: Appends | None) -> Callable[[object, object], int]:
-    """Return a function that takes an event and its key in the caller's thread.
+def refuse(event: object, key: object) -> Added:
+    """Take no event, in place of `EventBuffer.add`."""
+    return Added.REFUSED
 
-    It returns 1 if the event was taken, and 0 if it has to be written by a call of the loop, as every event
-    without ``appends``. It wakes the loop only when the loop has to send what was taken.
-    """
-    if appends is None:
-        return lambda event, key: 0
-    add_to_buffer, collect = appends.buffer.add, appends.collect
 
-    def add(event: object, key: object) -> int:
-        added = add_to_buffer(event, key)
-        if added is _TAKEN:
-            return 1
-        if added is _REFUSED:
-            return 0
-        loop_thread().call_soon(collect)
-        return 1
-
-    return add
+def collect_soon(appends: Appends | None) -> int:
+    """Have the loop send what was added, and return 1, the number of events that the call has taken."""
+    if appends is not None:
+        loop_thread().call_soon(appends.collect)
+    return 1
 
 
 def run(call: Coroutine[Any, Any, T]) -> T:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.sync.core import run, single_writes
+from pravega_lab.client.sync.core import collect_soon, refuse, run
 from pravega_lab.client.values import TransactionState
+from pravega_lab.client.writing.event_buffer import Added
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from pravega_lab.client.values import Events, Keys
     from pravega_lab.client.writing.transaction import AsyncTransaction
+
+
+_TAKEN, _WANTED = Added.TAKEN, Added.WANTED  # looked up once, not for every event
 
 
 class Transaction:
@@ -23,7 +27,7 @@ class Transaction:
 
     def __init__(self, core: AsyncTransaction) -> None:
         self._core = core
-        self._single = single_writes(core.appends)
+        self._add = refuse if core.appends is None else core.appends.buffer.add
         self.txn_id: UUID = core.txn_id
 
     def write(self, events: Events, keys: Keys = None) -> int:
@@ -33,7 +37,12 @@ class Transaction:
             TransactionFailedError: It was aborted or its lease ended.
             BadInputError: This handle came from `Stream.transaction`, which cannot write.
         """
-        return self._single(events, keys) or run(self._core.write(events, keys))
+        added = self._add(events, keys)
+        if added is _TAKEN:
+            return 1
+        if added is _WANTED:
+            return collect_soon(self._core.appends)
+        return run(self._core.write(events, keys))
 
     def flush(self) -> None:
         """Wait until all events taken so far are durable in the transaction."""

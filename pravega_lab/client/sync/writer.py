@@ -8,13 +8,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from pravega_lab.client.loop_thread import loop_thread
-from pravega_lab.client.sync.core import run, single_writes
+from pravega_lab.client.sync.core import collect_soon, run
+from pravega_lab.client.writing.event_buffer import Added
 from pravega_lab.client.writing.writer import warn_of_unclosed
 
 if TYPE_CHECKING:
     from pravega_lab.client.stream import AsyncStream
     from pravega_lab.client.values import Events, Keys
     from pravega_lab.client.writing.writer import AsyncEventWriter
+
+
+_TAKEN, _WANTED = Added.TAKEN, Added.WANTED  # looked up once, not for every event
 
 
 class EventWriter:
@@ -28,7 +32,7 @@ class EventWriter:
 
     def __init__(self, core: AsyncEventWriter) -> None:
         self._core = core
-        self._single = single_writes(core.appends)
+        self._add = core.appends.buffer.add
         weakref.finalize(self, _close_unclosed, core, os.getpid())
 
     def write(self, events: Events, keys: Keys = None) -> int:
@@ -37,7 +41,12 @@ class EventWriter:
         Single events of one loop are sent together, the first of them at once. If writing an event fails
         later, the error is raised by the next call, or by `flush`.
         """
-        return self._single(events, keys) or run(self._core.write(events, keys))
+        added = self._add(events, keys)
+        if added is _TAKEN:
+            return 1
+        if added is _WANTED:
+            return collect_soon(self._core.appends)
+        return run(self._core.write(events, keys))
 
     def flush(self) -> None:
         """Wait until all events taken so far are durable."""
