@@ -1,8 +1,9 @@
 """How fast single events are written and read by plain loops: python -m benchmarks.per_event
 
 ``writer.write(event, key)`` in a loop, then one flush, against the same events as Arrow arrays in the same
-round; ``for event in …`` against the same events as record batches; and reader groups. Events have 100 bytes
-and 1,000 keys. All on this machine, against our store in memory and on disk.
+round; ``for event in …`` against the same events as record batches; and reader groups. The released Java
+client writes and reads as many events in plain loops, on the same store, in the second pass of a JVM. Events
+have 100 bytes and 1,000 keys. All on this machine, against our store in memory and on disk.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TypeAlias
 
-from benchmarks.client import EVENT_BYTES, input_of, seconds_to_read, seconds_to_write
+from benchmarks.client import EVENT_BYTES, KEYS, input_of, seconds_to_read, seconds_to_write
+from benchmarks.java_events import java_client, seconds_of_java
 from benchmarks.run import Run, in_turns, parser_of, rounds_of
 from benchmarks.stores import DISK, add_store_options, running, syncs_per_second
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.client.framing.arrays import wait_until_compiled
 from pravega_lab.client.reader_group import reading
+from tests.conformance.real_pravega import NoRealPravegaError
 
 LOOP, ARROW = "write(event, key) in a loop, then flush, events/s", "write(array, keys), then flush, events/s"
 KEYLESS = "write(event) in a loop, then flush, events/s"
@@ -31,9 +35,13 @@ ONE = "write(event, key), flush, ms, median"
 READ, BATCHES = "for event in batches.events(), events/s", "for batch in batches, events/s"
 GROUP = "for event in reader, {} readers of a group, events/s"
 NEXT = "reader.read_next(), one reader, events/s"
+JAVA = "Java client: writeEvent(key, event) in a loop, then flush, events/s"
+JAVA_GROUP = "Java client: readNextEvent in a loop, {} readers of a group, events/s"
 FIRST = "first write of an array, nothing compiled before, s"
 LOOP_TO_ARROW, READ_WANTED, FIRST_WANTED = 0.2, 2_000_000, 1.0
+READERS = (1, 8)
 NEXT_EVENTS, STAMP_EVENTS = 2_000, 500
+Figures: TypeAlias = dict[str, float]
 
 FIRST_PROGRAM = """
 import sys, time
@@ -145,7 +153,7 @@ def first_write_s(uri: str, name: str) -> float:
     return float(found.stdout)
 
 
-def one_round(client: Client, name: str, options: argparse.Namespace) -> dict[str, float]:
+def one_round(client: Client, name: str, options: argparse.Namespace) -> Figures:
     arrays = input_of(options.events)
     events, keys = arrays[0].to_pylist(), arrays[1].to_pylist()
     n_events = len(events)
@@ -164,7 +172,7 @@ def one_round(client: Client, name: str, options: argparse.Namespace) -> dict[st
             found[CPU] = 1e6 * cpu / n_events
     found[BATCHES] = written / seconds_to_read(stream, written)
     found[READ] = written / seconds_to_loop_over(stream, written)
-    for n_readers in (1, 8):
+    for n_readers in READERS:
         seconds = seconds_of_group(client, stream, f"group{options.turn}-{n_readers}", n_readers, written)
         found[GROUP.format(n_readers)] = written / seconds
     found[NEXT] = rate_of_read_next(client, stream, f"next{options.turn}")
@@ -172,7 +180,19 @@ def one_round(client: Client, name: str, options: argparse.Namespace) -> dict[st
     return found
 
 
-def compare(run: Run, clients: dict[str, Client], uris: dict[str, str], options: argparse.Namespace) -> None:
+def of_java(command: list[str], client: Client, uri: str, name: str, options: argparse.Namespace) -> Figures:
+    """The figures of the Java client."""
+    policy = ScalingPolicy.fixed(options.segments)
+    streams = [client.create_stream(f"{name}-{i}", scaling=policy) for i in (0, 1)]
+    numbers = (options.events, EVENT_BYTES, KEYS)
+    seconds = seconds_of_java(command, uri, streams[0].scope, numbers, [stream.name for stream in streams])
+    names = [JAVA, *(JAVA_GROUP.format(n_readers) for n_readers in READERS)]
+    return {what: options.events / took for what, took in zip(names, seconds, strict=True)}
+
+
+def compare(
+    run: Run, clients: dict[str, Client], uris: dict[str, str], java: list[str], options: argparse.Namespace
+) -> None:
     wait_until_compiled(60.0)
     scope = f"bench{time.time_ns()}"
     for turn in rounds_of(options):
@@ -180,6 +200,8 @@ def compare(run: Run, clients: dict[str, Client], uris: dict[str, str], options:
         for place in in_turns(list(clients), turn):
             found = one_round(clients[place], f"{scope}/s{turn}", options)
             found[FIRST] = first_write_s(uris[place], f"{scope}/first{turn}")
+            if turn and java:
+                found |= of_java(java, clients[place], uris[place], f"{scope}/java{turn}", options)
             if turn:
                 for what, figure in found.items():
                     run.add(what, place, figure)
@@ -195,20 +217,28 @@ def judge(run: Run, places: list[str]) -> None:
         run.target(f"first write, {place}, s", run.median(FIRST, place), FIRST_WANTED, at_least=False)
 
 
+def java_command(stack: ExitStack) -> list[str]:
+    try:
+        return stack.enter_context(java_client())
+    except NoRealPravegaError as error:
+        print(f"NOT COMPARED WITH THE JAVA CLIENT: {error}", file=sys.stderr)
+        return []
+
+
 def main() -> int:
     parser = parser_of(__doc__)
     add_store_options(parser, "memory,durable")
     parser.add_argument("--events", type=int, default=500_000, help="per round and kind of writing")
     parser.add_argument("--single-events", type=int, default=300, help="per round, each with a flush")
     parser.add_argument("--segments", type=int, default=8)
+    parser.add_argument("--no-java", action="store_true", help="leave out the Java client")
     options = parser.parse_args()
-    run = Run(
-        f"Single events of {EVENT_BYTES} bytes, {options.segments} segments, {options.events:,} a round"
-    )
+    of = f"{EVENT_BYTES}-byte events, {options.segments} segments, {options.events:,} a round"
+    run = Run(f"Plain loops over {of}")
     with ExitStack() as stack:
         uris = stack.enter_context(running(options))
         clients = {place: stack.enter_context(connect(uri)) for place, uri in uris.items()}
-        compare(run, clients, uris, options)
+        compare(run, clients, uris, [] if options.no_java else java_command(stack), options)
     judge(run, list(uris))
     return run.finish(options)
 

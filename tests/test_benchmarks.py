@@ -20,7 +20,7 @@ COMMANDS = sorted(
 # Command, what it is told so that it takes seconds, how many lines of figures it gives.
 TINY = [
     ("client", "--stores memory --events 3000 --single-events 5", 3),
-    ("per_event", "--stores memory --events 3000 --single-events 5", 13),
+    ("per_event", "--stores memory --events 3000 --single-events 5 --no-java", 13),
     ("wheel", "--stores memory,durable --events 300 --waiting-events 20", 7),
     ("segments", "--stores memory --events 4000 --few 2 --many 8", 12),
     ("start_up", "", 8),
