@@ -166,3 +166,20 @@ def test_a_reader_that_is_closed_in_a_loop_leaves_the_rest_to_others(
         seen += [found.event for found in islice(reader, 95)]
     assert seen == numbered(100, 1)[0]
     group.close()
+
+
+def test_the_asynchronous_reader_has_the_same_loop(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+    stream.write(*numbered(100, 1))
+    end = stream.tail()
+
+    async def read() -> list[bytes | None]:
+        async with AsyncClient(uri) as client:
+            config = reading([stream.scoped_name], end=[end])
+            group = await client.create_reader_group(f"{stream.scope}/g", config)
+            async with await group.create_reader("r") as reader:
+                found = [event.event async for event in reader]
+            await group.close()
+            return found
+
+    assert asyncio.run(read()) == numbered(100, 1)[0]

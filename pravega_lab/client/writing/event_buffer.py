@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from enum import IntEnum
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pravega_lab.client.values import EVENT_BYTES_MAX, KIB, MIB
 
@@ -49,15 +49,14 @@ class EventBuffer:
     def __init__(self, chance: Random) -> None:
         self._chance = chance
         self._lock = threading.Lock()
-        self._payloads: list[bytes] = []
-        self._places: list[str | float] = []
+        self._items: list[Any] = []  # payload and place of one event after the other
         self._bytes = 0
         self._enough_bytes = ENOUGH_BYTES  # the event that reaches this size is reported
         self._is_open = False
         self._is_refusing = True  # closed or full
 
     def __len__(self) -> int:
-        return len(self._payloads)
+        return len(self._items) // 2
 
     @property
     def has_enough(self) -> bool:
@@ -85,8 +84,8 @@ class EventBuffer:
         with self._lock:
             if self._is_refusing:
                 return _REFUSED
-            self._payloads.append(event)
-            self._places.append(self._chance.random() if key is None else key)
+            # In one step, so that an interrupt of the program cannot separate an event from its key.
+            self._items.extend((event, self._chance.random() if key is None else key))
             self._bytes = n_all = self._bytes + n_bytes + OVERHEAD_BYTES
             return _TAKEN if n_all < self._enough_bytes else self._reported(n_all)
 
@@ -99,9 +98,9 @@ class EventBuffer:
     def take(self) -> Collected:
         """Return all events that were added, and forget them."""
         with self._lock:
-            taken = Collected(self._payloads, self._places)
+            items = self._items
             self._forget()
-        return taken
+        return Collected(items[::2], items[1::2])
 
     def want(self) -> bool:
         """Have the next event reported as `Added.WANTED`, however few there are.
@@ -109,7 +108,7 @@ class EventBuffer:
         Return False if an event was added since the last `take`: it was not reported, so take it now.
         """
         with self._lock:
-            if self._payloads:
+            if self._items:
                 return False
             self._enough_bytes = 0
             return True
@@ -123,13 +122,13 @@ class EventBuffer:
     def close(self) -> int:
         """Drop the events that were not taken, and refuse all others. Return how many were dropped."""
         with self._lock:
-            n_dropped = len(self._payloads)
+            n_dropped = len(self)
             self._is_open = False
             self._forget()
         return n_dropped
 
     def _forget(self) -> None:
-        self._payloads, self._places, self._bytes = [], [], 0
+        self._items, self._bytes = [], 0
         self._enough_bytes = ENOUGH_BYTES
         self._is_refusing = not self._is_open
 
