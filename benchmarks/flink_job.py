@@ -13,10 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from benchmarks import maven
+from benchmarks.maven import NoJarsError, jars
+
 VERSION = "2.2.1"
 HERE = Path(__file__).parent / "flink"
-CACHE = Path(__file__).resolve().parents[1] / ".cache" / "flink-benchmark"
-FETCH_S_MAX = 600
+CACHE = maven.CACHE / "flink-benchmark"
 COMPILE_S_MAX = 120
 FLAGS = ["-Xmx1g"]
 OPENED = ["java.lang", "java.util", "java.net", "java.time"]
@@ -79,15 +81,7 @@ def classpath() -> str:
 
 
 def _jars() -> Path:
-    library = CACHE / "lib"
-    if any(library.glob(f"flink-connector-files-{VERSION}.jar")):
-        return library
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NoFlinkError(f"no jars in {library} and no Maven (mvn) on the PATH to fetch them")
-    command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
-    command += [f"-DoutputDirectory={library}", "-DincludeScope=runtime"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S_MAX)
-    if done.returncode:
-        raise NoFlinkError(f"Maven could not fetch the jars: {(done.stdout + done.stderr)[-500:]}")
-    return library
+    try:
+        return jars(HERE / "pom.xml", CACHE / "lib", f"flink-connector-files-{VERSION}.jar")
+    except NoJarsError as error:
+        raise NoFlinkError(str(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pravega_lab.engine.server.store_process import StoreProcess
 
 DISK = "the disk alone, 4 KiB appended and synced, 1/s"
+SYNCED_BYTES = 200
 MEMORY, DURABLE, REAL = "memory", "durable", "Pravega 0.13.0"
 NAMES = {"memory": MEMORY, "durable": DURABLE, "real": REAL}
 
@@ -76,3 +78,19 @@ def syncs_per_second(folder: str | None, count: int = 50) -> float:
             file.flush()
             os.fdatasync(file.fileno())
         return count / (time.perf_counter() - begin)
+
+
+def sync_ms(folder: str | None, count: int = 500) -> tuple[float, float]:
+    """Return the median and the 99th percentile of the disk's own sync: small writes into a file of zeros."""
+    found = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(SYNCED_BYTES * count))
+        file.flush()
+        os.fsync(file.fileno())
+        for number in range(count):
+            begin = time.perf_counter()
+            os.pwrite(file.fileno(), b"x" * SYNCED_BYTES, SYNCED_BYTES * number)
+            os.fdatasync(file.fileno())
+            found.append((time.perf_counter() - begin) * 1e3)
+    cut_points = statistics.quantiles(found, n=100)
+    return cut_points[49], cut_points[98]

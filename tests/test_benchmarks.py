@@ -25,6 +25,7 @@ TINY = [
     ("segments", "--stores memory --events 4000 --few 2 --many 8", 12),
     ("start_up", "", 8),
     ("group_observer", "--rate 200 --seconds 1", 5),
+    ("kafka", "--no-kafka --no-spark --events 3000 --single-events 5 --rate 1000 --seconds 0.5", 10),
 ]
 TINY_SPARK = [
     ("spark_read", "--events 5000 --segments 2", 10),
