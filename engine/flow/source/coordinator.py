@@ -117,7 +117,7 @@ class SourceCoordinator(OperatorCoordinator):
         if not self._is_started:
             raise IllegalStateError(
                 f"the coordinator of source {self._context.operator_id!r} has not started yet: call start() "
-                "first, because what it is told before that would be lost"
+                "first, because there is no enumerator yet that could act on the call"
             )
 
     def _do(self, action: Callable[[], Awaitable[None] | None]) -> None:
