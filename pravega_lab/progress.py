@@ -119,7 +119,9 @@ def write_in_slices(stream: Stream, events: Events, keys: Keys = None, step: int
 
 
 def bar(desc: str, total: int | None = None, unit: str = "", *, leave: bool = False) -> Any:
-    """Return a bar with tqdm's methods: tqdm itself on a terminal and in a notebook, `_LogBar` elsewhere.
+    """Return a bar with tqdm's methods: tqdm itself on a terminal, `_CellBar` in a notebook, else `_LogBar`.
+
+    In a notebook tqdm would write to standard error, which JupyterLab shows in the colour of an error.
 
     Args:
         desc: The work, in words.
@@ -127,12 +129,53 @@ def bar(desc: str, total: int | None = None, unit: str = "", *, leave: bool = Fa
         unit: Their name, which follows the number. Without it only the time is shown.
         leave: Whether the bar stays when the work is done.
     """
-    if in_notebook() or sys.stderr.isatty():
+    if in_notebook():
+        return _CellBar(desc, total, unit, leave)
+    if sys.stderr.isatty():
         from tqdm import tqdm
 
         form = None if unit else TIME_ONLY
         return tqdm(desc=desc, total=total, unit=unit, unit_scale=True, leave=leave, bar_format=form)
     return _LogBar(desc, total, unit, leave)
+
+
+class _CellBar:
+    """A bar for the output of a cell: `Progress`, with tqdm's methods."""
+
+    def __init__(self, desc: str, total: int | None, unit: str, leave: bool) -> None:
+        self._desc, self._leave = desc, leave
+        self._progress = Progress(desc, total, unit.strip())
+
+    @property
+    def n(self) -> int:
+        """Return how many units are done."""
+        return self._progress.done
+
+    def update(self, n: int = 1) -> None:
+        """Count ``n`` more units."""
+        self._progress.advance(n)
+
+    def refresh(self) -> None:
+        """Do nothing: a thread draws."""
+
+    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
+        """Show ``text`` after the name of the work."""
+        self._progress.what = f"{self._desc}, {text}"
+
+    def write(self, text: str) -> None:
+        """Print ``text`` on standard output, as tqdm does."""
+        print(text, flush=True)
+
+    def __enter__(self) -> Self:
+        self._progress.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.__exit__(kind, error, trace)
+        if self._leave:
+            print(self._progress.said(), flush=True)
 
 
 class _LogBar:

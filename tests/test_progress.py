@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,6 +66,38 @@ def test_a_terminal_keeps_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with bar("flights", 2, " events") as flights:
         assert isinstance(flights, tqdm)
+
+
+def test_a_notebook_gets_no_bar_in_the_colour_of_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JupyterLab shows standard error on red; an empty bar of tqdm left a red line there."""
+    shown: list[str] = []
+    picture = progress._Notebook()
+    monkeypatch.setattr(picture, "_put", lambda bundle: shown.append(bundle["text/html"]))
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    monkeypatch.setattr(progress, "_picture", lambda: picture)
+    monkeypatch.setattr(progress, "DELAY_S", 0.0)
+    with bar("fork", 20_000, "B") as copied:
+        wait_for(lambda: shown)
+        copied.update(500)
+        copied.set_postfix_str("12 Feb")
+        wait_for(lambda: "fork, 12 Feb: 500 of 20,000 B" in shown[-1])
+        copied.refresh()
+        assert copied.n == 500
+    assert shown[0].startswith('<progress value="0" max="20000"')
+    assert shown[-1] == ""
+    with bar("flights", 2, " events", leave=True) as replayed:
+        replayed.update(2)
+        replayed.write("half")
+    assert capsys.readouterr() == ("half\nflights: 2 of 2 events, 0 s\n", "")
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_the_demo_leaves_lines_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
