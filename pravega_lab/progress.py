@@ -286,6 +286,19 @@ def _picture() -> _Notebook | _Terminal | None:
 
 def in_notebook() -> bool:
     """Does this run in the kernel of a notebook?"""
+    return _kernel() is not None
+
+
+def is_run_by_program() -> bool:
+    """Return whether a program runs this cell, such as ``nbconvert --execute``, and not a front end.
+
+    A front end allows cells to ask its user for input, and says so in every request. A program does not.
+    """
+    kernel = _kernel()
+    return kernel is not None and kernel.get_parent().get("content", {}).get("allow_stdin") is False
+
+
+def _kernel() -> Any:
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None
-    return getattr(shell, "kernel", None) is not None
+    return getattr(shell, "kernel", None)

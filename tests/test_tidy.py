@@ -44,7 +44,7 @@ ARROWS: dict[str, set[str]] = {
     "doctor": {"connector.spark"},
     "observe": {"client", "protocol"},
     "terminal": {"observe", "client", "protocol"},
-    "widgets": {"observe"},
+    "widgets": {"observe", "progress"},
     "testing": _ENGINE | {"engine.simulation", "connector.flow", "observe", "client", "protocol"},
     "lab": _ENGINE
     | {"engine.simulation", "connector.spark", "widgets", "observe", "client", "protocol", "progress"},

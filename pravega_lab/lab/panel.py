@@ -14,6 +14,7 @@ import weakref
 from typing import Any
 
 from pravega_lab.lab.health import Examined, Health, Part, parts
+from pravega_lab.progress import is_run_by_program
 
 PERIOD_S = 2.0
 FORGOTTEN_S = 30.0  # a page that shows the panel reports more often than this
@@ -74,7 +75,9 @@ def bundle(lab: Examined, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]
     found = parts(lab)
     still = {"text/html": as_html(lab.title, found), "text/plain": as_text(lab.title, found)}
     panel = _panel_of(lab)
-    live = panel.widget._repr_mimebundle_(**kwargs) if panel is not None else None
+    if panel is None or is_run_by_program():
+        return still, {}
+    live = panel.widget._repr_mimebundle_(**kwargs)
     data, metadata = live if isinstance(live, tuple) else (live or {}, {})
     return {**data, **still}, metadata
 

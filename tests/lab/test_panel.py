@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +14,7 @@ import nbformat
 import pandas as pd
 import pytest
 from nbclient import NotebookClient
+from nbconvert import HTMLExporter
 
 from pravega_lab import Lab
 from pravega_lab.client.reader_group import reading
@@ -116,16 +119,41 @@ CELLS = [
     "with Progress('resting'): time.sleep(1.2)",
     "with Progress('short'): pass",
     "lab.close(); other.close(); print(lab.store.alive, other.store.alive); lab",
+    "from pravega_lab.observe import Journal\nfrom pravega_lab.observe.journal.observations import *\n"
+    "journal = Journal('demo/flights', live=False)\n"
+    "journal.append(StreamSeen(time_ms=1, stream='demo/flights', policy='fixed'))\n"
+    "journal.append(SegmentOpened(time_ms=1, stream='demo/flights', segment_id=0, low=0.0, high=1.0))\n"
+    "from pravega_lab.widgets import SegmentMap, show\nshow(journal, title='Morning & \"evening\"')",
+    "SegmentMap(journal)",
 ]
 
 
 @pytest.fixture(scope="module")
-def cells() -> list[Any]:
-    """Outputs of `CELLS`, run in a kernel."""
+def notebook() -> Any:
+    """A notebook of `CELLS`, as ``nbconvert --execute`` runs it."""
     environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute(env=environ)
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def cells(notebook: Any) -> list[Any]:
+    """The outputs of `CELLS`."""
     return [cell.outputs for cell in notebook.cells]
+
+
+def test_a_converted_notebook_shows_its_pictures_without_network_and_kernel(notebook: Any) -> None:
+    page = HTMLExporter().from_notebook_node(notebook)[0]
+    board, view = re.findall(r'<img[^>]*class="plab-still"[^>]*>', page)
+    assert 'alt="Morning &amp; &quot;evening&quot;. SegmentMap: ' in board
+    assert "alt=\"SegmentMap: 'demo/flights', 1 segments, 1 active\"" in view.replace("&#x27;", "'")
+    for image in (board, view):
+        data = re.search(r'src="data:image/svg\+xml;base64,([^"]*)"', image)
+        assert data is not None
+        assert "#0 e0" in base64.b64decode(data[1]).decode()
+    assert '<script type="application/vnd.jupyter.widget-view+json">' not in page
+    assert "No description has been provided" not in page
 
 
 @pytest.mark.slow
@@ -137,9 +165,14 @@ def test_a_cell_run_again_replaces_its_lab_and_says_so(cells: list[Any]) -> None
     assert states.text == "True False True True\n"
 
 
-def test_the_panel_is_live_and_has_a_picture_for_readers_without_kernel(cells: list[Any]) -> None:
+def test_the_panel_is_live_where_a_person_runs_the_cell(lab: Lab) -> None:
+    shown, _ = lab._repr_mimebundle_()
+    assert set(shown) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+
+
+def test_the_panel_is_a_picture_where_a_program_runs_the_cell(cells: list[Any]) -> None:
     [shown] = cells[3]
-    assert set(shown.data) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert set(shown.data) == {"text/html", "text/plain"}
     assert shown.data["text/plain"].startswith("Lab\n● store ")
     assert "thrown away at the end" in shown.data["text/html"]
     closed = cells[6][-1]

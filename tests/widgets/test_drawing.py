@@ -10,10 +10,15 @@ from xml.etree import ElementTree
 import pytest
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.widgets import LedgerView, show
 from pravega_lab.widgets.drawings.drawing import Drawing
 from pravega_lab.widgets.drawings.line_picture import Line, Mark, line_picture
 from pravega_lab.widgets.live.board import stacked
-from pravega_lab.widgets.svg.palette import STYLE, TEXT, THEMED, VERMILION
+from pravega_lab.widgets.svg.palette import GROUND, STYLE, TEXT, THEMED, VERMILION, on_dark, rgb
+from tests.observe.examples import splitting_story
+from tests.observe.group.examples import busy_group
+from tests.observe.job.examples import whole_run
+from tests.observe.ledger.examples import judged_run
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -75,8 +80,37 @@ def test_stacked_pictures_say_once_what_they_are_on_a_dark_ground() -> None:
     assert svg.count("<style>") == 1
     style = ElementTree.fromstring(svg).find(f"{SVG}style")
     assert style is not None
-    assert f'.{THEMED} [fill="{TEXT}"]{{fill:var(--c{TEXT[1:]},{TEXT})}}' in (style.text or "")
-    assert "prefers-color-scheme:dark" in (style.text or "")
+    assert f'.{THEMED} [fill="{TEXT}"]{{fill:light-dark({TEXT},#e6e6e6)}}' in (style.text or "")
+    assert "svg:root{color-scheme:light dark}" in (style.text or "")
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of WCAG 2."""
+    parts = [part / 255 for part in rgb(colour)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_label_can_be_read_on_a_dark_ground() -> None:
+    pictures = [
+        show(busy_group().journal).picture(),
+        show(splitting_story().journal).picture(),
+        LedgerView(judged_run()).picture()[1],
+        show(whole_run()).picture(),
+        lines().svg,
+    ]
+    on_colours = {"#ffffff", "#000000"}  # chosen by `ink`
+    for picture in pictures:
+        fills = set(re.findall(r'<(?:text|tspan)[^>]* fill="(#\w+)"', str(picture))) - on_colours
+        assert len(fills) >= 2
+        for fill in fills:
+            assert contrast(on_dark(fill), on_dark(GROUND)) >= 4.5, fill
+    assert contrast(on_dark(VERMILION), on_dark("#fbe5d8")) >= 4.5  # code that is wrong
 
 
 def test_stored_outputs_may_be_older_than_the_themes() -> None:

@@ -23,6 +23,7 @@ from pravega_lab.observe.journal.observations import (
     StreamSeen,
 )
 from pravega_lab.observe.ledger.observations import LedgerCounted
+from pravega_lab.progress import is_run_by_program
 
 from ..checkpoint_timeline.view import CheckpointTimeline
 from ..job_graph.view import JobGraph
@@ -33,6 +34,7 @@ from ..segment_map.view import SegmentMap
 from ..svg.palette import STYLE
 from .clock import Clock
 from .export import export
+from .still import still
 from .view import View
 
 FIRST_LOOK_S = 5.0
@@ -50,6 +52,9 @@ class Board(ipywidgets.VBox):
         return f"Board({', '.join(map(repr, self.views))})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        if is_run_by_program():
+            words = "\n".join(view.alternative for view in self.views)
+            return {"text/html": still(self.picture(), words), "text/plain": repr(self)}
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return {**data, "image/svg+xml": self.picture(), "text/plain": repr(self)}, metadata
@@ -132,7 +137,7 @@ def show(*things: Any, scale: float = 1.0, title: str | None = None) -> Board:
     clock = f"board-{next(_boards)}"
     told = [j for j in (getattr(t, "journal", t) for t in things) if isinstance(j, Journal)]
     views = [view for thing in things for view in _views(thing, clock, scale, told)]
-    if title is not None:
+    if title is not None and views:
         views[0].title = title
     numbers: dict[int, int] = {}  # of journals; the first view of each tells what was observed when
     for view in views:

@@ -23,6 +23,7 @@ import traitlets
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.observations import Observation
+from pravega_lab.progress import is_run_by_program
 
 from ..bundles import bundle, style
 from .clock import Clock, clock_named
@@ -31,6 +32,7 @@ from .export import export
 from .payload import Payload
 from .publisher import Publisher
 from .scrubber_facts import ScrubberFacts
+from .still import still
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -319,7 +321,18 @@ class View(anywidget.AnyWidget):
                 return "image/png", self._png()
             return "image/svg+xml", self._svg()
 
+    @property
+    def alternative(self) -> str:
+        """The picture in words, for readers who do not see it."""
+        with self._lock:
+            self._catch_up()
+            found = self._summary().removesuffix(", recording")
+        title = f"{self.title}. " if self.title else ""
+        return f"{title}{type(self).__name__}: {found}"
+
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        if is_run_by_program():
+            return {"text/html": still(self.picture()[1], self.alternative), "text/plain": repr(self)}
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
             return None

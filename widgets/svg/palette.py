@@ -19,22 +19,31 @@ _ON_DARK = {
     "#cfe3f3": "#1f4a6b", "#fbe3b5": "#5f4410", "#fbe5d8": "#5a2c12",  # pale grounds of text
 }  # fmt: skip
 
+_TEXT_ON_DARK = {VERMILION: "#ff8a4c", READERS[0]: "#56a8e0"}  # of text; marks keep these colours
+
+
+def on_dark(colour: str) -> str:
+    """Return what a colour of text becomes on a dark ground."""
+    return (_ON_DARK | _TEXT_ON_DARK).get(colour, colour)
+
 
 def _style() -> str:
     """Return style rules for light and dark grounds.
 
-    A picture in an ``<img>`` follows the colour scheme of its surroundings (the style sheet passes on
-    JupyterLab's). An inline picture follows the theme of JupyterLab or nbconvert. A viewer that ignores the
-    rules draws it light.
+    An inline picture follows the theme of JupyterLab or nbconvert, and elsewhere the colour scheme that its
+    page declares. A page that declares none is white, also in a dark browser. A picture in an ``<img>``
+    follows the colour scheme of the image if the page declares one (the style sheet passes on JupyterLab's),
+    or else the browser's. A viewer that ignores the rules draws it light.
     """
-    names = {light: f"--c{light[1:]}" for light in _ON_DARK}
-    dark = f".{THEMED}{{{';'.join(f'{names[light]}:{dark}' for light, dark in _ON_DARK.items())}}}"
-    rules = [f"@media(prefers-color-scheme:dark){{:not([data-jp-theme-light=true] *){dark}}}"]
-    rules += [f"[data-jp-theme-light=false] {dark}"]
-    for light, name in names.items():
-        fill = f'{":not(text)" if light == GROUND else ""}[fill="{light}"]'  # white letters stand on colours
-        rules += [f".{THEMED} {fill}{{fill:var({name},{light})}}"]
-        rules += [f'.{THEMED} [stroke="{light}"]{{stroke:var({name},{light})}}']
+    rules = ["svg:root{color-scheme:light dark}"]
+    rules += [f"[data-jp-theme-light=true] .{THEMED}{{color-scheme:light}}"]
+    rules += [f"[data-jp-theme-light=false] .{THEMED}{{color-scheme:dark}}"]
+    for light, dark in _ON_DARK.items():
+        fill = f'{":not(text)" if light == GROUND else ""}[fill="{light}"]'  # white letters are on colours
+        rules += [f".{THEMED} {fill}{{fill:light-dark({light},{dark})}}"]
+        rules += [f'.{THEMED} [stroke="{light}"]{{stroke:light-dark({light},{dark})}}']
+    for light, dark in _TEXT_ON_DARK.items():
+        rules += [f'.{THEMED} text[fill="{light}"]{{fill:light-dark({light},{dark})}}']
     return "".join(rules)
 
 
