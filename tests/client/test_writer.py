@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pravega_lab.client import AsyncClient, Client, EventWriter, Stream, connect
+from pravega_lab.client import AsyncClient, Client, Stream, connect
 from pravega_lab.client.framing import events as inputs
 from pravega_lab.client.framing.events import prepare
 from pravega_lab.errors import (
@@ -225,20 +225,21 @@ def test_no_warning_without_events_or_after_a_close(new_stream: NewStream) -> No
                 use(writer)
             stream.writer()
         del writer
-        writer = stream.writer()
-        writer.write("in", "k")
         stream.seal()
-        with pytest.raises(StreamSealedError):
-            write_until_it_fails(writer)
-        del writer  # its error was raised
         with pytest.raises(StreamSealedError):
             stream.writer().write("out", "k")  # never had a segment to write to
 
 
-def write_until_it_fails(writer: EventWriter) -> None:
-    while True:
-        writer.write("out", "k")
-        writer.flush()
+def test_a_writer_that_failed_unnoticed_is_warned_of(new_stream: NewStream) -> None:
+    stream = new_stream()
+    writer = stream.writer()
+    writer.write("in", "k")
+    writer.flush()
+    stream.seal()
+    writer.write("out", "k")
+    with pytest.warns(RuntimeWarning, match=UNCLOSED.format(stream.scoped_name)):
+        del writer
+    assert read_all(stream) == [b"in"]
 
 
 def test_order_and_completeness_through_scales_while_writing(uri: str, new_stream: NewStream) -> None:

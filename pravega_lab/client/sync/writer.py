@@ -80,10 +80,8 @@ def _close_unclosed(core: AsyncEventWriter, process_id: int) -> None:
     """Close a writer that the program dropped, or that is open when the program ends, and warn of it."""
     if not core.is_open or os.getpid() != process_id:
         return
-    is_failed = core.is_failed
     loop_thread().begin(core.close)
-    if not is_failed:  # else an error was raised, and nothing is lost in silence
-        warn_of_unclosed(core.name)
+    warn_of_unclosed(core.name)
 
 
 class _HasAsyncStream(Protocol):

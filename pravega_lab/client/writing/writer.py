@@ -122,8 +122,7 @@ class AsyncEventWriter:
 
     async def close_unclosed(self) -> None:
         """Close the writer that the program has not closed, and warn that it has not."""
-        if not self.is_failed:
-            warn_of_unclosed(self.name)
+        warn_of_unclosed(self.name)
         await self.close()
 
     async def close(self) -> None:
