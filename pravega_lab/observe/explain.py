@@ -11,7 +11,13 @@ import json
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from pravega_lab.client.reader_group.explain import LISTED_MAX, Explanation, listed
+from pravega_lab.client.reader_group.explain import (
+    LISTED_MAX,
+    Explanation,
+    checkpoint_words,
+    due_words,
+    listed,
+)
 from pravega_lab.observe.durations import span
 from pravega_lab.observe.group.fold import GroupHistory
 from pravega_lab.observe.group.rows import CheckpointRow, Holding, ReaderRow, SegmentPlace, label_of
@@ -79,7 +85,7 @@ def explain_group(history: GroupHistory, group: str, now_ms: int) -> list[str]:
     said += _reset(history, group, now_ms)
     said += [_nobody(bar, history, now_ms) for bar in history.orphans(group)[:LISTED_MAX]]
     said += _more(len(history.orphans(group)), "segments without a reader")
-    said += [_waits(place, now_ms) for place in history.current(group) if place.state == "waits"]
+    said += _waiting(history, group, now_ms)
     said += [_checkpoint(row, history, now_ms) for row in history.running(group)]
     said += _behind(history, group, now_ms)
     return said
@@ -110,6 +116,21 @@ def _nobody(bar: Holding, history: GroupHistory, now_ms: int) -> str:
         "predecessors read": "since its predecessors were read",
     }[bar.why]
     return f"Nobody has {bar.label} of {bar.stream}, for {span(bar.length_ms(now_ms))}, {why}."
+
+
+def _waiting(history: GroupHistory, group: str, now_ms: int) -> list[str]:
+    ready = history.at_checkpoint(group)
+    known = {(stream, segment_id) for (stream, _), ids in ready.items() for segment_id in ids}
+    waiting = [place for place in history.current(group) if place.state == "waits"]
+    said = [_waits(place, now_ms) for place in waiting if (place.stream, place.segment_id) not in known]
+    due_ms = history.due.due_ms(group)
+    due = due_words(history.due.interval_ms(group), None if due_ms is None else due_ms - now_ms)
+    if any(not row.is_silent for row in history.running(group)):
+        due = "one is under way"
+    for (stream, before), segments in ready.items():
+        names = [[f"{stream}/{i & 0xFFFFFFFF}.#epoch.{i >> 32}" for i in ids] for ids in (segments, before)]
+        said.append(checkpoint_words(names[0], names[1], due))
+    return said
 
 
 def _waits(place: SegmentPlace, now_ms: int) -> str:

@@ -15,7 +15,13 @@ from rich.text import Text
 from pravega_lab.observe.explain import explain_group
 from pravega_lab.observe.group.fold import GroupHistory
 from pravega_lab.observe.group.observations import GroupObservation, GroupUpdated
-from pravega_lab.observe.group.rows import CheckpointRow, ReaderRow, SegmentPlace, waits_words
+from pravega_lab.observe.group.rows import (
+    AT_CHECKPOINT,
+    CheckpointRow,
+    ReaderRow,
+    SegmentPlace,
+    waits_words,
+)
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.stream.fold import SegmentHistory
 from pravega_lab.terminal.inventory import Inventory
@@ -105,13 +111,15 @@ def _header(journal: Journal) -> Text:
 def _segments(folds: GroupFolds, group: str) -> Table:
     table = _table("Segments", ("segment", "keys", "read by", "since", "unread", "oldest unread"))
     places = sorted(folds.groups.current(group), key=lambda place: -(place.unread_bytes or 0))
+    ready = [(s, i) for (s, _), ids in folds.groups.at_checkpoint(group).items() for i in ids]
     for place in sorted(places[:ROWS_MAX], key=lambda p: (p.stream, p.segment_id)):
         row = folds.segments.find(place.stream, place.segment_id)
         keys = UNKNOWN if row is None else f"{row.low:.3f} – {row.high:.3f}"
         since = place.behind_since_ms
         oldest = "" if since is None else folds.ago(since)
         where, unread = f"{place.stream} {place.label}", size(place.unread_bytes)
-        cells = (where, keys, _owner(place), folds.ago(place.since_ms), unread, oldest)
+        owner = AT_CHECKPOINT if (place.stream, place.segment_id) in ready else _owner(place)
+        cells = (where, keys, owner, folds.ago(place.since_ms), unread, oldest)
         _add(table, cells, _STATES.get(place.state, ""))
     _count_rest(table, len(places))
     return table

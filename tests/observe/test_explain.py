@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pravega_lab.client.reader_group.core.reader import Successors
 from pravega_lab.client.reader_group.core.state import GroupState, fold
 from pravega_lab.client.reader_group.explain import Explanation, explain_state, listed
 from pravega_lab.observe.durations import span
@@ -19,12 +20,16 @@ from pravega_lab.observe.journal.observations import (
 from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
 from tests.observe.examples import killed_query, splitting_story
-from tests.observe.group.logs import init, log_of, segment, told
-
-A_HAS_BOTH: list[list[rg.Update]] = [
-    [init()],
-    [rg.AddReader("a"), rg.AcquireSegment("a", segment(0)), rg.AcquireSegment("a", segment(1))],
-]
+from tests.observe.group.logs import (
+    A_HAS_BOTH,
+    PASSED,
+    init,
+    log_of,
+    read_up_to,
+    segment,
+    split_journal,
+    told,
+)
 
 
 def journal_of(*entries: list[rg.Update], more: list[Observation] | None = None, wait_ms: int = 0) -> Journal:
@@ -72,6 +77,57 @@ def test_what_has_no_owner_and_since_when() -> None:
 def test_what_waits_for_what() -> None:
     journal = journal_of([rg.SegmentCompleted("a", segment(0), {segment(2, 1): (0, 1)})], wait_ms=500)
     assert "#2 e1 of s/x has waited 0.5 s for #1." in said(journal)
+
+
+def test_successors_that_wait_for_a_checkpoint() -> None:
+    """A predecessor that was read to its end is completed at the next checkpoint."""
+    unread = split_journal([PASSED, *read_up_to(500, 70)])
+    assert not any("checkpoint" in sentence for sentence in said(unread))
+    waiting = split_journal([PASSED, *read_up_to(-1, 70)])
+    assert "#2 and #3 of s/x wait for a checkpoint after #0; the next is due in 11 s." in said(waiting)
+    running = split_journal(read_up_to(-1, 70))
+    assert "#2 and #3 of s/x wait for a checkpoint after #0; one is under way." in said(running)
+    off = split_journal([PASSED, *read_up_to(-1, 70)], interval_ms=-1)
+    assert said(off)[1] == (
+        "#2 and #3 of s/x wait for a checkpoint after #0; automatic checkpoints are off, so a program has to "
+        "initiate one."
+    )
+    done = split_journal(
+        [PASSED, rg.SegmentCompleted("a", segment(0), {segment(2, 1): (0,), segment(3, 1): (0,)})]
+    )
+    assert not any("for a checkpoint" in sentence for sentence in said(done))
+
+
+def test_a_merge_waits_for_a_checkpoint_when_both_halves_are_read() -> None:
+    """After one of them was completed, the log names the successor."""
+    completed = rg.SegmentCompleted("a", segment(0), {segment(2, 1): (0, 1)})
+    half = journal_of([completed], read_up_to(0, 70)[:1])
+    assert any("#2 e1 of s/x has waited" in sentence for sentence in said(half))
+    both = journal_of([completed], [rg.UpdateDistanceToTail("a", 0, {rg.SegmentWithRange(segment(1)): -1})])
+    assert "#2 of s/x waits for a checkpoint after #1; there is one every 30 s." in said(both)
+    assert not any("has waited" in sentence for sentence in said(both))
+
+
+def test_a_reader_that_dies_at_the_end_of_a_segment_reads_it_again() -> None:
+    """Without its position the group knows nothing of the end."""
+    journal = split_journal([PASSED, *read_up_to(-1, 70), rg.RemoveReader("a", {})])
+    assert not any("for a checkpoint" in sentence for sentence in said(journal))
+
+
+def test_a_state_says_when_a_checkpoint_is_due() -> None:
+    """Readers report their clocks, and that is all that a state knows of times."""
+    begun_ms, now_ms = 1_700_000_000_000, 1_700_000_018_000
+    after = {segment(0): Successors({segment(2, 1): (0,), segment(3, 1): (0,)})}
+    updates = [u for entry in A_HAS_BOTH for u in entry]
+    updates += [*read_up_to(0, 70), rg.CreateCheckpoint("cp"), PASSED, *read_up_to(-1, 70)]
+    state = fold(updates)
+    assert state.ended() == [segment(0)]
+    says = explain_state("s/g", state, {}, after, now_ms=now_ms)
+    assert "#2 and #3 of s/x wait for a checkpoint after #0; the next is due in about 12 s." in says
+    late = explain_state("s/g", state, {}, after, now_ms=begun_ms + 31_000)
+    assert "#2 and #3 of s/x wait for a checkpoint after #0; the next is due now." in late
+    unknown = explain_state("s/g", state, {}, after, now_ms=begun_ms + 3_600_000)
+    assert "#2 and #3 of s/x wait for a checkpoint after #0; there is one every 30 s." in unknown
 
 
 def test_what_is_behind_and_since_when() -> None:
@@ -140,7 +196,8 @@ def test_whatever_a_log_says_it_can_be_explained(seed: int) -> None:
     journal = Journal()
     journal.extend(told(log_of([u] for u in session.log)))
     text = str(journal.explain())
-    now = str(explain_state("s/g", session.state, dict.fromkeys(session.state.positions(), 5_000)))
+    lengths = dict.fromkeys(session.state.positions(), 5_000)
+    now = str(explain_state("s/g", session.state, lengths, {}, now_ms=0))
     for name in session.state.checkpoints.outstanding():
         assert f"Checkpoint {name}" in text
         assert f"Checkpoint {name}" in now
@@ -149,12 +206,12 @@ def test_whatever_a_log_says_it_can_be_explained(seed: int) -> None:
 
 def test_a_state_is_explained_without_times() -> None:
     state = fold([update for entry in A_HAS_BOTH for update in entry])
-    assert explain_state("s/g", state, {segment(0): 70}) == (
+    assert explain_state("s/g", state, {segment(0): 70}, {}, now_ms=0) == (
         "s/g reads s/x: 1 reader online (a), 2 segments, so a fair share is 2.",
         "At most unread behind what the group has stored: #0 e0 of s/x 70 bytes (a). Readers may be further: "
         "they store where they are at checkpoints.",
     )
-    assert "no reader is online" in explain_state("s/g", GroupState(init()), {})[0]
+    assert "no reader is online" in explain_state("s/g", GroupState(init()), {}, {}, now_ms=0)[0]
 
 
 def test_sentences_have_a_line_each() -> None:

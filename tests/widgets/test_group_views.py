@@ -13,8 +13,10 @@ from xml.etree import ElementTree
 import pytest
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.observe.group.fold import fold_groups
 from pravega_lab.observe.group.observations import ReaderJoined
 from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.widgets import CheckpointTimeline, ReaderBoard, SegmentMap, View, show
 from pravega_lab.widgets.checkpoint_timeline import view as checkpoint_timeline
 from pravega_lab.widgets.checkpoint_timeline.rows import (
@@ -30,9 +32,11 @@ from pravega_lab.widgets.live.payload import Payload
 from pravega_lab.widgets.reader_board import view as reader_board
 from pravega_lab.widgets.reader_board.rows import busiest
 from pravega_lab.widgets.segment_map import rows as segment_rows
+from pravega_lab.widgets.segment_map.history import short_words
 from pravega_lab.widgets.segment_map.rows import SegmentPacker
 from tests.observe.examples import START_MS, many_segments_story
 from tests.observe.group.examples import GROUP, busy_group, empty_group, large_group
+from tests.observe.group.logs import PASSED, read_up_to, segment, split_journal
 from tests.widgets.typescript import typescript_of
 
 BLACK_ON = "#D55E00"  # vermilion
@@ -213,8 +217,8 @@ def test_the_map_tells_who_owned_a_segment_when(journal: Journal) -> None:
         )
         told.setdefault(names[slot], []).append(str(owner))
     assert told[0] == ["nobody", "r1"]
-    assert told[2] == ["nobody", "r3", "nobody", "r1"]
-    assert told[6][:3] == ["waits for #3", "nobody", "r2"]
+    assert told[2] == ["waits for a checkpoint, due at 20 s", "nobody", "r3", "nobody", "r1"]
+    assert told[6][:3] == ["waits for a checkpoint, due at 72 s", "nobody", "r2"]
     assert view.frame.set_index("label").loc["#6 e3", "reader"] == "r2"
 
 
@@ -223,10 +227,52 @@ def test_the_picture_of_a_map_dots_what_waits(journal: Journal) -> None:
     past.extend(o for o in journal.since() if o.time_ms <= START_MS + 72_000)
     _, picture = SegmentMap(past).picture()
     assert isinstance(picture, str)
-    assert "waits for #3" in picture  # logged
-    assert "waits for #2 #3" in picture  # before a reader had read one of them to its end: inferred
+    assert "waits for #2 #3" in picture  # before readers had read them to their ends: inferred
+    assert "waits for a checkpoint, due at 72 s" in picture
     assert "stroke-dasharray" in picture
-    assert "waits #3" in picture  # the gutter
+    assert ">waits<" in picture  # the gutter
+    assert short_words("waits for #3") == "waits #3"
+
+
+def test_a_map_says_that_successors_wait_for_a_checkpoint() -> None:
+    """When their predecessor was read to its end, they wait for nothing else."""
+    page, view = Page(), SegmentMap(split_journal([PASSED, *read_up_to(-1, 70)]))
+    page.take(view.snapshot())
+    words = dict(page.lists["waits"])
+    waits = [words[place] for place, _, who, _, _ in page.rows("owners") if who == segment_rows.WAITS]
+    assert waits == ["waits for a checkpoint, due at 31 s"] * 2
+    _, picture = view.picture()
+    assert "waits for a checkpoint, due at 31 s" in str(picture)
+    assert ">waits<" in str(picture)  # the gutter
+    late = Journal("the stream before the group")
+    told = split_journal([PASSED, *read_up_to(-1, 70)]).since()
+    late.extend(sorted(told, key=lambda o: o.kind != "segment_opened"))
+    late.tick(20_000)
+    assert "waits for a checkpoint, due at 31 s" in str(SegmentMap(late).picture()[1])
+    _, before = SegmentMap(split_journal([PASSED, *read_up_to(500, 70)])).picture()
+    assert "waits for #0" in str(before)
+    assert "for a checkpoint," not in str(before)
+
+
+def test_a_board_says_that_successors_wait_for_a_checkpoint() -> None:
+    view = ReaderBoard(split_journal([PASSED, *read_up_to(-1, 70)]))
+    waits = [value for name, value in view.snapshot().facts.items() if name.startswith("wait ")]
+    assert [(number, words) for _, number, _, _, words in waits] == [
+        (2, "waits for a checkpoint, due at 31 s"),
+        (3, "waits for a checkpoint, due at 31 s"),
+    ]
+    _, picture = view.picture()
+    assert "#2 waits for a checkpoint, due at 31 s" in str(picture)
+
+
+def test_waits_end_when_the_predecessor_is_completed() -> None:
+    """The bar keeps its words: it has waited for a checkpoint until then."""
+    completed = rg.SegmentCompleted("a", segment(0), {segment(2, 1): (0,), segment(3, 1): (0,)})
+    history = fold_groups(split_journal([PASSED, *read_up_to(-1, 70), completed]).since())
+    assert [(w.words, w.end_ms) for w in history.waits] == [("waits for a checkpoint", 2_000)] * 2
+    page, view = Page(), SegmentMap(split_journal([PASSED, *read_up_to(-1, 70), completed]))
+    page.take(view.snapshot())
+    assert [row[2] for row in page.rows("owners")][-2:] == [0, 0]  # nobody has the successors
 
 
 def test_above_a_hundred_thousand_segments_the_oldest_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

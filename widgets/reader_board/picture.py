@@ -116,7 +116,7 @@ def _draw_legend(picture: Picture, scene: Scene) -> None:
     x = float(LEFT)
     for kind, text in (
         ("held", "held by the reader of the lane"), ("hatch", "nobody has it"),
-        ("dots", "waits for predecessors"), ("rule", "checkpoint asked"),
+        ("dots", "waits for predecessors or a checkpoint"), ("rule", "checkpoint asked"),
         ("dot", "reader passed it"), ("killed", "killed"),
     ):  # fmt: skip
         if kind == "killed" and not _killed(scene):
@@ -162,9 +162,10 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
     for waiting in lane.waits:
         y, height = lane.place(-1 - waiting.index)
         x0, x1 = scene.x(waiting.start_ms), scene.x(waiting.end_ms)
-        picture.rect(x0, y, x1 - x0, height, "none", f'stroke="{TEXT}" stroke-dasharray="2 2"', waiting.words)
+        words = waiting.words_since(scene.start_ms)
+        picture.rect(x0, y, x1 - x0, height, "none", f'stroke="{TEXT}" stroke-dasharray="2 2"', words)
         if height >= 8:
-            text = f"#{waiting.segment_id & 0xFFFFFFFF} {waiting.words}"
+            text = f"#{waiting.segment_id & 0xFFFFFFFF} {words}"
             inside = 5.6 * len(text) < x1 - x0
             picture.text(x0 + 3 if inside else x1 + 3, y + height / 2 + 3.3, text, size=9.5, fill=TEXT)
 

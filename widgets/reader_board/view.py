@@ -198,7 +198,7 @@ class ReaderBoard(View):
                 w.segment_id & 0xFFFFFFFF,
                 self._s(w.start_ms),
                 _end(self._s(w.end_ms)),
-                w.words,
+                w.words_since(history.start_ms or 0),
             ]
             for w in waits[-200:]
         }

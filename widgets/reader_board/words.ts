@@ -128,7 +128,7 @@ export function legend(model: GroupModel, theme: Theme): LegendEntry[] {
     [theme.text, "held by the reader of the lane", "ring"],
     [theme.soft, "nobody has it", "hatch"],
   ];
-  if (model.waits.length) entries.push([theme.text, "waits for predecessors", "dots"]);
+  if (model.waits.length) entries.push([theme.text, "waits for predecessors or a checkpoint", "dots"]);
   if (model.store.tables.checkpoints.n)
     entries.push([theme.text, "checkpoint asked", "rule"], [theme.text, "reader passed it", "dot"]);
   if (model.moves.length) entries.push([theme.text, "a segment moved", "line"]);

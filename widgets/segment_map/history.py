@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pravega_lab.observe.group.due import CheckpointDue
 from pravega_lab.observe.group.observations import GroupObservation, GroupSeen
+from pravega_lab.observe.group.rows import AT_CHECKPOINT
 from pravega_lab.observe.journal.observations import (
     Observation,
     SegmentAcquired,
@@ -26,17 +28,27 @@ class Stretch:
     end_ms: int | None = None
     waits_for: tuple[int, ...] = ()
     group: str = ""
+    due_s: float | None = None  # when the checkpoint is due that it waits for, in seconds of the picture
 
     @property
     def words(self) -> str:
-        """``r2``, ``nobody`` or ``waits for #2``."""
-        return owner_words(self.state, self.reader, self.waits_for)
+        """``r2``, ``nobody``, ``waits for #2``, or ``waits for a checkpoint, due at 41 s``."""
+        due = "" if self.due_s is None else f", due at {self.due_s:.0f} s"
+        return owner_words(self.state, self.reader, self.waits_for) + due
 
 
 def owner_words(state: str, reader: str | None, waits_for: tuple[int, ...]) -> str:
+    """Return the owner in words. A segment that waits for no predecessor waits for a checkpoint."""
+    if state == "waits" and not waits_for:
+        return AT_CHECKPOINT
     if state == "waits":
         return "waits for " + " ".join(f"#{i & 0xFFFFFFFF}" for i in waits_for)
     return reader or "nobody"
+
+
+def short_words(words: str) -> str:
+    """Return what fits into the gutter: ``r2``, ``waits #2``, or ``waits`` for a checkpoint."""
+    return "waits" if words.startswith(AT_CHECKPOINT) else words.replace("waits for", "waits")
 
 
 class MapHistory(SegmentHistory):
@@ -48,10 +60,18 @@ class MapHistory(SegmentHistory):
         self.changed_owners: dict[int, None] = {}
         self.groups: dict[str, None] = {}
         self._open: dict[int, Stretch] = {}  # by the index of the segment's row
+        self._due = CheckpointDue()
+        self._followers: dict[tuple[str, int], dict[int, None]] = {}  # successors by stream and predecessor
+        self._moved: dict[int, None] = {}  # indexes of rows whose owner or offset a group reported
 
     def apply(self, observation: Observation) -> None:
         """Take one more observation into account."""
         super().apply(observation)
+        self._due.apply(observation)
+        if isinstance(observation, SegmentOpened):
+            for before in observation.predecessors:
+                followers = self._followers.setdefault((observation.stream, before), {})
+                followers[observation.segment_id] = None
         if isinstance(observation, GroupSeen):
             self._begin_anew(observation)
         if not self.knows_owners:
@@ -61,6 +81,17 @@ class MapHistory(SegmentHistory):
             row = self.find(stream, getattr(observation, "segment_id", -1)) if stream else None
             if row is not None:
                 self._look(row, observation.time_ms)
+        moved, self._moved = self._moved, {}
+        for index in moved:
+            row = self.rows[index]
+            for segment_id in self._followers.get((row.stream, row.segment_id), ()):
+                follower = self.find(row.stream, segment_id)
+                if follower is not None:
+                    self._look(follower, observation.time_ms)
+
+    def _take_owner(self, row: SegmentRow) -> None:
+        super()._take_owner(row)
+        self._moved[row.index] = None
 
     def _begin_anew(self, o: GroupSeen) -> None:
         """Begin a group, or begin it again: no reader of its former life owns a segment."""
@@ -73,21 +104,41 @@ class MapHistory(SegmentHistory):
 
     def _look(self, row: SegmentRow, time_ms: int) -> None:
         """Compare the row with the open stretch, and begin another stretch where they differ."""
-        state = row.state or ("held" if row.reader else "")
+        state, waits_for = row.state or ("held" if row.reader else ""), row.waits_for
+        if state == "waits" or self._is_at_checkpoint(row):
+            state, waits_for = "waits", self._unread(row.stream, waits_for)
         last = self._open.get(row.index)
         if last is not None:
-            if (last.state, last.reader, last.waits_for) == (state, row.reader, row.waits_for):
+            if (last.state, last.reader, last.waits_for) == (state, row.reader, waits_for):
                 return
             last.end_ms = time_ms
             self.changed_owners[last.index] = None
             del self._open[row.index]
         if state in ("held", "nobody", "waits"):
-            new = Stretch(
-                len(self.owners), row.index, state, row.reader, time_ms, None, row.waits_for, row.group
-            )
+            new = Stretch(len(self.owners), row.index, state, row.reader, time_ms, None, waits_for, row.group)
+            if state == "waits" and not waits_for:
+                new.due_s = self._due_s(row)
             self.owners.append(new)
             self._open[row.index] = new
             self.changed_owners[new.index] = None
+
+    def _is_at_checkpoint(self, row: SegmentRow) -> bool:
+        """Return whether a checkpoint has to complete the predecessors before a group names a segment."""
+        if row.state or row.reader or not self.groups:
+            return False
+        before = [self.find(row.stream, p) for p in row.predecessors]
+        ended = any(b is not None and b.read_offset == -1 and b.state in ("held", "nobody") for b in before)
+        return ended and not self._unread(row.stream, row.predecessors)
+
+    def _unread(self, stream: str, segments: tuple[int, ...]) -> tuple[int, ...]:
+        """Return those of ``segments`` that no reader has read to the end."""
+        rows = [(segment_id, self.find(stream, segment_id)) for segment_id in segments]
+        return tuple(segment_id for segment_id, row in rows if row is None or row.read_offset != -1)
+
+    def _due_s(self, row: SegmentRow) -> float | None:
+        before = [self.find(row.stream, p) for p in row.predecessors]
+        due_ms = next((self._due.due_ms(b.group) for b in before if b is not None and b.group), None)
+        return None if due_ms is None else (due_ms - (self.start_ms or 0)) / 1000
 
     def place_of(self, reader: str) -> int:
         """Return the number with which the reader joined, from 0: its colour."""
@@ -100,6 +151,9 @@ class MapHistory(SegmentHistory):
         """
         if row.state == "finished" or not self.knows_owners:
             return ""
+        stretch = self._open.get(row.index)
+        if stretch is not None and stretch.state == "waits":
+            return stretch.words
         if not row.state and not row.reader and row.predecessors and self.groups:
             return owner_words("waits", None, row.predecessors)
         return owner_words(row.state, row.reader, row.waits_for)

@@ -84,7 +84,8 @@ function paintGutterRow({ ctx, b, model, t }: Scene, gutter: Gutter, i: number, 
   ctx.fillText(fit(ctx, words, (fourth ? columns[3] - 3 : b.width) - columns[2]), columns[2], y);
   if (!fourth) return;
   const room = b.width - columns[3];
-  const shorter = ctx.measureText(owner).width > room ? owner.replace("waits for", "waits") : owner;
+  const short = owner.replace(/ for a checkpoint.*/, "").replace("waits for", "waits");
+  const shorter = ctx.measureText(owner).width > room ? short : owner;
   ctx.fillStyle = b.theme.text;
   ctx.fillText(squeezed(ctx, shorter, room, common), columns[3], y);
 }

@@ -10,7 +10,7 @@ from ..svg.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, mix, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number, steps
 from ..svg.raster import Raster, text_width
 from ..svg.text import common_start, squeezed
-from .history import MapHistory, Stretch, owner_words
+from .history import MapHistory, Stretch, owner_words, short_words
 
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 WIDTH, HEIGHT = 900, 446
@@ -249,7 +249,7 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
             picture.text(rate_x + 6, y + 3.5, size)
             continue
         picture.text(rate_x + 6, y + 3.5, size)
-        words = squeezed(scene.history.owner_of(row).replace("waits for", "waits"), 9, common)
+        words = squeezed(short_words(scene.history.owner_of(row)), 9, common)
         picture.text(rate_x + 56, y + 3.5, words, fill=TEXT)
     if shown < len(active):
         picture.text(RIGHT + 8, BOTTOM + 12, f"{shown} of {len(active)} active")

@@ -98,6 +98,8 @@ function ownerLegend(model: SegmentModel, theme: Theme): LegendEntry[] {
   const readers = (model.facts.readers ?? []).map(
     (name, k): LegendEntry => [PALETTE[k % PALETTE.length], name, k >= PALETTE.length ? "stripe" : ""],
   );
-  const waiting: LegendEntry[] = model.facts.has_group ? [[theme.text, "waits for predecessors", "dots"]] : [];
+  const waiting: LegendEntry[] = model.facts.has_group
+    ? [[theme.text, "waits for predecessors or a checkpoint", "dots"]]
+    : [];
   return [[theme.soft, "nobody", "hatch"], ...waiting, [theme.none, "sealed: paler, closed", "pale"], ...readers];
 }

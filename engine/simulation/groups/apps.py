@@ -22,6 +22,7 @@ noting, noted       time: a writer begins to note it, and has noted it
 from __future__ import annotations
 
 import asyncio
+from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from pravega_lab.client.client import AsyncClient
@@ -81,6 +82,7 @@ class Member(App):
         self.group_world = world
         self.may_retire = may_retire
         self.follows_java = follows_java
+        self.checkpoints_at_ends = Random(f"{world.loop.seed}/{name}/ends").random() < 0.3
         self.position: Position | None = None
 
     async def live(self, client: AsyncClient) -> None:
@@ -94,7 +96,9 @@ class Member(App):
     async def open(self, group: AsyncReaderGroup) -> AsyncReader:
         while True:
             try:
-                reader = await group.create_reader(self.name)
+                reader = await group.create_reader(
+                    self.name, checkpoint_at_segment_end=self.checkpoints_at_ends
+                )
             except ReaderExistsError:
                 await self.declare_dead(group)
                 continue

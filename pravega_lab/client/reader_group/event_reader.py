@@ -345,11 +345,14 @@ class _ReadFailedError(Exception):
         self.error = error
 
 
-async def open_reader(access: GroupAccess, reader_id: str, initial_delay_ms: int) -> AsyncReader:
+async def open_reader(
+    access: GroupAccess, reader_id: str, initial_delay_ms: int, *, checkpoint_at_segment_end: bool = False
+) -> AsyncReader:
     """Bring a reader online and return it. An error closes ``access``.
 
     Args:
         initial_delay_ms: Wait about this long before acquiring segments.
+        checkpoint_at_segment_end: As for `ReaderCore`.
 
     Raises:
         ReaderExistsError: A reader of this id is online.
@@ -363,7 +366,13 @@ async def open_reader(access: GroupAccess, reader_id: str, initial_delay_ms: int
                 f"reader_offline({reader_id!r}) first"
             )
         now_ms, chance = access.clock_ms(), access.stores.chance
-        core = ReaderCore(reader_id, access.state, now_ms=now_ms, chance=chance)
+        core = ReaderCore(
+            reader_id,
+            access.state,
+            now_ms=now_ms,
+            chance=chance,
+            checkpoint_at_segment_end=checkpoint_at_segment_end,
+        )
         delay_ms = min(initial_delay_ms, access.state.config.group_refresh_time_ms)
         core.timers.acquire_ms += initial_delay_ms + int(chance.random() * delay_ms)
         return AsyncReader(access, core)

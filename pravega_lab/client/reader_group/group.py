@@ -177,7 +177,9 @@ class AsyncReaderGroup:
     async def explain(self) -> Explanation:
         """Return the state of the group in sentences."""
         state = await self.state()
-        return explain_state(self.scoped_name, state, await self._lengths(list(state.positions())))
+        lengths = await self._lengths(list(state.positions()))
+        successors = {segment: await self._access.successors(segment) for segment in state.ended()}
+        return explain_state(self.scoped_name, state, lengths, successors, now_ms=self._access.clock_ms())
 
     async def _lengths(self, segments: Sequence[str]) -> dict[str, int]:
         """Return the length of each segment in bytes, leaving out segments that no longer exist."""
@@ -192,9 +194,16 @@ class AsyncReaderGroup:
 
     # readers
 
-    async def create_reader(self, reader_id: str, *, initial_delay_ms: int = 0) -> AsyncReader:
+    async def create_reader(
+        self, reader_id: str, *, initial_delay_ms: int = 0, checkpoint_at_segment_end: bool = False
+    ) -> AsyncReader:
         """Return a new reader, online."""
-        return await open_reader(self._make_access(), reader_id, initial_delay_ms)
+        return await open_reader(
+            self._make_access(),
+            reader_id,
+            initial_delay_ms,
+            checkpoint_at_segment_end=checkpoint_at_segment_end,
+        )
 
     async def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
         """Declare a reader dead, so that others take its segments. Return False if it was not online."""

@@ -69,6 +69,9 @@ def reading(
         end: Where to stop in some streams. The others continue until they are sealed.
         automatic_checkpoint_interval_ms: -1: no automatic checkpoints. Successors of a segment become
             readable at a checkpoint only, so a program has to initiate checkpoints then.
+        group_refresh_time_ms: How often each reader reads the state that the readers share. A shorter time
+            makes readers notice checkpoints, released segments and other readers sooner, with more requests.
+            Readers below their fair share refresh every second if this time is longer.
 
     Source: reader-groups.md B1.
     """

@@ -84,20 +84,29 @@ class ReaderGroup:
         """
         return loop_thread().run(self._core.assignments())
 
-    def create_reader(self, reader_id: str, *, initial_delay_ms: int = 0) -> Reader:
+    def create_reader(
+        self, reader_id: str, *, initial_delay_ms: int = 0, checkpoint_at_segment_end: bool = False
+    ) -> Reader:
         """Return a new reader, online. Leaving its ``with`` block releases its segments.
 
         Args:
             initial_delay_ms: Wait about this long before taking segments, so that readers that start together
                 share from the beginning.
+            checkpoint_at_segment_end: Begin a reader-group checkpoint as soon as this reader has read a
+                segment to its end, so that its successors become readable at once. By default they wait for
+                the next automatic checkpoint, or for one that a program initiates. Only this reader has the
+                setting; it is not part of the group's configuration.
 
         Raises:
             ReaderExistsError: A reader of this id is online.
             NoStateYetError: The group is just being created; try again.
         """
-        return Reader(
-            loop_thread().run(self._core.create_reader(reader_id, initial_delay_ms=initial_delay_ms))
+        made = self._core.create_reader(
+            reader_id,
+            initial_delay_ms=initial_delay_ms,
+            checkpoint_at_segment_end=checkpoint_at_segment_end,
         )
+        return Reader(loop_thread().run(made))
 
     def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
         """Declare a reader dead, so that others take its segments. Return False if it was not online.
@@ -247,7 +256,7 @@ class Reader:
         The read after a checkpoint reports it, at `position`. Events of one routing
         key come in order, across scaling and across readers. The successors of a segment become readable at
         the next checkpoint (reader-groups.md B4): with automatic checkpoints off, a program has to initiate
-        one.
+        one. `ReaderGroup.create_reader` has an option for a checkpoint at the end of each segment.
 
         Raises:
             ReinitializationRequiredError: The group was reset, or this reader was declared offline: it

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from pravega_lab.observe.group.due import CheckpointDue
 from pravega_lab.observe.group.observations import (
     GroupCheckpointAsked,
     GroupCheckpointDone,
@@ -41,7 +42,12 @@ from pravega_lab.observe.group.rows import (
     Waiting,
     split_segment,
 )
-from pravega_lab.observe.journal.observations import Observation, SegmentMeasured, SegmentSealed
+from pravega_lab.observe.journal.observations import (
+    Observation,
+    SegmentMeasured,
+    SegmentOpened,
+    SegmentSealed,
+)
 from pravega_lab.observe.stream.fold import remember_growth
 
 _Key: TypeAlias = tuple[str, str, int]  # group, stream, segment id
@@ -81,6 +87,7 @@ class GroupHistory:
         self.start_ms: int | None = None
         self.now_ms: int | None = None
         self.changed = Changed()
+        self.due = CheckpointDue()
         self._lanes: dict[tuple[str, str], ReaderRow] = {}
         self._holding: dict[_Key, Holding] = {}
         self._waiting: dict[_Key, Waiting] = {}
@@ -88,6 +95,8 @@ class GroupHistory:
         self._past: dict[_Key, Holding] = {}  # the last bar with a reader
         self._running: dict[tuple[str, str], CheckpointRow] = {}
         self._of_segment: dict[tuple[str, int], list[SegmentPlace]] = {}
+        self._predecessors: dict[tuple[str, int], tuple[int, ...]] = {}  # from a stream observer
+        self._followers: dict[tuple[str, int], dict[int, None]] = {}  # successors, also from a group
         self._lengths: dict[tuple[str, int], SegmentMeasured] = {}
         self._n_readable: dict[str, int] = {}  # segments per group that may be read
 
@@ -97,6 +106,7 @@ class GroupHistory:
             self.start_ms = observation.time_ms
         if self.start_ms is not None:
             self.now_ms = max(self.now_ms or 0, observation.time_ms)
+        self.due.apply(observation)
         handler = _HANDLERS.get(type(observation))
         if handler is not None:
             handler(self, observation)
@@ -119,6 +129,18 @@ class GroupHistory:
         """Return the segments that are held, free or waiting, in the order in which they were first named."""
         live = ("held", "nobody", "waits")
         return [p for p in self.places.values() if p.group == group and p.state in live]
+
+    def at_checkpoint(self, group: str) -> dict[tuple[str, tuple[int, ...]], list[int]]:
+        """Return the segments that only wait for a checkpoint, by stream and predecessors.
+
+        Readers have read these predecessors to their end, and complete them at the next checkpoint. The
+        successors are known if the journal has a stream observer, or from a merge in progress.
+        """
+        found: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        for key, waiting in self._waiting.items():
+            if key[0] == group and waiting.is_at_checkpoint:
+                found.setdefault((waiting.stream, waiting.waits_for), []).append(waiting.segment_id)
+        return found
 
     def running(self, group: str) -> list[CheckpointRow]:
         """Return the checkpoints that wait for readers, the oldest first."""
@@ -195,7 +217,7 @@ class GroupHistory:
         if lane is None:
             return
         lane.distance_to_tail_ms = o.distance_to_tail_ms
-        self._read_up_to(o.group, o.last_read, o.reader)
+        self._read_up_to(o.group, o.last_read, o.reader, o.time_ms)
         self._look_again(lane)
 
     def _look_again(self, lane: ReaderRow) -> None:
@@ -242,6 +264,7 @@ class GroupHistory:
         place.reader, place.read_offset, place.waits_for = NOBODY, o.offset, ()
         self._begin_holding(key, NOBODY, o, o.why)
         self._share(o.group)
+        self._look_at_followers(*key, o.time_ms)
 
     def _acquired(self, o: GroupSegmentAcquired) -> None:
         key = (o.group, o.stream, o.segment_id)
@@ -294,13 +317,46 @@ class GroupHistory:
         key = (o.group, o.stream, o.segment_id)
         place = self._place(o, "waits")
         place.waits_for = o.waits_for
+        self._follow(o.stream, o.segment_id, o.waits_for)
         waiting = self._waiting.get(key)
         if waiting is None:
-            waiting = Waiting(len(self.waits), *key, o.time_ms, o.waits_for)
-            self.waits.append(waiting)
-            self._waiting[key] = waiting
-        waiting.waits_for = o.waits_for
+            waiting = self._begin_waiting(key, o.time_ms, o.waits_for)
+        waiting.waits_for, waiting.is_at_checkpoint = o.waits_for, False
         self.changed.waits[waiting.index] = None
+        self._look_at_waiting(key, o.time_ms)
+
+    def _follow(self, stream: str, segment_id: int, predecessors: tuple[int, ...]) -> None:
+        for before in predecessors:
+            self._followers.setdefault((stream, before), {})[segment_id] = None
+
+    def _look_at_followers(self, group: str, stream: str, segment_id: int, time_ms: int) -> None:
+        for follower in self._followers.get((stream, segment_id), ()):
+            self._look_at_waiting((group, stream, follower), time_ms)
+
+    def _look_at_waiting(self, key: _Key, time_ms: int) -> None:
+        """Note whether a segment only waits for a checkpoint: its predecessors were read to their end."""
+        group, stream, segment_id = key
+        place, waiting = self.places.get(key), self._waiting.get(key)
+        if place is not None and place.state not in ("waits", "gone"):
+            return
+        left = waiting.waits_for if waiting is not None else self._predecessors.get((stream, segment_id), ())
+        before = [self.places.get((group, stream, i)) for i in left]
+        is_read = bool(left) and all(p and p.state != "gone" and p.read_offset == -1 for p in before)
+        if waiting is None and is_read and any(p and p.state != "finished" for p in before):
+            waiting = self._begin_waiting(key, time_ms, left)
+        if waiting is None or waiting.is_at_checkpoint == is_read:
+            return
+        waiting.is_at_checkpoint, waiting.due_ms = is_read, self.due.due_ms(group)
+        self.changed.waits[waiting.index] = None
+        if not is_read and place is None:  # a reader died, and its segment is read again
+            self._end_waiting(key, time_ms)
+
+    def _begin_waiting(self, key: _Key, time_ms: int, waits_for: tuple[int, ...]) -> Waiting:
+        waiting = Waiting(len(self.waits), *key, time_ms, waits_for)
+        self.waits.append(waiting)
+        self._waiting[key] = waiting
+        self.changed.waits[waiting.index] = None
+        return waiting
 
     def _end_waiting(self, key: _Key, time_ms: int) -> None:
         waiting = self._waiting.pop(key, None)
@@ -323,13 +379,24 @@ class GroupHistory:
             self._past[key] = bar
         self.changed.holdings[bar.index] = None
 
-    def _read_up_to(self, group: str, positions: Positions, reader: str) -> None:
+    def _read_up_to(self, group: str, positions: Positions, reader: str, time_ms: int) -> None:
         for name, offset in positions:
             place = self.places.get((group, *split_segment(name)))
             if place is not None and place.reader == reader:
                 place.read_offset = offset
+                if offset == -1:
+                    self._look_at_followers(group, place.stream, place.segment_id, time_ms)
 
-    # Lengths, from a stream observer.
+    # Lengths and predecessors, from a stream observer.
+
+    def _segment_opened(self, o: SegmentOpened) -> None:
+        key = (o.stream, o.segment_id)
+        if key in self._predecessors:
+            return
+        self._predecessors[key] = o.predecessors
+        self._follow(o.stream, o.segment_id, o.predecessors)
+        for group in self.groups:
+            self._look_at_waiting((group, *key), o.time_ms)
 
     def _segment_measured(self, o: SegmentMeasured) -> None:
         self._lengths[(o.stream, o.segment_id)] = o
@@ -378,7 +445,7 @@ class GroupHistory:
                 row.held_up_segments = tuple(split_segment(name) for name, _ in o.positions)
             else:
                 row.held_up_segments = tuple(lane.held)
-                self._read_up_to(o.group, o.positions, o.reader)
+                self._read_up_to(o.group, o.positions, o.reader, o.time_ms)
             self._paid(lane, o.checkpoint)
         self.changed.checkpoints[row.index] = None
 
@@ -441,6 +508,7 @@ _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
     GroupCheckpointPassed: GroupHistory._passed,
     GroupCheckpointDone: GroupHistory._done,
     GroupCheckpointDropped: GroupHistory._dropped,
+    SegmentOpened: GroupHistory._segment_opened,
     SegmentMeasured: GroupHistory._segment_measured,
     SegmentSealed: GroupHistory._segment_sealed,
 }

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pravega_lab.observe.group.observations import Positions
 
 NOBODY = ""
+AT_CHECKPOINT = "waits for a checkpoint"
 LAG_MS_PLAUSIBLE = 10 * 365 * 86_400_000  # ten years: above it a reader wrote its clock (reader-groups.md B3)
 
 
@@ -154,7 +155,7 @@ class Holding:
 @dataclass(slots=True)
 class Waiting:
     """A dotted bar: a successor that may not be read yet. ``waits_for`` are the predecessors that are
-    left.
+    left. If readers have read these to their end, it only waits for a checkpoint: ``is_at_checkpoint``.
     """
 
     index: int
@@ -164,6 +165,8 @@ class Waiting:
     start_ms: int
     waits_for: tuple[int, ...]
     end_ms: int | None = None
+    is_at_checkpoint: bool = False
+    due_ms: int | None = None  # when the next automatic checkpoint was due, as far as it is known
 
     @property
     def label(self) -> str:
@@ -172,8 +175,13 @@ class Waiting:
 
     @property
     def words(self) -> str:
-        """Return what it waits for: ``waits for #2``."""
-        return waits_words(self.waits_for)
+        """Return what it waits for: ``waits for #2``, or ``waits for a checkpoint``."""
+        return AT_CHECKPOINT if self.is_at_checkpoint else waits_words(self.waits_for)
+
+    def words_since(self, start_ms: int) -> str:
+        """Return ``words``, and when the checkpoint is due, in seconds since ``start_ms``."""
+        due = "" if self.due_ms is None else f", due at {(self.due_ms - start_ms) / 1000:.0f} s"
+        return f"{self.words}{due if self.is_at_checkpoint else ''}"
 
 
 @dataclass(frozen=True, slots=True)

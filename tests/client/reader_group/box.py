@@ -87,13 +87,13 @@ class Box:
 class Member:
     """One online reader of a box. ``events`` are (segment, offset of the event), as handed out."""
 
-    def __init__(self, box: Box, name: str, seed: int = 1) -> None:
+    def __init__(self, box: Box, name: str, seed: int = 1, **options: bool) -> None:
         self.box = box
         self.name = name
         assert box.write(come_online(name))
         self._seen = 0
         self._state: GroupState | None = None
-        self.core = ReaderCore(name, self._fetched(), now_ms=box.now_ms, chance=Random(seed))
+        self.core = ReaderCore(name, self._fetched(), now_ms=box.now_ms, chance=Random(seed), **options)
         self.events: list[tuple[str, int]] = []
         self.checkpoints: list[str] = []
         self.steps: list[str] = []

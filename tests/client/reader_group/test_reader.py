@@ -251,6 +251,38 @@ def test_successors_come_after_the_next_checkpoint() -> None:
     assert list(reader.core.held) == new
 
 
+def test_a_reader_may_begin_a_checkpoint_when_a_segment_ends() -> None:
+    """So the successors are read at once, and not after 30 s. Nothing more is begun after that."""
+    box = default_box(1)
+    reader = Member(box, "r1", checkpoint_at_segment_end=True)
+    read_all(reader, rounds=30)
+    at_start = len(reader.checkpoints)  # the automatic checkpoint after a second
+    new = box.scale([A], 2)
+    reader.read()  # the end
+    assert not reader.core.is_quiet(box.now_ms)
+    read_all(reader, rounds=4)
+    assert list(reader.core.held) == new
+    assert len(reader.checkpoints) == at_start + 1
+    read_all(reader, rounds=250)
+    assert (len(reader.events), len(reader.checkpoints)) == (30, at_start + 1)
+
+
+def test_the_end_of_a_segment_waits_for_the_checkpoint_under_way() -> None:
+    """This reader passed that one before the end, so it begins another when the other reader has passed."""
+    box = Box(2, config())
+    asks, slow = Member(box, "r1", checkpoint_at_segment_end=True), Member(box, "r2")
+    read_all(asks, slow, rounds=30)
+    [segment] = asks.core.held
+    begin(box)
+    read_all(asks, rounds=12)
+    box.scale([segment], 2)
+    read_all(asks, rounds=30)
+    assert (asks.checkpoints, asks.core.is_quiet(box.now_ms)) == (["c"], True)
+    read_all(asks, slow, rounds=30)
+    assert len(asks.checkpoints) == 2
+    assert segment not in box.state().positions()
+
+
 def test_a_checkpoint_in_the_middle_of_a_merge_covers_the_keys() -> None:
     """Java's groups forget A here, and a reset to such a checkpoint never reads the successor.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.observe.group.entries import read_entry
 from pravega_lab.observe.group.fold import GroupHistory, fold_groups
 from pravega_lab.observe.group.tracker import GroupTracker
-from pravega_lab.observe.journal.observations import Observation
+from pravega_lab.observe.journal.journal import Journal
+from pravega_lab.observe.journal.observations import Observation, SegmentOpened
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import Update
 from pravega_lab.protocol.names import segment_id, segment_name
@@ -99,3 +101,44 @@ def check_log(log: Iterable[Logged], state: GroupState) -> None:
 def _name(place: tuple[str, int]) -> str:
     scope, stream = place[0].split("/")
     return segment_name(scope, stream, place[1])
+
+
+A_HAS_BOTH: list[list[rg.Update]] = [
+    [init()],
+    [rg.AddReader("a"), rg.AcquireSegment("a", segment(0)), rg.AcquireSegment("a", segment(1))],
+]
+
+SPLIT: list[Observation] = [  # what a stream observer says: #0 was split into #2 and #3
+    SegmentOpened(
+        time_ms=0, stream="s/x", segment_id=segment_id(epoch, number), low=low, high=high, predecessors=ids
+    )
+    for epoch, number, low, high, ids in (
+        (0, 0, 0.0, 0.5, ()),
+        (0, 1, 0.5, 1.0, ()),
+        (1, 2, 0.0, 0.25, (0,)),
+        (1, 3, 0.25, 0.5, (0,)),
+    )
+]
+
+
+def read_up_to(*offsets: int) -> list[rg.Update]:
+    """A reader's report of its offsets, in segments #0, #1, …"""
+    read = {rg.SegmentWithRange(segment(n)): offset for n, offset in enumerate(offsets)}
+    return [rg.UpdateDistanceToTail("a", 1_700_000_000_000, read)]
+
+
+def split_journal(*entries: list[rg.Update], interval_ms: int = 30_000) -> Journal:
+    """Of a group whose segment #0 was split, 19 s after its last checkpoint."""
+    config = rg.ReaderGroupConfig({"s/x": UNBOUNDED}, automatic_checkpoint_interval_ms=interval_ms)
+    begin = replace(init(), config=config)
+    journal, tracker = Journal("s/g"), GroupTracker("s/g")
+    for n, entry in enumerate(log_of([[begin], *A_HAS_BOTH[1:], [rg.CreateCheckpoint("cp")], *entries])):
+        journal.extend(
+            tracker.take(read_entry(entry.data), entry.end, now_ms=[0, 0, 1_000, 2_000][n], uncertain_ms=100)
+        )
+        journal.extend(SPLIT if n == 0 else [])
+    journal.tick(20_000)
+    return journal
+
+
+PASSED: rg.Update = rg.CheckpointReader("cp", "a", {})

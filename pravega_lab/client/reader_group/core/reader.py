@@ -122,10 +122,23 @@ class ReaderCore:
     ``held`` maps each segment to its next offset. A segment in ``ended`` has the offset -1, or the end offset
     of the group. The caller that returns events to the program calls `advance` and `end`, so ``held`` is the
     reader's position.
+
+    Args:
+        checkpoint_at_segment_end: Whether to begin a checkpoint as soon as this reader read a segment to its
+            end. Otherwise its successors wait for the next automatic checkpoint.
     """
 
-    def __init__(self, reader: str, state: GroupState, *, now_ms: int, chance: Chance) -> None:
+    def __init__(
+        self,
+        reader: str,
+        state: GroupState,
+        *,
+        now_ms: int,
+        chance: Chance,
+        checkpoint_at_segment_end: bool = False,
+    ) -> None:
         self.reader = reader
+        self._checkpoint_at_segment_end = checkpoint_at_segment_end
         self.held: dict[str, int] = {}
         self.ended: dict[str, None] = {}
         self.timers = Timers(now_ms)
@@ -182,6 +195,8 @@ class ReaderCore:
 
     def next_deadline_ms(self) -> int:
         """Return the time in ms at which to call `before_read` again if nothing was read until then."""
+        if self._wants_checkpoint():
+            return self._now_ms
         timers = self.timers
         times = [timers.fetch_ms]
         acquire_ms = max(timers.acquire_ms, self._left_until_ms)
@@ -293,7 +308,8 @@ class ReaderCore:
     def _pending_checkpoint(self) -> Decision[str | None]:
         interval_ms = self._state.config.automatic_checkpoint_interval_ms
         name = self._state.checkpoints.pending(self.reader)
-        if name is None and interval_ms > 0 and self._now_ms >= self.timers.checkpoint_ms:
+        is_due = interval_ms > 0 and self._now_ms >= self.timers.checkpoint_ms
+        if name is None and (is_due or self._wants_checkpoint()):
             if self._state.checkpoints.has_ongoing:
                 return None
             yield from self._ask(Write(self._automatic_checkpoint))
@@ -302,6 +318,15 @@ class ReaderCore:
         elif name is not None:
             self.timers.checkpoint_ms = self._now_ms + interval_ms
         return name
+
+    def _wants_checkpoint(self) -> bool:
+        """Return whether to begin a checkpoint now because a segment has ended.
+
+        This reader may have passed a checkpoint that is under way before the segment ended. It waits until
+        that one is complete.
+        """
+        is_asked = self._checkpoint_at_segment_end and bool(self.ended)
+        return is_asked and not self._state.checkpoints.has_ongoing
 
     def _automatic_checkpoint(self, state: GroupState) -> list[Update]:
         if state.checkpoints.has_ongoing:

@@ -49,6 +49,8 @@ class GroupState:
         self.distance_to_tail_ms: dict[str, int] = {}
         self.last_read: dict[str, int] = {}  # for time windows of Java's readers only
         self._told: dict[str, int] = {}  # the offset last reported by the present holder of a segment
+        self.clock_ms = 0  # the latest time that a reader reported in what was read, 0 if none did
+        self.checkpoint_begun_ms = 0  # that time when the last checkpoint was begun
         self.end_segments: dict[str, int] = {}
         self.ranges: dict[str, KeyRange] = {}  # of the segments in the fields above, where known
         self.updating_config = False
@@ -143,6 +145,14 @@ class GroupState:
         """Return whether everything is read and no segment is to come."""
         return not self.future and not self.unassigned and not any(self.assigned.values())
 
+    def ended(self) -> list[str]:
+        """Return the held segments that their readers reported as read to the end.
+
+        They are completed, and their successors become readable, at the next checkpoint.
+        """
+        places = self.places()
+        return [name for held in self.assigned.values() for name in held if places[name] == SEGMENT_READ]
+
     def end_of(self, segment: str) -> int | None:
         """Return the offset at which the group stops reading a segment before its end, or None."""
         end = self.end_segments.get(segment, NO_END)
@@ -201,6 +211,8 @@ class GroupState:
     @_apply.register
     def _update_distance(self, update: rg.UpdateDistanceToTail) -> None:
         self.distance_to_tail_ms[update.reader] = max(LAG_MS_MIN, update.distance_to_tail)
+        # Readers write their clocks there (reader-groups.md B3).
+        self.clock_ms = max(self.clock_ms, update.distance_to_tail)
         said = {key.segment: at for key, at in update.last_read_positions.items()}
         self._note_read(said)
         held = self.assigned.get(update.reader, {})
@@ -235,6 +247,7 @@ class GroupState:
     @_apply.register
     def _begin_checkpoint(self, update: rg.CreateCheckpoint) -> None:
         self.checkpoints.begin(update.checkpoint_id, self.assigned, self.unassigned)
+        self.checkpoint_begun_ms = self.clock_ms
 
     @_apply.register
     def _clear_checkpoints(self, update: rg.ClearCheckpointsBefore) -> None:
