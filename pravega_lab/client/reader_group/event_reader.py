@@ -63,9 +63,6 @@ class AsyncReader:
 
     async def read_batch(self, timeout_s: float = 0.0, *, max_bytes: int = 8 * MIB) -> BatchRead:
         """Return the next events of one segment, at most ``max_bytes`` of payload."""
-        return await self._read_batch(timeout_s, max_bytes)
-
-    async def _read_batch(self, timeout_s: float, max_bytes: int) -> BatchRead:
         found = await self._read(timeout_s, lambda: self._take_batch(max_bytes))
         if isinstance(found, BatchRead):
             return found
@@ -87,7 +84,7 @@ class AsyncReader:
         """
         clock = asyncio.get_running_loop().time
         self._pace.end(clock())
-        while (found := await self._read_batch(READ_AGAIN_S, self._pace.bytes_max)).batch is None:
+        while (found := await self.read_batch(READ_AGAIN_S, max_bytes=self._pace.bytes_max)).batch is None:
             if found.is_completed:
                 return None
         assert found.stream is not None
