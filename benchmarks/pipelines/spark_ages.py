@@ -24,13 +24,10 @@ TRIGGER = "0 seconds"
 
 
 class Ages(NamedTuple):
-    """The mean age of all events, the median age of the oldest event of a batch, and the median duration of a
-    batch, in ms, and events per second.
-    """
+    """The mean age of all events and the median age of the oldest event of a batch, in ms, and events/s."""
 
     mean_ms: float
     oldest_ms: float
-    batch_ms: float
     rate: float
 
 
@@ -52,7 +49,7 @@ def ages(spark: Any, task: Task) -> Ages:
         writer.begin(begin)
         writer.figures()
         _wait_for(query, lambda: _n_rows(query) >= WARM_EVENTS + task.n_events)
-        return _found(query, begin)
+        return _found(query, begin, task.n_events)
 
 
 @contextmanager
@@ -86,13 +83,13 @@ def _wait_for(query: Any, is_reached: Any) -> None:
         time.sleep(0.05)
 
 
-def _found(query: Any, begin: int) -> Ages:
+def _found(query: Any, begin: int, n_expected: int) -> Ages:
     """Return the ages, with the wall clock of Spark's progress set to the monotonic clock of the events."""
     import numpy as np
 
     offset_ms = (time.time_ns() - time.monotonic_ns()) / 1e6
     sum_ms = n_events = done_ms = 0.0
-    oldest_ms, batches_ms = [], []
+    oldest_ms = []
     for progress in query.recentProgress:
         due = progress.observedMetrics.get("due")
         if due is None or not due.n:
@@ -103,6 +100,7 @@ def _found(query: Any, begin: int) -> Ages:
         sum_ms += due.n * done_ms - due.sum_ms
         n_events += due.n
         oldest_ms.append(done_ms - due.first_ms)
-        batches_ms.append(batch_ms)
+    if n_events != n_expected:
+        raise RuntimeError(f"Spark read {n_events:g} of {n_expected} events")
     rate = n_events / max((done_ms - begin / 1e6) / 1e3, 1e-9)
-    return Ages(sum_ms / n_events, float(np.median(oldest_ms)), float(np.median(batches_ms)), rate)
+    return Ages(sum_ms / n_events, float(np.median(oldest_ms)), rate)
