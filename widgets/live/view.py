@@ -296,7 +296,7 @@ class View(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         if self.journal.live:
-            return f"{type(self).__name__}({self.title or self.journal.source!r}, live)"
+            return f"{type(self).__name__}({self.title or self._observed!r}, live)"
         with self._lock:
             self._catch_up()
             return f"{type(self).__name__}({self._summary()})"
