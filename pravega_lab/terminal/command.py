@@ -101,7 +101,9 @@ def _recorded(args: argparse.Namespace) -> Journal | None:
     if not args.record or not args.record.exists():
         return None
     found = Journal.load(args.record)
-    if args.what not in {o.group for o in found.since() if isinstance(o, GroupSeen)}:
+    groups = {o.group for o in found.since() if isinstance(o, GroupSeen)}
+    is_empty = not groups and found.source.startswith(f"group {args.what} at ")  # it never got an answer
+    if args.what not in groups and not is_empty:
         raise BadInputError(f"{args.record} is a recording of {found.source}: give --record another file")
     return found
 

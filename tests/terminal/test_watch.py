@@ -198,6 +198,12 @@ def test_a_file_that_is_no_recording_of_this_group_is_kept(
     client.reader_group("demo/second").delete()
 
 
+def test_a_recording_that_never_got_an_answer_is_continued(store: StoreProcess, tmp_path: Path) -> None:
+    path = Journal(f"group {GROUP} at tcp://127.0.0.1:1").save(tmp_path / "empty.jsonl")
+    assert main(["watch", store.uri, GROUP, "--once", "--record", str(path)]) == 0
+    assert any(isinstance(o, GroupSeen) for o in Journal.load(path).since())
+
+
 def test_the_hint_of_a_recording_can_be_pasted(
     store: StoreProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
