@@ -7,12 +7,11 @@ worker creates its subtasks and reports that. Then all subtasks start.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ...flow.elements import Barrier, SubtaskId
-from ...flow.graph.graph import JobVertex
 from ...flow.task.deployment import Deployer, RestorePlan
 from ...flow.task.lifecycle import SubtaskState
 from ..errors import WorkerLostError
@@ -35,7 +34,6 @@ class Deployment:
         cancel_timeout_s: float,
         local: Deployer,
         number: int,
-        vertices: Sequence[JobVertex],
         attempts: Mapping[SubtaskId, int],
         plan: RestorePlan,
         workers: int,
@@ -43,7 +41,7 @@ class Deployment:
         self._acquire, self.cancel_timeout_s, self.number = acquire, cancel_timeout_s, number
         self.epoch: Epoch | None = None
         self._gateway, self._graph = local.gateway, local.graph
-        self._vertices, self._attempts, self._plan = list(vertices), dict(attempts), plan
+        self._attempts, self._plan = dict(attempts), plan
         self._workers = workers
         self.tasks = {
             id: RemoteSubtask(self, id, attempt, worker_of(local.graph.vertex(id.vertex), id, workers))
@@ -62,9 +60,8 @@ class Deployment:
             self.epoch = epoch = await self._acquire()
             if epoch.is_over:  # the epoch may end before this turn of the loop
                 raise WorkerLostError(f"epoch {epoch.number} ended before subtasks were sent there")
-            names = [vertex.name for vertex in self._vertices]
             for worker in range(self._workers):
-                epoch.call(worker, "deploy", self.number, names, self._attempts, self._part(worker))
+                epoch.call(worker, "deploy", self.number, self._attempts, self._part(worker))
             for task in self.tasks.values():
                 task.shipped()
             await self._made
@@ -107,7 +104,7 @@ class Deployment:
             self._made.cancel()
         left = dict(self.tasks)
         for region in self._graph.regions():
-            ids = [id for vertex in region for id in vertex.subtasks if id in left]
+            ids = [id for id in region if id in left]
             if ids:
                 task = left[ids[0]]
                 self._gateway.state_changed(task.id, task.attempt, SubtaskState.FAILED, error)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
 from ...flow.elements import SubtaskId
-from ...flow.graph.graph import JobVertex
 from ...flow.master.config import JobConfig
 from ...flow.observer import NoObserver
 from ...flow.task.deployment import Deployer, RestorePlan
@@ -165,7 +164,7 @@ class Driver:
         return self
 
     def deploy(
-        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+        self, attempts: Mapping[SubtaskId, int], plan: RestorePlan
     ) -> dict[SubtaskId, tuple[RemoteSubtask, Coroutine[Any, Any, None]]]:
         """Send attempts to workers; see `hosting.TaskDeployer`."""
         assert self._local is not None
@@ -176,7 +175,6 @@ class Driver:
             self._cancel_timeout_s,
             self._local,
             self._deployed,
-            vertices,
             attempts,
             plan,
             self._workers,

@@ -21,7 +21,6 @@ import pyarrow.compute  # noqa: F401  # slow to load, so load it before the firs
 from ...flow.checkpoint.plan import TaskAck
 from ...flow.elements import SubtaskId
 from ...flow.errors import JobCancelledError, Reason
-from ...flow.graph.graph import JobVertex
 from ...flow.observer import NoObserver, Observation, Observer
 from ...flow.task.channels import Channel
 from ...flow.task.deployment import Deployer, RestorePlan
@@ -272,16 +271,13 @@ class Worker:
 
     # -- subtasks ------------------------------------------------------------------------------------------
 
-    def _deploy(
-        self, number: int, names: Sequence[str], attempts: Mapping[SubtaskId, int], plan: RestorePlan
-    ) -> None:
+    def _deploy(self, number: int, attempts: Mapping[SubtaskId, int], plan: RestorePlan) -> None:
         deployer = self._deployer
-        vertices: list[JobVertex] = [deployer.graph.vertex(name) for name in names]
-        self._ends = {at: end for at, end in self._ends.items() if end.consumer.vertex not in names}
+        self._ends = {at: end for at, end in self._ends.items() if end.consumer not in attempts}
         deployer.begin(number)
         mine = {id: attempt for id, attempt in attempts.items() if deployer.is_mine(id)}
         try:
-            made = deployer.deploy(vertices, mine, plan)
+            made = deployer.deploy(mine, plan, elsewhere=attempts.keys())
         except Exception as error:  # a user's factory
             self._gateway.call("refused", number, error_to_told(error))
             return

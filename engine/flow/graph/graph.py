@@ -17,6 +17,7 @@ from ..elements import SubtaskId
 from ..errors import InvalidJobGraphError
 from ..source.sources import Boundedness
 from ..state.keys import DEFAULT_MAX_PARALLELISM, KeySelector
+from .regions import Region, connected
 
 if TYPE_CHECKING:
     from ..operators.operator import Operator
@@ -180,6 +181,8 @@ class JobGraph:
         ids = _operator_ids(ordered)
         self.vertices = self._chained(ordered, ids, chaining)
         self._by_name = {vertex.name: vertex for vertex in self.vertices}
+        self._regions = connected(self.subtasks(), [*self._channels(), *self._hooked()])
+        self._region_of = {subtask: region for region in self._regions for subtask in region}
 
     def vertex(self, name: str) -> JobVertex:
         """Return the vertex of that name.
@@ -199,15 +202,33 @@ class JobGraph:
         """Return all subtasks, in the order of the vertices."""
         return [subtask for vertex in self.vertices for subtask in vertex.subtasks]
 
-    def regions(self) -> list[list[JobVertex]]:
-        """Vertices that fail over together: all that are connected."""
-        region = {vertex.name: n for n, vertex in enumerate(self.vertices)}
-        for vertex in self.vertices:
-            for edge in vertex.inputs:
-                old, new = region[edge.producer.name], region[vertex.name]
-                region = {name: new if number == old else number for name, number in region.items()}
-        numbers = dict.fromkeys(region.values())
-        return [[v for v in self.vertices if region[v.name] == number] for number in numbers]
+    def regions(self) -> list[Region]:
+        """Return the regions: subtasks that fail over together, because channels connect them.
+
+        Sources with a master hook are one region in addition, unlike in Flink. Every recovery resets the
+        external systems of all hooks, so the readers of other regions would fail, and their recovery would
+        reset the systems again, without end. Regions and their subtasks are in the order of the graph.
+        """
+        return list(self._regions)
+
+    def region_of(self, subtask: SubtaskId) -> Region:
+        """Return the region of a subtask."""
+        return self._region_of[subtask]
+
+    def _channels(self) -> Iterator[tuple[SubtaskId, SubtaskId]]:
+        """Yield pairs that connect the same subtasks as all channels together."""
+        for edge in [edge for vertex in self.vertices for edge in vertex.inputs]:
+            producers, consumers = edge.producer.subtasks, edge.consumer.subtasks
+            if edge.exchange.is_pointwise:
+                yield from ((p, consumers[index]) for p in producers for index in edge.consumers_of(p.index))
+            else:
+                yield from ((producer, consumers[0]) for producer in producers)
+                yield from ((producers[0], consumer) for consumer in consumers)
+
+    def _hooked(self) -> Iterator[tuple[SubtaskId, SubtaskId]]:
+        """Yield pairs that connect the subtasks of all sources with a master hook."""
+        hooked = [s for v in self.vertices if any(o.node.make_hook for o in v.operators) for s in v.subtasks]
+        yield from ((hooked[0], subtask) for subtask in hooked)
 
     @property
     def is_bounded(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..checkpoint.plan import CheckpointPlan, compute_plan
 from ..elements import SubtaskId
-from ..graph.graph import JobGraph, JobVertex
+from ..graph.graph import JobGraph
 from ..observer import Observer, SubtaskStateChanged
 from ..source.coordinator_holder import CoordinatorHolder, Transport
 from ..source.operator_coordinator import CoordinatorContext
@@ -101,9 +101,11 @@ class Executions(Mapping[SubtaskId, Execution]):
 
     # -- deployment ----------------------------------------------------------------------------------------
 
-    def deploy(self, vertices: Sequence[JobVertex], plan: RestorePlan) -> None:
-        """Start a new attempt of every subtask of ``vertices``, from the state in ``plan``."""
-        ids = [id for vertex in vertices for id in vertex.subtasks]
+    def deploy(self, ids: Sequence[SubtaskId], plan: RestorePlan) -> None:
+        """Start a new attempt of each of these subtasks, from the state in ``plan``.
+
+        They are whole regions.
+        """
         for id in ids:
             execution = self._by_id[id]
             execution.attempt += 1
@@ -111,17 +113,17 @@ class Executions(Mapping[SubtaskId, Execution]):
             self.move(id, Life.SCHEDULED)
             self.move(id, Life.DEPLOYING)
         attempts = {id: self._by_id[id].attempt for id in ids}
-        for id, (subtask, life) in self.deployer.deploy(vertices, attempts, plan).items():
+        for id, (subtask, life) in self.deployer.deploy(attempts, plan).items():
             execution = self._by_id[id]
             execution.handle = subtask
             for holder in self.holders_of(id):
                 holder.attempt_ready(id.index, execution.attempt)
             execution.running = self._host.start(f"{id}#{execution.attempt}", life)
 
-    async def stop(self, vertices: Sequence[JobVertex]) -> None:
-        """Cancel the attempts of ``vertices`` and return when they have ended."""
+    async def stop(self, ids: Sequence[SubtaskId]) -> None:
+        """Cancel the attempts of these subtasks and return when they have ended."""
         running = []
-        for id in [id for vertex in vertices for id in vertex.subtasks]:
+        for id in ids:
             execution = self._by_id[id]
             if execution.state in (Life.DEPLOYING, Life.INITIALIZING, Life.RUNNING):
                 self.move(id, Life.CANCELING)
@@ -130,7 +132,7 @@ class Executions(Mapping[SubtaskId, Execution]):
             if execution.running is not None:
                 running.append(execution.running)
         await asyncio.gather(*(task.stop() for task in running))
-        for id in [id for vertex in vertices for id in vertex.subtasks]:
+        for id in ids:
             execution = self._by_id[id]
             if execution.state is Life.CANCELING:
                 error = None if execution.subtask is None else execution.subtask.closing_error

@@ -6,13 +6,13 @@ Source: Flink's `RestartPipelinedRegionFailoverStrategy`, `DefaultScheduler` (fl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
 
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
 from ..errors import JobFailedError, Reason, RestoreError, StopWithSavepointStoppingError
-from ..graph.graph import JobGraph, JobVertex
+from ..graph.graph import JobGraph
 from ..observer import Observer, Restored
 from ..source.operator_coordinator import NO_CHECKPOINT
 from ..task.deployment import RestorePlan, plan_restore
@@ -52,7 +52,7 @@ class Failover:
         self._executions, self._hooks, self._coordinator = executions, hooks, coordinator
         self._observer, self._now_ms, self._act, self._end = observer, now_ms, act, end
         self._restart = config.fresh_restart()
-        self._to_recover: dict[str, None] = {}  # vertices whose region failed
+        self._to_recover: dict[SubtaskId, None] = {}  # whose region failed
         self._recover_all = False
         self._recovery: asyncio.Task[None] | None = None
 
@@ -60,18 +60,18 @@ class Failover:
 
     def task_failed(self, subtask: SubtaskId, error: BaseException) -> None:
         """Restart the region of a subtask."""
-        self._fail({subtask.vertex}, error)
+        self._fail(subtask, error)
 
     def fail_globally(self, error: BaseException) -> None:
         """Restart every subtask and every operator coordinator."""
         self._recover_all = True
-        self._fail(set(), error)
+        self._fail(None, error)
 
-    def _fail(self, vertices: set[str], error: BaseException) -> None:
+    def _fail(self, subtask: SubtaskId | None, error: BaseException) -> None:
         life = self._life
         if life.state not in (JobState.RUNNING, JobState.RESTARTING):
             return
-        if vertices and vertices <= set(self._to_recover):
+        if subtask is not None and not self._to_recover.keys().isdisjoint(self._graph.region_of(subtask)):
             return  # its region waits for its restart already
         if life.stop is not None:
             life.stop.task_failed(error)
@@ -82,7 +82,8 @@ class Failover:
         if delay_ms is None:
             self._give_up(error)
             return
-        self._to_recover.update(dict.fromkeys(vertices))
+        if subtask is not None:
+            self._to_recover[subtask] = None
         self._coordinator.stop_scheduler()
         self._coordinator.abort_all(Reason.TASK_FAILURE, str(error))
         life.move(JobState.RESTARTING, str(error))
@@ -115,7 +116,7 @@ class Failover:
         if self._recovery is not None and not self._recovery.done():
             self._recovery.cancel()
             await asyncio.wait([self._recovery])
-        await self._executions.stop(self._graph.vertices)
+        await self._executions.stop(self._graph.subtasks())
 
     # -- recovery ------------------------------------------------------------------------------------------
 
@@ -125,13 +126,13 @@ class Failover:
         while (self._to_recover or self._recover_all) and life.state is JobState.RESTARTING:
             is_global, self._recover_all = self._recover_all, False
             failed, self._to_recover = self._to_recover, {}
-            vertices = self._region_of(list(failed)) if not is_global else list(self._graph.vertices)
-            await self._executions.stop(vertices)
+            subtasks = self._graph.subtasks() if is_global else self._regions_of(failed)
+            await self._executions.stop(subtasks)
             if self._recover_all and not is_global:
                 self._to_recover.update(failed)
                 continue
             try:
-                await self._restore(vertices, is_global)
+                await self._restore(subtasks, is_global)
             except Exception as error:
                 if life.state is JobState.RESTARTING:
                     self._to_recover.update(failed)
@@ -147,13 +148,9 @@ class Failover:
                 self._coordinator.start_scheduler(self._now_ms())
             self._act()
 
-    def _region_of(self, failed: list[str]) -> list[JobVertex]:
-        return [
-            vertex
-            for region in self._graph.regions()
-            if any(vertex.name in failed for vertex in region)
-            for vertex in region
-        ]
+    def _regions_of(self, failed: Collection[SubtaskId]) -> list[SubtaskId]:
+        found = {subtask for one in failed for subtask in self._graph.region_of(one)}
+        return [subtask for subtask in self._graph.subtasks() if subtask in found]
 
     # -- restoring -----------------------------------------------------------------------------------------
 
@@ -170,7 +167,7 @@ class Failover:
             allow_non_restored_state=self._config.allow_non_restored_state,
         )
 
-    async def _restore(self, vertices: list[JobVertex], is_global: bool) -> None:
+    async def _restore(self, subtasks: list[SubtaskId], is_global: bool) -> None:
         checkpoint = self._coordinator.store.latest or self.initial
         plan = self.plan(checkpoint)
         await self._hooks.restore(checkpoint, finished=plan.finished_operators, is_global=is_global)
@@ -181,17 +178,16 @@ class Failover:
                 data = None if state is None else state.coordinator
                 await holder.restart(number, data, has_finished=name in plan.finished_operators)
         else:
-            for id in [id for vertex in vertices for id in vertex.subtasks]:
+            for id in subtasks:
                 for holder in self._executions.holders_of(id):
                     holder.subtask_reset(id.index, number)
         self._coordinator.restored(next_full=False)
-        self.report_restored(checkpoint, vertices, is_global=is_global)
-        self._executions.deploy(vertices, plan)
+        self.report_restored(checkpoint, subtasks, is_global=is_global)
+        self._executions.deploy(subtasks, plan)
 
     def report_restored(
-        self, checkpoint: CompletedCheckpoint | None, vertices: Sequence[JobVertex], *, is_global: bool
+        self, checkpoint: CompletedCheckpoint | None, subtasks: Collection[SubtaskId], *, is_global: bool
     ) -> None:
-        """Report to the observer what the subtasks of ``vertices`` restore."""
+        """Report to the observer what the subtasks restore."""
         number = None if checkpoint is None else checkpoint.checkpoint_id
-        ids = tuple(id for vertex in vertices for id in vertex.subtasks)
-        self._observer.observe(Restored(self._now_ms(), number, ids, is_global))
+        self._observer.observe(Restored(self._now_ms(), number, tuple(subtasks), is_global))

@@ -176,9 +176,10 @@ class JobMaster:
             await self._close_coordinators()
             raise
         self.coordinator.restored(next_full=restore is not None and not self.config.claim)
-        self._failover.report_restored(restore, self.graph.vertices, is_global=True)
+        subtasks = self.graph.subtasks()
+        self._failover.report_restored(restore, subtasks, is_global=True)
         self.life.move(JobState.RUNNING)
-        self.executions.deploy(self.graph.vertices, plan)
+        self.executions.deploy(subtasks, plan)
         if self.config.checkpoints is not None:
             self.coordinator.start_scheduler(self.now_ms())
         self.act()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,13 +97,17 @@ class Deployer:
     base: SubtaskSettings
 
     def deploy(
-        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+        self,
+        attempts: Mapping[SubtaskId, int],
+        plan: RestorePlan,
+        *,
+        elsewhere: Collection[SubtaskId] = (),
     ) -> dict[SubtaskId, tuple[Subtask, Coroutine[Any, Any, None]]]:
-        """Create the subtasks of ``vertices`` that have an attempt; see `hosting.TaskDeployer`.
+        """Create subtasks; see `hosting.TaskDeployer`.
 
-        Subtasks without an attempt run elsewhere.
+        ``elsewhere`` are subtasks of the same regions that run in other processes.
         """
-        made = self.make(vertices, attempts, plan)
+        made = self.make(attempts, plan, elsewhere=elsewhere)
         return {
             id: (subtask, self._live(subtask, operators, plan)) for id, (subtask, operators) in made.items()
         }
@@ -117,17 +121,20 @@ class Deployer:
         await subtask.run()
 
     def make(
-        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+        self,
+        attempts: Mapping[SubtaskId, int],
+        plan: RestorePlan,
+        *,
+        elsewhere: Collection[SubtaskId] = (),
     ) -> dict[SubtaskId, tuple[Subtask, list[Operator]]]:
-        """Create subtasks and their channels. The operators have no state yet.
-
-        ``vertices`` must be whole regions: no channel leads to a vertex that is not among them.
-        """
+        """Create subtasks and their channels. The operators have no state yet."""
+        together = {*attempts, *elsewhere}
+        vertices = [v for v in self.graph.vertices if any(id in together for id in v.subtasks)]
         incoming: dict[SubtaskId, list[Channel]] = {}
         outgoing: dict[SubtaskId, list[EdgeWriter]] = {}
         for vertex in vertices:
             for edge in vertex.inputs:
-                self._connect(edge, incoming, outgoing)
+                self._connect(edge, together, incoming, outgoing)
         made = {}
         for vertex in vertices:
             for id in (id for id in vertex.subtasks if id in attempts):
@@ -137,10 +144,11 @@ class Deployer:
     def _connect(
         self,
         edge: JobEdge,
+        together: Collection[SubtaskId],
         incoming: dict[SubtaskId, list[Channel]],
         outgoing: dict[SubtaskId, list[EdgeWriter]],
     ) -> None:
-        for producer in edge.producer.subtasks:
+        for producer in [id for id in edge.producer.subtasks if id in together]:
             channels = []
             for index in edge.consumers_of(producer.index):
                 consumer = SubtaskId(edge.consumer.name, index)

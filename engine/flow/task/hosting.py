@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..elements import Barrier, SubtaskId
-from ..graph.graph import JobVertex
 from .channels import Deliver
 
 if TYPE_CHECKING:
@@ -71,10 +70,11 @@ class TaskDeployer(Protocol):
     """Creates attempts: in this process (`deployment.Deployer`), or in others."""
 
     def deploy(
-        self, vertices: Sequence[JobVertex], attempts: Mapping[SubtaskId, int], plan: RestorePlan
+        self, attempts: Mapping[SubtaskId, int], plan: RestorePlan
     ) -> Mapping[SubtaskId, tuple[TaskHandle, Coroutine[Any, Any, None]]]:
-        """Create the attempts of subtasks of ``vertices``; return each with the coroutine that is its life.
+        """Create the attempts of these subtasks, and return each with the coroutine that is its life.
 
+        The subtasks are whole regions: no channel leads to a subtask that is not among them.
         The coroutine ends with the attempt; cancelling it ends the attempt first.
         """
 

@@ -16,8 +16,9 @@ from ...flow.checkpoint.coordinator import CheckpointCoordinator
 from ...flow.checkpoint.pending import RequestQueue, Stage
 from ...flow.checkpoint.plan import TaskAck
 from ...flow.checkpoint.storage import CompletedStore
-from ...flow.elements import Barrier
+from ...flow.elements import Barrier, SubtaskId
 from ...flow.errors import CheckpointFailedError
+from ...flow.graph.graph import JobGraph
 from ...flow.master import executions, failover
 from ...flow.master.effects import EffectRunner
 from ...flow.master.failover import Failover
@@ -231,9 +232,26 @@ def _recovery_outlives_cancel() -> list[Replacement]:
     """A job that is cancelled during its recovery still deploys its subtasks."""
 
     async def wrong(self: Failover) -> None:
-        await self._executions.stop(self._graph.vertices)
+        await self._executions.stop(self._graph.subtasks())
 
     return [(Failover, "stop_all", wrong)]
+
+
+@_bug("region-of-whole-vertices")
+def _region_of_whole_vertices() -> list[Replacement]:
+    """A failed subtask restarts whole vertices, so parallel lines of pointwise edges restart together."""
+
+    def wrong(self: JobGraph, subtask: SubtaskId) -> tuple[SubtaskId, ...]:
+        regions = [region for region in self.regions() if subtask.vertex in {id.vertex for id in region}]
+        return tuple(id for region in regions for id in region)
+
+    return [(JobGraph, "region_of", wrong)]
+
+
+@_bug("region-of-one-subtask")
+def _region_of_one_subtask() -> list[Replacement]:
+    """A failed subtask restarts alone, without the subtasks that it exchanges records with."""
+    return [(JobGraph, "region_of", lambda self, subtask: (subtask,))]
 
 
 @_bug("coordinators-not-restored")
@@ -241,8 +259,8 @@ def _coordinators_not_restored() -> list[Replacement]:
     """After a global failure, enumerators restart without their state."""
     right = CoordinatorHolder.restart
 
-    async def wrong(self: CoordinatorHolder, checkpoint_id: int, data: bytes | None) -> None:
-        await right(self, -1, None)
+    async def wrong(self: CoordinatorHolder, checkpoint_id: int, data: bytes | None, **options: Any) -> None:
+        await right(self, -1, None, **options)
 
     return [(CoordinatorHolder, "restart", wrong)]
 
@@ -465,6 +483,7 @@ def _finished_runs_again() -> list[Replacement]:
     def wrong(*args: Any, **options: Any) -> Any:
         made = right(*args, **options)
         made.finished.clear()
+        made.finished_operators.clear()
         return made
 
     return [(failover, "plan_restore", wrong)]

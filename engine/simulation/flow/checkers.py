@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...flow import observer
 from ...flow.checkpoint.handles import CompletedCheckpoint
 from ...flow.elements import SubtaskId
+from ...flow.graph.graph import JobGraph
 from ...flow.task.task_input import GateInput
 from ..kernel.journal import Journal
 from .world import FlowFiles, FlowWire
@@ -41,6 +42,7 @@ class Watcher:
         self.failed_checkpoints: Counter[str] = Counter()
         self.failures = 0  # failures of the job; a failure during a restart is not counted again
         self._state = ""
+        self._failed: dict[SubtaskId, None] = {}  # since the last restore
         self._pending: dict[tuple[int, int], observer.CheckpointPending] = {}
         self._acknowledged: dict[tuple[int, int], list[SubtaskId]] = {}
         self._cuts: dict[tuple[int, int], list[str]] = {}
@@ -69,6 +71,12 @@ class Watcher:
                 if observation.what == "notify-complete":
                     assert observation.checkpoint_id is not None
                     self._check_notice(observation.subtask, observation.checkpoint_id)
+            case observer.SubtaskStateChanged(state="failed"):
+                self._failed[observation.subtask] = None
+            case observer.Restored():
+                if not observation.is_global:
+                    self._check_region(observation.subtasks)
+                self._failed.clear()
             case observer.SubtaskStateChanged(state="finished"):
                 self.ended[self.life, observation.subtask, observation.attempt] = None
             case observer.CheckpointPending():
@@ -110,6 +118,18 @@ class Watcher:
                     f"after {taken} records "
                     f"of {channel.producer}, which had sent {before} before the barrier"
                 )
+
+    def _check_region(self, restored: tuple[SubtaskId, ...]) -> None:
+        """Check that the region of each failed subtask was restored, and nothing else."""
+        assert self.job is not None
+        region = dict.fromkeys(self._failed)
+        for subtask in (ahead := list(region)):
+            found = [id for id in _neighbours(self.job.graph, subtask) if id not in region]
+            region |= dict.fromkeys(found)
+            ahead += found
+        if set(region) != set(restored):
+            failed = ", ".join(map(str, self._failed))
+            self._violated(f"region: after {failed} failed, {', '.join(map(str, restored))} were restored")
 
     def _complete(self, checkpoint_id: int) -> None:
         key = (self.life, checkpoint_id)
@@ -158,6 +178,18 @@ class Watcher:
             yield from (f"lifecycle: {where}: {p}" for p in _lifecycle_problems(calls))
             if attempt in self.ended:
                 yield from (f"final checkpoint: {where}: {p}" for p in _final_problems(calls))
+
+
+def _neighbours(graph: JobGraph, subtask: SubtaskId) -> Iterator[SubtaskId]:
+    """Yield the subtasks that share a channel with a subtask, or have a master hook as it has."""
+    vertex = graph.vertex(subtask.vertex)
+    hooked = [v for v in graph.vertices if any(o.node.make_hook for o in v.operators)]
+    if vertex in hooked:
+        yield from (id for other in hooked for id in other.subtasks)
+    for edge in vertex.outputs:
+        yield from (SubtaskId(edge.consumer.name, index) for index in edge.consumers_of(subtask.index))
+    for edge in vertex.inputs:
+        yield from (SubtaskId(edge.producer.name, index) for index in edge.producers_of(subtask.index))
 
 
 def _plain(value: Any) -> Any:
