@@ -368,3 +368,22 @@ async def failure_after_a_checkpoint(lab: Lab) -> list[str]:
     await lab.until(r"#1 sink.commit")
     await lab.stop(drain=False)
     return lab.lifecycle()
+
+
+@case
+async def failure_of_one_of_two_lines(lab: Lab) -> list[str]:
+    """The other line has no channel to the one that fails, and goes on."""
+    await lab.start("lines")
+    await lab.until(r"sink.element", 2)
+    await lab.checkpoint()
+    await lab.until(r"complete 1$", 4)
+    await lab.until(r"sink.commit", 2)
+    await lab.open_gate(2)
+    await lab.until(r"\[1\]#1 sink.element b2")
+    await lab.open_gate(1)
+    await lab.until(r"\[0\] sink.element b1")
+    await lab.checkpoint()
+    await lab.until(r"complete 2$", 4)
+    await lab.until(r"sink.commit", 4)
+    await lab.stop(drain=False)
+    return lab.lifecycle()

@@ -438,6 +438,7 @@ class Jobs:
             "chain": lambda: self._chain("a1 b1 |1 c1", ends=True),
             "endless": lambda: self._chain("a1 b1 |1 c1", ends=False),
             "failing": lambda: self._chain("a1 |1 b1 |2 boom c1", ends=False),
+            "lines": self._lines,
             "tasks": lambda: self._tasks(ends=True),
             "endless-tasks": lambda: self._tasks(ends=False),
             "mixed": lambda: self._mixed(Kept.SPLIT),
@@ -479,12 +480,16 @@ class Jobs:
         made = stream.transform(name, lambda: Traced(self._seen, task, name, kept))
         return made.uid(name).set_parallelism(parallelism)
 
-    def _sink(self, stream: DataStream, task: str) -> None:
-        stream.sink_to(TwoPhase(self._seen, task), uid="sink", parallelism=1)
+    def _sink(self, stream: DataStream, task: str, parallelism: int = 1) -> None:
+        stream.sink_to(TwoPhase(self._seen, task), uid="sink", parallelism=parallelism)
 
     def _chain(self, rows: str, *, ends: bool) -> None:
         source = self._source("chain", rows, ends=ends)
         self._sink(self._traced(self._traced(source, "chain", "a"), "chain", "b"), "chain")
+
+    def _lines(self) -> None:
+        source = self._source("lines", "a1 |1 b1", "a2 |2 boom b2", ends=False)
+        self._sink(self._traced(source, "lines", "a", parallelism=2), "lines", 2)
 
     def _tasks(self, *, ends: bool) -> None:
         source = self._source("src", "a1 |1 b1", "a2 |1 b2", ends=ends)

@@ -33,6 +33,7 @@ final class Jobs {
             case "chain" -> chain("a1 b1 |1 c1", true);
             case "endless" -> chain("a1 b1 |1 c1", false);
             case "failing" -> chain("a1 |1 b1 |2 boom c1", false);
+            case "lines" -> lines();
             case "tasks" -> tasks(true);
             case "endless-tasks" -> tasks(false);
             case "mixed" -> mixed(Kept.SPLIT);
@@ -87,6 +88,12 @@ final class Jobs {
     private void chain(String rows, boolean ends) {
         DataStream<String> source = source("chain", ends, rows);
         sink(traced(traced(source, "chain", "a"), "chain", "b"), "chain", 1);
+    }
+
+    /** Two subtasks without a channel between them: source, operator, sink. */
+    private void lines() {
+        DataStream<String> source = source("lines", false, "a1 |1 b1", "a2 |2 boom b2");
+        sink(traced(source, "lines", "a").setParallelism(2), "lines", 2);
     }
 
     /** Three tasks, of parallelism 2, 2 and 1. */
