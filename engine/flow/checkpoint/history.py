@@ -64,12 +64,15 @@ class EndRules:
     for a final one. ``sends_end_of_data``: a subtask tells its consumers that the data has ended before it
     waits. ``commits_at_close``: a two-phase sink commits what it has when it closes.
     ``finishes_after_savepoint``: stop-with-savepoint --drain finishes operators after its savepoint.
+    ``ends_with_savepoint``: every subtask of a job that stops ends with the savepoint. Otherwise each waits
+    for the first checkpoint after its own data, as at any other end. For a source that is the savepoint.
     """
 
     checkpoints_after_finish: bool
     sends_end_of_data: bool
     commits_at_close: bool
     finishes_after_savepoint: bool
+    ends_with_savepoint: bool
 
 
 def end_rules(history: History) -> EndRules:
@@ -80,4 +83,5 @@ def end_rules(history: History) -> EndRules:
         sends_end_of_data=history.finishing is Finishing.FLIP_147,
         commits_at_close=is_old and history.last_piece is LastPiece.COMMITTED,
         finishes_after_savepoint=history.drain_before_flip_147,
+        ends_with_savepoint=history.finishing is not Finishing.WAIT_IN_EACH_TASK,
     )

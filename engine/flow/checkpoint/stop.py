@@ -43,16 +43,27 @@ class StopWithSavepoint:
         if self.state is StopState.WAITING_FOR_SAVEPOINT:
             self.state, self.error = StopState.FINAL, error
 
-    def all_finished(self) -> None:
+    def all_finished(self, last_id: int | None = None) -> None:
         """Note that every subtask has finished.
+
+        ``last_id`` is a later checkpoint that some of them waited for, which the savepoint does not cover.
 
         Raises:
             IllegalStateError: there is no savepoint yet, so the subtasks must not have finished.
         """
         if self.state is StopState.WAITING_FOR_SAVEPOINT:
             raise IllegalStateError("all subtasks finished before the savepoint they stop with was complete")
-        if self.state is StopState.SAVEPOINT_CREATED:
+        if self.state is StopState.SAVEPOINT_CREATED and last_id is None:
             self.state, self.result = StopState.FINAL, self.path
+        elif self.state is StopState.SAVEPOINT_CREATED:
+            assert self.path is not None
+            self.state = StopState.FINAL
+            self.error = StopWithSavepointStoppingError(
+                f"A savepoint has been created at: {self.path}, but job {self._job} did not end with it: its "
+                f"last tasks waited for later checkpoints, up to {last_id}. What they committed after the "
+                "savepoint, a job started from it commits again",
+                self.path,
+            )
 
     def task_failed(self, cause: BaseException) -> None:
         """Note that a subtask failed instead of finishing.

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from ..checkpoint import metadata
 from ..checkpoint.handles import CompletedCheckpoint
+from ..checkpoint.history import end_rules
 from ..elements import CheckpointKind, SubtaskId
 from ..errors import IllegalStateError, JobCancelledError, SavepointError
 from ..files import Files, FsspecFiles, join
@@ -161,7 +162,8 @@ class Job:
             IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default.
             SavepointError: the folder is not empty or cannot be written.
             CheckpointFailedError: the savepoint failed; the job continues.
-            StopWithSavepointStoppingError: the savepoint is complete, but the job failed afterwards.
+            StopWithSavepointStoppingError: the savepoint is complete, but the job failed afterwards, or ended
+                with later checkpoints (`Finishing.WAIT_IN_EACH_TASK`).
         """
         self._check_checkpointing()
         target = await self._savepoint_folder(folder)
@@ -176,6 +178,8 @@ class Job:
         except Exception:
             master.resume_checkpoints()
             raise
+        if not end_rules(self.config.history).ends_with_savepoint:
+            master.resume_checkpoints()  # every task but the sources waits for another one
         await asyncio.wait([ended, master.done], return_when=asyncio.FIRST_COMPLETED)
         await asyncio.shield(master.done)
         if stop.error is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
+from ..checkpoint.history import end_rules
 from ..checkpoint.pending import Request
 from ..checkpoint.plan import CheckpointPlan, TaskAck, check_finished_graph
 from ..checkpoint.stop import StopWithSavepoint
@@ -280,11 +281,18 @@ class JobMaster:
         failure: BaseException | None = None
         if self.life.stop is not None and self.life.is_stopping:
             try:
-                self.life.stop.all_finished()
+                self.life.stop.all_finished(self._later_than(self.life.stop))
             except IllegalStateError as error:
                 failure = error
             self.life.end_stop()
         await self._end(JobState.FINISHED if failure is None else JobState.FAILED, failure)
+
+    def _later_than(self, stop: StopWithSavepoint) -> int | None:
+        """Return the last checkpoint if subtasks may wait for it after the savepoint that they stop with."""
+        latest = self.coordinator.store.latest
+        if end_rules(self.config.history).ends_with_savepoint or latest is None or latest.path == stop.path:
+            return None
+        return latest.checkpoint_id
 
     def _acknowledged(self, subtask: SubtaskId, checkpoint_id: int, ack: TaskAck) -> None:
         self.coordinator.acknowledge(subtask, checkpoint_id, ack, self.now_ms())

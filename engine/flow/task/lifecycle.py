@@ -67,11 +67,12 @@ class FinalCheckpoint:
 
     It is any checkpoint from the first one that the subtask performs after its data has ended. If a stop-
     with-savepoint is under way, it is exactly that savepoint. ``is_wanted``: the job takes checkpoints after
-    tasks finish.
+    tasks finish. ``ends_with_savepoint`` False: the savepoint counts only if the data ended before it.
     """
 
-    def __init__(self, *, is_wanted: bool) -> None:
-        self._is_wanted = is_wanted
+    def __init__(self, *, is_wanted: bool, ends_with_savepoint: bool = True) -> None:
+        self._is_wanted, self._ends_with_savepoint = is_wanted, ends_with_savepoint
+        self.is_suspended = False  # by a stop-with-savepoint without drain
         self._min_id: int | None = None
         self._has_completed = False
         self.savepoint_id: int | None = None
@@ -87,8 +88,9 @@ class FinalCheckpoint:
         Raises:
             IllegalStateError: another stop-with-savepoint is under way.
         """
-        if kind.is_synchronous:
+        if kind.is_synchronous and (self._ends_with_savepoint or self.has_data_ended):
             self.expect_savepoint(checkpoint_id)
+        self.is_suspended |= kind is CheckpointKind.SUSPEND
         if self.has_data_ended and self._min_id is None:
             self._min_id = checkpoint_id
 

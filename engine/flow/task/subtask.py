@@ -136,7 +136,10 @@ class Subtask:
         self._timer: asyncio.TimerHandle | None = None
         self._checkpoints = _Checkpoints(latest_completed=settings.restored_checkpoint)
         self._rules = end_rules(settings.history)
-        self.final = FinalCheckpoint(is_wanted=settings.is_checkpointing and settings.after_tasks_finish)
+        self.final = FinalCheckpoint(
+            is_wanted=settings.is_checkpointing and settings.after_tasks_finish,
+            ends_with_savepoint=self._rules.ends_with_savepoint,
+        )
         self._suspended_for: int | None = None
         self._old_drain = False
         self._is_closing = False
@@ -507,7 +510,7 @@ class Subtask:
         """End the data after all inputs: with ``drain`` the operators finish; then consumers are notified."""
         if self.has_data_ended:
             return
-        if drain:
+        if drain and not self.final.is_suspended:
             await self.chain.finish()
         else:
             self.chain.quiesce()

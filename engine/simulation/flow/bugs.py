@@ -16,7 +16,7 @@ from ...flow.checkpoint.coordinator import CheckpointCoordinator
 from ...flow.checkpoint.pending import RequestQueue, Stage
 from ...flow.checkpoint.plan import TaskAck
 from ...flow.checkpoint.storage import CompletedStore
-from ...flow.elements import Barrier, SubtaskId
+from ...flow.elements import Barrier, CheckpointKind, SubtaskId
 from ...flow.errors import CheckpointFailedError
 from ...flow.graph.graph import JobGraph
 from ...flow.master import executions, failover
@@ -473,6 +473,19 @@ def _barrier_before_end() -> list[Replacement]:
         await right(self, barrier)
 
     return [(Subtask, "stop_source", wrong)]
+
+
+@_bug("savepoint-is-final-for-all")
+def _savepoint_is_final() -> list[Replacement]:
+    """With option 1 of FLIP-147, every task takes the savepoint of a stop as its final checkpoint."""
+    return [(FinalCheckpoint, "performing", _performing_as_with_option_2)]
+
+
+def _performing_as_with_option_2(self: FinalCheckpoint, checkpoint_id: int, kind: CheckpointKind) -> None:
+    if kind.is_synchronous:
+        self.expect_savepoint(checkpoint_id)
+    if self.has_data_ended and self._min_id is None:
+        self._min_id = checkpoint_id
 
 
 @_bug("finished-runs-again")

@@ -17,7 +17,13 @@ from pravega_lab.engine.simulation.flow.race import find
 from pravega_lab.engine.simulation.flow.scenario import FlowWorld, run_flow
 from pravega_lab.engine.simulation.kernel.traffic import CALLS, CREDITS, ELEMENTS, Size
 from pravega_lab.errors import PravegaError
-from tests.engine.flow import test_coordinator, test_effects, test_regions, test_sources
+from tests.engine.flow import (
+    test_coordinator,
+    test_effects,
+    test_option_1,
+    test_regions,
+    test_sources,
+)
 
 SMALL = Size(messages=1_000, failures=1)
 
@@ -63,6 +69,7 @@ SEEDS = {
 # Seeds that show this are rare or long: a job that is made for it does.
 CAUGHT_BY: dict[str, Callable[[], None]] = {
     "region-of-whole-vertices": test_regions.test_two_lines_fail_apart,
+    "savepoint-is-final-for-all": test_option_1.test_option_1_cannot_drain_with_its_savepoint,
     "hooks-not-reset": test_sources.test_a_failure_before_the_first_checkpoint_resets_the_hook,
     "gate-closes-after-abort": (
         test_effects.test_a_part_that_is_taken_after_its_checkpoint_was_aborted_holds_no_split_back
