@@ -237,15 +237,25 @@ class SourceCoordinator(OperatorCoordinator):
         self._do(reset)
 
     def execution_attempt_failed(self, subtask: int, attempt: int, reason: str) -> None:
-        """Unregister the reader of the subtask."""
-        self._check_started()
-        self._gateways.pop(subtask, None)
-        self._do(lambda: self._readers.pop(subtask, None))
+        """Unregister the reader of the subtask, and forget its gateway."""
+
+        def fail() -> None:
+            self._gateways.pop(subtask, None)
+            self._readers.pop(subtask, None)
+
+        self._do(fail)
 
     def execution_attempt_ready(self, subtask: int, attempt: int, gateway: SubtaskGateway) -> None:
-        """Keep the gateway to the new attempt."""
-        self._check_started()
-        self._gateways[subtask] = gateway
+        """Keep the gateway to the new attempt, when the calls before this one have run.
+
+        A request of an earlier attempt may still wait in the lane. Its splits must not reach the new attempt,
+        because they go back to the enumerator when the reset of the subtask runs.
+        """
+
+        def keep() -> None:
+            self._gateways[subtask] = gateway
+
+        self._do(keep)
 
     async def close(self) -> None:
         """Stop the lane, and close the enumerator."""

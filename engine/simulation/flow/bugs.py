@@ -321,6 +321,16 @@ def _calls_before_start() -> list[Replacement]:
     return [(SourceCoordinator, "_check_started", lambda self: None)]
 
 
+@_bug("gateway-ahead-of-the-lane")
+def _gateway_ahead() -> list[Replacement]:
+    """A new attempt has its gateway before requests of earlier attempts have run, and gets their splits."""
+
+    def wrong(self: SourceCoordinator, subtask: int, attempt: int, gateway: Any) -> None:
+        self._gateways[subtask] = gateway
+
+    return [(SourceCoordinator, "execution_attempt_ready", wrong)]
+
+
 # -- splits --------------------------------------------------------------------------------------------------
 
 

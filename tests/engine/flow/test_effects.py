@@ -25,7 +25,8 @@ from pravega_lab.engine.flow.observer import NoObserver
 from pravega_lab.engine.flow.sink.committers import _LastCheckpoint
 from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsSource, RowsSplit
 from pravega_lab.engine.flow.source.coordinator import SourceCoordinator
-from pravega_lab.engine.flow.source.events import RequestSplit
+from pravega_lab.engine.flow.source.events import ReaderRegistration, RequestSplit
+from pravega_lab.engine.flow.source.operator_coordinator import NO_CHECKPOINT
 from pravega_lab.engine.flow.source.sources import Boundedness, SplitEnumeratorContext
 from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
 from pravega_lab.engine.flow.task.subtask import Subtask
@@ -180,6 +181,7 @@ def test_an_enumerator_that_cannot_be_created_fails_a_job_that_does_not_restart(
 class _Context:
     operator_id = "rows"
     current_parallelism = 1
+    is_checkpointing = True
 
     def now_ms(self) -> int:
         return 0
@@ -189,8 +191,11 @@ class _Context:
 
 
 class _Gateway:
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
     def send_event(self, event: Any) -> None:
-        raise AssertionError("no event is sent here")
+        self.sent.append(event)
 
 
 BEFORE_START: dict[str, Callable[[SourceCoordinator], Any]] = {
@@ -221,6 +226,34 @@ def refuses_before_start(call: str = "handle_event_from_operator") -> None:
 @pytest.mark.parametrize("call", list(BEFORE_START))
 def test_a_coordinator_refuses_calls_before_its_start(call: str) -> None:
     refuses_before_start(call)
+
+
+def test_a_request_that_waits_in_the_lane_gets_its_splits_to_no_later_attempt() -> None:
+    """The splits used to reach the new attempt. They went back to the enumerator too, and were read twice."""
+
+    async def slow(state: Any) -> Any:
+        await asyncio.sleep(1)
+        return state
+
+    async def story() -> None:
+        source = Source()
+        source.snapshots = [slow]
+        coordinator = SourceCoordinator(source, _Context(), NoObserver())
+        coordinator.start()
+        coordinator.checkpoint_coordinator(1)
+        gateways = [_Gateway(), _Gateway()]
+        for attempt, gateway in enumerate(gateways):
+            coordinator.execution_attempt_ready(0, attempt, gateway)
+            coordinator.handle_event_from_operator(0, attempt, ReaderRegistration(0))
+            coordinator.handle_event_from_operator(0, attempt, RequestSplit(0))
+            if attempt == 0:
+                coordinator.execution_attempt_failed(0, attempt, "gone")
+                coordinator.subtask_reset(0, NO_CHECKPOINT)
+        await asyncio.sleep(2)
+        assert [len(gateway.sent) for gateway in gateways] == [1, 1]
+        await coordinator.close()
+
+    Virtual().run(story)
 
 
 # -- effects -------------------------------------------------------------------------------------------------

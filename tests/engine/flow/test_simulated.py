@@ -77,6 +77,9 @@ CAUGHT_BY: dict[str, Callable[[], None]] = {
     "only-os-errors-reported": test_effects.goes_on,
     "older-request-gives-way": test_coordinator.test_of_two_periodic_requests_the_newer_gives_way,
     "calls-before-start-kept": test_effects.refuses_before_start,
+    "gateway-ahead-of-the-lane": (
+        test_effects.test_a_request_that_waits_in_the_lane_gets_its_splits_to_no_later_attempt
+    ),
 }
 
 
