@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pravega_lab.client.framing import arrays, compiled, uncompiled
@@ -21,8 +22,8 @@ WAIT_S = 60.0
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts a compilation with other steps."""
-    monkeypatch.setattr(arrays.os, "register_at_fork", lambda **_: None)
-    monkeypatch.setattr(arrays.atexit, "register", lambda _: None)
+    monkeypatch.setattr("os.register_at_fork", lambda **_: None)
+    monkeypatch.setattr("atexit.register", lambda _: None)
     started: list[Compilation] = []
 
     def run(steps: Iterator[None]) -> Compilation:
@@ -94,6 +95,13 @@ def test_it_stops_after_the_present_step(start: Start) -> None:
     found.wait(WAIT_S)
     assert done == [1]
     assert found.framing is uncompiled
+
+
+def test_what_is_compiled_may_be_compiled_again() -> None:
+    """A child that was forked before its parent had finished repeats all steps."""
+    for _ in range(2):
+        assert len(list(compiled.compile_steps())) == 11
+        assert compiled.longest(np.array([0, 2, 5], np.int32)) == 3
 
 
 PROGRAM = """

@@ -372,7 +372,8 @@ _N = types.int64
 def compile_steps() -> Iterator[None]:
     """Compile one function after the other, or load it from the cache on disk; a step takes a second at most.
 
-    Afterwards no call compiles anything: arrays that may be written are accepted as those that may not.
+    Afterwards no call compiles anything: arrays that may be written are accepted as those that may not. A
+    forked child repeats the steps, and what its parent had compiled takes no time.
     """
     signatures: dict[Any, list[Any]] = {
         _longest: [(offsets,) for offsets in _OFFSETS],
@@ -385,6 +386,8 @@ def compile_steps() -> Iterator[None]:
     }
     for function, wanted in signatures.items():
         for signature in wanted:
-            function.compile(signature)
+            if signature not in function.signatures:
+                function.compile(signature)
             yield
+    for function in signatures:
         function.disable_compile()
