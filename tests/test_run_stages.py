@@ -80,7 +80,8 @@ def project(tmp_path: Path) -> Path:
 def start(project: Path, *stages: str) -> subprocess.Popen[str]:
     """The runner with the stages of ``project``."""
     code = (
-        "import sys, pathlib, tests.run_stages as r; "
+        "import signal, sys, pathlib, tests.run_stages as r; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # programs in the background ignore it
         "r.ROOT = pathlib.Path.cwd(); sys.argv = ['run_stages', *sys.argv[1:]]; sys.exit(r.main())"
     )
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("PRAVEGA_LAB_TEST", "PYTEST_"))}

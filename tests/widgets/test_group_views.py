@@ -37,6 +37,7 @@ from pravega_lab.widgets.segment_map.rows import SegmentPacker
 from tests.observe.examples import START_MS, many_segments_story
 from tests.observe.group.examples import GROUP, busy_group, empty_group, large_group
 from tests.observe.group.logs import PASSED, read_up_to, segment, split_journal
+from tests.widgets.pictures import drawn
 from tests.widgets.typescript import typescript_of
 
 VERMILION = "#D55E00"
@@ -115,11 +116,6 @@ def test_of_forty_readers_the_busiest_thirty_are_drawn_and_said(crowd: Journal) 
     lags = [r.unread_bytes or 0 for r in by_lag]
     assert lags == sorted(lags, reverse=True)
     assert lags[0] > 0
-
-
-def drawn(picture: str) -> str:
-    """What a picture draws: without its style, which has every colour that a dark page shows differently."""
-    return re.sub(r"<style>[^<]*</style>", "", picture)
 
 
 def test_only_a_killed_reader_gets_a_vermilion_cross(journal: Journal, crowd: Journal) -> None:

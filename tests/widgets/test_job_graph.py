@@ -22,6 +22,7 @@ from pravega_lab.widgets.job_graph import view as job_graph
 from pravega_lab.widgets.live.job_access import NOT_SIMULATED
 from pravega_lab.widgets.live.view import RECORDING
 from tests.observe.job.examples import half_run, whole_run
+from tests.widgets.pictures import drawn
 from tests.widgets.typescript import typescript_of
 
 VERMILION = "#D55E00"
@@ -113,10 +114,10 @@ def test_the_picture_says_states_in_words_and_what_channels_hold() -> None:
     assert isinstance(picture, str)
     for text in ("waits for final checkpoint", "aligning", "1 open 1", "lines ×2", "barrier 1", "9 ms"):
         assert text in picture, text
-    assert VERMILION not in picture
+    assert VERMILION not in drawn(picture)
     failed = Journal("until 310 ms", live=False)
     failed.extend(o for o in whole_run().since() if o.time_ms <= 1_000_310)
-    assert VERMILION in str(JobGraph(failed).picture()[1])
+    assert VERMILION in drawn(str(JobGraph(failed).picture()[1]))
 
 
 def test_pictures_are_the_same_each_time_and_stay_inside() -> None:

@@ -13,6 +13,7 @@ from pravega_lab.tutorials.coordinator_race import WRONG, race_picture, wrong_li
 from pravega_lab.widgets.drawings.drawing import Drawing
 from pravega_lab.widgets.drawings.sequence_picture import STEPS_MAX, SequenceStep, sequence_picture
 from pravega_lab.widgets.svg.palette import VERMILION
+from tests.widgets.pictures import drawn
 
 SVG = "{http://www.w3.org/2000/svg}"
 FOUND = find(Triggering.MAILBOX_1_11_0)
@@ -51,10 +52,10 @@ def test_labels_are_within_the_picture() -> None:
 
 
 def test_what_went_well_has_no_code_and_no_vermilion() -> None:
-    drawn = race_picture(run_race(14, Triggering.MENDED), 2)
-    assert VERMILION not in drawn.svg
-    assert WRONG not in drawn.svg
-    assert drawn.words[1] == "The checkpoint is complete."
+    made = race_picture(run_race(14, Triggering.MENDED), 2)
+    assert VERMILION not in drawn(made.svg)
+    assert WRONG not in made.svg
+    assert made.words[1] == "The checkpoint is complete."
 
 
 def test_an_arrow_goes_from_lane_to_lane() -> None:
