@@ -67,7 +67,7 @@ def test_they_say_what_they_show_at_every_moment(page: Any) -> None:
 
 def test_hovering_a_bar_outlines_the_segment_in_the_map(page: Any) -> None:
     before = draws(page, MAP)
-    point(page, BOARD, 0.5, 0.38)  # r1 holds #4 at 60 s
+    point(page, BOARD, 0.5, 0.41)  # r1 holds #4 at 66 s
     settle(page)
     hover = clock(page, "hover")
     assert (hover["kind"], hover["number"], hover["stream"]) == ("segment", 4, "demo/flights")

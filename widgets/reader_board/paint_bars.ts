@@ -4,6 +4,7 @@ import { isReader } from "../page/data/marks.ts";
 import { ink, PALETTE, readerColour } from "../page/drawing/colours.ts";
 import { count } from "../page/drawing/format.ts";
 import { fillReader, haloText, hatch } from "../page/drawing/patterns.ts";
+import { fit } from "../page/drawing/text.ts";
 import { barRectangle, nextStart, type Rectangle, rectangle } from "./layout.ts";
 import { type HolderMark, NOBODY, type Wait } from "./model.ts";
 import type { Lane } from "./plan.ts";
@@ -20,10 +21,14 @@ export function paintBars(scene: Scene): void {
       if (lane.reader === NOBODY) paintFree(scene, lane, bar, r);
       else paintHeld(scene, bar, r);
     }
-  model.waits.forEach((wait, k) => {
+  const waiting = model.waits.flatMap((wait, k) => {
     const r = rectangle(model, b, plan.lanes[0], { ...wait, key: `wait ${k}` }, t);
-    if (r) paintWaiting(scene, wait, r);
+    return r ? [{ wait, r }] : [];
   });
+  for (const { wait, r } of waiting) {
+    const behind = waiting.map((other) => other.r).filter(([x, y]) => y === r[1] && x > r[0]);
+    paintWaiting(scene, wait, r, Math.min(b.right, ...behind.map(([x]) => x)));
+  }
 }
 
 /** Paint what a reader holds: open at the right while it lasts. */
@@ -68,8 +73,8 @@ function paintFree({ ctx, b, model, t }: Scene, lane: Lane, bar: number, [x, y, 
   else if (w > width + 6) haloText(ctx, b.theme, text, x + 3, y + h / 2 + 0.5);
 }
 
-/** Paint a segment that waits for its predecessors, and what for. */
-function paintWaiting({ ctx, b }: Scene, wait: Wait, [x, y, w, h]: Rectangle): void {
+/** Paint a segment that waits for its predecessors, and what for, in the room up to `end`. */
+function paintWaiting({ ctx, b }: Scene, wait: Wait, [x, y, w, h]: Rectangle, end: number): void {
   ctx.setLineDash([2, 2.5]);
   ctx.strokeStyle = b.theme.text;
   ctx.strokeRect(x + 0.5, y + 0.5, w - 1, Math.max(1, h - 1));
@@ -77,9 +82,9 @@ function paintWaiting({ ctx, b }: Scene, wait: Wait, [x, y, w, h]: Rectangle): v
   if (h < 8 * b.scale) return;
   ctx.font = b.font(Math.min(9.5, h / b.scale - 1.5));
   const text = `#${wait.number} ${wait.words}`;
-  const width = ctx.measureText(text).width;
-  const inside = width < w - 5;
-  if (inside || b.right - x - w > width) haloText(ctx, b.theme, text, inside ? x + 3 : x + w + 3, y + h / 2 + 0.5);
+  const inside = w - 5 > Math.min(ctx.measureText(text).width, end - x - w - 6);
+  const short = fit(ctx, text, inside ? w - 5 : end - x - w - 6);
+  if (short) haloText(ctx, b.theme, short, inside ? x + 3 : x + w + 3, y + h / 2 + 0.5);
 }
 
 /** Outline what is hovered and pinned: the lane of a reader, or all bars of a segment. */

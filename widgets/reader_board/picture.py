@@ -166,8 +166,12 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
         picture.rect(x0, y, x1 - x0, height, "none", f'stroke="{TEXT}" stroke-dasharray="2 2"', words)
         if height >= 8:
             text = f"#{waiting.segment_id & 0xFFFFFFFF} {words}"
-            inside = 5.6 * len(text) < x1 - x0
-            picture.text(x0 + 3 if inside else x1 + 3, y + height / 2 + 3.3, text, size=9.5, fill=TEXT)
+            others = [scene.x(w.start_ms) for w in lane.waits if lane.place(-1 - w.index)[0] == y]
+            room = min([x for x in others if x > x0], default=float(RIGHT)) - x1
+            inside = x1 - x0 > min(5.6 * len(text), room)
+            n_letters = int((x1 - x0 if inside else room) / 5.6)
+            short = text if len(text) <= n_letters else f"{text[: n_letters - 1]}…" if n_letters > 2 else ""
+            picture.text(x0 + 3 if inside else x1 + 3, y + height / 2 + 3.3, short, size=9.5, fill=TEXT)
 
 
 def _draw_bar(picture: Picture, scene: Scene, lane: Lane, bar: Holding) -> None:
