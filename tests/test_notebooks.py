@@ -25,7 +25,7 @@ VERDICTS = (
     pytest.param("02-segments-and-keys.ipynb", "1652", id="02"),
     pytest.param("03-reader-groups.ipynb", "303", id="03"),
     pytest.param("04-break-it.ipynb", "329", id="04"),
-    pytest.param("05-time-travel.ipynb", "2108", id="05"),
+    pytest.param("05-time-travel.ipynb", "408", id="05"),
     pytest.param("06-spark-pipelines.ipynb", "4000", id="06", marks=pytest.mark.spark),
     pytest.param("07-two-kinds-of-checkpoint.ipynb", "2244", id="07"),
     pytest.param("08-the-flip-27-gap.ipynb", "43", id="08"),
