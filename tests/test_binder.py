@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -27,8 +28,14 @@ def pins() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def pinned() -> dict[str, str]:
-    lines = (BINDER / "requirements.txt").read_text().splitlines()
-    return dict(line.split("==") for line in lines if "==" in line)
+    return {name: line.split()[0] for name, line in requirements()}
+
+
+def requirements() -> list[tuple[str, str]]:
+    """Name and the rest of each requirement, its hashes included."""
+    whole = (BINDER / "requirements.txt").read_text().replace("\\\n", " ").splitlines()
+    lines = [line for line in whole if not line.startswith("#")]
+    return [(name, rest) for name, _, rest in (line.partition("==") for line in lines)]
 
 
 def test_requirements_are_the_projects_pins(pins: dict[str, Any], pinned: dict[str, str]) -> None:
@@ -42,8 +49,13 @@ def test_requirements_are_the_projects_pins(pins: dict[str, Any], pinned: dict[s
 
 def test_nothing_floats(pins: dict[str, Any], pinned: dict[str, str]) -> None:
     assert set(pins["pins"]()) == set(pinned), "what the project needs has changed: make pins"
-    lines = (BINDER / "requirements.txt").read_text().splitlines()
-    assert [line for line in lines if not line.startswith("#") and "==" not in line] == [".[lab]"]
+    assert [name for name, rest in requirements() if not rest] == []
+
+
+def test_every_requirement_has_hashes() -> None:
+    """One requirement with a hash makes pip demand one of each."""
+    without = [name for name, rest in requirements() if not re.search(r"--hash=sha256:[0-9a-f]{64}", rest)]
+    assert without == []
 
 
 def test_the_layout_is_that_of_the_first_tutorial() -> None:

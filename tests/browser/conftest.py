@@ -54,6 +54,8 @@ def prepared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A JupyterLab that was prepared by binder/postBuild, as `make lab` and Binder do it."""
     folder = tmp_path_factory.mktemp("layout")
     shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    # The environment is this one; only what is written to it goes elsewhere.
+    (folder / "bin").symlink_to(Path(sys.executable).parent)
     workspaces = {"JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces")}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
