@@ -68,7 +68,7 @@ class ClusterJob:
         cancel_timeout_s: float = 30,
     ) -> None:
         self.graph, self.config = graph, config or JobConfig()
-        files = files or FsspecFiles()
+        files = files or FsspecFiles(private=True)
         check_files(self.config, files)
         slots = launcher.slots()
         self.workers_wanted = default_workers(graph, slots) if workers is None else workers

@@ -145,14 +145,22 @@ class MemoryFiles(Files):
 
 
 class FsspecFiles(Files):
-    """Use any file system of fsspec. Its calls block, so each runs in a thread."""
+    """Use any file system of fsspec. Its calls block, so each runs in a thread.
+
+    Args:
+        private: Only this user can open new local files, whatever the umask says. State of a job may hold
+            anything that a stream holds.
+    """
+
+    def __init__(self, *, private: bool = False) -> None:
+        self._private = private
 
     async def write(self, path: str, data: bytes) -> None:
         """Create or replace a file; see `Files.write`."""
 
         def work(fs: Any, at: str) -> None:
             if _is_local(fs):
-                with _opened(at + PART) as file:
+                with _opened(at + PART, self._private) as file:
                     _write(file, data)
                 os.replace(at + PART, at)
             else:
@@ -164,7 +172,7 @@ class FsspecFiles(Files):
 
     async def begin(self, path: str) -> GrowingFile:
         """Begin a file that is written piece by piece; on a local disk it is ``path.tmp`` until then."""
-        found = await self._run(path, lambda fs, at: _LocalFile(at) if _is_local(fs) else None)
+        found = await self._run(path, lambda fs, at: _LocalFile(at, self._private) if _is_local(fs) else None)
         return found or await super().begin(path)
 
     async def read(self, path: str) -> bytes:
@@ -230,13 +238,34 @@ def _is_local(fs: Any) -> bool:
     return isinstance(fs, LocalFileSystem)
 
 
-def _opened(path: str) -> IO[bytes]:
+def _opened(path: str, private: bool) -> IO[bytes]:
     """Open a local file for writing, without a buffer: each call of the system may wait for the GIL."""
+    opener = _open_private if private else None
     try:
-        return open(path, "wb", buffering=0)
+        return open(path, "wb", buffering=0, opener=opener)
     except FileNotFoundError:
-        os.makedirs(posixpath.dirname(path), exist_ok=True)
-        return open(path, "wb", buffering=0)
+        folder = posixpath.dirname(path)
+        if private:
+            _make_private_folders(folder)
+        else:
+            os.makedirs(folder, exist_ok=True)
+        return open(path, "wb", buffering=0, opener=opener)
+
+
+def _open_private(path: str, flags: int) -> int:
+    handle = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    os.fchmod(handle, 0o600)
+    return handle
+
+
+def _make_private_folders(folder: str) -> None:
+    """Make a folder, and those above it that do not exist, for this user alone."""
+    if not folder or os.path.isdir(folder):
+        return
+    _make_private_folders(posixpath.dirname(folder))
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+        os.chmod(folder, 0o700)
 
 
 def _write(file: IO[bytes], data: bytes) -> None:
@@ -248,10 +277,10 @@ def _write(file: IO[bytes], data: bytes) -> None:
 class _LocalFile(GrowingFile):
     """A file on a local disk. Threads write it, so a write may go on when its caller was cancelled."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, private: bool) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._file = _opened(path + PART)
+        self._file = _opened(path + PART, private)
 
     async def append(self, pieces: Sequence[bytes]) -> None:
         await asyncio.to_thread(self._append, pieces)

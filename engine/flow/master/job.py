@@ -61,7 +61,7 @@ class Job:
         home: Home | None = None,
     ) -> None:
         self.graph, self.config = graph, config or JobConfig()
-        self.files = files or FsspecFiles()
+        self.files = files or FsspecFiles(private=True)
         self._restore_from = restore_from
         self._observer: Observer = observer or NoObserver()
         self._wire: Wire = wire or LocalWire()

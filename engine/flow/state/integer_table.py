@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .growing import Growing
 from .key_index import Codes, KeyIndex
 from .keys import Key, key_groups_of
 
@@ -38,10 +39,10 @@ class IntegerTable:
     def __init__(self, state: Tables, name: str, kind: pa.DataType) -> None:
         self._state, self._name = state, name
         self._index = KeyIndex(kind)
-        self._groups = np.zeros(0, dtype=np.int64)
-        self._counts = np.zeros(0, dtype=np.int64)
-        self._sums = np.zeros(0, dtype=np.int64)
-        self._is_changed = np.zeros(0, dtype=bool)
+        self._groups = Growing(np.int64)
+        self._counts = Growing(np.int64)
+        self._sums = Growing(np.int64)
+        self._is_changed = Growing(np.bool_)
 
     @property
     def kind(self) -> pa.DataType:
@@ -81,30 +82,30 @@ class IntegerTable:
         ]
         if not all(type(total) is int and abs(total) < SUM_MAX for _, total in entries):
             return None
-        self._groups = np.concatenate([self._groups, np.array(groups, dtype=np.int64)])
-        self._counts = np.concatenate([self._counts, np.array([n for n, _ in entries], dtype=np.int64)])
-        self._sums = np.concatenate([self._sums, np.array([total for _, total in entries], dtype=np.int64)])
-        self._is_changed = np.concatenate([self._is_changed, np.zeros(len(values), dtype=bool)])
+        self._groups.add(np.array(groups, dtype=np.int64))
+        self._counts.add(np.array([n for n, _ in entries], dtype=np.int64))
+        self._sums.add(np.array([total for _, total in entries], dtype=np.int64))
+        self._is_changed.add(np.zeros(len(values), dtype=np.bool_))
         return self._index.add(keys)
 
     def sums(self, codes: Codes) -> Ints:
         """Return the sums at these places."""
-        return self._sums[codes]
+        return self._sums.values[codes]
 
     def update(self, codes: Codes, rows: Ints, sums: Ints) -> None:
         """Add ``rows`` to the numbers of rows, and set the sums, at different places."""
-        self._counts[codes] += rows
-        self._sums[codes] = sums
-        self._is_changed[codes] = True
+        self._counts.values[codes] += rows
+        self._sums.values[codes] = sums
+        self._is_changed.values[codes] = True
 
     def write_back(self) -> None:
         """Write what has changed into the table."""
-        changed = np.flatnonzero(self._is_changed)
+        changed = np.flatnonzero(self._is_changed.values)
         if not len(changed):
             return
-        self._is_changed[:] = False
-        groups = self._groups[changed].tolist()
+        self._is_changed.values[:] = False
+        groups = self._groups.values[changed].tolist()
         tables = {group: self._state.changed_table(self._name, group) for group in dict.fromkeys(groups)}
-        entries = zip(self._counts[changed].tolist(), self._sums[changed].tolist(), strict=True)
+        entries = zip(self._counts.values[changed].tolist(), self._sums.values[changed].tolist(), strict=True)
         for key, group, entry in zip(self._index.keys(changed), groups, entries, strict=True):
             tables[group][key] = entry

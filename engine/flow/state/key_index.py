@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .growing import Growing
+
 Codes = npt.NDArray[np.int64]
 _Hashes = npt.NDArray[np.uint64]
 
 LENGTH_MAX = 256  # bytes; longer keys are compared one by one
-TAIL_MIN = 1024
 SLOTS_MIN = 1024
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
@@ -35,13 +36,13 @@ class KeyIndex:
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
-        self._head = pa.array([], kind)
-        self._tail = pa.array([], kind)
-        self._hashes: _Hashes = np.zeros(0, dtype=np.uint64)
+        self._chunks = [pa.array([], kind)]  # each but the last more than twice as long as the next
+        self._looked_up = 0  # keys since all chunks were merged
+        self._hashes = Growing(np.uint64)
         self._slots: Codes = np.full(SLOTS_MIN, -1, dtype=np.int64)  # always a power of two
 
     def __len__(self) -> int:
-        return len(self._head) + len(self._tail)
+        return len(self._hashes.values)
 
     def find(self, keys: pa.Array) -> Codes | None:
         """Return the number of each key, -1 for a key that has none.
@@ -51,6 +52,9 @@ class KeyIndex:
         hashes = None if keys.null_count else _hashed(keys)
         if hashes is None:
             return None
+        self._looked_up += len(keys)
+        if len(self._chunks) > 1 and self._looked_up >= len(self):
+            self._merge(len(self._chunks))
         codes = self._probe(hashes)
         known = np.flatnonzero(codes >= 0)
         return codes if self._are(codes[known], keys.take(pa.array(known))) else None
@@ -60,10 +64,10 @@ class KeyIndex:
         codes = np.arange(len(self), len(self) + len(keys))
         hashes = _hashed(keys)
         assert hashes is not None
-        self._hashes = np.concatenate([self._hashes, hashes])
-        self._tail = pa.concat_arrays([self._tail, keys])
-        if len(self._tail) > max(TAIL_MIN, len(self._head) // 4):
-            self._head, self._tail = pa.concat_arrays([self._head, self._tail]), self._tail.slice(0, 0)
+        self._hashes.add(hashes)
+        self._chunks.append(keys)
+        while len(self._chunks) > 1 and len(self._chunks[-2]) <= 2 * len(self._chunks[-1]):
+            self._merge(2)
         if 2 * len(self) > len(self._slots):
             self._slots = np.full(1 << (4 * len(self)).bit_length(), -1, dtype=np.int64)
             self._place(np.arange(len(self)))
@@ -73,30 +77,40 @@ class KeyIndex:
 
     def keys(self, codes: Codes) -> list[object]:
         """Return the keys with these numbers, as Python values."""
-        known = self._head if not len(self._tail) else pa.concat_arrays([self._head, self._tail])
-        values: list[object] = known.take(pa.array(codes)).to_pylist()
+        self._merge(len(self._chunks))
+        values: list[object] = self._chunks[0].take(pa.array(codes)).to_pylist()
         return values
+
+    def _merge(self, n_chunks: int) -> None:
+        """Merge the last chunks."""
+        if n_chunks == len(self._chunks):
+            self._looked_up = 0
+        if n_chunks > 1:
+            self._chunks[-n_chunks:] = [pa.concat_arrays(self._chunks[-n_chunks:])]
 
     def _are(self, codes: Codes, keys: pa.Array) -> bool:
         """Return whether the keys have these numbers."""
-        in_head = codes < len(self._head)
-        if in_head.all():
-            return bool(self._head.take(pa.array(codes)).equals(keys))
-        return all(
-            values.take(pa.array(codes[which] - before)).equals(keys.take(pa.array(np.flatnonzero(which))))
-            for values, which, before in ((self._head, in_head, 0), (self._tail, ~in_head, len(self._head)))
-        )
+        first = self._chunks[0]
+        if not len(codes) or (codes < len(first)).all():
+            return bool(first.take(pa.array(codes)).equals(keys))
+        end = 0
+        for chunk in self._chunks:
+            begin, end = end, end + len(chunk)
+            which = np.flatnonzero((begin <= codes) & (codes < end))
+            if not chunk.take(pa.array(codes[which] - begin)).equals(keys.take(pa.array(which))):
+                return False
+        return True
 
     def _probe(self, hashes: _Hashes) -> Codes:
         mask = len(self._slots) - 1
         codes = np.full(len(hashes), -1, dtype=np.int64)
         if not len(self):
             return codes
-        waiting = np.arange(len(hashes))
+        known, waiting = self._hashes.values, np.arange(len(hashes))
         at = _home(hashes, mask)
         while len(waiting):
             found = self._slots[at]
-            is_it = (found >= 0) & (self._hashes[found] == hashes[waiting])
+            is_it = (found >= 0) & (known[found] == hashes[waiting])
             codes[waiting[is_it]] = found[is_it]
             goes_on = (found >= 0) & ~is_it
             waiting, at = waiting[goes_on], (at[goes_on] + 1) & mask
@@ -104,7 +118,7 @@ class KeyIndex:
 
     def _place(self, codes: Codes) -> None:
         mask = len(self._slots) - 1
-        at = _home(self._hashes[codes], mask)
+        at = _home(self._hashes.values[codes], mask)
         while len(codes):
             free = self._slots[at] < 0
             self._slots[at[free]] = codes[free]  # of several with one place, one gets it

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pravega_lab.errors import BadInputError
 
 from ..batch import Batch, Row
+from .growing import Growing
 from .key_index import KeyIndex, can_be_indexed
 
 Key = Any
@@ -147,7 +148,7 @@ class KeyGroups:
     def __init__(self, by: KeySelector, max_parallelism: int) -> None:
         self._by, self._max_parallelism = by, max_parallelism
         self._index = KeyIndex(pa.null())
-        self._known = np.zeros(0, dtype=np.int64)
+        self._known = Growing(np.int64)
 
     def of(self, batch: Batch) -> npt.NDArray[np.int64]:
         """Return the key group of each record."""
@@ -162,7 +163,7 @@ class KeyGroups:
         if len(keys) < INDEXED_FROM or not can_be_indexed(keys.type):
             return None
         if keys.type != self._index.kind or len(self._index) > GROUPS_KEPT:
-            self._index, self._known = KeyIndex(keys.type), np.zeros(0, dtype=np.int64)
+            self._index, self._known = KeyIndex(keys.type), Growing(np.int64)
         codes = self._index.find(keys)
         if codes is None:
             return None
@@ -170,6 +171,6 @@ class KeyGroups:
         if len(new):
             added = keys.take(pa.array(new))
             groups = np.array(key_groups_of(added.to_pylist(), self._max_parallelism), dtype=np.int64)
-            self._known = np.concatenate([self._known, groups])
+            self._known.add(groups)
             codes[new] = self._index.add(added)
-        return self._known[codes]
+        return self._known.values[codes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,26 @@ def test_the_lines_are_json(tmp_path: Path) -> None:
         assert len([json.loads(line) for line in pending.read_text().splitlines()]) == ROWS
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("mask", [0, 0o777])
+def test_only_their_user_can_open_private_files(tmp_path: Path, mask: int) -> None:
+    path = tmp_path / "job" / "checkpoint-1" / "metadata"
+    before = os.umask(mask)
+    try:
+        asyncio.run(FsspecFiles(private=True).write(str(path), b"state"))
+    finally:
+        os.umask(before)
+    folders = [path.parent.parent, path.parent]
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700, 0o700]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_umask_decides_who_can_open_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "out" / "part-0"
+    before = os.umask(0o022)
+    try:
+        asyncio.run(FsspecFiles().write(str(path), b"row"))
+    finally:
+        os.umask(before)
+    assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o755, 0o644)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.state import key_index
-from pravega_lab.engine.flow.state.key_index import LENGTH_MAX, TAIL_MIN, KeyIndex
+from pravega_lab.engine.flow.state.key_index import LENGTH_MAX, KeyIndex
 from pravega_lab.engine.flow.state.keys import INDEXED_FROM, KeyGroups, KeySelector, key_group
 from pravega_lab.engine.flow.state.state import KeyedState
 
@@ -46,13 +46,25 @@ def test_keys_have_the_numbers_that_a_dict_would_give_them(data: st.DataObject) 
 
 
 def test_many_keys_are_found_again_and_new_ones_are_told_from_them() -> None:
-    index, n_keys = KeyIndex(pa.string()), 20 * TAIL_MIN
+    index, n_keys = KeyIndex(pa.string()), 20_000
     names = pa.array([f"key-{n}" for n in range(2 * n_keys)])
     for start in range(0, n_keys, 1000):
         index.add(names.slice(start, min(1000, n_keys - start)))
     found = index.find(names)
     assert found is not None
     assert found.tolist() == [*range(n_keys), *[-1] * n_keys]
+
+
+def test_the_copies_of_keys_that_never_repeat_grow_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied, concat = [], pa.concat_arrays
+    monkeypatch.setattr(pa, "concat_arrays", lambda some: copied.append(sum(map(len, some))) or concat(some))
+    index, n_keys = KeyIndex(pa.int64()), 100_000
+    for start in range(0, n_keys, 100):
+        keys = pa.array(range(start, start + 100))
+        assert index.find(keys).tolist() == [-1] * 100
+        index.add(keys)
+    assert sum(copied) < 20 * n_keys  # a copy of all of them for each batch is 500 times as many
+    assert index.find(pa.array([0, n_keys, n_keys - 1])).tolist() == [0, -1, n_keys - 1]
 
 
 def test_the_index_does_not_guess() -> None:
