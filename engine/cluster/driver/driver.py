@@ -21,6 +21,7 @@ from ...flow.task.deployment import Deployer, RestorePlan
 from ..errors import FrameError, WorkerLostError, WorkersNotStartedError
 from ..wire.frames import TOKEN_BYTES, Frame, Hello
 from ..wire.graphs import packed
+from ..wire.greeting import accepting
 from ..wire.links import Link, call_of
 from ..wire.values import error_from_told
 from .deployments import Deployment, RemoteSubtask
@@ -69,7 +70,7 @@ class Driver:
             OSError: ``host`` is not an address of this machine.
         """
         loop = asyncio.get_running_loop()
-        make: Callable[[], Link] = lambda: Link(self._greet, _nobody, greeted=False)  # noqa: E731
+        make: Callable[[], Link] = lambda: accepting(self._token, self._greet)  # noqa: E731
         self._server = await loop.create_server(make, self._host, 0)
         self._port = self._server.sockets[0].getsockname()[1]
 
@@ -185,11 +186,10 @@ class Driver:
 
     # -- calls of workers --------------------------------------------------------------------------------
 
-    def _greet(self, link: Link, frame: Frame) -> None:
-        hello, epoch = Hello.decode(frame, self._token), self._epoch
+    def _greet(self, link: Link, hello: Hello) -> None:
+        epoch = self._epoch
         if epoch is None or hello.epoch != epoch.number or not epoch.expects(hello.worker):
             raise FrameError(f"worker {hello.worker} of epoch {hello.epoch} is not expected (any more)")
-        link.greeted(hello)
         worker = hello.worker
         link.take_over(
             lambda _link, frame: self._hear(epoch, worker, frame),
@@ -247,7 +247,3 @@ def _from_any_thread(call: Callable[[str], None]) -> Callable[[str], None]:
             loop.call_soon_threadsafe(call, why)
 
     return later
-
-
-def _nobody(_link: Link, _why: str) -> None:
-    return

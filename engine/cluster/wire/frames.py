@@ -5,7 +5,8 @@ A frame is its length (u32, without itself), a head of 16 bytes and a body; numb
     length u32 | kind u8 | flags u8 | 0 u16 | deployment u32 | channel u32 | rows u32 | body
 
 ========= ==== ============================================================================================
-HELLO     1    first on a connection, from the end that opened it; body: magic, version, token, who (`Hello`)
+HELLO     1    answers a CHALLENGE, from the end that opened the connection; body: magic, version, proof, a
+               random, who (`Hello`)
 CALL      2    body: a plain value (`values`), a tuple that begins with the name of the call
 RECORDS   3    body: Arrow IPC, then int64 event times (flag TIMES), then int8 row kinds (flag KINDS).
                With flag SCHEMA the Arrow part is a stream, schema first; without, one record batch message
@@ -13,11 +14,13 @@ RECORDS   3    body: Arrow IPC, then int64 event times (flag TIMES), then int8 r
 ELEMENT   4    body: a plain value, what is between records: watermark, barrier, end of data…
 CREDIT    5    ``rows`` more records fit into the channel
 DONE      6    the consumer has processed all records and the end of the data
+CHALLENGE 7    first on a connection, from the end that was connected to; body: a random
+WELCOME   8    answers a HELLO; body: a proof
 ========= ==== ============================================================================================
 
 ``deployment`` and ``channel`` identify a channel: both ends number the channels of a deployment in the same
-order. Nothing of a connection is read before its HELLO is accepted, and nothing is unpickled that could name
-code.
+order. Nothing else of a connection is read before its HELLO is accepted (`greeting`), and nothing is
+unpickled that could name code.
 """
 
 from __future__ import annotations
@@ -38,15 +41,16 @@ from ...flow.batch import Batch
 from ..errors import FrameError
 
 MAGIC = b"PLFLOW\r\n"
-VERSION = 1
-TOKEN_BYTES = 32
+VERSION = 2
+TOKEN_BYTES = NONCE_BYTES = PROOF_BYTES = 32
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 HELLO_BYTES_MAX = 512
 SCHEMA, TIMES, KINDS = 1, 2, 4
 
 _LENGTH = struct.Struct("<I")
 _HEAD = struct.Struct("<BBHIII")
-_HELLO = struct.Struct(f"<8sH{TOKEN_BYTES}sIIIH")
+_HELLO = struct.Struct(f"<8sH{PROOF_BYTES}s{NONCE_BYTES}sIIIH")
+_SIGNED = 8 + 2 + PROOF_BYTES  # where the part of a HELLO begins that its proof covers
 
 
 class Kind(IntEnum):
@@ -58,6 +62,8 @@ class Kind(IntEnum):
     ELEMENT = 4
     CREDIT = 5
     DONE = 6
+    CHALLENGE = 7
+    WELCOME = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,11 @@ def _decode(payload: bytes) -> Frame:
     return Frame(Kind(number), flags, deployment, channel, rows, memoryview(payload)[_HEAD.size :])
 
 
+def proof(token: bytes, *parts: bytes) -> bytes:
+    """Return what only a process that knows the token can say about ``parts``."""
+    return hmac.digest(token, b"\0".join(parts), "sha256")
+
+
 @dataclass(frozen=True, slots=True)
 class Hello:
     """A HELLO identifies the process that opened a connection.
@@ -143,34 +154,35 @@ class Hello:
     ``port`` and ``host`` are the address at which it listens for other workers.
     """
 
-    token: bytes
     epoch: int
     worker: int
     pid: int
     port: int
     host: str
 
-    def encode(self) -> bytes:
-        """Return the HELLO as a frame."""
-        head = _HELLO.pack(MAGIC, VERSION, self.token, self.epoch, self.worker, self.pid, self.port)
-        return encode(Kind.HELLO, head, self.host.encode())
+    def encode(self, token: bytes, challenge: bytes, nonce: bytes) -> bytes:
+        """Return the HELLO as a frame that answers a challenge. ``nonce`` is a random of this end."""
+        fields = (self.epoch, self.worker, self.pid, self.port)
+        body = _HELLO.pack(MAGIC, VERSION, bytes(PROOF_BYTES), nonce, *fields) + self.host.encode()
+        shown = proof(token, b"hello", challenge, body[_SIGNED:])
+        return encode(Kind.HELLO, body[: _SIGNED - PROOF_BYTES], shown, body[_SIGNED:])
 
     @staticmethod
-    def decode(frame: Frame, token: bytes) -> Hello:
-        """Return the HELLO that a frame has.
+    def decode(frame: Frame, token: bytes, challenge: bytes) -> tuple[Hello, bytes]:
+        """Return the HELLO that a frame has, and the random of its sender.
 
         Raises:
-            FrameError: the frame is not a HELLO of this version with this token.
+            FrameError: the frame is not a HELLO of this version, or its sender does not know the token.
         """
         if frame.kind is not Kind.HELLO or len(frame.body) < _HELLO.size:
             raise FrameError(f"{frame.kind.name} came before HELLO")
-        magic, version, given, epoch, worker, pid, port = _HELLO.unpack_from(frame.body)
+        magic, version, shown, nonce, epoch, worker, pid, port = _HELLO.unpack_from(frame.body)
         if magic != MAGIC or version != VERSION:
             raise FrameError(f"HELLO of another protocol or version ({magic!r}, {version})")
-        if not hmac.compare_digest(given, token):
+        if not hmac.compare_digest(shown, proof(token, b"hello", challenge, bytes(frame.body[_SIGNED:]))):
             raise FrameError("HELLO with another token: a stranger, or a worker of another job")
         host = bytes(frame.body[_HELLO.size :]).decode(errors="replace")
-        return Hello(given, epoch, worker, pid, port, host)
+        return Hello(epoch, worker, pid, port, host), nonce
 
 
 class RecordsWriter:

@@ -10,9 +10,11 @@ from typing import Any
 
 from ..errors import FrameError
 from . import values
-from .frames import Frame, FrameReader, Hello, Kind, encode
+from .frames import Frame, FrameReader, Kind, encode
 
 LINGER_S = 10.0
+GREETING_S_MAX = 30.0
+"""How long a connection may take to prove who it is. A worker unpacks its job in this time."""
 # A lost machine sends nothing: the kernel probes after 10 s of silence and gives up 15 s later.
 _KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
@@ -20,28 +22,32 @@ _KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 class Link(asyncio.Protocol):
     """Send and receive frames on a connection.
 
-    ``on_frame(link, frame)`` receives every frame. If it raises a FrameError, the link ends. ``on_lost(link,
-    why)`` is called once, when nothing more can arrive. Neither is called after `close`.
+    ``on_made(link)`` is called when it is connected. ``on_frame(link, frame)`` receives every frame. If it
+    raises a FrameError, the link ends. ``on_lost(link, why)`` is called once, when nothing more can arrive.
+    None of them is called after `close`.
 
     The link does not hold back what is sent: credit bounds records (`channels`), and calls are few.
     """
 
     def __init__(
-        self, on_frame: Callable[[Link, Frame], None], on_lost: Callable[[Link, str], None], *, greeted: bool
+        self,
+        on_frame: Callable[[Link, Frame], None],
+        on_lost: Callable[[Link, str], None],
+        *,
+        on_made: Callable[[Link], None] | None = None,
     ) -> None:
         self._on_frame, self._on_lost = on_frame, on_lost
         self._reader = FrameReader()
         self._transport: asyncio.Transport | None = None
         self._is_over = False
         self._why = ""
-        self.hello: Hello | None = None
-        if greeted:
-            self._reader.greeted()
+        self._on_made = on_made
+        self._deadline: asyncio.TimerHandle | None = None
 
-    def greeted(self, hello: Hello) -> None:
-        """Note who the other end is."""
-        self.hello = hello
+    def greeted(self) -> None:
+        """Accept long frames, and wait without a limit: the other end has proved who it is."""
         self._reader.greeted()
+        self._stop_waiting()
 
     def take_over(
         self, on_frame: Callable[[Link, Frame], None], on_lost: Callable[[Link, str], None]
@@ -56,6 +62,15 @@ class Link(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         _tune(transport.get_extra_info("socket"))
+        late = f"the other end did not prove within {GREETING_S_MAX:g} s who it is"
+        self._deadline = asyncio.get_running_loop().call_later(GREETING_S_MAX, self.fail, late)
+        if self._on_made is not None:
+            self._on_made(self)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def data_received(self, data: bytes) -> None:
         """Pass complete frames on."""
@@ -101,6 +116,7 @@ class Link(asyncio.Protocol):
     def close(self) -> None:
         """Close the connection after everything was sent, without calling ``on_lost``."""
         self._is_over = True
+        self._stop_waiting()
         if self._transport is not None:
             self._transport.close()
 
@@ -117,6 +133,7 @@ class Link(asyncio.Protocol):
             asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
 
     def _end(self, why: str) -> None:
+        self._stop_waiting()
         if not self._is_over:
             self._is_over = True
             self._on_lost(self, why)

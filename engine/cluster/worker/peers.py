@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from ..driver.placement import WorkerSpec
 from ..errors import FrameError
 from ..wire.frames import Frame, Hello
+from ..wire.greeting import Guest, accepting
 from ..wire.links import Link
 
 
@@ -34,9 +34,7 @@ class Peers:
     async def listen(self, host: str) -> int:
         """Listen on a free port, and return it."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Link(self._greet, lambda _link, _why: None, greeted=False), host, 0
-        )
+        self._server = await loop.create_server(lambda: accepting(self._spec.token, self._greet), host, 0)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
@@ -49,21 +47,18 @@ class Peers:
 
         The worker opens the connections to workers with lower indices, and waits for the others.
         """
-        loop, spec = asyncio.get_running_loop(), self._spec
+        spec = self._spec
         for worker, (host, port) in enumerate(places[: self._index]):
-            make = partial(Link, self._on_frame, self._lost(worker), greeted=True)
-            _, link = await loop.create_connection(make, host, port)
-            link.send(Hello(spec.token, spec.epoch, self._index, 0, 0, "").encode())
-            self._links[worker] = link
+            guest = Guest(spec.token, self._on_frame, self._lost(worker))
+            self._links[worker] = await guest.dial(host, port)
+            await guest.introduce(Hello(spec.epoch, self._index, 0, 0, ""))
         while len(self._links) < len(places) - 1:
             self._changed.clear()
             await self._changed.wait()
 
-    def _greet(self, link: Link, frame: Frame) -> None:
-        hello = Hello.decode(frame, self._spec.token)
+    def _greet(self, link: Link, hello: Hello) -> None:
         if hello.epoch != self._spec.epoch or not self._index < hello.worker < self._spec.workers:
             raise FrameError(f"HELLO of worker {hello.worker} of epoch {hello.epoch}, who is not expected")
-        link.greeted(hello)
         link.take_over(self._on_frame, self._lost(hello.worker))
         self._links[hello.worker] = link
         self._changed.set()

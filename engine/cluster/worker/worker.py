@@ -32,6 +32,7 @@ from ..errors import FrameError
 from ..wire.channels import IncomingEnd, OutgoingEnd
 from ..wire.frames import Frame, Hello, Kind
 from ..wire.graphs import unpacked
+from ..wire.greeting import Guest
 from ..wire.links import Link, call_of
 from ..wire.values import error_from_told, error_to_told
 from .peers import Peers
@@ -157,27 +158,32 @@ class Worker:
             JobCancelledError: the driver is lost.
         """
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        spec, loop = self._spec, asyncio.get_running_loop()
+        spec = self._spec
         job = unpacked(spec.work)
+        guest = Guest(spec.token, self._from_driver, self._driver_lost)
         async with asyncio.timeout(CONNECT_S):
-            _, self._driver = await loop.create_connection(
-                lambda: Link(self._from_driver, self._driver_lost, greeted=True), spec.host, spec.port
-            )
+            self._driver = await guest.dial(spec.host, spec.port)
         self._peers = Peers(spec, self._index, self._from_peer, self._peer_lost)
         port = await self._peers.listen(self._driver.local_host)
         self._gateway = DriverGateway(self._driver)
         self._deployer = self._make_deployer(job)
-        self._driver.send(self._hello(port).encode())
         try:
+            await self._introduce(guest, port)
             await self._over
         finally:
             await self._stop_all()
             self._peers.close()
             self._driver.close()
 
+    async def _introduce(self, guest: Guest, port: int) -> None:
+        try:
+            await guest.introduce(self._hello(port))
+        except OSError as error:
+            raise JobCancelledError(f"worker {self._index} lost its driver: {error}") from error
+
     def _hello(self, port: int) -> Hello:
         spec = self._spec
-        return Hello(spec.token, spec.epoch, self._index, os.getpid(), port, self._driver.local_host)
+        return Hello(spec.epoch, self._index, os.getpid(), port, self._driver.local_host)
 
     def _make_deployer(self, job: JobSpec) -> WorkerDeployer:
         config = job.config

@@ -15,7 +15,7 @@ from pravega_lab.engine.cluster.driver.driver import Driver
 from pravega_lab.engine.cluster.driver.placement import WorkerSpec, worker_of
 from pravega_lab.engine.cluster.errors import NotEnoughSlotsError, WorkerLostError, WorkersNotStartedError
 from pravega_lab.engine.cluster.wire import values
-from pravega_lab.engine.cluster.wire.frames import FrameReader, Hello, Kind, encode
+from pravega_lab.engine.cluster.wire.frames import NONCE_BYTES, Frame, FrameReader, Hello, Kind, encode
 from pravega_lab.engine.flow.checkpoint.plan import TaskAck
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.observer import NoObserver
@@ -66,29 +66,46 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer, self._frames = reader, writer, FrameReader()
         self._frames.greeted()
-        self._calls: list[Any] = []
+        self._came: list[Frame] = []
+        self.challenge = b""
 
     @staticmethod
     async def of(spec: WorkerSpec) -> Connection:
-        return Connection(*await asyncio.open_connection(spec.host, spec.port))
+        connection = Connection(*await asyncio.open_connection(spec.host, spec.port))
+        challenge = await connection.next_frame()
+        assert challenge is not None
+        assert challenge.kind is Kind.CHALLENGE
+        connection.challenge = bytes(challenge.body)
+        return connection
 
     def send(self, data: bytes) -> None:
         self._writer.write(data)
 
     def hello(self, spec: WorkerSpec, worker: int = 0) -> None:
-        self.send(Hello(spec.token, spec.epoch, worker, 1, 1, "127.0.0.1").encode())
+        hello = Hello(spec.epoch, worker, 1, 1, "127.0.0.1")
+        self.send(hello.encode(spec.token, self.challenge, bytes(NONCE_BYTES)))
 
     def call(self, *args: Any) -> None:
         self.send(encode(Kind.CALL, values.to_bytes(args)))
 
-    async def next_call(self) -> Any:
+    async def next_frame(self) -> Frame | None:
         """None: the driver has closed it."""
-        while not self._calls:
-            data = await self._reader.read(1000)
+        while not self._came:
+            try:
+                data = await self._reader.read(1000)
+            except ConnectionResetError:
+                return None
             if not data:
                 return None
-            self._calls += [values.from_bytes(frame.body) for frame in self._frames.feed(data)]
-        return self._calls.pop(0)
+            self._came += self._frames.feed(data)
+        return self._came.pop(0)
+
+    async def next_call(self) -> Any:
+        """None: the driver has closed it."""
+        while (frame := await self.next_frame()) is not None:
+            if frame.kind is not Kind.WELCOME:
+                return values.from_bytes(frame.body)
+        return None
 
 
 def story(tmp_path: Path, tell: Callable[[Driver, ByHand, Heard], Awaitable[None]], workers: int = 1) -> None:
@@ -126,16 +143,18 @@ def test_strangers_are_refused_and_the_others_are_let_in(tmp_path: Path) -> None
         while not launcher.specs:
             await asyncio.sleep(0.01)
         [spec] = launcher.specs
-        strangers = [
-            b"GET / HTTP/1.1\r\n\r\n",
-            Hello(bytes(32), spec.epoch, 0, 1, 1, "x").encode(),
-            Hello(spec.token, spec.epoch, 7, 1, 1, "x").encode(),
-            Hello(spec.token, spec.epoch + 1, 0, 1, 1, "x").encode(),
-            encode(Kind.CALL, values.to_bytes(("ready",))),
+        nonce, heard_before = bytes(NONCE_BYTES), (await Connection.of(spec)).challenge
+        strangers: list[Callable[[bytes], bytes]] = [
+            lambda challenge: b"GET / HTTP/1.1\r\n\r\n",
+            lambda challenge: Hello(spec.epoch, 0, 1, 1, "x").encode(bytes(32), challenge, nonce),
+            lambda challenge: Hello(spec.epoch, 7, 1, 1, "x").encode(spec.token, challenge, nonce),
+            lambda challenge: Hello(spec.epoch + 1, 0, 1, 1, "x").encode(spec.token, challenge, nonce),
+            lambda challenge: Hello(spec.epoch, 0, 1, 1, "x").encode(spec.token, heard_before, nonce),
+            lambda challenge: encode(Kind.CALL, values.to_bytes(("ready",))),
         ]
         for stranger in strangers:
             connection = await Connection.of(spec)
-            connection.send(stranger)
+            connection.send(stranger(connection.challenge))
             assert await connection.next_call() is None
         worker = await Connection.of(spec)
         worker.hello(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -121,19 +122,28 @@ def test_what_is_no_frame_is_refused_in_words(data: bytes, words: str) -> None:
         list(greeted().feed(data))
 
 
+CHALLENGE, NONCE = b"c" * 32, b"n" * 32
+
+
 def hello_frame(hello: Hello) -> Frame:
-    [frame] = FrameReader().feed(hello.encode())
+    [frame] = FrameReader().feed(hello.encode(TOKEN, CHALLENGE, NONCE))
     return frame
 
 
-def test_hello_shows_a_token_before_anything_else_is_looked_at() -> None:
-    hello = Hello(TOKEN, 4, 1, 4711, 8080, "10.0.0.7")
-    assert Hello.decode(hello_frame(hello), TOKEN) == hello
+def test_a_hello_proves_that_its_sender_knows_the_token() -> None:
+    hello = Hello(4, 1, 4711, 8080, "10.0.0.7")
+    frame = hello_frame(hello)
+    assert Hello.decode(frame, TOKEN, CHALLENGE) == (hello, NONCE)
+    assert TOKEN not in bytes(frame.body)
+    for token, challenge in ((bytes(32), CHALLENGE), (TOKEN, bytes(32))):
+        with pytest.raises(FrameError, match="another token"):
+            Hello.decode(frame, token, challenge)
+    changed = replace(frame, body=memoryview(bytes(frame.body).replace(b"10.0.0.7", b"10.0.0.8")))
     with pytest.raises(FrameError, match="another token"):
-        Hello.decode(hello_frame(hello), bytes(32))
+        Hello.decode(changed, TOKEN, CHALLENGE)
     [call] = greeted().feed(encode(Kind.CALL, values.to_bytes(("ready",))))
     with pytest.raises(FrameError, match="CALL came before HELLO"):
-        Hello.decode(call, TOKEN)
+        Hello.decode(call, TOKEN, CHALLENGE)
     with pytest.raises(FrameError, match="expected here"):
         list(FrameReader().feed((HELLO_BYTES_MAX + 1).to_bytes(4, "little")))
 
