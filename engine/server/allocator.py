@@ -4,12 +4,16 @@ The reply of a read consists of buffers of up to 2 MiB that live for a moment. g
 the kernel when it is freed, and the kernel zeroes the next one page by page while it is filled. This took
 more than half of the time of a large read from a store in memory. The same happens when a stream in memory
 is written after another one was deleted. The setting belongs to glibc and is an optimization only: other C
-libraries ignore it.
+libraries ignore it. `FreedMemory` returns what is kept when the store has nothing to do.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import gc
+import os
+from pathlib import Path
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
 KEPT_BYTES = 256 << 20
@@ -25,3 +29,59 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError, TypeError):  # another C library; Windows has no handle of "all"
         return False
     return bool(mallopt(_MMAP_THRESHOLD, LARGEST_KEPT_BYTES) and mallopt(_TRIM_THRESHOLD, KEPT_BYTES))
+
+
+QUIET_PIECES = 200
+"""A store that received fewer pieces of data since the last look has time to return memory."""
+COLLECTOR_THRESHOLDS = (20_000, 50, 10)
+COLLECTED_CONNECTIONS = 2000
+"""When so many connections have ended, a quiet store collects their transports, which are cycles."""
+RETURNED_BYTES_MIN = 16 << 20
+LOOKS_BETWEEN = 5
+
+
+def collect_seldom() -> None:
+    """Let the garbage collector ignore what is there now, and look at everything else only seldom.
+
+    The store makes almost no cycles but those of asyncio's transports, which `FreedMemory` collects. A look
+    at all objects holds up every client.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+
+
+class FreedMemory:
+    """Returns kept memory to the kernel when the store is quiet and larger than it was once.
+
+    Returning takes some milliseconds, so a busy store keeps its memory. Call ``look`` about once a second.
+    """
+
+    def __init__(self) -> None:
+        self._pieces = self._ended = self._looks_to_wait = 0
+        self._least_bytes = resident_bytes()
+
+    def look(self, pieces_received: int, connections_ended: int) -> bool:
+        """Return memory if it is time to, and whether it was. Both arguments count from the start."""
+        is_quiet = pieces_received - self._pieces < QUIET_PIECES
+        self._pieces = pieces_received
+        if is_quiet and connections_ended - self._ended >= COLLECTED_CONNECTIONS:
+            self._ended = connections_ended
+            gc.collect()
+        self._looks_to_wait -= 1
+        now_bytes = resident_bytes()
+        self._least_bytes = min(self._least_bytes, now_bytes)
+        if not is_quiet or now_bytes - self._least_bytes < RETURNED_BYTES_MIN or self._looks_to_wait > 0:
+            return False
+        with contextlib.suppress(AttributeError, OSError, TypeError):
+            ctypes.CDLL(None).malloc_trim(0)
+        self._looks_to_wait = LOOKS_BETWEEN  # what is left may be in use, and is looked at again later
+        return True
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process, 0 where the system has no /proc."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0

@@ -19,18 +19,20 @@ from ..store.log.operations import Append
 from ..store.storage.storage import Ticket
 from .handlers import Connection, Handlers
 from .refusals import refusal
+from .security.requests import expiry
 
 
 class Session:
     """A writer that was set up on this connection. A later set-up of the same writer replaces it."""
 
-    __slots__ = ("acked", "last", "segment", "writer_id")
+    __slots__ = ("acked", "expires_s", "last", "segment", "writer_id")
 
-    def __init__(self, writer_id: UUID, segment: str, last: int) -> None:
+    def __init__(self, writer_id: UUID, segment: str, last: int, expires_s: float | None) -> None:
         self.writer_id = writer_id
         self.segment = segment
         self.last = last  # the highest event number received on this connection, or known at set-up
         self.acked = last  # the highest event number that was acknowledged to the writer
+        self.expires_s = expires_s  # when the writer's token expires, in seconds since 1970
 
 
 class Pending(NamedTuple):
@@ -56,11 +58,18 @@ class Appends:
 
         Source: pravega.md D3-1.
         """
+        if command.writer_id not in self._sessions and len(self._sessions) >= self._store.limits.writers:
+            most = self._store.limits.writers
+            return self._connection.dismiss(
+                f"it set up {most} writers (--max-writers); use another connection for more"
+            )
         ticket = self._store.storage.setup_append(command.segment, command.writer_id)
         [last] = ticket.results
-        self._sessions[command.writer_id] = Session(command.writer_id, command.segment, last)
+        expires_s = expiry(self._store.access, command.token)
+        self._sessions[command.writer_id] = Session(command.writer_id, command.segment, last, expires_s)
         reply = c.AppendSetup(command.request_id, command.segment, command.writer_id, last)
         self._connection.send_when(ticket, lambda _: reply)
+        return None
 
     def begin_block(self, block: c.AppendBlock) -> None:
         """Keep a block of events until its end arrives. Other requests may arrive in between.
@@ -104,11 +113,14 @@ class Appends:
         session = self._sessions.get(writer_id)
         if session is None:
             raise ProtocolError(f"writer {writer_id} appends without a set-up on this connection")
+        if session.expires_s is not None and self._store.now_ms() > session.expires_s * 1000:
+            # As upstream: the writer connects again, and requests another token before.
+            return self._connection.close(f"the token of writer {writer_id} has expired")
         if number < session.last:
             raise ProtocolError(f"writer {writer_id} sends event {number} after its event {session.last}")
         operation = Append(session.segment, data, events, writer_id, number, session.last, offset)
         session.last = number
-        self._pending.append(Pending(session, operation, request_id))
+        return self._pending.append(Pending(session, operation, request_id))
 
     def submit(self) -> None:
         """Submit the appends that have been collected. All are refused or none, so refusals are retried one
@@ -125,9 +137,8 @@ class Appends:
 
     def _submit(self, pending: list[Pending]) -> None:
         ticket = self._store.submit([p.operation for p in pending])
-        size = sum(len(p.operation.data) for p in pending)
-        self._store.throttle(self._connection, size)
-        self._connection.when_synced(ticket, lambda done: self._acknowledge(pending, size, done))
+        self._store.throttle(self._connection, ticket.cost_bytes)
+        self._connection.when_synced(ticket, lambda done: self._acknowledge(pending, done))
 
     def _submit_alone(self, pending: Pending) -> None:
         try:
@@ -135,7 +146,7 @@ class Appends:
         except e.StorageError as error:
             self._refuse(pending, error)
 
-    def _acknowledge(self, pending: list[Pending], size: int, ticket: Ticket) -> None:
+    def _acknowledge(self, pending: list[Pending], ticket: Ticket) -> None:
         last = {p.session: (p, length) for p, length in zip(pending, ticket.results, strict=True)}
         for session, (append, length) in last.items():
             number = append.operation.event_number
@@ -144,7 +155,7 @@ class Appends:
                 reply = c.DataAppended(session.writer_id, number, session.acked, append.request_id, length)
                 session.acked = number
                 self._connection.send(reply)
-        self._store.release(size)
+        self._store.release(ticket.cost_bytes)
 
     def _refuse(self, pending: Pending, error: e.StorageError) -> None:
         session, operation, request_id = pending

@@ -2,9 +2,11 @@
 replies.
 
 This module decides only when to close the connection and when to stop reading from it. It stops reading in
-three cases: the peer does not read the replies (the transport pauses writing), the disk is slower than the
-appends that arrive (`SegmentStore.throttle`), or earlier commands are still waiting. A connection therefore
-holds at most one chunk of commands, one reply of a read and the transport's buffer, whatever its peer does.
+four cases: the peer does not read the replies (the transport pauses writing), the disk is slower than the
+changes that arrive (`SegmentStore.throttle`), unfinished frames fill the room for them (`FrameRoom`), or
+earlier commands are still waiting, for example for the connection's next turn (`Turns`). A connection
+therefore holds at most one chunk of commands, one reply of a read and the transport's buffer, whatever its
+peer does.
 
 The commands themselves are in ``appends``, ``reads``, ``segments`` and ``tables``.
 """
@@ -15,7 +17,7 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from pravega_lab.errors import BadInputError, ProtocolError
@@ -24,11 +26,15 @@ from pravega_lab.protocol.wire.codec import encode
 from pravega_lab.protocol.wire.frames import FrameDecoder
 
 from ..store.errors import StorageError
+from ..store.log.operations import Operation
+from ..store.log_fields import log_fields
+from ..store.security.tokens import BadTokenError, ExpiredTokenError
 from ..store.storage.storage import Ticket
 from .appends import Appends
 from .dispatch import HANDLERS
 from .reads import Reads
 from .refusals import refusal
+from .security.requests import check_token
 from .segment_store import SegmentStore
 
 log = logging.getLogger(__name__)
@@ -36,9 +42,14 @@ log = logging.getLogger(__name__)
 LEAVING_APPENDS = frozenset((c.AppendBlockEnd, c.AppendBlock, c.KeepAlive))
 """Commands that do not end the submission which is being collected. Any other command is handled after it."""
 
+DECODED_AT_ONCE = 16
+"""Commands that are decoded before the first of them is handled. A long list takes milliseconds to decode."""
+
 REPLY_BYTES_MAX = 1 << 20
 """Bytes of replies that are collected before they are written to the transport."""
 
+TOKEN_CHECK_FAILED, TOKEN_EXPIRED = 0, 1
+"""Codes of AuthTokenCheckFailed."""
 
 KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6}
 """Seconds of silence before the first probe, seconds between probes, and probes before giving up."""
@@ -52,13 +63,16 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self.appends = Appends(self)
         self.reads = Reads(self)
         self.is_paused = False  # the peer does not read its replies
-        self.is_throttled = False  # too many appended bytes wait for the disk
+        self.is_throttled = False  # too many changes wait for the disk
+        self.lacks_room = False  # unfinished frames of all connections fill the room for them
         self._decoder = FrameDecoder()
         self._backlog: deque[c.Command] = deque()
         self._replies: list[bytes] = []
         self._reply_bytes = 0
+        self._is_stranger = True  # no command has arrived
         self._is_broken = False  # the bytes after the backlog are no command
         self._is_ending = False  # no more commands are handled
+        self._is_lost = False  # asyncio has closed the connection
         self._is_reading = True
 
     # What asyncio calls
@@ -66,29 +80,54 @@ class SegmentStoreProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection (called by asyncio)."""
         self._transport = cast(asyncio.Transport, transport)
-        self.store.connections[self] = None
-        _notice_when_the_peer_vanishes(transport)
+        if self.store.admit(self):
+            _notice_when_the_peer_vanishes(transport)
+        else:
+            most = self.store.limits.connections
+            why = f"the store serves {most} connections already (--max-connections); try again later"
+            fields = log_fields("connection_refused", peer=self._peer())
+            log.warning("a connection from %s is refused: %s", self._peer(), why, extra=fields)
+            self._is_ending = True
+            self._finish(c.ErrorMessage(0, "", why, c.ErrorCode.UNSPECIFIED))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Drop held reads and waiting commands (called by asyncio)."""
-        self._is_ending = True
+        """Drop held reads, waiting commands and unfinished frames (called by asyncio).
+
+        The parts refer to the connection. It is cut off from them, so that its memory is free at once and
+        not when the garbage collector looks for cycles.
+        """
+        self._is_ending = self._is_lost = True
         self._backlog.clear()
         self._replies.clear()
+        self._decoder = FrameDecoder()
         self.reads.drop_all()
         self.store.forget(self)
+        del self.appends, self.reads
 
     def data_received(self, data: bytes) -> None:
         """Decode ``data`` and handle the commands that it completes (called by asyncio).
 
         After bytes that are no command, the connection handles the commands before them and closes.
         """
+        if self._is_ending:
+            return
+        self.store.pieces_received += 1
+        self._decode(data)
+        if self._is_stranger and self._backlog:
+            self._is_stranger = False
+            self.store.introduce(self)
+        self.store.frames.note(self, self._decoder.buffered_bytes)
+        self.work()
+
+    def _decode(self, data: bytes = b"") -> None:
+        """Decode some commands. The decoder keeps the bytes of the others."""
         try:
-            commands = self._decoder.feed(data)
+            commands = self._decoder.feed(data, DECODED_AT_ONCE)
         except ProtocolError as error:
-            log.info("closing a connection from %s: %s", self._peer(), error)
+            fields = log_fields("connection_closed", peer=self._peer())
+            log.info("closing a connection from %s: %s", self._peer(), error, extra=fields)
             commands, self._is_broken = self._decoder.salvaged, True
         self._backlog.extend(commands)
-        self.work()
 
     def pause_writing(self) -> None:
         """Stop handling commands, because the peer does not read its replies (called by asyncio)."""
@@ -97,20 +136,41 @@ class SegmentStoreProtocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Serve the reads that became ready in the meantime, and resume handling (called by asyncio)."""
         self.is_paused = False
-        self.reads.serve_ready()
         self.work()
 
     # Commands in
 
-    def work(self) -> None:
-        """Handle the commands that have arrived, as far as peer and disk keep up."""
+    def work(self, commands: int | None = None) -> None:
+        """Handle up to ``commands`` commands that have arrived, as far as peer and disk keep up.
+
+        Without a number, the connection handles its share, and waits for its turn if there are more.
+        """
+        if self._is_lost:
+            return
         backlog = self._backlog
-        while backlog and not self._is_ending and not self.is_paused and not self.is_throttled:
+        turns, time = self.store.turns, self.store.loop.time
+        left = turns.share(self) if commands is None else commands
+        until_s = time() + turns.seconds
+        if left and not self.is_paused:
+            self.reads.serve_ready(until_s)
+        while self._has_commands() and not (self._is_ending or self.is_paused or self.is_throttled):
+            if not left or time() > until_s:
+                turns.wait(self)
+                break
+            left -= 1
             self._handle(backlog.popleft())
+        if self.reads.has_ready and not self.is_paused:
+            turns.wait(self)
         self.appends.submit()
         if self._is_broken and not backlog:
             self.close()
         self._read_or_wait()
+
+    def _has_commands(self) -> bool:
+        if not self._backlog and self._decoder.has_more:
+            self._decode()
+            self.store.frames.note(self, self._decoder.buffered_bytes)
+        return bool(self._backlog)
 
     def _handle(self, command: c.Command) -> None:
         handler = HANDLERS.get(type(command))
@@ -119,14 +179,19 @@ class SegmentStoreProtocol(asyncio.Protocol):
         if type(command) not in LEAVING_APPENDS:
             self.appends.submit()
         try:
+            if self.store.access is not None:
+                check_token(self.store.access, command, self.store.now_ms())
             handler(self, command)
         except StorageError as error:
             self.refuse(refusal(error, getattr(command, "request_id", 0)), str(error))
+        except BadTokenError as error:
+            self._refuse_token(command, error)
         except ProtocolError as error:
             self.close(str(error))
 
     def _read_or_wait(self) -> None:
-        wanted = not (self.is_paused or self.is_throttled or self._backlog or self._is_ending)
+        is_held_back = self.is_paused or self.is_throttled or self.lacks_room
+        wanted = not (is_held_back or self._backlog or self._decoder.has_more or self._is_ending)
         if wanted == self._is_reading or self._transport.is_closing():
             return
         self._is_reading = wanted
@@ -162,6 +227,16 @@ class SegmentStoreProtocol(asyncio.Protocol):
         if self.is_paused:
             self._read_or_wait()
 
+    def change(self, operations: Sequence[Operation], reply: Callable[[Any], c.Command]) -> None:
+        """Submit operations, and send ``reply(results)`` as soon as they are synced. Raises StorageError."""
+        ticket = self.store.submit(operations)
+        self.store.throttle(self, ticket.cost_bytes)
+        self.when_synced(ticket, lambda done: self._answer(done, reply))
+
+    def _answer(self, done: Ticket, reply: Callable[[Any], c.Command]) -> None:
+        self.store.release(done.cost_bytes)
+        self.send(reply(done.results))
+
     def send_when(self, ticket: Ticket, reply: Callable[[Any], c.Command]) -> None:
         """Send ``reply(results)`` as soon as the submission is synced."""
         self.when_synced(ticket, lambda done: self.send(reply(done.results)))
@@ -177,6 +252,15 @@ class SegmentStoreProtocol(asyncio.Protocol):
         else:
             self.when_synced(self.store.storage.barrier(), lambda _: self.send(reply))
 
+    def _refuse_token(self, command: c.Command, error: BadTokenError) -> None:
+        """Refuse a request for its token, in the way of the released server (access.md A5)."""
+        is_expired = isinstance(error, ExpiredTokenError)
+        if isinstance(command, c.SetupAppend) and is_expired:
+            return self.close(str(error))
+        code = TOKEN_EXPIRED if is_expired else TOKEN_CHECK_FAILED
+        request_id: int = getattr(command, "request_id", 0)
+        return self.send(c.AuthTokenCheckFailed(request_id, str(error), code))
+
     def close(self, why: str = "", last_words: c.Command | None = None) -> None:
         """Handle no more commands, and close as soon as earlier ones are answered.
 
@@ -187,9 +271,17 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self._is_ending = True
         self._backlog.clear()
         if why:
-            log.info("closing a connection from %s: %s", self._peer(), why)
+            fields = log_fields("connection_closed", peer=self._peer())
+            log.info("closing a connection from %s: %s", self._peer(), why, extra=fields)
         self.appends.submit()
         self.when_synced(self.store.storage.barrier(), lambda _: self._finish(last_words))
+
+    def dismiss(self, why: str) -> None:
+        """Tell the peer why, and close. Commands that have not been handled are not handled any more."""
+        if not self._is_ending:
+            fields = log_fields("connection_dismissed", peer=self._peer())
+            log.warning("a connection from %s is closed: %s", self._peer(), why, extra=fields)
+            self.close(last_words=c.ErrorMessage(0, "", why, c.ErrorCode.UNSPECIFIED))
 
     def _finish(self, last_words: c.Command | None) -> None:
         if last_words is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from pravega_lab.protocol.wire.commands import Command
 
+from ..store.log.operations import Operation
 from ..store.storage.storage import Ticket
 from .segment_store import SegmentStore, Served
 
@@ -28,6 +29,13 @@ class Connection(Served, Protocol):
 
     def send(self, reply: Command) -> None:
         """Send ``reply`` together with the other replies of this turn of the loop."""
+
+    def change(self, operations: Sequence[Operation], reply: Callable[[Any], Command]) -> None:
+        """Submit operations, and send ``reply(results)`` as soon as they are synced.
+
+        The connection is not read from while the changes of all connections are too many for the disk.
+        Raises StorageError.
+        """
 
     def send_when(self, ticket: Ticket, reply: Callable[[Any], Command]) -> None:
         """Send ``reply(results)`` as soon as the submission is synced."""

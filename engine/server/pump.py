@@ -23,6 +23,8 @@ class Pump:
         self.storage = storage
         self.disk = disk
         self.retry_s = retry_s
+        self.groups = self.written_bytes = 0
+        self.write_s = 0.0
         self._groups_wake = asyncio.Event()
         self._files_wake = asyncio.Event()
         storage.on_work = self._wake
@@ -48,12 +50,17 @@ class Pump:
             await asyncio.gather(*loops, return_exceptions=True)
 
     async def _move_groups(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
             await self._groups_wake.wait()
             self._groups_wake.clear()
             while (group := self.storage.take_group()) is not None:
                 if group.data:
+                    began_s = loop.time()
                     await self.disk.write_group(group.file, group.offset, group.data)
+                    self.write_s += loop.time() - began_s
+                    self.groups += 1
+                    self.written_bytes += len(group.data)
                 self.storage.group_synced(group)
             if self.storage.has_file_work:
                 self._files_wake.set()

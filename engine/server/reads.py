@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from pravega_lab.protocol.wire import commands as c
 
 from ..store import errors as e
+from ..store.log_fields import log_fields
 from .handlers import Connection, Handlers
 
 log = logging.getLogger(__name__)
@@ -23,6 +24,10 @@ READ_BYTES_MIN, READ_BYTES_MAX = 8, 2 << 20
 
 HELD_READS_MAX = 4096
 """Held reads per connection. A further read is answered at once with no data, and its client asks again."""
+
+
+SERVED_AT_ONCE_MAX = 64
+"""A connection with more held reads answers them in its turns: one append may make all of them ready."""
 
 
 class Held(NamedTuple):
@@ -40,6 +45,7 @@ class Reads:
         self._storage = connection.store.storage
         self._held: dict[int, Held] = {}
         self._ready: dict[int, None] = {}  # held reads whose segment changed while the peer did not read
+        self._fetching: dict[int, Callable[[], None]] = {}  # reads that wait for tier 2, by number
         self._number = 0
 
     @property
@@ -53,14 +59,16 @@ class Reads:
             reply = self._read(request)
         except e.NoSuchSegment:
             reply = c.NoSuchSegment(request.request_id, request.segment, "", request.offset)
+        except e.NotAtHand as need:
+            return self._fetch(request, need)
         except (e.OffsetBeyondEnd, e.WrongKind) as error:
             return self._connection.close(str(error))
         except (e.CorruptStoreError, OSError) as error:  # the rest of the disk can still be read
-            log.error("segment %s cannot be read at %d: %s", request.segment, request.offset, error)
-            reply = c.ErrorMessage(request.request_id, request.segment, str(error), c.ErrorCode.UNSPECIFIED)
+            return self._report(request, error)
         if reply is not None:
             return self._connection.send(reply)
-        if len(self._held) >= HELD_READS_MAX:
+        store = self._connection.store
+        if len(self._held) >= HELD_READS_MAX or store.held_reads >= store.limits.held_reads:
             return self._connection.send(empty_at_tail(request))
         return self._hold(request)
 
@@ -77,21 +85,56 @@ class Reads:
         end = found.end_of_segment
         return c.SegmentRead(segment, offset, found.at_tail, end, found.data, request.request_id)
 
+    def _report(self, request: c.ReadSegment, error: Exception) -> None:
+        fields = log_fields("read_failed", segment=request.segment, offset=request.offset)
+        log.error("segment %s cannot be read at %d: %s", request.segment, request.offset, error, extra=fields)
+        reply = c.ErrorMessage(request.request_id, request.segment, str(error), c.ErrorCode.UNSPECIFIED)
+        self._connection.send(reply)
+
+    def _fetch(self, request: c.ReadSegment, need: e.NotAtHand) -> None:
+        """Read again when the bytes have come from tier 2. Other requests are handled in the meantime."""
+        reader = self._connection.store.chunk_reader
+        assert reader is not None, "a store with chunks runs with tier 2"
+        if len(self._fetching) >= HELD_READS_MAX:
+            return self._connection.send(empty_at_tail(request))
+        self._number += 1
+        number = self._number
+
+        def then(failure: e.CorruptStoreError | None) -> None:
+            del self._fetching[number]
+            if failure is None:
+                self.read(request)
+            else:
+                self._report(request, failure)
+
+        self._fetching[number] = reader.fetch(need, then)
+        return None
+
     def _hold(self, request: c.ReadSegment) -> None:
         self._number += 1
         number = self._number
         cancel = self._storage.watch(request.segment, lambda: self._changed(number))
         self._held[number] = Held(request, cancel)
+        self._connection.store.held_reads += 1
 
     def _changed(self, number: int) -> None:
         if self._connection.is_paused:
             self._ready[number] = None
+        elif len(self._held) > SERVED_AT_ONCE_MAX:
+            self._ready[number] = None
+            self._connection.store.turns.wait(self._connection)
         else:
             self._serve(number)
 
-    def serve_ready(self) -> None:
-        """Answer the reads that became ready while the peer did not read, until it pauses again."""
-        while self._ready and not self._connection.is_paused:
+    @property
+    def has_ready(self) -> bool:
+        """Return whether reads are ready and wait for the peer, or for a turn of the connection."""
+        return bool(self._ready)
+
+    def serve_ready(self, until_s: float) -> None:
+        """Answer the reads that are ready, until the peer does not read any more or the time is over."""
+        time = self._connection.store.loop.time
+        while self._ready and not self._connection.is_paused and time() <= until_s:
             number = next(iter(self._ready))
             del self._ready[number]
             self._serve(number)
@@ -99,12 +142,25 @@ class Reads:
     def _serve(self, number: int) -> None:
         held = self._held.get(number)
         if held is None:
-            return
-        reply = self._reply_to_held(held.request)
+            return None
+        try:
+            reply = self._reply_to_held(held.request)
+        except e.NotAtHand as need:  # it moved to tier 2 while the peer did not read
+            del self._held[number]
+            self._connection.store.held_reads -= 1
+            held.cancel()
+            return self._fetch(held.request, need)
+        except (e.CorruptStoreError, OSError) as error:
+            del self._held[number]
+            self._connection.store.held_reads -= 1
+            held.cancel()
+            return self._report(held.request, error)
         if reply is not None:
             del self._held[number]
+            self._connection.store.held_reads -= 1
             held.cancel()
             self._connection.send(reply)
+        return None
 
     def _reply_to_held(self, request: c.ReadSegment) -> c.Command | None:
         """Return the reply to a held read. Unlike other reads, it reports a seal and a deletion by replies
@@ -124,6 +180,7 @@ class Reads:
         for held in self._held.values():
             held.cancel()
             self._connection.send(empty_at_tail(held.request))
+        self._connection.store.held_reads -= len(self._held)
         self._held.clear()
         self._ready.clear()
 
@@ -131,8 +188,12 @@ class Reads:
         """Forget all held reads, because the connection is gone."""
         for held in self._held.values():
             held.cancel()
+        self._connection.store.held_reads -= len(self._held)
+        for cancel in self._fetching.values():
+            cancel()
         self._held.clear()
         self._ready.clear()
+        self._fetching.clear()
 
 
 def empty_at_tail(request: c.ReadSegment) -> c.SegmentRead:

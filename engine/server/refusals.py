@@ -25,8 +25,10 @@ REFUSALS: dict[type[e.StorageError], Refusal] = {
     e.AttributeMismatch: lambda x, r: c.SegmentAttributeUpdated(r, False),
     e.KeyMissing: lambda x, r: c.TableKeyDoesNotExist(r, x.segment, ""),
     e.BadVersion: lambda x, r: c.TableKeyBadVersion(r, x.segment, ""),
+    e.Unsupported: lambda x, r: c.OperationUnsupported(r, x.operation, ""),
     e.TableNotEmpty: lambda x, r: c.TableSegmentNotEmpty(r, x.segment, ""),
     e.BadTableEntry: lambda x, r: c.ErrorMessage(r, x.segment, str(x), c.ErrorCode.ILLEGAL_ARGUMENT),
+    e.TooManySegments: lambda x, r: c.ErrorMessage(r, x.segment, str(x), c.ErrorCode.STORE_FULL),
     e.StoreFull: lambda x, r: c.ErrorMessage(r, x.segment, str(x), c.ErrorCode.STORE_FULL),
 }
 

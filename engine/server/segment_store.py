@@ -1,5 +1,4 @@
-"""What all connections of the segment store share: the storage, the clock, ids, and the limit of appended
-bytes.
+"""What all connections of the segment store share: the storage, the clock, ids, and the limits.
 
 Time, ids and the storage are arguments, so the same code runs on a real loop and on the simulated one.
 """
@@ -12,25 +11,31 @@ from typing import Protocol
 from uuid import UUID
 
 from ..store.log.operations import Operation
+from ..store.security.access_control import AccessControl
 from ..store.storage.storage import Storage, Ticket
-
-APPEND_BYTES_MAX = 64 << 20
-"""Appended bytes of all connections that may wait for the disk."""
+from .limits.frame_room import FrameRoom
+from .limits.limits import Limits
+from .limits.turns import Turns
+from .tiers.reads import ChunkReader
 
 
 class Served(Protocol):
     """A connection as the store sees it: something to hold back, to notify and to end."""
 
     is_throttled: bool
+    lacks_room: bool
 
-    def work(self) -> None:
-        """Handle the commands that have arrived, as far as peer and disk keep up."""
+    def work(self, commands: int | None = None) -> None:
+        """Handle the commands that have arrived, as far as peer, disk and its share of turns allow."""
 
     def answer_held_reads(self) -> None:
         """Answer every held read with no data, because the server stops."""
 
     def close(self) -> None:
         """Close as soon as earlier commands are answered."""
+
+    def dismiss(self, why: str) -> None:
+        """Tell the peer why, and close. Commands that have not been handled are not handled any more."""
 
     def abort(self) -> None:
         """Close at once, whatever is still to be sent."""
@@ -39,14 +44,16 @@ class Served(Protocol):
 class SegmentStore:
     """The shared part of the segment store.
 
-    It knows which connections are open and how many appended bytes wait for the disk.
+    It knows which connections are open, which of them have not sent a command yet (*strangers*), and how many
+    bytes of changes wait for the disk.
 
     Args:
         storage: The store.
         loop: Where replies are collected (``call_soon``).
         clock: Return milliseconds since 1970; the time never goes back.
         new_id: Return a random id, for the names of transient segments.
-        append_bytes_max: Bytes that may wait for the disk before connections that append are not read from.
+        limits: What connections may take.
+        access: Checks the tokens of requests. None: no request needs one.
     """
 
     def __init__(
@@ -55,34 +62,101 @@ class SegmentStore:
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], int],
         new_id: Callable[[], UUID],
-        append_bytes_max: int = APPEND_BYTES_MAX,
+        limits: Limits | None = None,
+        access: AccessControl | None = None,
     ) -> None:
         self.storage = storage
         self.loop = loop
         self.new_id = new_id
+        self.access = access
         self.connections: dict[Served, None] = {}
+        self.limits = limits = limits or Limits()
+        self.turns = Turns(loop, limits.turn_commands, limits.turn_ms / 1000)
+        self.frames = FrameRoom(limits.frame_bytes, loop.time)
+        self.held_reads = 0
+        self.pieces_received = self.connections_ended = 0
+        self._strangers: dict[Served, float] = {}  # when they connected
         self._clock = clock
-        self._append_bytes_max = append_bytes_max
-        self._append_bytes = 0
+        self._unsynced_bytes = 0
         self._throttled: dict[Served, None] = {}
+        self.chunk_reader: ChunkReader | None = None
+        self.is_behind: Callable[[], bool] = lambda: False
+
+    def now_ms(self) -> int:
+        """Return the time of day in ms."""
+        return self._clock()
+
+    def admit(self, one: Served) -> bool:
+        """Register a new connection. Return False if there are as many as the limit allows.
+
+        A new connection replaces the oldest stranger, so connections that send nothing keep no client out.
+        """
+        if len(self.connections) >= self.limits.connections:
+            stranger = next(iter(self._strangers), None)
+            if stranger is None:
+                return False
+            self.forget(stranger)
+            stranger.abort()
+        self.connections[one] = None
+        self._strangers[one] = self.loop.time()
+        return True
+
+    def introduce(self, one: Served) -> None:
+        """Note that a connection has sent its first command."""
+        self._strangers.pop(one, None)
+
+    def dismiss_the_slow(self) -> int:
+        """Close connections that sent no command in time, and unfinished frames that others wait for.
+
+        The process calls this about once a second. Return how many connections were closed.
+        """
+        limit_s = self.limits.frame_s
+        before_s = self.loop.time() - limit_s
+        strangers = [one for one, since_s in self._strangers.items() if since_s <= before_s]
+        for one in strangers:
+            self.introduce(one)
+            one.dismiss(f"no command arrived within {limit_s} s (--max-frame-s)")
+        slow = self.frames.overdue(limit_s)
+        room = self.limits.frame_bytes
+        for holder in slow:
+            holder.dismiss(
+                f"a frame was not complete after {limit_s} s (--max-frame-s), and unfinished frames fill"
+                f" {room} bytes (--max-frame-bytes); send it again on a new connection"
+            )
+        return len(strangers) + len(slow)
 
     def submit(self, operations: Sequence[Operation]) -> Ticket:
         """Submit operations to the storage with the present time; see `Storage.submit`."""
         return self.storage.submit(operations, now_ms=self._clock())
 
     def throttle(self, source: Served, size_bytes: int) -> None:
-        """Count the submitted bytes of a connection, and stop reading from it while too many wait for the
-        disk.
+        """Count the bytes of a connection's changes, and stop reading from it while too many wait for the
+        disk, or for tier 2.
         """
-        self._append_bytes += size_bytes
-        if self._append_bytes > self._append_bytes_max:
+        self._unsynced_bytes += size_bytes
+        if self._unsynced_bytes > self.limits.unsynced_bytes or self.is_behind():
             source.is_throttled = True
             self._throttled[source] = None
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Return the appended bytes that wait for the disk."""
+        return self._unsynced_bytes
+
+    @property
+    def throttled_count(self) -> int:
+        """Return the number of connections that are not read from because the disk is slower."""
+        return len(self._throttled)
+
     def release(self, size_bytes: int) -> None:
         """Count bytes that are on disk now. Connections resume once half of the limit is free."""
-        self._append_bytes -= size_bytes
-        if self._throttled and self._append_bytes <= self._append_bytes_max // 2:
+        self._unsynced_bytes -= size_bytes
+        self.resume()
+
+    def resume(self) -> None:
+        """Read from connections again that were held back, if there is room now."""
+        has_room = self._unsynced_bytes <= self.limits.unsynced_bytes // 2
+        if self._throttled and has_room and not self.is_behind():
             throttled, self._throttled = self._throttled, {}
             for one in throttled:
                 one.is_throttled = False
@@ -90,8 +164,13 @@ class SegmentStore:
 
     def forget(self, ended: Served) -> None:
         """Forget a connection that has ended."""
-        self.connections.pop(ended, None)
+        if ended in self.connections:
+            del self.connections[ended]
+            self.connections_ended += 1
+        self._strangers.pop(ended, None)
         self._throttled.pop(ended, None)
+        self.turns.forget(ended)
+        self.frames.note(ended, 0)
 
     def answer_held_reads(self) -> None:
         """Answer the held reads of all connections with no data, because the server stops."""

@@ -34,7 +34,7 @@ def create(connection: Connection, command: c.CreateSegment) -> None:
         command.segment, scale_type=command.scale_type, target_rate=command.target_rate
     )
     reply = c.SegmentCreated(command.request_id, command.segment)
-    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+    connection.change([operation], lambda _: reply)
 
 
 def create_transient(connection: Connection, command: c.CreateTransientSegment) -> None:
@@ -43,33 +43,33 @@ def create_transient(connection: Connection, command: c.CreateTransientSegment) 
     """
     name = f"{command.parent}#transient.{command.writer_id.hex}.{connection.store.new_id().hex}"
     reply = c.SegmentCreated(command.request_id, name)
-    connection.send_when(connection.store.submit([ops.CreateSegment(name)]), lambda _: reply)
+    connection.change([ops.CreateSegment(name)], lambda _: reply)
 
 
 def seal(connection: Connection, command: c.SealSegment) -> None:
     """Handle SealSegment: no later append succeeds."""
     reply = c.SegmentSealed(command.request_id, command.segment)
-    connection.send_when(connection.store.submit([ops.Seal(command.segment)]), lambda _: reply)
+    connection.change([ops.Seal(command.segment)], lambda _: reply)
 
 
 def delete(connection: Connection, command: c.DeleteSegment) -> None:
     """Handle DeleteSegment."""
     reply = c.SegmentDeleted(command.request_id, command.segment)
-    connection.send_when(connection.store.submit([ops.Delete(command.segment)]), lambda _: reply)
+    connection.change([ops.Delete(command.segment)], lambda _: reply)
 
 
 def truncate(connection: Connection, command: c.TruncateSegment) -> None:
     """Handle TruncateSegment: drop the bytes below the offset."""
     reply = c.SegmentTruncated(command.request_id, command.segment)
     operation = ops.Truncate(command.segment, command.offset)
-    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+    connection.change([operation], lambda _: reply)
 
 
 def update_policy(connection: Connection, command: c.UpdateSegmentPolicy) -> None:
     """Handle UpdateSegmentPolicy: set the rate with which the auto-scaler compares the segment."""
     reply = c.SegmentPolicyUpdated(command.request_id, command.segment)
     operation = ops.SetPolicy(command.segment, command.scale_type, command.target_rate)
-    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+    connection.change([operation], lambda _: reply)
 
 
 def get_attribute(connection: Connection, command: c.GetSegmentAttribute) -> None:
@@ -84,15 +84,17 @@ def update_attribute(connection: Connection, command: c.UpdateSegmentAttribute) 
         command.segment, command.attribute_id, command.new_value, command.expected_value
     )
     reply = c.SegmentAttributeUpdated(command.request_id, True)
-    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+    connection.change([operation], lambda _: reply)
 
 
 def merge(connection: Connection, command: c.MergeSegments) -> None:
     """Handle MergeSegments: append the source to its parent, and set attributes in the same step."""
     updates = [_attribute(command.target, update) for update in command.attribute_updates or ()]
-    ticket = connection.store.submit([*updates, ops.Merge(command.target, command.source)])
     request_id, target, source = command.request_id, command.target, command.source
-    connection.send_when(ticket, lambda results: c.SegmentsMerged(request_id, target, source, results[-1]))
+    connection.change(
+        [*updates, ops.Merge(target, source)],
+        lambda results: c.SegmentsMerged(request_id, target, source, results[-1]),
+    )
 
 
 def _attribute(segment: str, update: c.AttributeUpdate) -> ops.SetAttribute:
@@ -104,13 +106,12 @@ def _attribute(segment: str, update: c.AttributeUpdate) -> ops.SetAttribute:
 
 def merge_batch(connection: Connection, command: c.MergeSegmentsBatch) -> None:
     """Handle MergeSegmentsBatch: merge several sources into one target in order, all or none."""
-    ticket = connection.store.submit([ops.Merge(command.target, source) for source in command.sources])
 
     def reply(lengths: list[int]) -> c.Command:
         merged = tuple(zip(command.sources, lengths, strict=True))
         return c.SegmentsBatchMerged(command.request_id, command.target, merged)
 
-    connection.send_when(ticket, reply)
+    connection.change([ops.Merge(command.target, source) for source in command.sources], reply)
 
 
 HANDLERS: Handlers = {

@@ -1,14 +1,16 @@
 """``pravega-lab standalone``: an embedded Pravega in this process, until it is asked to stop.
 
 As soon as it can be used it prints exactly one line on standard output, ``ready tcp://host:port`` with the
-controller's address. It ends on SIGTERM and SIGINT, with ``--with-parent`` also when its standard input
-closes, and at once when a write to its log fails. Everything else goes to standard error.
+controller's address (``tls://`` with a certificate). It ends on SIGTERM and SIGINT, with ``--with-parent``
+also when its standard input closes, and at once when a write to its log fails. Everything else goes to
+standard error.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import logging
 import os
 import shutil
@@ -19,17 +21,32 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError, StoreFullError, StoreUnavailableError
 
-from ..store.errors import DiskFull
+from ..store.errors import DiskFull, StorageError, TierMismatch
 from ..store.log.disk import MemoryDisk, RealDisk
 from ..store.log.files import DEFAULT_FILE_BYTES
-from .allocator import keep_freed_memory
+from ..store.log_fields import log_fields
+from ..store.tiers.settings import TierSettings
+from .allocator import FreedMemory, collect_seldom, keep_freed_memory
 from .connection import SegmentStoreProtocol
+from .limits.descriptors import report_in_words, take_descriptors
+from .limits.limits import Limits, add_options, limits_of
+from .limits.log_lines import LogLines
+from .monitoring import logs
+from .monitoring import options as monitoring_options
+from .monitoring.options import serve_admin_port
 from .runner import StoreRunner
+from .security import options as security_options
+from .security.options import Security
+from .tiers import options as tier_options
+from .tiers.loop import attach_early
+from .tiers.objects import FsspecObjects
+from .tiers.rebuild import rebuild, refuse_other_store
 
 if TYPE_CHECKING:
     import grpc.aio
@@ -41,8 +58,12 @@ CONTROLLER_PORT, SEGMENT_STORE_PORT = 9090, 12345
 PORT_MAX = 65_535
 
 EXIT_FAILED_WRITE = 3
+_SAFE = " Acknowledged data is safe. Fix the disk and start again."
 STOP_GRACE_S = 2.0
 DRAIN_S = 5.0
+HOUSEKEEPING_S = 1.0
+ATTACH_S = 10.0
+"""Time for tier 2 to answer at the start. A store whose tier 2 does not answer serves what is in its log."""
 MEMORY_FILE_BYTES = 8 << 20
 """File size of a store in memory. It is small because truncated and deleted data is freed file by file."""
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -61,9 +82,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--data", type=_folder, metavar="DIR", help="folder of the log; survives kill -9")
     where.add_argument("--memory", action="store_true", help="keep nothing (also without --data)")
     parser.add_argument(
-        "--scaling-clock", type=int, default=1, metavar="N", help="auto-scaling runs N times as fast (1)"
+        "--scaling-clock",
+        type=int,
+        default=1,
+        metavar="N",
+        help="auto-scaling and the period of retention run N times as fast (1)",
     )
+    tier_options.add_arguments(parser)
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input closes")
+    security_options.add_arguments(parser)
+    add_options(parser)
+    monitoring_options.add_arguments(parser)
 
 
 def _port(text: str) -> int:
@@ -84,16 +113,23 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         PravegaError: It cannot start: port or folder in use, disk full, log damaged.
     """
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    counts = logs.set_up(args.log_format)
     if args.scaling_clock < 1:
         raise BadInputError(f"--scaling-clock {args.scaling_clock}: give a whole number from 1")
+    security_options.check_host(args)
+    settings = tier_options.settings_of(args)
+    tier = None if settings is None else _open_tier(args, settings)
+    limits = limits_of(args)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(LogLines(limits.log_lines, time.monotonic))
+    limits = take_descriptors(limits)
     keep_freed_memory()
     disk = _open_disk(args.data)
     try:
-        return asyncio.run(_Standalone(args, disk).serve())
+        return asyncio.run(_Standalone(args, disk, limits, Security(args), counts, tier).serve())
     finally:
+        if tier is not None:
+            tier.objects.close()
         if isinstance(disk, RealDisk):
             disk.close()
 
@@ -113,45 +149,83 @@ def _open_disk(folder: Path | None) -> MemoryDisk | RealDisk:
         ) from error
 
 
-class WallClock:
-    """Returns the time of day in ms since 1970. The time never goes back."""
+@dataclass(frozen=True, slots=True)
+class _Tier:
+    """The folder in tier 2, and when segments move there."""
 
-    def __init__(self) -> None:
-        self._last_ms = 0
+    objects: FsspecObjects
+    settings: TierSettings
 
-    def __call__(self) -> int:
-        self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
-        return self._last_ms
+
+def _open_tier(args: argparse.Namespace, settings: TierSettings) -> _Tier:
+    return _Tier(FsspecObjects(args.tier2, tier_options.storage_options(args.tier2_options)), settings)
+
+
+def wall_ms() -> int:
+    """Return the time of day in ms since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 class _Standalone:
     """The process: two listening ports around a `StoreRunner`."""
 
-    def __init__(self, args: argparse.Namespace, disk: MemoryDisk | RealDisk) -> None:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        disk: MemoryDisk | RealDisk,
+        limits: Limits,
+        security: Security,
+        counts: logs.LevelCounts,
+        tier: _Tier | None = None,
+    ) -> None:
         self._args = args
+        self._limits = limits
+        self._counts = counts
         self._disk = disk
-        self._host = args.advertised_host or WILDCARDS.get(args.host, args.host)
+        self._security = security
+        self._tier = tier
+        self._host = args.advertised_host or security.advertised(WILDCARDS.get(args.host, args.host))
 
     async def serve(self) -> int:
         """Serve until stopped, and return the exit code."""
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(report_in_words)
         self._check_room()
         self._stop = asyncio.Event()
         speed = self._args.scaling_clock
         size = DEFAULT_FILE_BYTES if isinstance(self._disk, RealDisk) else MEMORY_FILE_BYTES
+        tier_of_runner: dict[str, Any] = {}
+        if self._tier is not None:
+            size = tier_options.file_bytes_of(self._tier.settings)
+            tier_of_runner = {"objects": self._tier.objects, "tier_settings": self._tier.settings}
+            await self._prepare_tier(self._tier.objects)
         self._runner = StoreRunner(
-            self._disk, loop, WallClock(), uuid.uuid4, scaling_clock=speed, file_bytes=size
+            *(self._disk, loop, wall_ms, uuid.uuid4),
+            scaling_clock=speed,
+            file_bytes=size,
+            access=self._security.access,
+            limits=self._limits,
+            **tier_of_runner,
         )
+        if self._runner.tier is not None:
+            await attach_early(self._runner.tier, ATTACH_S)
+        await self._runner.begin()
+        collect_seldom()
         running = loop.create_task(self._runner.run())
         server = await self._listen(loop)
         store_port = server.sockets[0].getsockname()[1]
         self._runner.serve_controller(self._host, store_port)
-        self._controller, controller_port = await _serve_grpc(self._runner, self._args)
+        self._controller, controller_port = await _serve_grpc(self._runner, self._args, self._security)
+        admin = await serve_admin_port(self._args, self._runner, self._disk, self._counts)
         self._watch_for_the_end(loop)
-        print(f"ready tcp://{self._host}:{controller_port}", flush=True)
+        print(f"ready {self._security.scheme}://{self._host}:{controller_port}", flush=True)
         stopped = loop.create_task(self._stop.wait())
+        keeping = loop.create_task(self._keep_house())
         await asyncio.wait([running, stopped], return_when=asyncio.FIRST_COMPLETED)
+        keeping.cancel()
         server.close()
+        if admin is not None:
+            admin.close()
         if running.done():
             return await self._give_up(running)
         await self._shut_down()
@@ -159,7 +233,26 @@ class _Standalone:
             return await self._give_up(running)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+        if not await self._runner.end():
+            log.warning("The stop is not recorded: the next start takes it for a crash.")
         return 0
+
+    async def _prepare_tier(self, objects: FsspecObjects) -> None:
+        """Rebuild the store from tier 2 if that was asked for, and refuse the tier of another store."""
+        if self._args.tier2_rebuild:
+            rebuilt = await rebuild(self._disk, objects)
+            log.warning(
+                "The snapshot after group %d was copied from tier 2, and %d log files are left to replay.",
+                rebuilt.sequence,
+                rebuilt.log_files,
+            )
+            return
+        try:
+            await asyncio.wait_for(refuse_other_store(self._disk, objects), ATTACH_S)
+        except StorageError:
+            raise
+        except Exception as error:
+            log.warning("tier 2 does not answer (%s); the store serves what is in its log", error)
 
     def _check_room(self) -> None:
         """Refuse a new store here if the disk has no room for it, and not at its first append."""
@@ -174,9 +267,15 @@ class _Standalone:
 
     async def _listen(self, loop: asyncio.AbstractEventLoop) -> asyncio.Server:
         host, port = self._args.host, self._args.segment_store_port
-        store = self._runner.segment_store
+        store, certificate = self._runner.segment_store, self._security.certificate
+        tls = None if certificate is None else certificate.context
         try:
-            return await loop.create_server(lambda: SegmentStoreProtocol(store), host, port)
+            return await loop.create_server(
+                lambda: SegmentStoreProtocol(store),
+                *(host, port),
+                ssl=tls,
+                ssl_handshake_timeout=None if tls is None else self._limits.frame_s,
+            )
         except socket.gaierror as error:
             raise BadInputError(
                 f"The host {host!r} is unknown ({error.strerror}). Give --host an address of this machine,"
@@ -187,6 +286,13 @@ class _Standalone:
                 f"The segment store cannot listen on {host}:{port} ({error.strerror}). Is another store"
                 " running there? Give another --segment-store-port, or 0 for a free one."
             ) from error
+
+    async def _keep_house(self) -> None:
+        memory, store = FreedMemory(), self._runner.segment_store
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_S)
+            store.dismiss_the_slow()
+            memory.look(store.pieces_received, store.connections_ended)
 
     def _watch_for_the_end(self, loop: asyncio.AbstractEventLoop) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -205,7 +311,10 @@ class _Standalone:
         await self._controller.stop(STOP_GRACE_S)
         store.close()
         if not await self._runner.drain(DRAIN_S):
-            log.warning("Stopped with requests that were not answered: the disk has no room for them.")
+            log.warning(
+                "Stopped with requests that were not answered: the disk has no room for them.",
+                extra=log_fields("stopped_full"),
+            )
             return store.abort()
         deadline = time.monotonic() + STOP_GRACE_S
         while store.connections and time.monotonic() < deadline:
@@ -221,19 +330,26 @@ class _Standalone:
         self._runner.segment_store.abort()
         await self._controller.stop(None)
         failure = running.exception()
+        if isinstance(failure, TierMismatch):
+            log.critical("The store stops, and acknowledged data is safe: %s", failure)
+            return EXIT_FAILED_WRITE
         log.critical(
-            "The log cannot be written: %s. Acknowledged data is safe. Fix the disk and start again.",
+            "The store stops, because its log cannot be written: %s.%s",
             failure,
+            "" if getattr(failure, "errno", 0) == errno.ESTALE else _SAFE,
             # An error of the disk needs no traceback, an error of this program does.
             exc_info=None if isinstance(failure, OSError) else failure,
+            extra=log_fields("write_failed"),
         )
         return EXIT_FAILED_WRITE
 
 
-async def _serve_grpc(runner: StoreRunner, args: argparse.Namespace) -> tuple[grpc.aio.Server, int]:
+async def _serve_grpc(
+    runner: StoreRunner, args: argparse.Namespace, security: Security
+) -> tuple[grpc.aio.Server, int]:
     from .grpc import serve
 
-    return await serve(runner, args.host, args.controller_port)
+    return await serve(runner, args.host, args.controller_port, security)
 
 
 def _wait_for_end_of_input(then: Callable[[], object]) -> None:

@@ -13,11 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from pravega_lab.errors import StoreUnavailableError
+
+from .limits.limits import Limits
 
 START_S_MAX = 30.0
 STOP_S_MAX = 15.0
@@ -29,8 +32,12 @@ class StoreProcess:
 
     Args:
         data: Folder that keeps the store; None for a temporary store in memory.
-        scaling_clock: Divides every time constant of auto-scaling (pravega.md A6).
+        scaling_clock: Divides the time constants of auto-scaling and the period of retention (pravega.md A6,
+            A7).
+        options: Further options of ``pravega-lab standalone``, such as ``--tier2`` and its URL. A later
+            start uses what the attribute ``options`` contains then.
         controller_port, segment_store_port: 0 takes a free port. A restart keeps the controller's port.
+        limits: What clients may take; None for the defaults.
 
     Raises:
         StoreUnavailableError: The process ended, or reported nothing in time. The message repeats its log.
@@ -43,10 +50,14 @@ class StoreProcess:
         scaling_clock: int = 1,
         controller_port: int = 0,
         segment_store_port: int = 0,
+        limits: Limits | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         self._where = ["--memory"] if data is None else ["--data", str(data)]
+        self.options = list(options)
         self._scaling_clock = scaling_clock
         self._ports = [controller_port, segment_store_port]
+        self._limits = limits or Limits()
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the object
         self._process: subprocess.Popen[bytes] | None = None
         self.uri = ""
@@ -76,7 +87,7 @@ class StoreProcess:
         controller, segment_store = self._ports
         command = [sys.executable, "-m", "pravega_lab.cli", "standalone", "--with-parent", *self._where]
         command += ["--controller-port", str(controller), "--segment-store-port", str(segment_store)]
-        command += ["--scaling-clock", str(self._scaling_clock)]
+        command += ["--scaling-clock", str(self._scaling_clock), *self._limits.options(), *self.options]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
         )
@@ -102,6 +113,10 @@ class StoreProcess:
         if self._process is not None:
             self._process.kill()
             self._reap()
+
+    def close(self) -> None:
+        """Stop the process for good."""
+        self.stop()
 
     def restart(self) -> None:
         """Stop the process, and start it again on the same folder and the same controller port."""
@@ -151,7 +166,7 @@ class StoreProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self.close()
 
     def __repr__(self) -> str:
         return f"StoreProcess({self.uri}, {'running' if self.alive else 'stopped'})"

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol.serializer import COMPACT_INT, Envelope
 from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.key_range import decode_range
 
-from ..store.errors import OffsetBeyondEnd
+from ..store.errors import BadTableEntry, OffsetBeyondEnd, Unsupported
 from ..store.log import operations as ops
+from ..store.storage.fixed_table import FIXED_KEY_BYTES_MAX
 from ..store.storage.table import ENTRY_HEADER_BYTES, TableDelta, TableEntry
 from .handlers import Connection, Handlers
 
-PAGE_ENTRIES_MAX = 10_000
+PAGE_ENTRIES_MAX = 1000
 PAGE_BYTES_MAX = 8 << 20
 """A page ends before it exceeds this size, but holds at least one entry. A frame holds 16 MiB."""
 
@@ -22,17 +25,24 @@ ABSENT = -1
 
 def create(connection: Connection, command: c.CreateTableSegment) -> None:
     """Handle CreateTableSegment: create an empty table. Java sends options, Rust does not."""
-    key_length = command.options.key_length if command.options is not None else 0
+    key_length = max(0, command.options.key_length) if command.options is not None else 0
+    if key_length > FIXED_KEY_BYTES_MAX:
+        raise ProtocolError(f"a key length of {key_length}; a table has at most {FIXED_KEY_BYTES_MAX}")
     operation = ops.CreateSegment(command.segment, is_table=True, key_length=key_length)
     reply = c.SegmentCreated(command.request_id, command.segment)
-    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+    connection.change([operation], lambda _: reply)
 
 
 def delete(connection: Connection, command: c.DeleteTableSegment) -> None:
-    """Handle DeleteTableSegment: delete the table with its keys, or only if it is empty."""
+    """Handle DeleteTableSegment: delete the table with its keys, or only if it is empty.
+
+    As upstream, the latter is unsupported for a table whose keys have one length.
+    """
+    if command.must_be_empty and connection.store.storage.table_size(command.segment)[1]:
+        raise Unsupported(command.segment, "deleteTableSegment")
     operation = ops.Delete(command.segment, must_be_empty=command.must_be_empty)
     reply = c.SegmentDeleted(command.request_id, command.segment)
-    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+    connection.change([operation], lambda _: reply)
 
 
 def get_info(connection: Connection, command: c.GetTableSegmentInfo) -> None:
@@ -47,8 +57,7 @@ def update(connection: Connection, command: c.UpdateTableEntries) -> None:
     """Handle UpdateTableEntries: put a batch of entries, each with its condition."""
     entries = tuple(ops.TableUpdate(x.key.key, x.value, x.key.version) for x in command.entries)
     operation = ops.UpdateTable(command.segment, entries, command.table_segment_offset)
-    ticket = connection.store.submit([operation])
-    connection.send_when(ticket, lambda results: c.TableEntriesUpdated(command.request_id, results[0]))
+    connection.change([operation], lambda results: c.TableEntriesUpdated(command.request_id, results[0]))
 
 
 def remove(connection: Connection, command: c.RemoveTableKeys) -> None:
@@ -56,7 +65,7 @@ def remove(connection: Connection, command: c.RemoveTableKeys) -> None:
     keys = tuple(ops.TableRemoval(key.key, key.version) for key in command.keys)
     operation = ops.RemoveTableKeys(command.segment, keys, command.table_segment_offset)
     reply = c.TableKeysRemoved(command.request_id, command.segment)
-    connection.send_when(connection.store.submit([operation]), lambda _: reply)
+    connection.change([operation], lambda _: reply)
 
 
 def read(connection: Connection, command: c.ReadTable) -> None:
@@ -91,22 +100,42 @@ def read_delta(connection: Connection, command: c.ReadTableEntriesDelta) -> None
 
 def read_keys(connection: Connection, command: c.ReadTableKeys) -> None:
     """Handle ReadTableKeys: report a page of keys and the token of the next page. The last page is empty."""
-    position, count = _position(command.continuation_token), _page_size(command.suggested_key_count)
-    page, position = connection.store.storage.table_entries(command.segment, position, count)
+    page, token = _page(connection, command, command.suggested_key_count)
     keys = tuple(c.TableKey(entry.key, entry.version) for entry in page)
-    token = position.to_bytes(8, "big")
     connection.send(c.TableKeysRead(command.request_id, command.segment, keys, token))
 
 
 def read_entries(connection: Connection, command: c.ReadTableEntries) -> None:
     """Handle ReadTableEntries: report a page of entries, with a token as in ``read_keys``."""
-    position, count = _position(command.continuation_token), _page_size(command.suggested_entry_count)
-    found, position = connection.store.storage.table_entries(command.segment, position, count)
+    page, token = _page(connection, command, command.suggested_entry_count)
+    connection.send(c.TableEntriesRead(command.request_id, command.segment, _on_the_wire(page), token))
+
+
+def _page(
+    connection: Connection, command: c.ReadTableKeys | c.ReadTableEntries, suggested: int
+) -> tuple[list[TableEntry], bytes]:
+    """Return a page and the token of the next page: in the order of keys where they have one length, else
+    by position.
+    """
+    storage, segment, count = connection.store.storage, command.segment, _page_size(suggested)
+    low, high = decode_range(command.range)
+    if storage.table_size(segment)[1]:
+        if command.continuation_token:
+            raise BadTableEntry(segment, "a continuation token; ask for the keys after the last one instead")
+        page = _fitting(storage.table_range(segment, low, high, count))
+        return page, _last_key(page[-1].key) if page else b""
+    if low or high:
+        storage.table_range(segment, low, high, count)  # refuses it
+    found, position = storage.table_entries(segment, _position(command.continuation_token), count)
     page = _fitting(found)
     if len(page) < len(found):
         position = _end_of(page[-1])
-    token = position.to_bytes(8, "big")
-    connection.send(c.TableEntriesRead(command.request_id, command.segment, _on_the_wire(page), token))
+    return page, position.to_bytes(8, "big")
+
+
+def _last_key(key: bytes) -> bytes:
+    """Return what a released server puts into a page's token for the last key in it."""
+    return Envelope(0, ((0, COMPACT_INT.write(len(key)) + key),)).to_bytes()
 
 
 def _position(token: bytes) -> int:

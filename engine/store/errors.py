@@ -7,19 +7,25 @@ StorageError                      nothing of the submission was applied
 ├── SegmentTruncated              .segment, .start_offset, .offset
 ├── OffsetBeyondEnd               .segment, .offset, .length
 ├── WrongKind                     .segment (a table where a stream segment is needed, or the reverse)
+├── NotAtHand                     .segment, .chunk, .position, .length (in tier 2, and not in memory)
 ├── ConditionFailed               .segment, .length
 ├── BadEventNumber                .segment, .event_number, .last_event_number
 ├── AttributeMismatch             .segment, .value
 ├── KeyMissing                    .segment, .key
 ├── BadVersion                    .segment, .key, .version
 ├── BadTableEntry                 .segment (key or value too long, or of the wrong length)
+├── Unsupported                   .segment, .operation (of a table with keys of one length)
 ├── TableNotEmpty                 .segment, .key_count
 ├── StoreFull                     the disk is full
+├── TooManySegments               .segment (the store holds as many as its limit allows)
 ├── StoreFailed                   a sync failed: the process has to stop
+├── TierMismatch                  tier 2 does not belong to this store, or is newer than it
 └── StoreInUse                    another process holds the folder
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from pravega_lab.errors import (
     AlreadyExistsError,
@@ -31,6 +37,7 @@ from pravega_lab.errors import (
     SegmentNotFoundError,
     SegmentSealedError,
     StoreFullError,
+    StoreVersionError,
     TruncatedDataError,
 )
 
@@ -44,6 +51,7 @@ __all__ = [
     "DiskFull",
     "KeyMissing",
     "NoSuchSegment",
+    "NotAtHand",
     "OffsetBeyondEnd",
     "SegmentExists",
     "SegmentSealed",
@@ -52,8 +60,13 @@ __all__ = [
     "StoreFailed",
     "StoreFull",
     "StoreInUse",
+    "StoreVersionError",
     "TableNotEmpty",
+    "TierMismatch",
+    "TooManySegments",
+    "Unsupported",
     "WrongKind",
+    "check_version",
 ]
 
 
@@ -121,6 +134,20 @@ class OffsetBeyondEnd(StorageError):
         super().__init__(f"Offset {offset} of segment {segment!r} does not exist: it ends at {length}.")
         self.segment = segment
         self.offset = offset
+        self.length = length
+
+
+class NotAtHand(StorageError):
+    """Raised by a read of bytes that are in tier 2 and not in memory: fetch them, and read again.
+
+    They are the ``length`` bytes from ``position`` on of ``chunk``, a `log.chunks.Chunk`.
+    """
+
+    def __init__(self, segment: str, chunk: Any, position: int, length: int) -> None:
+        super().__init__(f"The bytes of segment {segment!r} are in tier 2, in {chunk.name!r} at {position}.")
+        self.segment = segment
+        self.chunk = chunk
+        self.position = position
         self.length = length
 
 
@@ -203,6 +230,15 @@ class BadTableEntry(StorageError):
         self.segment = segment
 
 
+class Unsupported(StorageError):
+    """Raised for an operation that this kind of table does not have (wire reply 57)."""
+
+    def __init__(self, segment: str, operation: str) -> None:
+        super().__init__(f"Table {segment!r} has keys of one length, and such a table has no {operation}.")
+        self.segment = segment
+        self.operation = operation
+
+
 class TableNotEmpty(StorageError, NotEmptyError):
     """Raised when a table that holds keys is to be deleted only if it is empty."""
 
@@ -221,6 +257,17 @@ class StoreFull(StorageError, StoreFullError):
     """
 
 
+class TooManySegments(StorageError, StoreFullError):
+    """Raised when a segment is to be created and the store holds as many as its limit allows."""
+
+    def __init__(self, segment: str, segments_max: int) -> None:
+        super().__init__(
+            f"Segment {segment!r} is not created: the store may hold {segments_max} segments"
+            " (--max-segments). Delete or truncate streams, or start the store with a higher limit."
+        )
+        self.segment = segment
+
+
 class StoreFailed(StorageError):
     """Raised after a sync failed.
 
@@ -234,5 +281,23 @@ class StoreInUse(StorageError):
     """Raised when another process has the folder open."""
 
 
+class TierMismatch(StorageError):
+    """Raised when the folder in tier 2 belongs to another store, or does not fit the folder of this one."""
+
+
 class DiskFull(OSError):
     """Raised by a disk that has no room for a new file. The storage then raises `StoreFull`."""
+
+
+def check_version(name: str, found: int, known: int) -> None:
+    """Raise StoreVersionError if the file ``name`` has a version of the format other than ``known``."""
+    if found == known:
+        return
+    age = "a newer" if found > known else "an older"
+    raise StoreVersionError(
+        f"The file {name!r} has version {found} of the store's format, and this release reads version"
+        f" {known}: {age} release wrote it, or the file is damaged. Open the store with that release, or"
+        " restore a backup.",
+        found,
+        known,
+    )

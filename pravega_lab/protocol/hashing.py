@@ -1,4 +1,4 @@
-"""The position of a routing key in the key space [0, 1], bit for bit as upstream's clients compute it.
+"""The position of a key in the key space [0, 1], bit for bit as upstream's clients compute it.
 
 This is plain Python for one key at a time, and the oracle in the tests of every faster version. The writer
 decides to which segment an event goes, never the server.
@@ -12,6 +12,7 @@ import itertools
 import struct
 
 ROUTING_SEED = 1741865571  # Java's hashCode of "EventRouter"
+TABLE_SEED = -2020233499 % 2**64  # Java's hashCode of "KeyValueTableRouter", widened to 64 bits with its sign
 
 _MASK = (1 << 64) - 1
 _C1 = 0x87C37B91114253D5
@@ -29,7 +30,16 @@ def key_position(routing_key: str) -> float:
     The Rust writer places keys with non-ASCII characters elsewhere, because of a bug in its buffer
     (pravega.md A3). The events of such a key keep their order only if all its writers are of one kind.
     """
-    hashed = murmur3_x64_128(routing_key.encode("utf-16-le", "surrogatepass"), ROUTING_SEED)[0]
+    return _position(routing_key.encode("utf-16-le", "surrogatepass"), ROUTING_SEED)
+
+
+def table_key_position(primary_key: bytes) -> float:
+    """Return the position in [0, 1) of a primary key of a key-value table, as Java computes it."""
+    return _position(primary_key, TABLE_SEED)
+
+
+def _position(data: bytes, seed: int) -> float:
+    hashed = murmur3_x64_128(data, seed)[0]
     # The upper 52 bits become the fraction of a double in [1, 2).
     one_to_two: float = _DOUBLE.unpack(_WORD.pack(hashed >> 12 | 0x3FF0000000000000))[0]
     return one_to_two - 1.0

@@ -145,7 +145,12 @@ def index_segment_name(parent: str) -> str:
 
 def table_segment_name(scope: str, table: str) -> str:
     """Return the name of a table's one segment, as the Rust client forms it (reader-groups.md C4)."""
-    return f"{scope}/{table}{TABLE_SUFFIX}/{short_name(0)}"
+    return kv_table_segment_name(scope, table, 0)
+
+
+def kv_table_segment_name(scope: str, table: str, segment_id: int) -> str:
+    """Return the name of a key-value table's segment: ``scope/table_kvtable/<number>.#epoch.<epoch>``."""
+    return f"{scope}/{table}{TABLE_SUFFIX}/{short_name(segment_id)}"
 
 
 def parent_of(name: str) -> str | None:
@@ -193,6 +198,11 @@ def is_valid_user_name(name: str) -> bool:
 def check_stream(name: str) -> str:
     """Return ``name``. Raises ``BadInputError``, which names the illegal character."""
     return _check("stream", name, USER_NAME_LENGTH_MAX)
+
+
+def check_table(name: str) -> str:
+    """Return ``name``. Raises `BadInputError`, which names the illegal character."""
+    return _check("table", name, USER_NAME_LENGTH_MAX)
 
 
 def check_scope(name: str) -> str:

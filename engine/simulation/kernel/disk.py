@@ -119,6 +119,10 @@ class SimulatedDisk:
                 self._files[name] = data
         self._deleted.clear()
 
+    def forget_removals(self) -> None:
+        """Make all removals permanent, as a sync of the folder does."""
+        self._deleted.clear()
+
     def _tear(self, write: _Write) -> None:
         """Write a drawn subset of the sectors. None and all are drawn as often as a mixture."""
         share = self._chance.choice((0.0, 0.5, 0.9, 1.0))

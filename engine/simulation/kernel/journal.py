@@ -23,6 +23,12 @@ table-put               op, value, expected version; the reply is table-put-ok: 
                         table-put-refused: op. Without a reply the outcome is unknown
 read-truncated          the next data of the reader was truncated
 truncate                positions: requested by a reader that has read everything before them
+subscribing             group: to be created; the reply is subscribed: group
+release                 group, positions: to be released; the reply is released: group, positions, or
+                        release-refused: group
+head                    positions: the head of the stream, as a client was told
+retention               by_time, minimum, maximum, period_ms: the policy of the stream (ms or bytes)
+survey                  segments (id to [start, length]) of the storage, and the events that are new in them
 start, crash, fault     of the store and the world around it
 epoch                   epoch, segments ([id, low, high], ...): at the end, from a recovered store
 successors              segment, successors ([id, low, high, [predecessors]], ...): likewise

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from pravega_lab.client.reading.lineage import Lineage
@@ -21,9 +18,10 @@ from ...server import runner
 from ...server.connection import SegmentStoreProtocol
 from ...server.reads import Reads
 from ...store.log import format as log
-from ...store.log.operations import Merge
+from ...store.log.operations import Delete, Merge
 from ...store.metadata import epochs
 from ...store.metadata.metadata import Metadata
+from ...store.metadata.records import CounterRecord
 from ...store.storage import recovery
 from ...store.storage.segment import Extents
 from ...store.storage.storage import Group, Storage
@@ -31,44 +29,15 @@ from ...store.storage.synced_state import Dirty, Synced
 from ...store.storage.table import Table
 from ...store.storage.validated_state import Validated
 from ...store.streams import segment_calls
+from ...store.streams.streams import StreamCalls
 from ...store.transactions import commits
+from ...store.transactions.transactions import Transactions
+from . import tier_bugs
+from .planting import BUGS, Bug, Replacement
+from .planting import bug as _bug
+from .retention import bugs as retention_bugs
 
-Replacement = tuple[Any, str, Any]  # owner, name of the attribute, replacement
-
-
-@dataclass(frozen=True)
-class Bug:
-    """A planted bug. ``scenario`` shows it soonest, and ``checker`` is one that has to report it."""
-
-    name: str
-    what: str
-    scenario: str
-    checker: str
-    replacements: Callable[[], list[Replacement]]
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        """Plant the bug while the block runs."""
-        with ExitStack() as stack:
-            for owner, attribute, wrong in self.replacements():
-                right = getattr(owner, attribute)
-                stack.callback(setattr, owner, attribute, right)
-                setattr(owner, attribute, wrong)
-            yield
-
-
-BUGS: dict[str, Bug] = {}
-
-
-def _bug(name: str, scenario: str, checker: str) -> Callable[[Callable[[], list[Replacement]]], None]:
-    """Register a function that returns the replacements. Its docstring describes the bug."""
-
-    def register(replacements: Callable[[], list[Replacement]]) -> None:
-        what = " ".join((replacements.__doc__ or "").split())
-        BUGS[name] = Bug(name, what, scenario, checker, replacements)
-
-    return register
-
+__all__ = ["BUGS", "Bug", "Replacement", "retention_bugs", "tier_bugs"]
 
 # -- log and segment store -----------------------------------------------------------------------------------
 
@@ -237,6 +206,50 @@ def _newest_first() -> list[Replacement]:
             stream.committing = kept
 
     return [(commits, "next_batch", newest_first)]
+
+
+# -- what the rules of `pravega-lab admin verify` find -------------------------------------------------------
+
+
+@_bug("aborted-segments-left", "transactions", "the store is sound: segments belong to something")
+def _aborted_segments_left() -> list[Replacement]:
+    """An abort does not delete the segments of its transaction."""
+    right = Transactions._add_abort
+
+    def leave(self: Transactions, change: Any, *args: Any) -> None:
+        before = list(change.operations)
+        right(self, change, *args)
+        change.operations[:] = before
+
+    return [(Transactions, "_add_abort", leave)]
+
+
+@_bug("truncated-segments-left", "writers", "the store is sound: segments belong to something")
+def _truncated_segments_left() -> list[Replacement]:
+    """A truncation does not delete the segments that are wholly before its cut."""
+    right = StreamCalls.add_truncation
+
+    def leave(self: StreamCalls, change: Any, *args: Any) -> None:
+        first = len(change.operations)
+        right(self, change, *args)
+        added = change.operations[first:]
+        change.operations[first:] = [op for op in added if not isinstance(op, Delete)]
+
+    return [(StreamCalls, "add_truncation", leave)]
+
+
+@_bug("counters-unreserved", "transactions", "the store is sound: transactions are whole")
+def _counters_unreserved() -> list[Replacement]:
+    """The counters of transactions are reserved in memory only, and the next life uses them again."""
+    right = Metadata.commit
+
+    def forgetful(self: Metadata, change: Any, *, now_ms: int) -> None:
+        for record in [r for r in change.written if isinstance(r, CounterRecord)]:
+            change.written.remove(record)
+            self.catalog.apply(record)
+        right(self, change, now_ms=now_ms)
+
+    return [(Metadata, "commit", forgetful)]
 
 
 # -- client --------------------------------------------------------------------------------------------------

@@ -18,6 +18,13 @@ from pravega_lab.protocol.hashing import key_position
 from ..kernel.journal import Journal
 from .history import KEYLESS, History, Reader, Segment, Transaction, key_of, source_of
 from .register import table_is_a_register
+from .retention.checkers import (
+    head_is_where_the_bytes_begin,
+    head_never_moves_back,
+    maximum_is_kept,
+    minimum_is_kept,
+    subscribers_are_waited_for,
+)
 
 Problems = list[str]
 
@@ -335,4 +342,9 @@ CHECKERS: dict[str, Callable[[History], Problems]] = {
     "transactions in one piece": transactions_in_one_piece,
     "transactions in order of commit": transactions_in_commit_order,
     "table is linearizable": table_is_a_register,
+    "retention keeps the minimum": minimum_is_kept,
+    "retention waits for subscribers": subscribers_are_waited_for,
+    "retention keeps no more than the maximum": maximum_is_kept,
+    "the head never moves back": head_never_moves_back,
+    "the head is where the bytes begin": head_is_where_the_bytes_begin,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..kernel.journal import Entry, Journal
@@ -43,6 +44,29 @@ class Stored:
     start: int
     sealed: bool
     events: list[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The retention policy of the run: ages in ms, or bytes."""
+
+    by_time: bool
+    minimum: int
+    maximum: int
+    period_ms: int
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the storage contained at one moment: start and length of each segment."""
+
+    seq: int
+    time_us: int
+    segments: dict[int, tuple[int, int]]
+
+
+Releases = dict[str, list[tuple[int, dict[int, int]]]]
+"""For each group, the place in the journal and the cut of each release."""
 
 
 @dataclass
@@ -119,10 +143,26 @@ class History:
         self.epochs: dict[int, list[Segment]] = {}
         self.successors: dict[int, list[tuple[Segment, list[int]]]] = {}
         self.stored: dict[int, Stored] = {}
+        self.policy: Policy | None = None
+        self.surveys: list[Survey] = []
+        self.archive: dict[Place, str] = {}  # every event that a survey saw
+        self.first_seen_us: dict[Place, int] = {}
+        self.write_us: dict[str, int] = {}
+        self.sealed_us: int | None = None
+        self.heads: list[dict[int, int]] = []
+        self.subscribing: dict[str, int] = {}
+        self.subscribed: dict[str, int] = {}
+        self.asked: Releases = {}
+        self.released: Releases = {}
         for entry in journal.entries:
             fold = getattr(self, "_" + entry.what.replace("-", "_"), None)
             if fold is not None:
                 fold(entry, **entry.about)
+        self.ranges = {s.segment_id: s for segments in self.epochs.values() for s in segments}
+        self.stored_segments = dict(self.stored)
+        self._archived: dict[int, list[tuple[Place, str]]] = {}
+        for place, event in self.archive.items():
+            self._archived.setdefault(place.segment_id, []).append((place, event))
         self._archive()
         self.places: dict[str, list[Place]] = {}
         for segment_id, stored in self.stored.items():
@@ -130,7 +170,19 @@ class History:
                 self.places.setdefault(event, []).append(Place(segment_id, offset))
 
     def _archive(self) -> None:
-        """Add truncated events as readers saw them. A truncated event was always read before."""
+        """Add truncated events as readers and surveys saw them.
+
+        Without retention, a truncated event was always read before.
+        """
+        for place, event in self.archive.items():
+            stored = self.stored.get(place.segment_id)
+            if stored is None or place.offset < stored.start:
+                kept = stored or self.stored.setdefault(place.segment_id, Stored(1 << 62, True, []))
+                kept.events.append((place.offset, event))
+        if self.archive:
+            for stored in self.stored.values():
+                stored.events.sort()
+            return
         starts = {segment_id: stored.start for segment_id, stored in self.stored.items()}
         for reader in self.readers.values() if self.truncations else ():
             for _, place, event in reader.reads:
@@ -164,12 +216,26 @@ class History:
             return []
         return [s.segment_id for s in self.epochs.get(epoch - 1, []) if s.overlaps(own)]
 
+    def survey_pairs(self) -> Iterable[tuple[Survey, Survey]]:
+        """Return each survey with the one before it."""
+        return pairwise(self.surveys)
+
+    def archive_of(self, segment_id: int) -> list[tuple[Place, str]]:
+        """Return the events of a segment that a survey saw, in order."""
+        return self._archived.get(segment_id, [])
+
+    @staticmethod
+    def latest_release(releases: Releases, group: str, before_seq: int) -> dict[int, int] | None:
+        """Return the last cut that a group released before a place in the journal."""
+        return next((cut for seq, cut in reversed(releases.get(group, [])) if seq < before_seq), None)
+
     # -- folds, one per kind of line -----------------------------------------------------------------------
 
     def _write(self, entry: Entry, key: str, events: list[str]) -> None:
         self.written.setdefault((entry.who, key), []).extend(events)
         for event in events:
             self.write_seq[event] = entry.seq
+            self.write_us[event] = entry.time_us
 
     def _acked(self, entry: Entry, events: list[str]) -> None:
         for event in events:
@@ -182,6 +248,7 @@ class History:
         self.transactions[txn].events.setdefault(key, []).extend(events)
         for event in events:
             self.write_seq[event] = entry.seq
+            self.write_us[event] = entry.time_us
 
     def _txn_commit(self, entry: Entry, txn: str) -> None:
         if self.transactions[txn].commit_seq is None:  # a later life may commit again
@@ -244,3 +311,39 @@ class History:
 
     def _stored(self, entry: Entry, segment: int, start: int, sealed: bool, events: list[list[Any]]) -> None:
         self.stored[segment] = Stored(start, sealed, [(offset, event) for offset, event in events])
+
+    def _retention(self, entry: Entry, by_time: bool, minimum: int, maximum: int, period_ms: int) -> None:
+        self.policy = Policy(by_time, minimum, maximum, period_ms)
+
+    def _survey(
+        self, entry: Entry, segments: dict[str, list[int]], events: dict[str, list[list[Any]]]
+    ) -> None:
+        found = {int(s): (start, length) for s, (start, length) in segments.items()}
+        self.surveys.append(Survey(entry.seq, entry.time_us, found))
+        for segment, new in events.items():
+            for offset, event in new:
+                place = Place(int(segment), offset)
+                self.archive[place] = event
+                self.first_seen_us[place] = entry.time_us
+
+    def _sealed(self, entry: Entry) -> None:
+        self.sealed_us = entry.time_us
+
+    def _head(self, entry: Entry, positions: dict[str, int]) -> None:
+        self.heads.append(_cut(positions))
+
+    def _subscribing(self, entry: Entry, group: str) -> None:
+        self.subscribing.setdefault(group, entry.seq)
+
+    def _subscribed(self, entry: Entry, group: str) -> None:
+        self.subscribed.setdefault(group, entry.seq)
+
+    def _release(self, entry: Entry, group: str, positions: dict[str, int]) -> None:
+        self.asked.setdefault(group, []).append((entry.seq, _cut(positions)))
+
+    def _released(self, entry: Entry, group: str, positions: dict[str, int]) -> None:
+        self.released.setdefault(group, []).append((entry.seq, _cut(positions)))
+
+
+def _cut(positions: dict[str, int]) -> dict[int, int]:
+    return {int(segment): offset for segment, offset in positions.items()}

@@ -9,14 +9,18 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from pravega_lab.client.values import ScalingPolicy
+from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
 
+from ...store.retention.retention import PERIOD_MS as RETENTION_PERIOD_MS
 from ..kernel.loop import SimulationLoop
+from ..kernel.objects import SimulatedObjects
 from ..kernel.run import Result, run_story
 from . import apps, readers
 from .bugs import BUGS
 from .checkers import check
+from .retention import apps as retention_apps
 from .storage_scenario import StorageScenario
+from .tier import draw_settings, draw_tier_trouble
 from .world import World
 
 Populate = Callable[[World, Random], None]
@@ -73,12 +77,49 @@ def _table(world: World, chance: Random) -> None:
         world.apps.append(apps.TableUser(world, f"user{n}", chance.randint(5, 15)))
 
 
+def _retention(world: World, chance: Random) -> None:
+    """A stream under a retention policy, with up to two subscribers, one of which may be slow."""
+    divisor = chance.choice((3_600, 9_000))
+    period_ms = RETENTION_PERIOD_MS // divisor
+    world.store.scaling_clock = divisor
+    world.clock_skews_ms = (0,)  # ages are compared with virtual time
+    by_time = chance.random() < 0.6
+    minimum = chance.choice((300, 1_000) if by_time else (300, 2_000))
+    maximum = chance.choice((None, 3 * minimum))
+    make = RetentionPolicy.by_time if by_time else RetentionPolicy.by_size
+    world.retention = policy = make(minimum, maximum)
+    world.journal.add(
+        "world", "retention", by_time=by_time, minimum=minimum, maximum=policy.maximum, period_ms=period_ms
+    )
+    world.may_be_truncated = True
+    world.survey = retention_apps.StorageSurvey(world)
+    world.linger_s = ((maximum or minimum) * by_time + 5 * period_ms) / 1000
+    for n in range(chance.choice((1, 2))):
+        world.apps.append(apps.Writer(world, f"writer{n}", chance.randint(20, 60)))
+    world.apps.append(apps.Transactions(world, "txn", chance.choice((0, 0, 4))))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((0, 2, 5))))
+    world.apps.append(retention_apps.HeadObserver(world, "heads", 15))
+    for n in range(chance.choice((0, 1, 2))):
+        world.until_end.append(retention_apps.Subscriber(world, f"group{n}", chance.choice((0, 200, 2_000))))
+    world.until_end.append(readers.Follower(world, "follower"))
+
+
 def _everything(world: World, chance: Random) -> None:
     """All kinds of applications at once."""
     for populate in (_writers, _transactions, _table):
         populate(world, chance)
     for n, app in enumerate(world.apps + world.until_end):
         app.name = f"{app.name}-{n}"
+
+
+def _tiers(world: World, chance: Random) -> None:
+    """Writers, transactions and readers on a store whose segments move to tier 2."""
+    world.store.file_bytes = 4096
+    world.store.objects = SimulatedObjects(Random(f"{world.loop.seed}/tier"))
+    world.store.tier_settings = draw_settings(chance)
+    world.store.rebuild_chance = chance.choice((0.0, 1.0))
+    _writers(world, chance)
+    world.apps.append(apps.Transactions(world, "txn", chance.choice((0, 4))))
 
 
 POPULATIONS: dict[str, Populate] = {
@@ -88,10 +129,12 @@ POPULATIONS: dict[str, Populate] = {
     "table": _table,
     "everything": _everything,
     "singles": _singles,
+    "tiers": _tiers,
+    "retention": _retention,
 }
 # What a seed chooses from. A scenario that is added here would give other scenarios to the seeds.
 SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "full", "everything")
-NAMES = tuple(dict.fromkeys((*SCENARIOS, "singles")))
+NAMES = tuple(dict.fromkeys((*SCENARIOS, "singles", "tiers", "retention")))
 
 
 def scenario_of(seed: int) -> str:
@@ -128,6 +171,10 @@ def draw_trouble(world: World, chance: Random, scenario: str) -> None:
         world.store_life_s_max = chance.choice((0.5, 3.0))
     if chance.random() < 0.4:
         world.app_life_s_max = chance.choice((0.5, 3.0))
+    if world.store.objects is not None:
+        draw_tier_trouble(world.store.objects, chance)
+        world.store_life_s_max = chance.choice((0.4, 1.0, 3.0))
+        world.journal.add("world", "tier trouble", **vars(world.store.objects.conditions))
     settings = {"network": vars(network), "disk": vars(disk), "store_life_s_max": world.store_life_s_max}
     world.journal.add("world", "trouble", **settings, app_life_s_max=world.app_life_s_max)
 
@@ -171,6 +218,7 @@ def _run(result: Result, loop: SimulationLoop) -> None:
     trouble = partial(draw_trouble, world, chance, result.scenario)
     try:
         loop.run_until_complete(world.run(chance.choice((1, 1, 2, 3)), trouble))
-        result.problems += check(result.journal)
+        result.problems += world.problems + check(result.journal)
+        result.problems += [f"the store is sound: {problem}" for problem in world.store.problems()]
     finally:
         result.faults = world.faults

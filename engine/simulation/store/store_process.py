@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import Any
 from uuid import UUID
 
 from ...server.connection import SegmentStoreProtocol
 from ...server.runner import StoreRunner
+from ...store.admin.rules import problems_of
 from ...store.metadata.replies import Answer, Outcome, RpcError
+from ...store.storage.recovery import open_storage
 from ...store.streams.writer_times import PERIOD_MS
+from ...store.tiers.settings import TierSettings
 from ..kernel.disk import SimulatedDisk
 from ..kernel.journal import Journal
 from ..kernel.links import ControllerPort
 from ..kernel.loop import SimulationLoop
+from ..kernel.objects import SimulatedObjects
 from ..kernel.process import Process
+from .tier import rebuild_from
 
 HOST, PORT = "127.0.0.1", 12345
 WALL_START_MS = 1_700_000_000_000
@@ -38,6 +44,9 @@ class StoreProcess:
         self.file_bytes = FILE_BYTES
         self.scaling_clock = 1
         self.watermark_period_ms = PERIOD_MS
+        self.objects: SimulatedObjects | None = None  # tier 2, if segments move there
+        self.tier_settings = TierSettings()
+        self.rebuild_chance = 0.0  # how often a start takes the snapshot from tier 2
         self._loop = loop
         self._journal = journal
         self._chance = Random(f"{loop.seed}/store")
@@ -48,6 +57,10 @@ class StoreProcess:
     async def start(self, clock_skew_ms: int = 0) -> None:
         """Recover from the disk and serve. ``clock_skew_ms`` shifts the wall clock of this life."""
         self.lives += 1
+        if self.objects is not None and self._chance.random() < self.rebuild_chance:
+            rebuilt = await rebuild_from(self.disk, self.objects)
+            self.objects.faults["rebuild"] += rebuilt
+            self._journal.add("world", "rebuild", rebuilt=rebuilt)
         process = self.process = self._loop.spawn_process(f"store.{self.lives}")
         self._journal.add("world", "start", life=self.lives, clock_skew_ms=clock_skew_ms)
         await process.spawn(self._serve(process, clock_skew_ms), name="store starts")
@@ -61,11 +74,13 @@ class StoreProcess:
         def new_id() -> UUID:
             return UUID(int=chance.getrandbits(128), version=4)
 
-        settings = {
+        settings: dict[str, Any] = {
             "scaling_clock": self.scaling_clock,
             "watermark_period_ms": self.watermark_period_ms,
             "file_bytes": self.file_bytes,
         }
+        if self.objects is not None:
+            settings |= {"objects": self.objects, "tier_settings": self.tier_settings}
         runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **settings)
         self._running = process.spawn(runner.run(), name="store")
         await loop.create_server(lambda: SegmentStoreProtocol(runner.segment_store), HOST, PORT)
@@ -98,7 +113,13 @@ class StoreProcess:
         if self.process is not None and self.process.alive:
             self.process.kill()
             self.disk.crash()
+            if self.objects is not None:
+                self.objects.crash()
             self._journal.add("world", "crash", life=self.lives)
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the state that the disk holds after a crash, by the rules of `verify`."""
+        return problems_of(open_storage(self.disk, file_bytes=self.file_bytes))
 
 
 async def answer(runner: StoreRunner, method: str, request: bytes) -> bytes:

@@ -10,22 +10,41 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
+from typing import Protocol
 
 from pravega_lab.client.client import AsyncClient
-from pravega_lab.client.values import ScalingPolicy
+from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
 from pravega_lab.errors import NotFoundError, RefusedError
-from pravega_lab.protocol.names import segment_name, split_scoped_name, table_segment_name
+from pravega_lab.protocol.names import (
+    parent_of,
+    parse_segment_name,
+    segment_name,
+    split_scoped_name,
+    table_segment_name,
+)
 
+from ...store.storage.storage import Storage
 from ..kernel.journal import Journal
 from ..kernel.links import SimulatedControllerLink
 from ..kernel.loop import SimulationLoop
 from .apps import STREAM, TABLE, TABLE_KEY, App
 from .store_process import HOST, PORT, StoreProcess
+from .tier import audit, read_whole, rebuild_from
 
 FINISH_WITHIN_S = 400.0
 EVENT_HEADER_BYTES = 8
+
+
+class Survey(Protocol):
+    """Notes what the storage contains, until the stream is sealed and read."""
+
+    async def run(self) -> None:
+        """Look again and again, until cancelled."""
+
+    def look(self) -> None:
+        """Look now."""
 
 
 class UnfinishedError(AssertionError):
@@ -45,17 +64,23 @@ class World:
         self.until_end: list[App] = []  # applications that finish at the end of the stream
         self.trouble_s = 3.0
         self.scaling = ScalingPolicy.fixed(1)
+        self.retention: RetentionPolicy | None = None
+        self.linger_s = 0.0  # how long the stream stays open after all applications have finished
+        self.clock_skews_ms: tuple[int, ...] = (0, 0, 5_000, -1_000)  # of one life
+        self.survey: Survey | None = None
         self.may_be_truncated = False
         self.store_life_s_max: float | None = None
         self.app_life_s_max: float | None = None
         self.crashes: Counter[str] = Counter()
+        self.problems: list[str] = []  # what the world itself found
         self._calm = False
         self._store_keeper: asyncio.Task[None] | None = None
 
     @property
     def faults(self) -> Counter[str]:
         """The number of faults so far, by kind."""
-        return self.network.faults + self.store.disk.faults + self.crashes
+        of_tier: Counter[str] = Counter() if self.store.objects is None else self.store.objects.faults
+        return self.network.faults + self.store.disk.faults + self.crashes + of_tier
 
     def client(self, who: str) -> AsyncClient:
         """Return a client with its own link and random generator."""
@@ -67,9 +92,11 @@ class World:
         await self.store.start()
         async with self.client("setup") as client:
             stream = await client.create_stream(STREAM, scaling=ScalingPolicy.fixed(segments))
-            await stream.update(scaling=self.scaling)  # the policy allows merges down to one segment
+            # The policy allows merges down to one segment.
+            await stream.update(scaling=self.scaling, retention=self.retention)
             await client.table(TABLE).create()
         trouble()
+        surveying = None if self.survey is None else asyncio.ensure_future(self.survey.run())
         keeping = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
         following = [
             self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end
@@ -78,21 +105,42 @@ class World:
         await asyncio.sleep(self.trouble_s)
         self._heal()
         await self._finish(keeping)
+        if self.linger_s:
+            await asyncio.sleep(self.linger_s)
         async with self.client("sealer") as client:
             await client.stream(STREAM).seal()
         self.journal.add("world", "sealed")
         await self._finish(following)
+        if surveying is not None:
+            surveying.cancel()
         store.cancel()
+        await self._empty_the_log()
         self.store.crash()
         await self.store.start()
         await self._write_down()
         self.store.crash()
+
+    async def _empty_the_log(self) -> None:
+        """With tier 2: wait until everything is there. Then the log may be lost, in some of the runs."""
+        objects, runner = self.store.objects, self.store.runner
+        if objects is None or runner is None:
+            return
+        self.problems += await audit(runner, objects)
+        self.store.rebuild_chance = 0.0
+        if not self.problems and self.chance.random() < 0.5:
+            self.journal.add("world", "log lost")
+            self.store.crash()
+            for name in self.store.disk.files():
+                self.store.disk.delete(name)
+            await rebuild_from(self.store.disk, objects)
 
     def _heal(self) -> None:
         self._calm = True
         self.network.conditions.heal()
         self.store.port.heal()
         self.store.disk.conditions.heal()
+        if self.store.objects is not None:
+            self.store.objects.conditions.heal()
         self.journal.add("world", "healed")
 
     async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
@@ -118,9 +166,11 @@ class World:
             if not ended and self._calm:
                 ended = await self.store.ends_within(None)
             self.crashes["store crash"] += not ended
+            if self.survey is not None:
+                self.survey.look()
             self.store.crash()
             await asyncio.sleep(self.chance.randint(0, 1_500_000) / 1_000_000)
-            await self.store.start(clock_skew_ms=self.chance.choice((0, 0, 5_000, -1_000)))
+            await self.store.start(clock_skew_ms=self.chance.choice(self.clock_skews_ms))
 
     async def _keep(self, app: App) -> None:
         """Run one life of an application after another, until it is done."""
@@ -164,17 +214,20 @@ class World:
                     [f.segment.segment_id, f.segment.low, f.segment.high, list(f.predecessors)] for f in found
                 ]
                 self.journal.add("world", "successors", segment=segment, successors=after)
-                self._write_down_segment(segment)
+                await self._write_down_segment(segment)
+            if self.retention is not None:
+                head = (await stream.head()).positions
+                self.journal.add("world", "head", positions={str(s): o for s, o in sorted(head.items())})
         self._write_down_table()
 
-    def _write_down_segment(self, segment_id: int) -> None:
+    async def _write_down_segment(self, segment_id: int) -> None:
         assert self.store.runner is not None
         storage = self.store.runner.storage
         name = segment_name(*split_scoped_name(STREAM), segment_id)
         if not storage.exists(name):
             return
         info = storage.info(name)
-        data = storage.read(name, info.start_offset, info.length).data
+        data = await read_whole(self.store.runner, name)
         events = events_in(data, info.start_offset)
         about = {"start": info.start_offset, "sealed": info.is_sealed, "events": events}
         self.journal.add("world", "stored", segment=segment_id, **about)
@@ -185,6 +238,13 @@ class World:
         [found] = storage.table_get(name, [TABLE_KEY]) if storage.exists(name) else [None]
         value, version = (found.value.decode(), found.version) if found else (None, -1)
         self.journal.add("world", "table", value=value, version=version)
+
+
+def segments_of(storage: Storage) -> Iterator[tuple[int, str]]:
+    """Yield id and name of each segment of the stream, those of transactions left out."""
+    for name in storage.segments():
+        if name.startswith(f"{STREAM}/") and parent_of(name) is None:
+            yield parse_segment_name(name).segment_id, name
 
 
 def events_in(data: bytes, start: int) -> list[list[int | str]]:

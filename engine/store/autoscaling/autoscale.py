@@ -15,9 +15,11 @@ from pravega_lab.protocol.names import SegmentRange, number_of, parent_of, parse
 
 from ..errors import StorageError
 from ..log.operations import CreateSegment, Delete, Operation, Seal, SetPolicy
+from ..log_fields import log_fields
 from ..metadata.catalog import Catalog, StreamEntry
 from ..metadata.epochs import Ranges
 from ..metadata.metadata import Metadata
+from ..metadata.replies import RpcError
 from ..streams.scaling import Bounds, split_bounds
 from ..streams.segment_calls import SegmentCalls
 from .rates import Clock
@@ -107,10 +109,18 @@ class AutoScaler:
     ) -> None:
         try:
             epoch = self._segments.scale_now(stream, [s.segment_id for s in seal], bounds, now_ms)
-        except (ScaleRefusedError, StorageError) as refusal:
-            log.info("%s: not scaled for %s: %s", stream.scoped_name, reason, refusal)
+        except (ScaleRefusedError, StorageError, RpcError) as refusal:
+            fields = log_fields("scale_refused", stream=stream.scoped_name, reason=reason)
+            log.info("%s: not scaled for %s: %s", stream.scoped_name, reason, refusal, extra=fields)
             return
-        log.info("%s: %s -> %s: %s", stream.scoped_name, _numbers(seal), _numbers(epoch.created), reason)
+        log.info(
+            "%s: %s -> %s: %s",
+            stream.scoped_name,
+            _numbers(seal),
+            _numbers(epoch.created),
+            reason,
+            extra=log_fields("scaled", stream=stream.scoped_name, epoch=epoch.epoch, reason=reason),
+        )
 
 
 def neighbours(active: Ranges, segment: SegmentRange) -> list[SegmentRange]:

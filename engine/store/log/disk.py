@@ -10,17 +10,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import fcntl
 import os
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from ..errors import DiskFull, StoreInUse
+from ..errors import DiskFull
+from .folder_lock import LOCK, FolderLock, make_private_folder, open_private
 
 Result = TypeVar("Result")
+
+SMALL_BYTES_MAX = 32 * 1024
+QUICK_S_MAX = 0.001
+"""A small group goes to a quick disk without the way through another thread, which takes longer than that."""
 
 
 class Disk(Protocol):
@@ -125,9 +130,10 @@ class MemoryDisk:
 class RealDisk:
     """Keeps files in a folder that belongs to this process alone.
 
-    One thread writes groups into files that are open with ``O_DSYNC``, so a write returns when its pages are
-    on the disk. That is faster than a write and a sync of the file. Another thread makes files and snapshots,
-    which takes longer, so appends do not wait for them.
+    Groups are written into files that are open with ``O_DSYNC``, so a write returns when its pages are on the
+    disk. That is faster than a write and a sync of the file. One thread writes the groups. A small group is
+    written by the caller itself while the disk is quick: the two changes of threads would take longer.
+    Another thread makes files and snapshots, which takes longer, so appends do not wait for them.
 
     Raises:
         StoreInUse: Another process has the folder.
@@ -136,40 +142,26 @@ class RealDisk:
 
     caches_reads = False
     is_reopened = True
-    _LOCK = "lock"
     _OPEN_FILES = 128
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         with _naming_a_full_disk(f"no room for a store in {str(self.folder)!r}"):
-            self._lock = self._take_lock()
+            make_private_folder(self.folder)
+            self._lock = FolderLock(self.folder)
         self._open: dict[str, int] = {}
         self._groups = ThreadPoolExecutor(1, "store-sync")
         self._others = ThreadPoolExecutor(1, "store-files")
         self._writing: tuple[str, int] | None = None
-        for mine in ("log-*.tmp", "snapshot-*.tmp"):  # never delete files that are not of a store
+        self._writing_bytes = 0  # size of the file that is written
+        self._is_quick = False  # the last write of a small group took at most QUICK_S_MAX
+        for mine in (
+            "log-*.tmp",
+            "snapshot-*.tmp",
+            "history.tmp",
+        ):  # never delete files that are not of a store
             for leftover in self.folder.glob(mine):
                 leftover.unlink()
-
-    def _take_lock(self) -> int:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.folder / self._LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.pread(handle, 100, 0).decode(errors="replace").strip() or "unknown"
-            os.close(handle)
-            raise StoreInUse(
-                f"The folder {str(self.folder)!r} is in use by another store (process {owner})."
-                " Stop that process, or give this store another folder."
-            ) from error
-        try:
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        except OSError:
-            os.close(handle)
-            raise
-        return handle
 
     def close(self) -> None:
         """Finish the writes in progress and release the folder."""
@@ -181,7 +173,7 @@ class RealDisk:
         if self._writing is not None:
             os.close(self._writing[1])
             self._writing = None
-        os.close(self._lock)
+        self._lock.close()
 
     async def create(self, name: str, size: int, header: bytes) -> None:
         """See Disk. Fills the file with zeros, so that later syncs have no metadata to write.
@@ -191,8 +183,11 @@ class RealDisk:
         await self._run(self._others, lambda: self._create(name, size, header))
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
-        """See Disk."""
-        await self._run(self._groups, lambda: self._write_group(name, offset, data))
+        """See Disk. Calls must follow one another."""
+        if self._is_quick and len(data) <= SMALL_BYTES_MAX:
+            self._write_group(name, offset, data)
+        else:
+            await self._run(self._groups, lambda: self._write_group(name, offset, data))
 
     async def write_file(self, name: str, data: bytes) -> None:
         """See Disk."""
@@ -204,7 +199,7 @@ class RealDisk:
     def _create(self, name: str, size: int, head: bytes) -> None:
         temporary = self.folder / f"{name}.tmp"
         is_first = not self.files()
-        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        handle = open_private(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         try:
             with _naming_a_full_disk(f"no room for {size} bytes in {str(self.folder)!r}"):
                 _fill(handle, size, head, len(head) if is_first else size)
@@ -226,7 +221,34 @@ class RealDisk:
             if self._writing is not None:
                 os.close(self._writing[1])
             self._writing = (name, os.open(self.folder / name, os.O_WRONLY | os.O_DSYNC | os.O_CLOEXEC))
+            self._lock.lock_log(self.folder / name)
+            self._writing_bytes = os.fstat(self._writing[1]).st_size
+        begin = time.monotonic()
         _write_all(self._writing[1], data, offset)
+        if len(data) <= SMALL_BYTES_MAX:
+            self._is_quick = time.monotonic() - begin <= QUICK_S_MAX
+        self._check_file(name, self._writing[1])
+
+    def _check_file(self, name: str, handle: int) -> None:
+        """Raise OSError if what was written is not in the folder: the next start would not find it."""
+        ours = os.fstat(handle)
+        try:
+            found = os.stat(self.folder / name)
+        except FileNotFoundError:
+            found = None
+        if found is None:
+            what = "was removed while the store was writing to it"
+        elif not os.path.samestat(ours, found):
+            what = "was replaced by another file while the store was writing to it"
+        elif ours.st_size < self._writing_bytes:
+            what = f"was cut to {ours.st_size} bytes while the store was writing to it"
+        else:
+            return
+        raise OSError(
+            errno.ESTALE,
+            f"The log file {name!r} in {str(self.folder)!r} {what}. Data that was acknowledged earlier may be"
+            " lost with it: restore the file or the folder from a copy before you start the store again",
+        )
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """See Disk."""
@@ -246,9 +268,7 @@ class RealDisk:
     def files(self) -> dict[str, int]:
         """See Disk."""
         found = {path.name: path.stat().st_size for path in self.folder.iterdir() if path.is_file()}
-        return {
-            name: found[name] for name in sorted(found) if name != self._LOCK and not name.endswith(".tmp")
-        }
+        return {name: found[name] for name in sorted(found) if name != LOCK and not name.endswith(".tmp")}
 
     def delete(self, name: str) -> None:
         """See Disk. The removal is not synced: a file that comes back is removed again."""

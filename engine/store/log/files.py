@@ -12,10 +12,10 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import CorruptStoreError
 from .disk import Disk
 from .file_use import FileUse
-from .format import FILE_HEADER_BYTES, file_header, file_name, file_salt, group_at
+from .format import FILE_HEADER_BYTES, file_header, file_name, file_salt
+from .verified import VerifiedReads
 
 DEFAULT_FILE_BYTES = 64 * 1024 * 1024
 CACHE_BYTES = 32 * 1024 * 1024
@@ -98,9 +98,9 @@ class LogFiles:
         self.closed: dict[int, int] = {}  # file id -> last sequence in it
         self.snapshot: Snapshot | None = None
         self.durable_sequence = 0
+        self.tier_first_file: int | None = None  # with tier 2: what a store rebuilt from there replays first
         self.old_snapshots: list[str] = []
-        self.unverified: set[int] = set()  # full files that recovery had no need to read
-        self._valid_ends: dict[int, int] = {}
+        self._verified = VerifiedReads(disk, store_id)
         self._creating = False
         self._use = use
         self._recent = RecentGroups(0 if disk.caches_reads else CACHE_BYTES)
@@ -153,18 +153,23 @@ class LogFiles:
         file_id, size = self.next_file_id, max(self.file_bytes, head + FILE_HEADER_BYTES)
         self._creating = True
         self.next_file_id += 1
-        return NewFile(file_id, file_name(file_id), size, file_header(self.store_id, file_id))
+        return NewFile(file_id, file_name(file_id), size, file_header(self.store_id, file_id, size))
 
     def created(self, file: NewFile) -> None:
-        """Make the new file the spare. A smaller spare is deleted."""
+        """Make the new file the spare. A smaller spare counts as full.
+
+        It is deleted after the next snapshot, because recovery expects every file since the last one.
+        """
         self._creating = self.is_full = False
         if self.spare is not None:
-            self.disk.delete(file_name(self.spare.file_id))
+            self.closed[self.spare.file_id] = self.sequence + 1
+            self._use.emptied = True
         self.spare = OpenFile(file.file_id, file.size, FILE_HEADER_BYTES)
 
     def refused(self, file: NewFile) -> None:
-        """Note that the disk has no room for the file."""
+        """Note that the disk has no room for the file. Its id is used for the next attempt."""
         self._creating = False
+        self.next_file_id = file.file_id
         self.is_full = True
 
     # Groups
@@ -186,34 +191,25 @@ class LogFiles:
         """Keep a synced group in memory for reads at the tail."""
         if not self.disk.caches_reads:
             self._recent.add(file, offset, data)
+            self.found_group(file, offset, len(data))
+
+    def found_group(self, file: int, offset: int, length: int) -> None:
+        """Note where a group is, so that reads need not look for it."""
+        if not self.disk.caches_reads:
+            self._verified.add(file, offset, length)
 
     def read(self, file: int, position: int, length: int) -> bytes:
         """Return bytes of a log file, from memory if the group is recent.
 
         Raises:
-            CorruptStoreError: The bytes are after damage in a file that recovery had no need to read.
+            CorruptStoreError: The group that holds them is damaged on the disk.
         """
         data = self._recent.read(file, position, length)
         if data is not None:
             return data
-        if file in self.unverified and position + length > self._valid_end(file):
-            raise CorruptStoreError(
-                f"The log file {file_name(file)!r} is damaged at offset {self._valid_ends[file]}, and the"
-                f" requested bytes are after that, at {position}. Restore the folder from a copy. All other"
-                " data can still be read."
-            )
-        return self.disk.read(file_name(file), position, length)
-
-    def _valid_end(self, file: int) -> int:
-        """Return where the valid groups of a full file end. The file is read only once."""
-        if file not in self._valid_ends:
-            name = file_name(file)
-            content = memoryview(self.disk.read(name, 0, self.disk.files()[name]))
-            position, salt = FILE_HEADER_BYTES, file_salt(self.store_id, file)
-            while (group := group_at(content, position, salt)) is not None:
-                position += len(group[1])
-            self._valid_ends[file] = position
-        return self._valid_ends[file]
+        if self.disk.caches_reads:
+            return self.disk.read(file_name(file), position, length)
+        return self._verified.read(file, position, length)
 
     # Deletion
 
@@ -221,24 +217,30 @@ class LogFiles:
         """Note that the snapshot replaces all files closed before it, and delete older snapshots."""
         self.durable_sequence = snapshot.sequence
         for name in self.old_snapshots:
-            self.disk.delete(name)
+            if name != snapshot.name:  # a rebuilt store may have begun with the same state
+                self.disk.delete(name)
         self.old_snapshots = [snapshot.name]
         if self.snapshot is snapshot:
             self.snapshot = None
         self._use.emptied = True
         self.delete_dead()
 
+    def unused(self) -> list[int]:
+        """Return the full files in which no segment has bytes."""
+        used = self._use.files()
+        return [file_id for file_id in self.closed if file_id not in used]
+
     def delete_dead(self) -> None:
-        """Delete full files that neither recovery nor any segment needs."""
-        if not self._use.emptied:
+        """Delete full files that neither recovery, nor a store that is rebuilt from tier 2, nor any segment
+        needs.
+        """
+        if not self._use.emptied or (self.disk.is_reopened and not self.old_snapshots):
             return
         self._use.emptied = False
-        used = self._use.files()
-        dead = [
-            file_id
-            for file_id, last in self.closed.items()
-            if file_id not in used and last <= self.durable_sequence
-        ]
+        dead = [file_id for file_id in self.unused() if self.closed[file_id] <= self.durable_sequence]
+        if self.tier_first_file is not None:
+            dead = [file_id for file_id in dead if file_id < self.tier_first_file]
         for file_id in dead:
             del self.closed[file_id]
+            self._verified.forget(file_id)
             self.disk.delete(file_name(file_id))

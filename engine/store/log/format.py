@@ -1,6 +1,7 @@
 """The bytes of the log: file headers, groups, and the operations inside them. No input or output.
 
-A log file is a header of 512 bytes and then groups, one after the other::
+A log file is a header of 512 bytes, which holds the size of the file too, and then groups, one after the
+other::
 
     group   = "PLG1", u32 checksum, u64 sequence, u64 length of the rest, u32 length of entries, entries, data
     entries = (i64 now_ms, u32 count, count operations)*, a bracket per submission with its time
@@ -21,9 +22,18 @@ from zlib import crc32
 
 from . import operations as ops
 from . import values
+from .chunks import Chunk, Piece
 
 FILE_HEADER_BYTES = 512
-_FILE_MAGIC = b"PRAVEGALABLOG\x00\x00\x01"
+LOG_VERSION = 1
+"""The version of the format of log files. A change that an older release would misread gets a new number.
+
+`tests/engine/store/test_versions.py` opens a store of every earlier version.
+"""
+
+_NAME = b"PRAVEGALABLOG\x00"
+_VERSION = struct.Struct(">H")
+_FILE_MAGIC = _NAME + _VERSION.pack(LOG_VERSION)
 _FILE_HEADER = struct.Struct(">16s16sQI")
 GROUP_MAGIC = b"PLG1"
 _GROUP_HEADER = struct.Struct(">4sIQQ")
@@ -31,6 +41,7 @@ GROUP_HEADER_BYTES = _GROUP_HEADER.size
 GROUP_OVERHEAD_BYTES = GROUP_HEADER_BYTES + 4
 _SEQUENCE_AND_LENGTH = struct.Struct(">QQ")
 _LENGTH = struct.Struct(">I")
+_CREATION = struct.Struct(">QQ")
 _SUBMISSION = struct.Struct(">qI")
 _APPEND = struct.Struct(">BQB16sqiI")
 _OTHER = struct.Struct(">BI")
@@ -59,10 +70,22 @@ def file_id_of(name: str) -> int | None:
     return int(digits) if digits != name and digits.isdigit() else None
 
 
-def file_header(store_id: bytes, file_id: int) -> bytes:
-    """Return the first 512 bytes of a log file; ``store_id`` has 16 bytes."""
+def file_header(store_id: bytes, file_id: int, size: int, previous: int | None = None) -> bytes:
+    """Return the first 512 bytes of a log file of ``size`` bytes; ``store_id`` has 16 bytes.
+
+    ``previous`` is the id of the file that was created before it, by default the id before its own.
+    """
     body = _FILE_HEADER.pack(_FILE_MAGIC, store_id, file_id, 0)[:-4]
-    return (body + _LENGTH.pack(crc32(body))).ljust(FILE_HEADER_BYTES, b"\0")
+    creation = _CREATION.pack(size, file_id - 1 if previous is None else previous)
+    parts = (body, _LENGTH.pack(crc32(body)), creation, _LENGTH.pack(crc32(creation)))
+    return b"".join(parts).ljust(FILE_HEADER_BYTES, b"\0")
+
+
+def file_version(data: bytes) -> int | None:
+    """Return the version of the format in a file header, None if ``data`` does not begin as a log file."""
+    if len(data) < len(_FILE_MAGIC) or not data.startswith(_NAME):
+        return None
+    return int(_VERSION.unpack_from(data, len(_NAME))[0])
 
 
 def read_file_header(data: bytes) -> tuple[bytes, int] | None:
@@ -73,6 +96,21 @@ def read_file_header(data: bytes) -> tuple[bytes, int] | None:
     if magic != _FILE_MAGIC or checksum != crc32(data[: _FILE_HEADER.size - 4]):
         return None
     return store_id, file_id
+
+
+def creation_of(header: bytes) -> tuple[int, int] | None:
+    """Return (size in bytes, id of the previous file) with which a log file was created, from its header.
+
+    Return None if an older release created the file, and did not write them. Raises ValueError if they are
+    damaged.
+    """
+    written = header[_FILE_HEADER.size : _FILE_HEADER.size + _CREATION.size + _LENGTH.size]
+    if not written.strip(b"\0"):
+        return None
+    if _LENGTH.unpack_from(written, _CREATION.size)[0] != crc32(written[: _CREATION.size]):
+        raise ValueError("the size in it has another checksum")
+    size, previous = _CREATION.unpack_from(written)
+    return int(size), int(previous)
 
 
 def file_salt(store_id: bytes, file_id: int) -> int:
@@ -247,6 +285,7 @@ _KINDS: tuple[tuple[int, type[ops.Operation], tuple[str, ...]], ...] = (
     (9, ops.UpdateTable, ("entries",)),
     (10, ops.RemoveTableKeys, ("keys",)),
     (11, ops.PutRecord, ("key", "value")),
+    (12, ops.MoveToTier, ("chunk", "pieces")),
 )
 _CODE_OF = {kind: (code, fields) for code, kind, fields in _KINDS}
 _KIND_OF = {code: (kind, fields) for code, kind, fields in _KINDS}
@@ -273,6 +312,9 @@ def _decode_other(group: bytes | memoryview, offset: int) -> tuple[Logged, int]:
     arguments = dict(zip(fields, found, strict=True))
     if kind is ops.Merge:
         arguments = {"target": "", "source": ""}
+    elif kind is ops.MoveToTier:
+        arguments["chunk"] = Chunk(*arguments["chunk"])
+        arguments["pieces"] = tuple(Piece(*piece) for piece in arguments["pieces"])
     elif kind not in (ops.CreateSegment, ops.PutRecord):
         arguments["segment"] = ""
     for name, entry in (("entries", ops.TableUpdate), ("keys", ops.TableRemoval)):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+from .chunks import Chunk, Piece
+
 NO_VALUE = -(1 << 63)
 """The value of an attribute that was never set, and the event number of a writer that never wrote.
 
@@ -176,6 +178,19 @@ class PutRecord:
     value: bytes | None
 
 
+@dataclass(frozen=True, slots=True)
+class MoveToTier:
+    """Read bytes of segments from a chunk in tier 2 from now on, instead of from the log.
+
+    The chunk is written before this is submitted. ``pieces`` are in the order in which they are in it. A
+    piece of a segment that was truncated, deleted or merged since is skipped. A chunk of which no piece is
+    left is to be deleted. Never refused.
+    """
+
+    chunk: Chunk
+    pieces: tuple[Piece, ...]
+
+
 Operation = (
     CreateSegment
     | Append
@@ -188,4 +203,5 @@ Operation = (
     | UpdateTable
     | RemoveTableKeys
     | PutRecord
+    | MoveToTier
 )

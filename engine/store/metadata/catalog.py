@@ -35,6 +35,7 @@ class StreamEntry:
         self.epochs = Epochs()
         self.live_ids: list[int] = []  # segments that are not deleted by a truncation, oldest first
         self.truncation: rec.TruncationRecord | None = None
+        self.recorded: list[rec.RetentionRecord] = []  # after the head, oldest first
         self.transactions: dict[int, rec.TransactionRecord] = {}
         self.open: dict[int, None] = {}
         self.committing: dict[int, None] = {}  # in the order of commit
@@ -53,6 +54,13 @@ class StreamEntry:
     def is_sealed(self) -> bool:
         """Return whether the stream is sealed."""
         return self.record.state is StreamState.SEALED
+
+    @property
+    def head(self) -> Mapping[int, int]:
+        """Return the cut at which the stream begins."""
+        if self.truncation is not None:
+            return self.truncation.cut
+        return {s.segment_id: 0 for s in self.epochs.epoch(0).segments}
 
     @property
     def scoped_name(self) -> str:
@@ -96,6 +104,7 @@ class StreamEntry:
         yield from self.transactions.values()
         yield from self.subscribers.values()
         yield from self.writers.values()
+        yield from self.recorded
         yield from (r for r in (self.truncation, self.watermark) if r is not None)
         for epoch in range(len(self.epochs)):
             yield rec.StreamEpochRecord(0, self.scope, self.name, self.epochs.record(epoch))
@@ -103,13 +112,16 @@ class StreamEntry:
 
 
 class ScopeEntry:
-    """A scope: its streams and reader groups by name, and the names of its streams in order."""
+    """A scope: its streams, reader groups and key-value tables by name. Names in lists are in order."""
 
     def __init__(self, record: rec.ScopeRecord) -> None:
         self.record = record
         self.streams: dict[str, StreamEntry] = {}
         self.stream_names: list[str] = []
         self.groups: dict[str, rec.GroupRecord] = {}
+        self.tables: dict[str, rec.TableRecord] = {}
+        self.table_names: list[str] = []
+        self.is_ending = False  # it is being deleted in several steps, and nothing new may be created in it
 
     def add(self, stream: StreamEntry) -> None:
         """Add a stream."""
@@ -121,10 +133,21 @@ class ScopeEntry:
         if self.streams.pop(name, None) is not None:
             del self.stream_names[bisect_right(self.stream_names, name) - 1]
 
+    def set_table(self, record: rec.TableRecord) -> None:
+        """Keep the record of a key-value table."""
+        if record.table not in self.tables:
+            insort(self.table_names, record.table)
+        self.tables[record.table] = record
+
+    def discard_table(self, name: str) -> None:
+        """Remove a key-value table, if it is there."""
+        if self.tables.pop(name, None) is not None:
+            del self.table_names[bisect_right(self.table_names, name) - 1]
+
     @property
     def is_empty(self) -> bool:
-        """Return whether the scope has neither streams nor reader groups."""
-        return not self.streams and not self.groups
+        """Return whether the scope has neither streams nor reader groups nor key-value tables."""
+        return not self.streams and not self.groups and not self.tables
 
 
 class Catalog:
@@ -134,6 +157,7 @@ class Catalog:
         self.scopes: dict[str, ScopeEntry] = {SYSTEM_SCOPE: ScopeEntry(rec.ScopeRecord(0, SYSTEM_SCOPE))}
         self.scope_names: list[str] = [SYSTEM_SCOPE]
         self.last_numbers: dict[tuple[str, ...], rec.NumberRecord] = {}
+        self.last_table_numbers: dict[tuple[str, ...], rec.TableNumberRecord] = {}
         self.reserved_counters = 0
 
     def scope(self, name: str) -> ScopeEntry:
@@ -142,6 +166,11 @@ class Catalog:
         if found is None:
             raise ScopeNotFoundError(f"there is no scope {name!r}; create it first")
         return found
+
+    def accepts(self, scope: str) -> bool:
+        """Return whether streams and reader groups can be created in a scope."""
+        entry = self.scopes.get(scope)
+        return entry is not None and not entry.is_ending
 
     def find(self, scope: str, stream: str) -> StreamEntry | None:
         """Return a stream, None if it does not exist."""
@@ -167,6 +196,10 @@ class Catalog:
                 self._apply_scope(record)
             case rec.NumberRecord():
                 self.last_numbers[record.parts()] = record
+            case rec.TableNumberRecord():
+                self.last_table_numbers[record.parts()] = record
+            case rec.TableRecord():
+                self.scopes[record.scope].set_table(record)
             case rec.CounterRecord():
                 self.reserved_counters = record.reserved
             case rec.GroupRecord():
@@ -186,6 +219,8 @@ class Catalog:
                 self.scopes[record.scope].groups.pop(record.group, None)
             case rec.NumberRecord():
                 self.last_numbers.pop(record.parts(), None)
+            case rec.TableRecord():
+                self.scopes[record.scope].discard_table(record.table)
             case rec.StreamRecord():
                 self.scopes[record.scope].discard(record.stream)
             case rec.OfStream():
@@ -214,6 +249,8 @@ def _apply_to(stream: StreamEntry, record: rec.OfStream) -> None:
         case rec.TruncationRecord():
             stream.truncation = record
             _drop_deleted(stream, record)
+        case rec.RetentionRecord():
+            stream.recorded.append(record)
         case rec.SubscriberRecord():
             stream.subscribers[record.subscriber] = record
         case rec.WriterRecord():
@@ -226,6 +263,8 @@ def _remove_from(stream: StreamEntry | None, record: rec.OfStream) -> None:
     if stream is None:
         return
     match record:
+        case rec.RetentionRecord():
+            stream.recorded = [r for r in stream.recorded if r is not record]
         case rec.TransactionRecord():
             stream.transactions.pop(record.txn_id, None)
             stream.open.pop(record.txn_id, None)

@@ -44,6 +44,11 @@ def is_not_before(epochs: Epochs, later: Cut, earlier: Cut) -> bool:
     return True
 
 
+def is_before(epochs: Epochs, one: Cut, other: Cut) -> bool:
+    """Return whether ``one`` is before ``other`` for some key, and after it for none."""
+    return is_not_before(epochs, other, one) and not is_not_before(epochs, one, other)
+
+
 def between(epochs: Epochs, start: Cut, end: Cut) -> list[int]:
     """Return the ids of the segments from ``start`` to ``end``, both included, oldest first
     (getSegmentsBetween).

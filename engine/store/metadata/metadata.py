@@ -9,10 +9,11 @@ therefore sees metadata that a crash can remove, and no reply waits for appends 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..errors import NoSuchSegment, SegmentSealed
-from ..log.operations import Delete, Merge, Operation, PutRecord, Seal
+from ..log.operations import CreateSegment, Delete, Merge, Operation, PutRecord, Seal
+from ..log_fields import log_fields
 from ..storage.storage import Storage, Ticket
 from . import records as rec
 from .catalog import Catalog
@@ -87,11 +88,25 @@ class Metadata:
             try:
                 return self.commit(change, now_ms=now_ms)
             except (NoSuchSegment, SegmentSealed) as refusal:
-                left = [o for o in change.operations if not _is_moot(o, refusal)]
-                if len(left) == len(change.operations):
+                left = self._without_moot(change.operations)
+                gone = len(change.operations) - len(left)
+                if not gone:
                     raise
-                log.warning("the change is committed without segment %s: %s", refusal.segment, refusal)
+                log.warning(
+                    "the change is committed without %d operations, the first: %s",
+                    gone,
+                    refusal,
+                    extra=log_fields("segments_changed_by_client", segment=refusal.segment, operations=gone),
+                )
                 change.operations = left
+
+    def _without_moot(self, operations: list[Operation]) -> list[Operation]:
+        """Return the operations without those whose segment a client has sealed or removed, all at once: a
+        client may have removed thousands.
+        """
+        made = dict.fromkeys(o.segment for o in operations if isinstance(o, CreateSegment))
+        sealed = {name: self.storage.sealed_ahead(name) for name in _ends(operations) if name not in made}
+        return [o for o in operations if not _is_moot(o, sealed)]
 
     def release(self, outcome: Outcome, *, of_storage: bool = False) -> Answer | Waiting:
         """Return ``outcome``, or a handle for it if it rests on a change that is not on disk yet.
@@ -140,10 +155,19 @@ def _commit_order(record: rec.Record) -> tuple[int, str]:
     return record.order, record.key()
 
 
-def _is_moot(operation: Operation, refusal: NoSuchSegment | SegmentSealed) -> bool:
+def _ends(operations: Iterable[Operation]) -> Iterator[str]:
+    """Yield the segments that are sealed, deleted, or merged into others."""
+    for operation in operations:
+        match operation:
+            case Seal(segment) | Delete(segment) | Merge(source=segment):
+                yield segment
+
+
+def _is_moot(operation: Operation, sealed: Mapping[str, bool | None]) -> bool:
+    """Return whether a segment is ended already. ``sealed`` has None for a segment that does not exist."""
     match operation:
         case Seal(segment):
-            return segment == refusal.segment
+            return sealed.get(segment, False) is not False
         case Delete(segment) | Merge(source=segment):
-            return segment == refusal.segment and isinstance(refusal, NoSuchSegment)
+            return sealed.get(segment, False) is None
     return False

@@ -99,6 +99,22 @@ class TruncationRecord(OfStream):
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionRecord(OfStream):
+    """The tail of a stream at the time of recording, at which retention may truncate later.
+
+    Differences of ``size`` are the bytes between recorded cuts (pravega.md A7).
+    """
+
+    kind: ClassVar[str] = "retention"
+    size: int
+    cut: Mapping[int, int]
+
+    def parts(self) -> tuple[str, ...]:
+        """Return scope, stream and the time of recording, with digits that sort."""
+        return (self.scope, self.stream, f"{self.now_ms:016d}")
+
+
+@dataclass(frozen=True, slots=True)
 class NumberRecord(OfStream):
     """The highest segment number that a deleted stream of this name has used (pravega.md A4)."""
 
@@ -201,6 +217,35 @@ class WatermarkRecord(OfStream):
     cut: Mapping[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class OfTable(Record):
+    """The base of records that belong to a key-value table."""
+
+    scope: str
+    table: str
+
+    def parts(self) -> tuple[str, ...]:
+        """Return scope and table."""
+        return (self.scope, self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecord(OfTable):
+    """A key-value table: the encoded KeyValueTableConfig, and the number of its first segment."""
+
+    kind: ClassVar[str] = "table"
+    config: bytes
+    first_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableNumberRecord(OfTable):
+    """The highest segment number that a deleted key-value table of this name has used."""
+
+    kind: ClassVar[str] = "table-number"
+    last_number: int
+
+
 KINDS: dict[str, type[Record]] = {
     cls.kind: cls
     for cls in (
@@ -209,12 +254,15 @@ KINDS: dict[str, type[Record]] = {
         StreamRecord,
         StreamEpochRecord,
         TruncationRecord,
+        RetentionRecord,
         TransactionRecord,
         CounterRecord,
         GroupRecord,
         SubscriberRecord,
         WriterRecord,
         WatermarkRecord,
+        TableNumberRecord,
+        TableRecord,
     )
 }
 """All kinds, in the order in which recovery applies them: a stream before the records that belong to it."""

@@ -38,11 +38,14 @@ Outcome = Answer | RpcError
 
 
 class Waiting:
-    """An outcome that is decided but not yet safe. It is reported once, when ``settle`` is called."""
+    """An outcome that is decided but not yet safe, or not decided yet.
+
+    It is reported once, when ``settle`` or ``settle_with`` is called.
+    """
 
     __slots__ = ("_callbacks", "_held", "outcome")
 
-    def __init__(self, held: Outcome) -> None:
+    def __init__(self, held: Outcome | None = None) -> None:
         self._held = held
         self._callbacks: list[Callable[[Outcome], None]] = []
         self.outcome: Outcome | None = None
@@ -56,9 +59,15 @@ class Waiting:
 
     def settle(self, failure: BaseException | None = None) -> None:
         """Report the held outcome, or UNAVAILABLE if the store failed before the outcome was on disk."""
+        assert self._held is not None or failure is not None
+        self.settle_with(self._held if failure is None else _unavailable(failure))
+
+    def settle_with(self, outcome: Outcome | None) -> None:
+        """Report an outcome that was not known when the handle was made."""
         if self.outcome is not None:
             return
-        self.outcome = self._held if failure is None else _unavailable(failure)
+        self.outcome = outcome
+        assert self.outcome is not None
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback(self.outcome)

@@ -1,47 +1,46 @@
 """Opens a store: loads the latest snapshot, then replays every later group in order.
 
 Only the last group can be invalid. It was on its way when the process or the machine stopped, it was
-acknowledged to no one, and it is cut off. An invalid group before a valid later one means that the disk lost
-synced data. Such a log is refused (CorruptStoreError) with the file, the offset and what to do.
+acknowledged to no one, and it is cut off. The report lists what was cut. The disk has lost synced data if:
+
+- an invalid group comes before a valid later one;
+- a group is missing that a stop in order recorded;
+- a file is shorter than its header says, or is missing.
+
+Such a log is refused (CorruptStoreError) with the file, the offset and what to do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NoReturn
 
-from ..errors import CorruptStoreError
+from ..errors import CorruptStoreError, check_version
 from ..log import operations as ops
 from ..log.disk import Disk
 from ..log.files import DEFAULT_FILE_BYTES, OpenFile
 from ..log.format import (
     FILE_HEADER_BYTES,
     GROUP_MAGIC,
+    LOG_VERSION,
     Logged,
+    creation_of,
     decode_group,
     file_id_of,
     file_name,
     file_salt,
+    file_version,
     group_at,
     read_file_header,
 )
+from ..log.history import Cut, read_history
+from .fixed_table import new_table
+from .report import RecoveryReport
 from .segment import Change, Segment
 from .snapshot import decode_snapshot
 from .storage import Storage
 from .synced_state import Dirty
-from .table import Table
 
-
-@dataclass(slots=True)
-class RecoveryReport:
-    """What recovery found: the snapshot's sequence, the number of replayed groups, and where a torn group
-    was cut.
-    """
-
-    snapshot_sequence: int = 0
-    groups: int = 0
-    cut_file: str | None = None
-    cut_offset: int = 0
+_RESTORE = "Restore the folder from a copy, or begin a new store in another folder."
 
 
 def open_storage(
@@ -55,7 +54,8 @@ def open_storage(
         file_bytes: Size of the log files that are created from now on.
 
     Raises:
-        CorruptStoreError: The log is damaged before its last group.
+        StoreVersionError: Another release wrote the store, in a format that this one does not read.
+        CorruptStoreError: The log is damaged before its last group, or after a stop in order.
     """
     return _Recovery(disk, new_store_id, file_bytes).run()
 
@@ -65,11 +65,12 @@ class _Recovery:
         self.disk = disk
         self.sizes = disk.files()
         self.ids = sorted(file_id for name in self.sizes if (file_id := file_id_of(name)) is not None)
+        self.previous: dict[int, int] = {}  # file id -> id of the file that was created before it
         self.storage = Storage(disk, store_id=self._store_id(new_store_id), file_bytes=file_bytes)
         self.files = self.storage._files
         self.synced = self.storage._synced
         self.validated = self.storage._validated
-        self.report = RecoveryReport()
+        self.report = RecoveryReport(history=read_history(disk))
         self.by_id: dict[int, Segment] = {}
 
     def run(self) -> Storage:
@@ -80,8 +81,9 @@ class _Recovery:
         for file_id in self.ids:
             if file_id < first_file:
                 self.files.closed[file_id] = self.files.durable_sequence
-                self.files.unverified.add(file_id)
         empty = [file_id for file_id in self.ids if file_id >= first_file and not self._replay_file(file_id)]
+        self._check_missing(first_file or 1)
+        self._check_stop()
         self._adopt(empty)
         self._check_extents()
         for segment in self.synced.names.values():
@@ -95,14 +97,35 @@ class _Recovery:
         found = None
         for file_id in self.ids:
             name = file_name(file_id)
-            header = read_file_header(self.disk.read(name, 0, FILE_HEADER_BYTES))
+            data = self.disk.read(name, 0, FILE_HEADER_BYTES)
+            version = file_version(data)
+            if version is not None:
+                check_version(name, version, LOG_VERSION)
+            if len(data) < FILE_HEADER_BYTES:
+                self._refuse_short(name, "its header alone has", FILE_HEADER_BYTES)
+            header = read_file_header(data)
             if header is None or header[1] != file_id or (found is not None and header[0] != found):
                 raise CorruptStoreError(
                     f"The log file {name!r} is damaged at offset 0: its header is not one of this store."
-                    " Restore it from a copy, or begin a new store in another folder."
+                    f" {_RESTORE}"
                 )
             found = header[0]
+            try:
+                creation = creation_of(data)
+            except ValueError as error:
+                raise CorruptStoreError(
+                    f"The header of the log file {name!r} is damaged: {error}. {_RESTORE}"
+                ) from error
+            if creation is not None and self.sizes[name] < creation[0]:
+                self._refuse_short(name, "it was created with", creation[0])
+            self.previous[file_id] = file_id - 1 if creation is None else creation[1]
         return new_store_id if found is None else found
+
+    def _refuse_short(self, name: str, why: str, expected: int) -> NoReturn:
+        raise CorruptStoreError(
+            f"The log file {name!r} is damaged at offset {self.sizes[name]}: it ends there, and {why}"
+            f" {expected} bytes. The bytes after its end are lost on this disk. {_RESTORE}"
+        )
 
     def _load_snapshot(self) -> int:
         """Load the latest snapshot and return the first file after it."""
@@ -111,15 +134,20 @@ class _Recovery:
             return 0
         name = names[-1]
         data = self.disk.read(name, 0, self.sizes[name])
-        next_id, last_now_ms, first_file = decode_snapshot(name, data, self.synced)
-        sequence = int(name.removeprefix("snapshot-"))
-        self.validated.next_id, self.storage.last_now_ms = next_id, last_now_ms
+        head = decode_snapshot(name, data, self.synced)
+        first_file, sequence = head.first_file, int(name.removeprefix("snapshot-"))
+        self.validated.next_id, self.storage.last_now_ms = head.next_id, head.last_now_ms
+        if head.store_id:
+            self.files.tier_first_file = 0  # keep what a rebuilt store needs until a snapshot is in tier 2
+            if not self.ids:
+                self.files.store_id = head.store_id
         self.report.snapshot_sequence = sequence
         self.files.sequence = self.files.durable_sequence = sequence
         for older in names[:-1]:
             self.disk.delete(older)
         self.files.old_snapshots = [name]
-        if first_file not in self.ids:  # it existed when the snapshot was taken, and later groups are in it
+        # The file existed when the snapshot was taken, and later groups are in it. 0: no log was left.
+        if first_file and first_file not in self.ids:
             self._refuse_missing(first_file, f"the log continues in it after {name!r}")
         return first_file
 
@@ -131,9 +159,11 @@ class _Recovery:
         content = memoryview(self.disk.read(name, 0, self.sizes[name]))
         salt, position = file_salt(self.files.store_id, file_id), FILE_HEADER_BYTES
         while (group := group_at(content, position, salt)) is not None:
-            if group[0] != self.files.sequence + 1:
-                self._refuse_gap(*self._end_before(name, position), group[0])
-            self._replay_group(file_id, position, group[1])
+            if group[0] > self.report.snapshot_sequence:  # a snapshot from tier 2 ends inside a file
+                if group[0] != self.files.sequence + 1:
+                    self._refuse_gap(*self._end_before(name, position), group[0])
+                self._replay_group(file_id, position, group[1])
+            self.files.found_group(file_id, position, len(group[1]))
             position += len(group[1])
         self._check_end(name, content, position, salt)
         if position == FILE_HEADER_BYTES:
@@ -162,11 +192,12 @@ class _Recovery:
             self.storage.last_now_ms = max(self.storage.last_now_ms, now_ms)
         self.files.sequence += 1
         self.report.groups += 1
+        self.report.cuts.clear()  # invalid bytes that a group follows were cut by an earlier recovery
 
     def _change(self, logged: Logged) -> Change:
         operation = logged.operation
         if isinstance(operation, ops.CreateSegment):
-            table = Table(operation.key_length) if operation.is_table else None
+            table = new_table(operation.key_length) if operation.is_table else None
             segment = Segment(logged.segment_id, operation.segment, table)
             self.by_id[segment.id] = segment
             self.validated.next_id = max(self.validated.next_id, segment.id + 1)
@@ -190,7 +221,8 @@ class _Recovery:
             if later is not None and later[0] > self.files.sequence:
                 self._refuse_gap(name, position, later[0])
             found = rest.find(GROUP_MAGIC, found + 1)
-        self.report.cut_file, self.report.cut_offset = name, position
+        length = len(rest.rstrip(b"\0"))
+        self.report.cuts.append(Cut(name, position, length, self.files.sequence, self.storage.last_now_ms))
 
     def _refuse_gap(self, name: str, position: int, later: int) -> None:
         raise CorruptStoreError(
@@ -199,24 +231,48 @@ class _Recovery:
             " is lost on this disk: restore the folder from a copy, or begin a new store in another folder."
         )
 
+    def _check_missing(self, first: int) -> None:
+        """Refuse a log without one of its files, if no group of a later file shows that it held none.
+
+        Ids begin at 1, and files that recovery has to replay are never deleted.
+        """
+        needed = max(first, self.files.current.file_id + 1 if self.files.current else 0)
+        for file_id in self.ids:
+            missing = self.previous[file_id]
+            if missing >= needed and missing not in self.ids:
+                self._refuse_missing(missing, f"{file_name(file_id)!r} was created after it")
+
+    def _check_stop(self) -> None:
+        """Refuse a log that has lost groups since the last stop in order."""
+        stop = self.report.history.stop
+        if stop is None or self.files.sequence >= stop.sequence:
+            return
+        current = self.files.current
+        where = (file_name(current.file_id), current.position) if current else (stop.file, 0)
+        raise CorruptStoreError(
+            f"The log file {where[0]!r} is damaged at offset {where[1]}: the store was stopped in order after"
+            f" group {stop.sequence}, which ended at offset {stop.offset} of {stop.file!r}, and the log can"
+            f" be read only up to group {self.files.sequence}. {_RESTORE}"
+        )
+
     def _adopt(self, empty: list[int]) -> None:
-        """Make a file without groups after the current one the spare, and delete others like it."""
+        """Make the last file without groups the spare, if it is after the current one.
+
+        Other files without groups count as full. They are deleted after the next snapshot and not now,
+        because `_check_missing` expects every file since the last one.
+        """
         current = self.files.current
         for file_id in empty:
-            size = self.sizes[file_name(file_id)]
-            if self.files.spare is None and (current is None or file_id > current.file_id):
-                self.files.spare = OpenFile(file_id, size, FILE_HEADER_BYTES)
+            if file_id == empty[-1] and (current is None or file_id > current.file_id):
+                self.files.spare = OpenFile(file_id, self.sizes[file_name(file_id)], FILE_HEADER_BYTES)
             else:
-                self.disk.delete(file_name(file_id))
+                self.files.closed[file_id] = self.files.sequence + 1
         self.files.next_file_id = self.ids[-1] + 1 if self.ids else 1
 
     def _check_extents(self) -> None:
         for file_id in self.synced.file_use.files():
-            if file_name(file_id) not in self.sizes:
+            if file_id > 0 and file_name(file_id) not in self.sizes:
                 self._refuse_missing(file_id, "segments have bytes in it")
 
     def _refuse_missing(self, file_id: int, why: str) -> NoReturn:
-        raise CorruptStoreError(
-            f"The log file {file_name(file_id)!r} is missing, and {why}."
-            " Restore it from a copy, or begin a new store in another folder."
-        )
+        raise CorruptStoreError(f"The log file {file_name(file_id)!r} is missing, and {why}. {_RESTORE}")

@@ -8,7 +8,7 @@ to the disk (``pending`` is 0).
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -54,7 +54,9 @@ class ReadResult:
 
 
 class Extents:
-    """Where the bytes of a segment are: runs, each in one log file, in the order of their segment offsets."""
+    """Where the bytes of a segment are: runs, each in one log file or chunk, in the order of their segment
+    offsets. The file ``-n`` is chunk ``n`` of tier 2.
+    """
 
     __slots__ = ("files", "lengths", "offsets", "positions")
 
@@ -90,15 +92,67 @@ class Extents:
         self.positions.extend(source.positions)
         self.lengths.extend(source.lengths)
 
-    def drop_below(self, offset: int) -> array[int]:
-        """Forget the runs that end at or before ``offset``, and return the files that they were in."""
+    def drop_below(self, offset: int) -> tuple[array[int], int]:
+        """Forget the runs that end at or before ``offset``.
+
+        Return the files that they were in, and how many of their bytes were in the log.
+        """
         count = bisect_right(self.offsets, offset)
         if count and self.offsets[count - 1] + self.lengths[count - 1] > offset:
             count -= 1
-        dropped = self.files[:count]
+        dropped, log_bytes = self.files[:count], self._log_bytes(0, count)
         for column in (self.offsets, self.files, self.positions, self.lengths):
             del column[:count]
-        return dropped
+        return dropped, log_bytes
+
+    def move(self, offset: int, length: int, file: int, position: int) -> tuple[array[int], array[int], int]:
+        """Note that the bytes from ``offset`` on are at ``position`` of ``file`` now.
+
+        Bytes that were dropped before are skipped. Return the files of the runs that this replaced, the
+        files of the runs in their place, and how many of the bytes were in the log.
+        """
+        if not self.offsets:
+            return array("q"), array("q"), 0
+        low = max(offset, self.offsets[0])
+        end = min(offset + length, self.offsets[-1] + self.lengths[-1])
+        if low >= end:
+            return array("q"), array("q"), 0
+        first, after = bisect_right(self.offsets, low) - 1, bisect_left(self.offsets, end)
+        last = after - 1
+        runs = [(low, file, position + low - offset, end - low)]
+        head = low - self.offsets[first]
+        if head:
+            runs.insert(0, (self.offsets[first], self.files[first], self.positions[first], head))
+        within = end - self.offsets[last]
+        tail = self.lengths[last] - within
+        if tail:
+            runs.append((end, self.files[last], self.positions[last] + within, tail))
+        before, in_log = self.files[first:after], self._log_bytes(first, after)
+        for column, found in zip(self._columns(), zip(*runs, strict=True), strict=True):
+            column[first:after] = array("q", found)
+        after = first + len(runs)
+        return before, self.files[first:after], in_log - self._log_bytes(first, after)
+
+    def log_bytes(self) -> int:
+        """Return how many of the bytes are in the log."""
+        return self._log_bytes(0, len(self.files))
+
+    def _log_bytes(self, first: int, after: int) -> int:
+        return sum(self.lengths[index] for index in range(first, after) if self.files[index] > 0)
+
+    def _columns(self) -> tuple[array[int], ...]:
+        return self.offsets, self.files, self.positions, self.lengths
+
+    def log_ranges(self, is_wanted: Callable[[int], bool]) -> list[tuple[int, int]]:
+        """Return (offset, length) of the longest ranges that are in log files that ``is_wanted`` accepts."""
+        found: list[tuple[int, int]] = []
+        for offset, file, length in zip(self.offsets, self.files, self.lengths, strict=True):
+            if file > 0 and is_wanted(file):
+                if found and sum(found[-1]) == offset:
+                    found[-1] = (found[-1][0], found[-1][1] + length)
+                else:
+                    found.append((offset, length))
+        return found
 
     def pieces(self, offset: int, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield (file, position, length) of the pieces that together hold the bytes from ``offset`` to

@@ -5,18 +5,24 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 from zlib import crc32
 
-from ..errors import CorruptStoreError
+from ..errors import CorruptStoreError, check_version
 from ..log import values
+from ..log.chunks import Chunk
+from .fixed_table import new_table
 from .segment import Extents, Segment
 from .synced_state import Synced
 from .table import Table
 
 _HEADER = struct.Struct(">8sIQ")
-_MAGIC = b"PLSNAP01"
+SNAPSHOT_VERSION = 1
+"""The version of the format of snapshots, as `LOG_VERSION` is that of log files."""
+
+_NAME = b"PLSNAP"
+_MAGIC = _NAME + b"%02d" % SNAPSHOT_VERSION
 _ATTRIBUTE = struct.Struct(">16sq")
 _NUMBERS = (
     "id",
@@ -31,22 +37,48 @@ _NUMBERS = (
 )
 
 
-def encode_snapshot(synced: Synced, next_id: int, last_now_ms: int, first_file: int) -> bytes:
-    """Return the whole synced state.
+class SnapshotHead(NamedTuple):
+    """What a snapshot contains besides the synced state.
 
-    ``next_id``: the next segment's id. ``first_file``: where the log continues.
+    ``next_id``: the next segment's id. ``first_file``: the file in which the log continues, 0 if no log
+    follows. ``store_id``: that of the store, if it uses tier 2, else empty.
     """
+
+    next_id: int
+    last_now_ms: int
+    first_file: int
+    store_id: bytes = b""
+
+
+def encode_snapshot(synced: Synced, head: SnapshotHead) -> bytes:
+    """Return the whole synced state."""
     segments = tuple(_segment(segment) for segment in synced.names.values())
-    body = values.encode((next_id, last_now_ms, first_file, tuple(synced.records.items()), segments))
+    body: tuple[Any, ...] = (*head[:3], tuple(synced.records.items()), segments)
+    if head.store_id:
+        body += (head.store_id, synced.next_chunk, tuple(map(tuple, synced.chunks.values())))
+    return _framed(values.encode(body))
+
+
+def _framed(body: bytes) -> bytes:
     return _HEADER.pack(_MAGIC, crc32(body), len(body)) + body
 
 
-def decode_snapshot(name: str, data: bytes, synced: Synced) -> tuple[int, int, int]:
-    """Fill ``synced`` and return (next segment id, last now_ms, first file to replay).
+def without_log(data: bytes) -> bytes:
+    """Return a valid snapshot with ``first_file`` 0, for a store of which no log is left."""
+    (next_id, last_now_ms, _, *rest), _ = values.decode(data[_HEADER.size :])
+    return _framed(values.encode((next_id, last_now_ms, 0, *rest)))
+
+
+def decode_snapshot(name: str, data: bytes, synced: Synced) -> SnapshotHead:
+    """Fill ``synced`` and return the rest of the snapshot.
 
     Raises:
+        StoreVersionError: Another release wrote the snapshot, in a format that this one does not read.
         CorruptStoreError: The snapshot is damaged.
     """
+    version = data[len(_NAME) : len(_MAGIC)]
+    if data.startswith(_NAME) and version.isdigit():
+        check_version(name, int(version), SNAPSHOT_VERSION)
     body = data[_HEADER.size :]
     if len(data) < _HEADER.size or _HEADER.unpack_from(data) != (_MAGIC, crc32(body), len(body)):
         raise CorruptStoreError(
@@ -54,14 +86,15 @@ def decode_snapshot(name: str, data: bytes, synced: Synced) -> tuple[int, int, i
             " it may have been deleted: restore the folder from a copy,"
             " or begin a new store in another folder."
         )
-    (next_id, last_now_ms, first_file, records, segments), _ = values.decode(body)
+    (next_id, last_now_ms, first_file, records, segments, *of_tier), _ = values.decode(body)
     synced.records.update(records)
     for fields in segments:
-        segment = _restore(fields)
-        synced.names[segment.name] = segment
-        for file in segment.extents.files:
-            synced.file_use.add(file)
-    return next_id, last_now_ms, first_file
+        synced.adopt(_restore(fields))
+    if not of_tier:
+        return SnapshotHead(next_id, last_now_ms, first_file)
+    store_id, synced.next_chunk, chunks = of_tier
+    synced.chunks.update((fields[0], Chunk(*fields)) for fields in chunks)
+    return SnapshotHead(next_id, last_now_ms, first_file, store_id)
 
 
 def _segment(segment: Segment) -> tuple[Any, ...]:
@@ -87,7 +120,7 @@ def _restore(fields: tuple[Any, ...]) -> Segment:
     name, numbers, attributes, merged, columns, table_fields = fields
     table = None
     if table_fields is not None:
-        table = Table(table_fields[0])
+        table = new_table(table_fields[0])
         for version, key, value in table_fields[1]:
             table.put(version, key, value)
     segment = Segment(0, name, table)

@@ -22,22 +22,40 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from ..errors import OffsetBeyondEnd, SegmentTruncated, StoreFailed, StoreFull, WrongKind
+from ..errors import (
+    NotAtHand,
+    OffsetBeyondEnd,
+    SegmentTruncated,
+    StoreFailed,
+    StoreFull,
+    TooManySegments,
+    WrongKind,
+)
 from ..log import operations as ops
+from ..log.chunks import Chunk
 from ..log.disk import Disk
 from ..log.files import DEFAULT_FILE_BYTES, LogFiles, NewFile, Snapshot
 from ..log.format import GROUP_OVERHEAD_BYTES, OPERATION_OVERHEAD_BYTES, Submitted, encode_group
+from .report import RecoveryReport
 from .segment import Change, ReadResult, Segment, SegmentInfo, Watcher
-from .snapshot import encode_snapshot
+from .snapshot import SnapshotHead, encode_snapshot
 from .synced_state import Dirty, Synced
 from .table import Table, TableDelta, TableEntry, TableValue, check_length
 from .validated_state import Validated
 
 MAX_GROUP_BYTES = 8 * 1024 * 1024
 """A group of this size accepts no more submissions."""
+
+NO_LIMIT = 1 << 62
+
+MAX_GROUP_CHANGES = 1000
+"""So does one with so many changes: others wait while it is encoded and applied. Most kinds count as four."""
+
+WORK_BYTES = 2048
+"""A change takes the store as long as the writing of so many bytes."""
 
 AppendHook = Callable[[str, int, int, int], None]
 """(segment, bytes, events, now_ms) of a synced append."""
@@ -46,19 +64,27 @@ MergeHook = Callable[[str, int, int, int, int], None]
 """(target segment, bytes, events, age of the source in ms, now_ms) of a synced merge."""
 
 
+ReadChunk = Callable[[Chunk, int, int], bytes | None]
+"""(chunk, position, length): return the bytes from ``position`` on that are in memory, at most ``length``, or
+None.
+"""
+
+
 class Ticket:
     """One submission on its way to the disk.
 
-    ``results`` has one result per operation, valid once ``done`` is true.
+    ``results`` has one result per operation, valid once ``done`` is true. ``cost_bytes`` says
+    how much it keeps the store busy: its bytes in the log, and ``WORK_BYTES`` for each change.
 
     ``failure`` is set instead if a write to the log failed. Whether the operations took effect is then
     unknown, so no client receives a reply, and the process stops.
     """
 
-    __slots__ = ("_callbacks", "done", "failure", "results")
+    __slots__ = ("_callbacks", "cost_bytes", "done", "failure", "results")
 
-    def __init__(self, results: Sequence[Any]) -> None:
+    def __init__(self, results: Sequence[Any], cost_bytes: int = 0) -> None:
         self.results = results
+        self.cost_bytes = cost_bytes
         self.done = False
         self.failure: BaseException | None = None
         self._callbacks: list[Callable[[Ticket], None]] = []
@@ -79,12 +105,26 @@ class Ticket:
             callback(self)
 
 
+class Totals(NamedTuple):
+    """Sums over all segments, and what was read since the process began.
+
+    ``bytes`` and ``events`` are what was appended, also to segments that were deleted since the process
+    began. Only their differences in one process have a meaning.
+    """
+
+    segments: int
+    bytes: int
+    events: int
+    read_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Queued:
     ticket: Ticket
     now_ms: int
     changes: Sequence[Change]
     cost: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,9 +160,12 @@ class Storage:
         self._in_flight: Group | None = None
         self._failure: BaseException | None = None
         self._watch_number = 0
+        self._read_bytes = 0
         self.last_now_ms = 0
+        self.segments_max = NO_LIMIT
         self.on_work: Callable[[], None] = lambda: None
-        self.recovery: object = None
+        self.read_chunk: ReadChunk = lambda chunk, position, length: None
+        self.recovery = RecoveryReport()
 
     # Changes
 
@@ -135,11 +178,14 @@ class Storage:
         Raises:
             StorageError: An operation was refused (see each operation), and nothing was applied.
             StoreFull: The disk is full, and the operations would make the store grow.
+            TooManySegments: There would be more than ``segments_max`` segments.
             StoreFailed: A sync failed earlier.
         """
         if self._failure is not None:
             raise StoreFailed("A write to the log failed. Restart the store.") from self._failure
         cost = sum(map(_cost, operations))
+        if len(self._validated.names) + len(operations) > self.segments_max:
+            self._check_count(operations)
         if self._files.is_full:
             self._check_room(operations, cost)
         if len(operations) == 1:
@@ -179,13 +225,19 @@ class Storage:
         return ticket
 
     def _enqueue(self, results: Sequence[Any], changes: Sequence[Change], now_ms: int, cost: int) -> Ticket:
-        ticket = Ticket(results)
+        count = sum(map(_count, changes))
+        ticket = Ticket(results, cost + count * WORK_BYTES)
         if now_ms > self.last_now_ms:
             self.last_now_ms = now_ms
-        self._queue.append(_Queued(ticket, now_ms, changes, cost if changes else 0))
+        self._queue.append(_Queued(ticket, now_ms, changes, cost if changes else 0, count))
         self._queued_bytes += cost if changes else 0
         self.on_work()
         return ticket
+
+    def _check_count(self, operations: Sequence[ops.Operation]) -> None:
+        created = [op.segment for op in operations if isinstance(op, ops.CreateSegment)]
+        if created and len(self._validated.names) + len(created) > self.segments_max:
+            raise TooManySegments(created[-1], self.segments_max)
 
     def _check_room(self, operations: Sequence[ops.Operation], cost: int) -> None:
         grows = any(isinstance(op, ops.Append | ops.UpdateTable | ops.CreateSegment) for op in operations)
@@ -210,6 +262,13 @@ class Storage:
         """Return lengths, seal, times and policy of a segment. Raises NoSuchSegment."""
         return self._synced.get(segment).info()
 
+    def sealed_ahead(self, segment: str) -> bool | None:
+        """Return whether the segment will be sealed once everything submitted is synced, None if it does not
+        exist then.
+        """
+        found = self._validated.names.get(segment)
+        return None if found is None else found.next_sealed
+
     def length_ahead(self, segment: str) -> int:
         """Return the segment's length once everything submitted is synced, 0 if it does not exist."""
         found = self._validated.names.get(segment)
@@ -222,12 +281,30 @@ class Storage:
         """
         return self._synced.get(segment).attributes.get(attribute_id, ops.NO_VALUE)
 
+    def totals(self) -> Totals:
+        """Return sums over all segments, in time proportional to their number."""
+        synced = self._synced
+        written = [s for s in synced.names.values() if s.table is None]
+        return Totals(
+            len(synced.names),
+            synced.deleted_bytes + sum(s.length for s in written),
+            synced.deleted_events + sum(s.event_count for s in written),
+            self._read_bytes,
+        )
+
+    def readable_bytes(self, segments: Iterable[str]) -> int:
+        """Return how many bytes of the given segments can be read. Unknown names count as empty."""
+        names = self._synced.names
+        return sum(s.length - s.start for name in segments if (s := names.get(name)) is not None)
+
     def read(self, segment: str, offset: int, max_bytes: int) -> ReadResult:
-        """Return up to ``max_bytes`` from ``offset``, fewer only where the segment ends.
+        """Return up to ``max_bytes`` from ``offset``, fewer only where the segment ends, or where bytes begin
+        that are in tier 2 and not in memory.
 
         At or beyond the end of an open segment the result has no data, and ``at_tail``.
 
         Raises:
+            NotAtHand: The bytes at ``offset`` are in tier 2 and not in memory. Fetch them and read again.
             NoSuchSegment, WrongKind: There is no such segment, or it is a table.
             SegmentTruncated: The bytes were truncated; the error has the first offset that is left.
             OffsetBeyondEnd: The offset is negative, or beyond the end of a sealed segment.
@@ -240,9 +317,22 @@ class Storage:
         if offset < found.start:
             raise SegmentTruncated(segment, found.start, offset)
         end = max(offset, min(offset + max_bytes, found.length))
-        parts = [self._files.read(*piece) for piece in found.extents.pieces(offset, end)]
+        parts: list[bytes] = []
+        for file, position, length in found.extents.pieces(offset, end):
+            if file > 0:
+                parts.append(self._files.read(file, position, length))
+                continue
+            part = self.read_chunk(self._synced.chunks[-file], position, length)
+            if part is not None:
+                parts.append(part)
+            elif not parts:
+                raise NotAtHand(segment, self._synced.chunks[-file], position, length)
+            if part is None or len(part) < length:
+                end = offset + sum(map(len, parts))
+                break
         at_end = end >= found.length
         data = parts[0] if len(parts) == 1 else b"".join(parts)
+        self._read_bytes += len(data)
         return ReadResult(offset, data, at_end and not found.is_sealed, at_end and found.is_sealed)
 
     def watch(self, segment: str, callback: Watcher) -> Callable[[], None]:
@@ -258,13 +348,14 @@ class Storage:
         found.watchers[number] = callback
         return lambda: found.watchers.pop(number, None) and None
 
-    def table_get(self, segment: str, keys: Iterable[bytes]) -> list[TableValue | None]:
+    def table_get(self, segment: str, keys: Sequence[bytes]) -> list[TableValue | None]:
         """Return the values of ``keys`` in their order, None for missing keys.
 
-        Raises NoSuchSegment, WrongKind.
+        Raises NoSuchSegment, WrongKind, and BadTableEntry for a key of the wrong length.
         """
-        values = self._table(segment)[1].values
-        return [values.get(key) for key in keys]
+        table = self._table(segment)[1]
+        table.check_readable(segment, keys)
+        return [table.values.get(key) for key in keys]
 
     def table_delta(
         self, segment: str, from_position: int, max_entries: int, *, expected_length: int = ops.NO_LENGTH
@@ -280,7 +371,7 @@ class Storage:
         check_length(segment, expected_length, found.length)
         if not 0 <= from_position <= found.length:
             raise OffsetBeyondEnd(segment, from_position, found.length)
-        return table.delta(from_position, max_entries, found.length)
+        return table.delta(segment, from_position, max_entries, found.length)
 
     def table_entries(
         self, segment: str, from_position: int, max_entries: int
@@ -294,6 +385,14 @@ class Storage:
         _, table = self._table(segment)
         page = table.entries_from(from_position, max_entries)
         return page, page[-1].version + 1 if page else from_position
+
+    def table_range(self, segment: str, low: bytes, high: bytes, max_entries: int) -> list[TableEntry]:
+        """Return entries of a table with keys of one length, in the order of keys.
+
+        ``low`` and ``high`` are included, and an empty one is no bound. Raises NoSuchSegment, WrongKind, and
+        BadTableEntry if the table has no order or a bound has the wrong length.
+        """
+        return self._table(segment)[1].range(segment, low, high, max_entries)
 
     def table_size(self, segment: str) -> tuple[int, int]:
         """Return (number of keys, key length or 0) of a table. Raises NoSuchSegment, WrongKind."""
@@ -339,6 +438,33 @@ class Storage:
         """Return whether everything that was submitted is synced."""
         return not self._queue and self._in_flight is None
 
+    def synced_place(self) -> tuple[int, str, int] | None:
+        """Return the sequence of the last group, and the file and offset at which it ends.
+
+        Return None while something that was submitted is not on disk.
+        """
+        if self._failure is not None or not self.is_idle:
+            return None
+        current = self._files.current
+        where = ("", 0) if current is None else (self._files.name(current.file_id), current.position)
+        return self._files.sequence, *where
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether a write to the log failed, after which nothing is served."""
+        return self._failure is not None
+
+    @property
+    def queued(self) -> int:
+        """Return the number of submissions that wait for a group."""
+        return len(self._queue)
+
+    @property
+    def log_file_count(self) -> int:
+        """Return the number of log files."""
+        files = self._files
+        return len(files.closed) + (files.current is not None) + (files.spare is not None)
+
     @property
     def is_full(self) -> bool:
         """Return whether the disk had no room when it was last asked for a file."""
@@ -363,9 +489,11 @@ class Storage:
         room = min(room, MAX_GROUP_BYTES)
         batch: list[_Queued] = []
         queue = self._queue
-        while queue and (queue[0].cost <= room or not batch):
+        changes = MAX_GROUP_CHANGES
+        while queue and changes > 0 and (queue[0].cost <= room or not batch):
             queued = queue.popleft()
             batch.append(queued)
+            changes -= queued.count
             room -= queued.cost
             self._queued_bytes -= queued.cost
         return batch
@@ -377,7 +505,10 @@ class Storage:
         return Group(sequence, self._files.name(file_id), offset, data, file_id, starts, batch)
 
     def _snapshot_state(self, first_file: int) -> bytes:
-        return encode_snapshot(self._synced, self._validated.next_id, self.last_now_ms, first_file)
+        with_tier = self._files.tier_first_file is not None or self._synced.next_chunk > 1
+        store_id = self._files.store_id if with_tier else b""
+        head = SnapshotHead(self._validated.next_id, self.last_now_ms, first_file, store_id)
+        return encode_snapshot(self._synced, head)
 
     def group_synced(self, group: Group) -> None:
         """Note that the group is on disk: apply it, complete its tickets in order, then call the watchers."""
@@ -432,6 +563,14 @@ class Storage:
         self._files.snapshot_written(snapshot)
 
 
+def _count(change: Change) -> int:
+    """Return how many changes a change counts as: appends are cheap, and a table update has many entries."""
+    operation = change.operation
+    if type(operation) is ops.Append:
+        return 1
+    return 4 + len(operation.entries) if isinstance(operation, ops.UpdateTable) else 4
+
+
 def _cost(operation: ops.Operation) -> int:
     """Return an upper bound of the bytes that an operation takes in the log."""
     kind = type(operation)
@@ -445,6 +584,8 @@ def _cost(operation: ops.Operation) -> int:
         size = 4 * len(operation.key) + len(operation.value or b"")
     elif isinstance(operation, ops.CreateSegment):
         size = 4 * len(operation.segment)
+    elif isinstance(operation, ops.MoveToTier):
+        size = 100 + len(operation.chunk.checksums) + 40 * len(operation.pieces)
     else:
         size = 0
     return OPERATION_OVERHEAD_BYTES + size

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import NoSuchSegment
 from ..log import operations as ops
+from ..log.chunks import Chunk, Piece
 from ..log.file_use import FileUse
 from .segment import Change, Segment
 
@@ -18,12 +19,23 @@ Dirty = dict[Segment, None]
 
 
 class Synced:
-    """Segments, records, and the number of runs of bytes in each log file."""
+    """Segments, records, the number of runs of bytes in each log file, and the chunks in tier 2.
+
+    ``log_bytes`` are the bytes of segments that are in the log. ``unmoved`` has, by id, every segment that
+    may have some there. ``dead_chunks`` are to be deleted; the caller that deletes them empties the list.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, Segment] = {}
+        self.by_id: dict[int, Segment] = {}
+        self.chunks: dict[int, Chunk] = {}
+        self.next_chunk = 1
+        self.dead_chunks: list[Chunk] = []
+        self.log_bytes = 0
+        self.unmoved: dict[int, Segment] = {}
         self.records: dict[str, bytes] = {}
         self.file_use = FileUse()
+        self.deleted_bytes = self.deleted_events = 0  # of stream segments, since the process began
         self.on_append: Callable[[str, int, int, int], None] | None = None
         self.on_merge: Callable[[str, int, int, int, int], None] | None = None
         self._record_keys: list[str] | None = None
@@ -38,6 +50,7 @@ class Synced:
             ops.UpdateTable: self._update_table,
             ops.RemoveTableKeys: self._remove_keys,
             ops.PutRecord: self._put_record,
+            ops.MoveToTier: self._move_to_tier,
         }
 
     def get(self, name: str) -> Segment:
@@ -76,7 +89,9 @@ class Synced:
             starts[segment.id] = position + length
             if segment.extents.add(segment.length, file, position, length):
                 self.file_use.add(file)
+                self.unmoved[segment.id] = segment
             segment.length += length
+            self.log_bytes += length
         segment.event_count += op.event_count
         segment.last_modified_ms = now_ms
         if op.writer_id is not None:
@@ -88,7 +103,17 @@ class Synced:
         op, segment = _parts(change)
         segment.created_ms = segment.last_modified_ms = now_ms
         segment.scale_type, segment.target_rate = op.scale_type, op.target_rate
-        self.names[segment.name] = segment
+        self.names[segment.name] = self.by_id[segment.id] = segment
+
+    def adopt(self, segment: Segment) -> None:
+        """Add a segment as a snapshot describes it."""
+        self.names[segment.name] = self.by_id[segment.id] = segment
+        for file in segment.extents.files:
+            self.file_use.add(file)
+        log_bytes = segment.extents.log_bytes()
+        if log_bytes:
+            self.log_bytes += log_bytes
+            self.unmoved[segment.id] = segment
 
     def _seal(self, change: Change, now_ms: int) -> None:
         _, segment = _parts(change)
@@ -99,15 +124,33 @@ class Synced:
         op, segment = _parts(change)
         segment.start = op.offset
         segment.last_modified_ms = now_ms
-        self.file_use.release(segment.extents.drop_below(op.offset))
+        self._drop_below(segment, op.offset)
 
     def _delete(self, change: Change, now_ms: int) -> None:
         _, segment = _parts(change)
         self._remove(segment)
-        self.file_use.release(segment.extents.drop_below(segment.length))
+        if segment.table is None:
+            self.deleted_bytes += segment.length
+            self.deleted_events += segment.event_count
+        self._drop_below(segment, segment.length)
+
+    def _drop_below(self, segment: Segment, offset: int) -> None:
+        files, log_bytes = segment.extents.drop_below(offset)
+        self.log_bytes -= log_bytes
+        self.file_use.release(files)
+        self._find_dead_chunks()
+
+    def _find_dead_chunks(self) -> None:
+        used = self.file_use.files()
+        for number in self.file_use.emptied_chunks:
+            if number in self.chunks and -number not in used:
+                self.dead_chunks.append(self.chunks.pop(number))
+        self.file_use.emptied_chunks.clear()
 
     def _remove(self, segment: Segment) -> None:
         segment.is_deleted = True
+        self.by_id.pop(segment.id, None)
+        self.unmoved.pop(segment.id, None)
         if self.names.get(segment.name) is segment:
             del self.names[segment.name]
 
@@ -117,6 +160,7 @@ class Synced:
         assert source is not None
         self._remove(source)
         target.extents.join(source.extents, target.length)
+        self.unmoved[target.id] = target
         target.length += source.length
         target.event_count += source.event_count
         target.last_modified_ms = now_ms
@@ -159,6 +203,28 @@ class Synced:
         if op.key not in self.records:
             self._record_keys = None
         self.records[op.key] = op.value
+
+    def _move_to_tier(self, change: Change, now_ms: int) -> None:
+        op = change.operation
+        assert isinstance(op, ops.MoveToTier)
+        chunk, position = op.chunk, 0
+        self.chunks[chunk.number] = chunk
+        self.next_chunk = max(self.next_chunk, chunk.number + 1)
+        for piece in op.pieces:
+            segment = self.by_id.get(piece.segment_id)
+            if segment is not None:  # else it was deleted, or its bytes belong to the target of a merge
+                self._move_piece(segment, piece, -chunk.number, position)
+            position += piece.length
+        if -chunk.number not in self.file_use.files():
+            self.file_use.emptied_chunks.append(chunk.number)
+        self._find_dead_chunks()
+
+    def _move_piece(self, segment: Segment, piece: Piece, file: int, position: int) -> None:
+        before, now, log_bytes = segment.extents.move(piece.offset, piece.length, file, position)
+        for one in now:  # before the release, so that no file seems to be empty in between
+            self.file_use.add(one)
+        self.file_use.release(before)
+        self.log_bytes -= log_bytes
 
     def records_with(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Yield the records whose key begins with ``prefix``, in the order of keys."""

@@ -161,7 +161,14 @@ class Table:
                 found.append(TableEntry(key, self.values[key].value, version))
         return found
 
-    def delta(self, position: int, count: int, length: int) -> TableDelta:
+    def check_readable(self, segment: str, keys: Sequence[bytes]) -> None:
+        """Raise BadTableEntry for a key that cannot be in this table. Every key can be in this one."""
+
+    def range(self, segment: str, low: bytes, high: bytes, count: int) -> list[TableEntry]:
+        """Raise BadTableEntry: the keys of this table have no order."""
+        raise BadTableEntry(segment, "a range of keys; only a table with keys of one length has an order")
+
+    def delta(self, segment: str, position: int, count: int, length: int) -> TableDelta:
         """Return the page of a delta read of a table with ``length`` bytes. It is empty only at the end.
 
         Source: pravega.md E3-15.

@@ -22,6 +22,7 @@ from ..errors import (
     WrongKind,
 )
 from ..log import operations as ops
+from .fixed_table import new_table
 from .segment import Change, Saved, Segment
 from .table import Table, check_length
 
@@ -47,6 +48,7 @@ class Validated:
             ops.UpdateTable: self.update_table,
             ops.RemoveTableKeys: self.remove_keys,
             ops.PutRecord: self.put_record,
+            ops.MoveToTier: self.move_to_tier,
         }
 
     def apply(self, operation: ops.Operation) -> Checked:
@@ -127,7 +129,7 @@ class Validated:
         """Create a segment under a new name. Its id is never used again."""
         if op.segment in self.names:
             raise SegmentExists(op.segment)
-        segment = Segment(self.next_id, op.segment, Table(op.key_length) if op.is_table else None)
+        segment = Segment(self.next_id, op.segment, new_table(op.key_length) if op.is_table else None)
         self.next_id += 1
         self.names[op.segment] = segment
         return None, self._change(op, segment)
@@ -223,6 +225,10 @@ class Validated:
         """Keep a record, without any condition."""
         return None, Change(op)
 
+    def move_to_tier(self, op: ops.MoveToTier) -> Checked:
+        """Move bytes, without any condition: pieces that are gone when the move is applied are skipped."""
+        return None, Change(op)
+
     def _change(self, op: ops.Operation, segment: Segment) -> Change:
         segment.pending += 1
         return Change(op, segment)
@@ -234,4 +240,4 @@ def names_of(operation: ops.Operation) -> tuple[str, ...]:
         return (operation.segment,)
     if isinstance(operation, ops.Merge):
         return operation.target, operation.source
-    return () if isinstance(operation, ops.PutRecord) else (operation.segment,)
+    return () if isinstance(operation, ops.PutRecord | ops.MoveToTier) else (operation.segment,)

@@ -1,4 +1,4 @@
 """The controller's calls on scopes, streams, segments and reader groups, and the watermarks of streams.
 
-Autoscaling and the controller import this folder; it imports `transactions`, `metadata` and `log`.
+Retention, autoscaling and the controller import this folder; it imports `transactions`, `metadata` and `log`.
 """

@@ -18,6 +18,7 @@ from ..metadata import cuts
 from ..metadata import records as rec
 from ..metadata.catalog import Catalog, StreamEntry
 from ..metadata.metadata import Change, Metadata
+from .removals import Removals
 from .streams import StreamCalls, fixed_config
 
 NO_ID = UUID(int=0)
@@ -28,10 +29,13 @@ class ReaderGroupCalls:
     those on subscribers.
     """
 
-    def __init__(self, metadata: Metadata, streams: StreamCalls, ids: Callable[[], UUID]) -> None:
+    def __init__(
+        self, metadata: Metadata, streams: StreamCalls, removals: Removals, ids: Callable[[], UUID]
+    ) -> None:
         self._metadata = metadata
         self._catalog: Catalog = metadata.catalog
         self._streams = streams
+        self._removals = removals
         self._ids = ids
 
     def create(self, request: pb.ReaderGroupConfiguration, now_ms: int) -> pb.CreateReaderGroupResponse:
@@ -39,7 +43,7 @@ class ReaderGroupCalls:
         response = pb.CreateReaderGroupResponse
         if not is_valid_user_name(request.readerGroupName):
             return response(status=response.INVALID_RG_NAME)
-        if request.scope not in self._catalog.scopes:
+        if not self._catalog.accepts(request.scope):
             return response(status=response.SCOPE_NOT_FOUND)
         found = self._find(request.scope, request.readerGroupName)
         if found is not None:
@@ -103,7 +107,7 @@ class ReaderGroupCalls:
                 change.remove(stream.subscribers[_scoped(group)])
         state = self._catalog.find(group.scope, READER_GROUP_PREFIX + group.group)
         if state is not None:
-            self._streams.add_deletion(change, state, now_ms)
+            self._removals.add_deletion(change, state, now_ms)
         change.remove(group)
         self._metadata.commit_what_is_left(change, now_ms=now_ms)
 

@@ -15,6 +15,7 @@ from ..log.operations import Seal
 from ..metadata import cuts
 from ..metadata import records as rec
 from ..metadata.catalog import Catalog, StreamEntry, segment_range
+from ..metadata.counts import refuse_many_segments
 from ..metadata.epochs import EpochRecord, scaled_epoch
 from ..metadata.metadata import Change, Metadata
 from ..metadata.states import IllegalMoveError, StreamAct, after_stream
@@ -24,9 +25,10 @@ from .scaling import Bounds, ScalePreconditionError, check_scale
 class SegmentCalls:
     """The calls getCurrentSegments and its relatives, scale and checkScale."""
 
-    def __init__(self, metadata: Metadata, host: str, port: int) -> None:
+    def __init__(self, metadata: Metadata, host: str, port: int, segments_max: int) -> None:
         self._metadata = metadata
         self._catalog: Catalog = metadata.catalog
+        self._segments_max = segments_max
         self._uri = pb.NodeUri(endpoint=host, port=port)
 
     def current(self, request: pb.StreamInfo, now_ms: int) -> pb.SegmentRanges:
@@ -45,10 +47,8 @@ class SegmentCalls:
         As upstream, the timestamp is ignored (pravega.md A4).
         """
         stream = self._stream(request.streamInfo)
-        first = {s.segment_id: 0 for s in stream.epochs.epoch(0).segments}
-        cut = stream.truncation.cut if stream.truncation else first
         return pb.SegmentsAtTime(
-            segments=[{"segmentId": _id(stream, i), "offset": offset} for i, offset in cut.items()]
+            segments=[{"segmentId": _id(stream, i), "offset": offset} for i, offset in stream.head.items()]
         )
 
     def successors(self, request: pb.SegmentId, now_ms: int) -> pb.SuccessorResponse:
@@ -108,8 +108,13 @@ class SegmentCalls:
             IllegalMoveError: The stream is sealed.
             ScaleRefusedError: A rule of pravega.md A5 forbids it.
             ScalePreconditionError: The rule is 2 or 5.
+            RpcError: The stream would have more segments than the store allows.
         """
         after_stream(stream.scoped_name, stream.record.state, StreamAct.SCALE)
+        active = len(stream.epochs.active.segments)
+        if len(bounds) > len(seal):
+            count = active - len(seal) + len(bounds)
+            refuse_many_segments(f"stream {stream.scoped_name}", count, self._segments_max)
         check_scale(stream.epochs, seal, bounds, stream.config.scalingPolicy.minNumSegments)
         epoch = scaled_epoch(stream.epochs.active, seal, bounds, now_ms=now_ms)
         change = Change()

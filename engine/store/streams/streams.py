@@ -1,6 +1,6 @@
 """The controller's calls that create, change, truncate, seal and delete streams (pravega.md A4, A8, D7).
 
-Each is one atomic change of the log, so a stream is never visible half sealed or half deleted.
+Each is one atomic change of the log, except that `removals` deletes large streams in several.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from ..log.operations import Delete, Operation, Seal, SetPolicy, Truncate
 from ..metadata import cuts
 from ..metadata import records as rec
 from ..metadata.catalog import Catalog, StreamEntry
+from ..metadata.counts import refuse_many_segments
 from ..metadata.epochs import first_epoch, scaled_epoch
+from ..metadata.jobs import Steps
 from ..metadata.metadata import Change, Metadata
 from ..metadata.states import IllegalMoveError, StreamAct, StreamState, after_stream
+from ..storage.segment import SegmentInfo
 from ..transactions.transactions import Transactions
-
-SEGMENTS_MAX = 100_000
-"""More initial segments are refused as a mistake: each costs memory and an entry in every response."""
+from .removals import Removals
 
 
 class StreamCalls:
@@ -32,10 +33,14 @@ class StreamCalls:
     of a stream.
     """
 
-    def __init__(self, metadata: Metadata, transactions: Transactions) -> None:
+    def __init__(
+        self, metadata: Metadata, transactions: Transactions, removals: Removals, segments_max: int
+    ) -> None:
         self._metadata = metadata
         self._catalog: Catalog = metadata.catalog
         self._transactions = transactions
+        self._removals = removals
+        self._segments_max = segments_max
 
     def create(self, request: pb.StreamConfig, now_ms: int) -> pb.CreateStreamStatus:
         """Create a stream."""
@@ -43,12 +48,15 @@ class StreamCalls:
         scope, stream = request.streamInfo.scope, request.streamInfo.stream
         if not is_valid_stream(stream):
             return status(status=status.INVALID_STREAM_NAME)
-        if scope not in self._catalog.scopes:
+        if not self._catalog.accepts(scope):
             return status(status=status.SCOPE_NOT_FOUND)
         if self._catalog.find(scope, stream) is not None:
             return status(status=status.STREAM_EXISTS)
         if not _is_sound(request.scalingPolicy):
             return status(status=status.FAILURE)
+        refuse_many_segments(
+            f"stream {scope}/{stream}", request.scalingPolicy.minNumSegments, self._segments_max
+        )
         change = Change()
         self.add_creation(change, request, now_ms)
         self._metadata.commit(change, now_ms=now_ms)
@@ -85,6 +93,7 @@ class StreamCalls:
         change.write(record)
         n_segments = _wanted_segments(request.scalingPolicy, len(stream.epochs.active.segments))
         if n_segments is not None:
+            refuse_many_segments(f"stream {stream.scoped_name}", n_segments, self._segments_max)
             self._add_resize(change, stream, record, n_segments, now_ms)
         self._metadata.commit_what_is_left(change, now_ms=now_ms)
         return status(status=status.SUCCESS)
@@ -111,39 +120,26 @@ class StreamCalls:
         except IllegalMoveError:
             return status(status=status.STREAM_SEALED)
         cut = dict(sorted(request.cut.items()))
-        if not self._may_truncate(stream, cut):
+        if not self.may_truncate(stream, cut):
             return status(status=status.FAILURE)
+        change = Change()
         try:
-            self._truncate_now(stream, cut, now_ms)
+            self.add_truncation(change, stream, cut, now_ms)
+            self._metadata.commit_what_is_left(change, now_ms=now_ms)
         except (SegmentTruncated, NoSuchSegment):  # an offset is beyond the end
             return status(status=status.FAILURE)
         return status(status=status.SUCCESS)
 
-    def seal(self, request: pb.StreamInfo, now_ms: int) -> pb.UpdateStreamStatus:
+    def seal(self, request: pb.StreamInfo, now_ms: int) -> Steps:
         """Seal a stream."""
         status = pb.UpdateStreamStatus
         stream = self._catalog.find(request.scope, request.stream)
         if stream is None:
             return status(status=status.STREAM_NOT_FOUND)
-        self.seal_now(stream, now_ms)
+        yield from self._removals.seal(stream, now_ms)
         return status(status=status.SUCCESS)
 
-    def seal_now(self, stream: StreamEntry, now_ms: int) -> None:
-        """Finish commits in progress, abort open transactions, and seal. A sealed stream stays as it is.
-
-        Source: pravega.md A8.
-        """
-        if stream.is_sealed:
-            return
-        self._transactions.finish_commits(stream, now_ms)
-        change = Change()
-        self._transactions.add_aborts(change, stream, now_ms)
-        change.do(Seal(stream.segment_name(s.segment_id)) for s in stream.epochs.active.segments)
-        state = after_stream(stream.scoped_name, stream.record.state, StreamAct.SEAL)
-        change.write(rec.StreamRecord(now_ms, stream.scope, stream.name, stream.record.config, state))
-        self._metadata.commit_what_is_left(change, now_ms=now_ms)
-
-    def delete(self, request: pb.StreamInfo, now_ms: int) -> pb.DeleteStreamStatus:
+    def delete(self, request: pb.StreamInfo, now_ms: int) -> Steps:
         """Delete a sealed stream."""
         status = pb.DeleteStreamStatus
         stream = self._catalog.find(request.scope, request.stream)
@@ -153,27 +149,8 @@ class StreamCalls:
             after_stream(stream.scoped_name, stream.record.state, StreamAct.DELETE)
         except IllegalMoveError:
             return status(status=status.STREAM_NOT_SEALED)
-        self.delete_now(stream, now_ms)
+        yield from self._removals.delete(stream, now_ms)
         return status(status=status.SUCCESS)
-
-    def delete_now(self, stream: StreamEntry, now_ms: int) -> None:
-        """Delete the stream with its segments and records, and its mark stream."""
-        change = Change()
-        self.add_deletion(change, stream, now_ms)
-        mark = self._catalog.find(stream.scope, MARK_PREFIX + stream.name)
-        if mark is not None:
-            self.add_deletion(change, mark, now_ms)
-        self._metadata.commit_what_is_left(change, now_ms=now_ms)
-
-    def add_deletion(self, change: Change, stream: StreamEntry, now_ms: int) -> None:
-        """Add to ``change`` the deletion of ``stream``. Only its highest segment number is kept.
-
-        Source: pravega.md A4.
-        """
-        open_segments = self._transactions.open_segments(stream)
-        change.do(Delete(name) for name in [*open_segments, *stream.segment_names(stream.live_ids)])
-        change.remove(*stream.own_records())
-        change.write(rec.NumberRecord(now_ms, stream.scope, stream.name, stream.epochs.last_number))
 
     def exists(self, request: pb.StreamInfo, now_ms: int) -> pb.ExistsResponse:
         """Return whether a stream exists."""
@@ -193,29 +170,44 @@ class StreamCalls:
         change.do(stream.creations(epoch.created))
         change.write(record, rec.StreamEpochRecord(now_ms, scope, name, epoch))
 
-    def _may_truncate(self, stream: StreamEntry, cut: Mapping[int, int]) -> bool:
+    def may_truncate(self, stream: StreamEntry, cut: Mapping[int, int]) -> bool:
+        """Return whether ``cut`` is valid and not before the head (pravega.md A8)."""
         if not cut or not cuts.is_valid(stream.epochs, cut):
             return False
         return stream.truncation is None or cuts.is_not_before(stream.epochs, cut, stream.truncation.cut)
 
-    def _truncate_now(self, stream: StreamEntry, cut: Mapping[int, int], now_ms: int) -> None:
+    def add_truncation(
+        self, change: Change, stream: StreamEntry, cut: Mapping[int, int], now_ms: int
+    ) -> None:
+        """Add to ``change`` the truncation of a stream at ``cut``, which `may_truncate` allows.
+
+        Recorded cuts that are not after ``cut`` have no more use, and are removed.
+
+        Raises:
+            NoSuchSegment: A client has deleted a segment of the cut directly at the segment store.
+        """
         older = stream.live_ids[: bisect_right(stream.live_ids, max(cut))]
-        change = Change()
         change.do(Delete(name) for name in stream.segment_names(cuts.before(stream.epochs, cut, older)))
         for segment_id in cut:
             change.do(self._truncation_of(stream, cut, segment_id))
+        change.remove(*(r for r in stream.recorded if not cuts.is_before(stream.epochs, cut, r.cut)))
         change.write(rec.TruncationRecord(now_ms, stream.scope, stream.name, cut))
-        self._metadata.commit_what_is_left(change, now_ms=now_ms)
 
     def _truncation_of(self, stream: StreamEntry, cut: Mapping[int, int], segment_id: int) -> list[Operation]:
         name = stream.segment_name(segment_id)
         info = self._metadata.storage.info(name)
-        offset = cut[segment_id]
-        if offset < 0:  # read to its end, if it is sealed and not "not begun" in the cut (pravega.md A9)
-            done = info.is_sealed and not cuts.is_unread(stream.epochs, cut, segment_id)
-            offset = info.length if done else 0
+        offset = self.offset_at(stream, cut, segment_id, info)
         # A client may have truncated the segment further, directly at the segment store.
         return [Truncate(name, offset)] if offset > info.start_offset else []
+
+    @staticmethod
+    def offset_at(stream: StreamEntry, cut: Mapping[int, int], segment_id: int, info: SegmentInfo) -> int:
+        """Return the offset that a cut means by its entry of a segment (pravega.md A9)."""
+        offset = cut[segment_id]
+        if offset >= 0:
+            return offset
+        done = info.is_sealed and not cuts.is_unread(stream.epochs, cut, segment_id)
+        return info.length if done else 0
 
 
 def fixed_config(scope: str, stream: str) -> pb.StreamConfig:
@@ -244,7 +236,7 @@ def _stream_record(asked: pb.StreamConfig, state: StreamState, now_ms: int) -> r
 
 
 def _is_sound(policy: pb.ScalingPolicy) -> bool:
-    if not 0 < policy.minNumSegments <= SEGMENTS_MAX:
+    if policy.minNumSegments <= 0:
         return False
     return policy.scaleType == pb.ScalingPolicy.FIXED_NUM_SEGMENTS or policy.targetRate > 0
 

@@ -29,7 +29,7 @@ BATCH_MAX = 100
 
 Length = Callable[[str], int]
 
-MERGES_MAX = 10_000
+MERGES_MAX = 1000
 """Merges per pass. With many segments a pass takes fewer transactions, so other streams are not delayed."""
 
 

@@ -42,6 +42,12 @@ def execution_ms_max(lease_ms: int) -> int:
     return min(1000 * lease_ms, EXECUTION_MS_MAX)
 
 
+STALE_MAX = 1000
+
+EXPIRED_MAX = 100
+"""Transactions that are aborted before others have a turn, because their leases have expired."""
+
+
 class Leases:
     """The time until which each open transaction is kept open."""
 
@@ -54,15 +60,18 @@ class Leases:
         deadline_ms = now_ms + lease_ms
         self._deadlines_ms[key] = deadline_ms
         heapq.heappush(self._heap, (deadline_ms, key))
+        if len(self._heap) > STALE_MAX + 2 * len(self._deadlines_ms):  # each renewal leaves an entry behind
+            self._heap = [(due_ms, known) for known, due_ms in self._deadlines_ms.items()]
+            heapq.heapify(self._heap)
 
     def drop(self, key: TransactionKey) -> None:
         """Forget a transaction that is no longer open."""
         self._deadlines_ms.pop(key, None)
 
-    def pop_expired(self, *, now_ms: int) -> list[TransactionKey]:
-        """Forget and return the transactions to abort now, earliest deadline first."""
-        expired = []
-        while self._heap and self._heap[0][0] <= now_ms:
+    def pop_expired(self, *, now_ms: int, most: int = EXPIRED_MAX) -> list[TransactionKey]:
+        """Forget and return up to ``most`` transactions to abort now, earliest deadline first."""
+        expired: list[TransactionKey] = []
+        while self._heap and self._heap[0][0] <= now_ms and len(expired) < most:
             deadline_ms, key = heapq.heappop(self._heap)
             if self._deadlines_ms.get(key) == deadline_ms:
                 del self._deadlines_ms[key]

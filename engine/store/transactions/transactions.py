@@ -16,6 +16,7 @@ from pravega_lab.protocol.controller import controller_pb2 as pb
 
 from ..errors import StorageError
 from ..log.operations import Delete
+from ..log_fields import log_fields
 from ..metadata import records as rec
 from ..metadata.catalog import Catalog, StreamEntry, segment_range
 from ..metadata.metadata import Change, Metadata
@@ -29,6 +30,7 @@ from ..metadata.states import (
 )
 from . import commits
 from .leases import (
+    EXPIRED_MAX,
     LEASE_MS_MAX,
     RUST_LEASE_MS,
     Leases,
@@ -42,6 +44,9 @@ log = logging.getLogger(__name__)
 
 REMEMBERED_MS = 24 * 3_600_000
 """How long an ended transaction is known. Afterwards its state is UNKNOWN (pravega.md A10)."""
+
+FORGOTTEN_MAX = 1000
+"""Ended transactions that are forgotten before others have a turn."""
 
 COUNTERS_RESERVED = 1_000
 """Ids are reserved in blocks. A restart uses none twice, and most creations write only one record."""
@@ -177,6 +182,11 @@ class Transactions:
         for txn in list(stream.open):
             self._add_abort(change, stream, stream.transactions[txn], now_ms)
 
+    def add_aborts_of(self, change: Change, stream: StreamEntry, most: int, now_ms: int) -> None:
+        """Add to ``change`` the abort of up to ``most`` open transactions."""
+        for txn in list(stream.open)[:most]:
+            self._add_abort(change, stream, stream.transactions[txn], now_ms)
+
     def open_segments(self, stream: StreamEntry) -> list[str]:
         """Return the names of the segments that open transactions write to."""
         found = (_own_segments(stream, txn) for txn in stream.open)
@@ -194,7 +204,7 @@ class Transactions:
         if now_ms >= self._retry_ms:
             for scope, name in list(self._to_commit):
                 self._commit_queued(scope, name, now_ms)
-        for key in self._leases.pop_expired(now_ms=now_ms):
+        for key in self._leases.pop_expired(now_ms=now_ms, most=EXPIRED_MAX):
             self._expire(key, now_ms)
         self._forget(now_ms)
 
@@ -247,7 +257,10 @@ class Transactions:
                 self._commit_batch(stream, now_ms)
         except StorageError as refusal:
             self._retry_ms = now_ms + RETRY_MS
-            log.warning("%s/%s: commits are tried again in %d ms: %s", scope, name, RETRY_MS, refusal)
+            fields = log_fields("commit_retried", scope=scope, stream=name, retry_ms=RETRY_MS)
+            log.warning(
+                "%s/%s: commits are tried again in %d ms: %s", scope, name, RETRY_MS, refusal, extra=fields
+            )
         if stream is None or not stream.committing:
             del self._to_commit[scope, name]
 
@@ -256,12 +269,23 @@ class Transactions:
         record = stream.transactions.get(key[2]) if stream else None
         if stream is None or record is None or record.state is not TransactionState.OPEN:
             return
-        log.info("%s: its lease has expired, so it is aborted", _name(stream, record))
+        fields = {"stream": stream.scoped_name, "transaction": UUID(int=record.txn_id)}
+        log.info(
+            "%s: its lease has expired, so it is aborted",
+            _name(stream, record),
+            extra=log_fields("transaction_expired", **fields),
+        )
         try:
             self._abort_now(stream, record, now_ms)
         except StorageError as refusal:
             self._leases.renew(key, RETRY_MS, now_ms=now_ms)
-            log.warning("%s: aborting is tried again in %d ms: %s", _name(stream, record), RETRY_MS, refusal)
+            log.warning(
+                "%s: aborting is tried again in %d ms: %s",
+                _name(stream, record),
+                RETRY_MS,
+                refusal,
+                extra=log_fields("abort_retried", retry_ms=RETRY_MS, **fields),
+            )
 
     def _commit_batch(self, stream: StreamEntry, now_ms: int) -> None:
         change = commits.next_batch(stream, self._metadata.storage.length_ahead, now_ms)
@@ -297,7 +321,11 @@ class Transactions:
 
     def _forget(self, now_ms: int) -> None:
         change = Change()
-        while self._ended and self._ended[0][0] + REMEMBERED_MS <= now_ms:
+        while (
+            self._ended
+            and self._ended[0][0] + REMEMBERED_MS <= now_ms
+            and len(change.removed) < FORGOTTEN_MAX
+        ):
             scope, name, txn = self._ended.popleft()[1]
             stream = self._catalog.find(scope, name)
             record = stream.transactions.get(txn) if stream else None

@@ -812,3 +812,85 @@ class KeyValueTableConfig(_message.Message):
     secondaryKeyLength: int
     rolloverSizeBytes: int
     def __init__(self, scope: _Optional[str] = ..., kvtName: _Optional[str] = ..., partitionCount: _Optional[int] = ..., primaryKeyLength: _Optional[int] = ..., secondaryKeyLength: _Optional[int] = ..., rolloverSizeBytes: _Optional[int] = ...) -> None: ...
+
+class KeyValueTableInfo(_message.Message):
+    __slots__ = ("scope", "kvtName")
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    KVTNAME_FIELD_NUMBER: _ClassVar[int]
+    scope: str
+    kvtName: str
+    def __init__(self, scope: _Optional[str] = ..., kvtName: _Optional[str] = ...) -> None: ...
+
+class CreateKeyValueTableStatus(_message.Message):
+    __slots__ = ("status",)
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SUCCESS: _ClassVar[CreateKeyValueTableStatus.Status]
+        FAILURE: _ClassVar[CreateKeyValueTableStatus.Status]
+        TABLE_EXISTS: _ClassVar[CreateKeyValueTableStatus.Status]
+        SCOPE_NOT_FOUND: _ClassVar[CreateKeyValueTableStatus.Status]
+        INVALID_TABLE_NAME: _ClassVar[CreateKeyValueTableStatus.Status]
+    SUCCESS: CreateKeyValueTableStatus.Status
+    FAILURE: CreateKeyValueTableStatus.Status
+    TABLE_EXISTS: CreateKeyValueTableStatus.Status
+    SCOPE_NOT_FOUND: CreateKeyValueTableStatus.Status
+    INVALID_TABLE_NAME: CreateKeyValueTableStatus.Status
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: CreateKeyValueTableStatus.Status
+    def __init__(self, status: _Optional[_Union[CreateKeyValueTableStatus.Status, str]] = ...) -> None: ...
+
+class KeyValueTableConfigResponse(_message.Message):
+    __slots__ = ("config", "status")
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SUCCESS: _ClassVar[KeyValueTableConfigResponse.Status]
+        FAILURE: _ClassVar[KeyValueTableConfigResponse.Status]
+        TABLE_NOT_FOUND: _ClassVar[KeyValueTableConfigResponse.Status]
+    SUCCESS: KeyValueTableConfigResponse.Status
+    FAILURE: KeyValueTableConfigResponse.Status
+    TABLE_NOT_FOUND: KeyValueTableConfigResponse.Status
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    config: KeyValueTableConfig
+    status: KeyValueTableConfigResponse.Status
+    def __init__(self, config: _Optional[_Union[KeyValueTableConfig, _Mapping]] = ..., status: _Optional[_Union[KeyValueTableConfigResponse.Status, str]] = ...) -> None: ...
+
+class KVTablesInScopeRequest(_message.Message):
+    __slots__ = ("scope", "continuationToken")
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    CONTINUATIONTOKEN_FIELD_NUMBER: _ClassVar[int]
+    scope: ScopeInfo
+    continuationToken: ContinuationToken
+    def __init__(self, scope: _Optional[_Union[ScopeInfo, _Mapping]] = ..., continuationToken: _Optional[_Union[ContinuationToken, _Mapping]] = ...) -> None: ...
+
+class KVTablesInScopeResponse(_message.Message):
+    __slots__ = ("kvtables", "continuationToken", "status")
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SUCCESS: _ClassVar[KVTablesInScopeResponse.Status]
+        FAILURE: _ClassVar[KVTablesInScopeResponse.Status]
+        SCOPE_NOT_FOUND: _ClassVar[KVTablesInScopeResponse.Status]
+    SUCCESS: KVTablesInScopeResponse.Status
+    FAILURE: KVTablesInScopeResponse.Status
+    SCOPE_NOT_FOUND: KVTablesInScopeResponse.Status
+    KVTABLES_FIELD_NUMBER: _ClassVar[int]
+    CONTINUATIONTOKEN_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    kvtables: _containers.RepeatedCompositeFieldContainer[KeyValueTableInfo]
+    continuationToken: ContinuationToken
+    status: KVTablesInScopeResponse.Status
+    def __init__(self, kvtables: _Optional[_Iterable[_Union[KeyValueTableInfo, _Mapping]]] = ..., continuationToken: _Optional[_Union[ContinuationToken, _Mapping]] = ..., status: _Optional[_Union[KVTablesInScopeResponse.Status, str]] = ...) -> None: ...
+
+class DeleteKVTableStatus(_message.Message):
+    __slots__ = ("status",)
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SUCCESS: _ClassVar[DeleteKVTableStatus.Status]
+        FAILURE: _ClassVar[DeleteKVTableStatus.Status]
+        TABLE_NOT_FOUND: _ClassVar[DeleteKVTableStatus.Status]
+    SUCCESS: DeleteKVTableStatus.Status
+    FAILURE: DeleteKVTableStatus.Status
+    TABLE_NOT_FOUND: DeleteKVTableStatus.Status
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: DeleteKVTableStatus.Status
+    def __init__(self, status: _Optional[_Union[DeleteKVTableStatus.Status, str]] = ...) -> None: ...

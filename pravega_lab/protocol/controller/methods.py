@@ -1,7 +1,7 @@
 """The controller's calls: name, request class and response class. All are unary (pravega.md D7).
 
-Calls that are missing here (key-value tables, bucket mapping) are answered with UNIMPLEMENTED, which Java
-clients do not retry.
+A call that is missing here (upstream's bucket mapping, after 0.13.0) is answered with UNIMPLEMENTED, which
+Java clients do not retry.
 """
 
 from __future__ import annotations
@@ -71,6 +71,11 @@ _CALLS: tuple[tuple[str, type[Message], type[Message]], ...] = (
     ("deleteReaderGroup", pb.ReaderGroupInfo, pb.DeleteReaderGroupStatus),
     ("listSubscribers", pb.StreamInfo, pb.SubscribersResponse),
     ("updateSubscriberStreamCut", pb.SubscriberStreamCut, pb.UpdateSubscriberStatus),
+    ("createKeyValueTable", pb.KeyValueTableConfig, pb.CreateKeyValueTableStatus),
+    ("getCurrentSegmentsKeyValueTable", pb.KeyValueTableInfo, pb.SegmentRanges),
+    ("listKeyValueTablesInScope", pb.KVTablesInScopeRequest, pb.KVTablesInScopeResponse),
+    ("getKeyValueTableConfiguration", pb.KeyValueTableInfo, pb.KeyValueTableConfigResponse),
+    ("deleteKeyValueTable", pb.KeyValueTableInfo, pb.DeleteKVTableStatus),
 )
 
 METHODS: dict[str, Method] = {name: Method(name, request, response) for name, request, response in _CALLS}

@@ -20,6 +20,8 @@ from pravega_lab.protocol.wire.commands import AppendBlock, AppendBlockEnd, Comm
 HEADER_BYTES = HEADER.size
 _KNOWN = frozenset(command.code for command in COMMANDS)
 LARGE_BYTES = 64 * 1024  # payloads below this are joined, which is faster than reading pieces
+SMALL_PIECE_BYTES = 1024  # smaller pieces are joined as they come, for each object takes some 40 bytes more
+NO_LIMIT = 1 << 62
 
 
 class FrameDecoder:
@@ -31,30 +33,46 @@ class FrameDecoder:
 
     def __init__(self) -> None:
         self.salvaged: list[Command] = []
+        self.buffered_bytes = 0
+        """The bytes of the incomplete frame. With 0 and without ``has_more``, the stream may end here."""
+        self._later = b""  # bytes of which only a part was decoded, because of a limit
+        self._later_at = 0
+        self._most = NO_LIMIT
         self._pieces: list[Piece] = []
         self._missing_bytes = HEADER_BYTES  # until the header or the frame in the pieces is complete
         self._large_code: int | None = None  # of the frame in the pieces, if it is too large to join
         self._error: ProtocolError | None = None
 
     @property
-    def buffered_bytes(self) -> int:
-        """Return the bytes of the incomplete frame. With 0, the stream may end here."""
-        return sum(map(len, self._pieces))
+    def has_more(self) -> bool:
+        """Return whether bytes are left that a ``feed`` with a limit has not looked at."""
+        return bool(self._later)
 
-    def feed(self, data: bytes | bytearray | memoryview) -> list[Command]:
-        """Return the commands that ``data`` completes, in order. Raises only ``ProtocolError``."""
+    def feed(self, data: bytes | bytearray | memoryview, most: int = NO_LIMIT) -> list[Command]:
+        """Return the commands that ``data`` completes, in order. Raises only ``ProtocolError``.
+
+        After ``most`` commands the rest is kept for a later call. ``feed(b"", most)`` resumes there.
+        """
         if self._error is not None:
             raise self._error
+        at = 0
+        if self._later:
+            if data:
+                data = self._later[self._later_at :] + data
+            else:
+                data, at = self._later, self._later_at
+            self._later = b""
         found: list[Command] = []
+        self._most = most
         try:
-            self._feed(bytes(data), found)
+            self._feed(bytes(data), at, found)
         except ProtocolError as error:
-            self._error, self.salvaged, self._pieces = error, found, []
+            self._error, self.salvaged, self._pieces, self._later = error, found, [], b""
+            self.buffered_bytes = 0
             raise
         return found
 
-    def _feed(self, data: bytes, found: list[Command]) -> None:
-        at = 0
+    def _feed(self, data: bytes, at: int, found: list[Command]) -> None:
         while self._pieces:
             cut = at + self._missing_bytes
             if cut > len(data):
@@ -65,23 +83,35 @@ class FrameDecoder:
         else:
             at = self._decode_all(data, at, found)
         if at < len(data):
-            self._pieces.append(data[at:])
+            self._keep(data[at:])
+
+    def _keep(self, piece: bytes) -> None:
+        """Keep the beginning of a frame, or more of it."""
+        self.buffered_bytes += len(piece)
+        if self._pieces and len(self._pieces[-1]) + len(piece) <= SMALL_PIECE_BYTES:
+            self._pieces[-1] = bytes(self._pieces[-1]) + piece
+        else:
+            self._pieces.append(piece)
 
     def _complete(self, last: memoryview, found: list[Command]) -> None:
         """Handle a complete header or frame, made of the pieces and ``last``. Later bytes are not copied."""
         pieces, self._pieces = [*self._pieces, last], []
+        self.buffered_bytes = 0
         if self._large_code is not None:
             code, self._large_code = self._large_code, None
             found.append(decode_pieces(code, pieces, HEADER_BYTES))
             return
         joined = b"".join(pieces)
         if not self._decode_all(joined, 0, found):
-            self._pieces.append(joined)
+            self._keep(joined)
 
     def _decode_all(self, data: bytes, at: int, found: list[Command]) -> int:
         """Decode whole frames from ``at`` on, note what is missing, and return where the rest begins."""
         have = len(data)
         while have - at >= HEADER_BYTES:
+            if len(found) >= self._most:
+                self._later, self._later_at, self._missing_bytes = data, at, HEADER_BYTES
+                return have
             code, length = HEADER.unpack_from(data, at)
             if code not in _KNOWN or not 0 <= length <= PAYLOAD_BYTES_MAX:
                 raise _bad_header(code, length)

@@ -31,6 +31,9 @@ _OPTIONS = struct.Struct(">?iq")
 
 EVENT_TYPE = 0
 
+ITEMS_MAX = 10_000
+"""Items of a list in one command. Reading a longer list would hold up every other connection of a store."""
+
 
 class Form(NamedTuple):
     """The read and write functions of one kind of field."""
@@ -50,6 +53,8 @@ def _unpack(layout: struct.Struct, data: bytes, at: int, end: int) -> tuple[Any,
 def _read_count(data: bytes, at: int, end: int, bytes_min: int) -> tuple[int, int]:
     (count,) = _unpack(_I32, data, at, end)
     at += 4
+    if count > ITEMS_MAX:
+        raise ProtocolError(f"a list has {count} items; the most is {ITEMS_MAX}. Send them in several lists")
     if count < 0 or count * bytes_min > end - at:
         raise ProtocolError(f"a list claims {count} items of at least {bytes_min} bytes; {end - at} are left")
     return count, at

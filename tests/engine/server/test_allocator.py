@@ -32,3 +32,22 @@ def test_freed_buffers_are_used_again() -> None:
     pages_a_round = 4 * (2 << 20) // 4096
     assert without > ROUNDS * pages_a_round / 2, "nothing to mend here: is the setting still needed?"
     assert kept < pages_a_round
+
+
+RETURNS = """
+from pravega_lab.engine.server.allocator import FreedMemory, keep_freed_memory, resident_bytes
+keep_freed_memory()
+memory = FreedMemory()
+held = [bytes([65]) * (1 << 20) for _ in range(150)]
+grown = resident_bytes()
+del held
+print(memory.look(10_000, 0), grown - resident_bytes() < 50 << 20)  # a busy store keeps it
+print(memory.look(10_001, 0), grown - resident_bytes() > 100 << 20)
+print(memory.look(10_002, 0))  # there is nothing to return
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
+def test_a_quiet_store_returns_freed_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", RETURNS], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:3] == ["False True", "True True", "False"]

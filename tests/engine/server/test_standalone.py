@@ -154,6 +154,45 @@ def test_a_damaged_log_is_refused_with_file_and_offset(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_cut_tail_is_reported_once_and_a_stop_in_order_leaves_none(tmp_path: Path) -> None:
+    store = Standalone("--data", str(tmp_path))
+    store.start()
+    connect(store).filled(SEGMENT, b"event")
+    store.kill()
+    log = min(tmp_path.glob("log-*"))
+    end = len(log.read_bytes().rstrip(b"\0"))
+    with log.open("r+b") as file:
+        file.seek(end)
+        file.write(b"PLG1" + b"torn" * 10)
+    store.start()
+    assert store.stop() == 0
+    assert f"{log.name}: the last start of the store did not end in order" in store.errors()
+    assert f"was cut off at offset {end}: 44 bytes" in store.errors()
+    store.start()
+    assert store.stop() == 0
+    assert store.errors() == ""
+    with log.open("r+b") as file:
+        file.seek(end - 20)
+        file.write(bytes(20))
+    assert f"{log.name!r} is damaged at offset" in refused("--data", str(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_store_whose_log_file_is_removed_stops(tmp_path: Path) -> None:
+    store = Standalone("--data", str(tmp_path))
+    store.start()
+    wire = connect(store)
+    wire.filled(SEGMENT, b"event")
+    log = min(tmp_path.glob("log-*"))
+    log.unlink()
+    wire.setup(SEGMENT)
+    assert wire.append(2, event(b"lost")) == CLOSED
+    assert store.wait() == 3
+    assert f"The log file {log.name!r} in {str(tmp_path)!r} was removed" in store.errors()
+    assert "Acknowledged data is safe" not in store.errors()
+
+
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     store = Standalone("--data", str(tmp_path))
     store.start()

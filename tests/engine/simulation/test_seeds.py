@@ -26,6 +26,28 @@ def test_seeds_of_single_events() -> None:
 
 
 @pytest.mark.slow
+def test_seeds_with_tier_2() -> None:
+    results = [run_seed(seed, "tiers") for seed in range(2 * CHUNK)]
+    failed = [result for result in results if result.problems]
+    assert not failed, "\n".join(f"{r.summary()}\n  {r.problems[:3]}\n  repeat: {r.command}" for r in failed)
+    faults = sum((result.faults for result in results), Counter[str]())
+    assert {"rebuild", "failed upload", "half an upload", "failed tier read", "late list"} <= set(faults)
+    assert any(kind.startswith("unfinished upload") for kind in faults)
+
+
+@pytest.mark.slow
+def test_seeds_of_retention() -> None:
+    failed, truncated = [], 0
+    for seed in range(40):
+        result = run_seed(seed, "retention")
+        failed += [result] if result.problems else []
+        surveys = [entry.about["segments"] for entry in result.journal.of("survey")]
+        truncated += any(start > 0 for survey in surveys for start, _ in survey.values())
+    assert not failed, "\n".join(f"{r.summary()}\n  {r.problems[:3]}\n  repeat: {r.command}" for r in failed)
+    assert truncated > 20
+
+
+@pytest.mark.slow
 def test_a_few_seeds_meet_every_kind_of_fault_and_every_kind_of_line() -> None:
     """The checkers have something to check. Otherwise a run that does nothing would pass them all."""
     faults: Counter[str] = Counter()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import tarfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -58,6 +60,21 @@ class TornDisk:
 
     def delete(self, name: str) -> None:
         self.contents.pop(name, None)
+
+
+STORES = sorted((Path(__file__).parent / "stores").glob("*.tar.xz"))
+"""Stores as earlier releases left them; see ``test_versions``."""
+
+
+def stored(path: Path) -> TornDisk:
+    """One of `STORES`, on a disk."""
+    disk = TornDisk()
+    with tarfile.open(path) as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            assert content is not None
+            disk.contents[member.name] = bytearray(content.read())
+    return disk
 
 
 def now(awaitable: Any) -> Any:

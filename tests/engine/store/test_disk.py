@@ -9,7 +9,8 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from pravega_lab.engine.server.pump import Pump
 from pravega_lab.engine.store import errors
+from pravega_lab.engine.store.log import disk as disks
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.disk import MemoryDisk, RealDisk
 from pravega_lab.engine.store.storage.recovery import open_storage
@@ -55,6 +57,31 @@ def test_what_is_written_is_read(disk: Any) -> None:
     assert list(disk.files()) == ["snapshot"]
     with pytest.raises(FileNotFoundError):
         disk.read("log-1", 0, 1)
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_only_small_groups_for_a_quick_disk_are_written_by_the_caller(
+    is_quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disks, "QUICK_S_MAX", 60.0 if is_quick else -1.0)
+    writers: list[str] = []
+    pwrite = os.pwrite
+    monkeypatch.setattr(
+        os, "pwrite", lambda *args: writers.append(threading.current_thread().name) or pwrite(*args)
+    )
+
+    async def write() -> None:
+        await disk.create("log-1", 256 * 1024, b"")
+        writers.clear()
+        for n_bytes in (10, 10, disks.SMALL_BYTES_MAX + 1, disks.SMALL_BYTES_MAX):
+            await disk.write_group("log-1", 0, bytes(n_bytes))
+
+    disk = RealDisk(tmp_path)
+    with contextlib.closing(disk):
+        run(write())
+    other = "store-sync_0"  # its first write says whether the disk is quick
+    mine = threading.current_thread().name if is_quick else other
+    assert writers == [other, mine, other, mine]
 
 
 async def pumped(disk: Any, steps: Any) -> None:
@@ -152,6 +179,82 @@ def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
     RealDisk(tmp_path).close()
 
 
+def test_deleting_the_lock_file_admits_no_second_store(tmp_path: Path) -> None:
+    for folder, mode in ((tmp_path / "own", 0o700), (tmp_path / "seen", 0o755)):
+        disk = RealDisk(folder)
+        folder.chmod(mode)
+        run(write_two_groups(disk))
+        (folder / "lock").unlink()
+        with pytest.raises(errors.StoreInUse):
+            RealDisk(folder)
+        disk.close()
+        RealDisk(folder).close()
+
+
+async def write_two_groups(disk: RealDisk) -> None:
+    for name in ("log-1", "log-2"):
+        await disk.create(name, 4096, b"header")
+        await disk.write_group(name, 512, b"x" * 100)
+
+
+def test_the_process_that_holds_the_lock_is_named(tmp_path: Path) -> None:
+    RealDisk(tmp_path).close()
+    (tmp_path / "lock").write_text("1\n")
+    code = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, 2); print(flush=True); sys.stdin.read()"
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(errors.StoreInUse, match=f"process {holder.pid}: {sys.executable}"):
+            RealDisk(tmp_path)
+
+
+@pytest.mark.parametrize("mask", [0, 0o777])
+def test_other_users_can_open_nothing(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        disk = RealDisk(tmp_path / "store")
+        run(write_two_groups(disk))
+        run(disk.write_file("snapshot-1", b"state"))
+        disk.close()
+    finally:
+        os.umask(before)
+    folder = tmp_path / "store"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == dict.fromkeys(
+        ("lock", "log-1", "log-2", "snapshot-1"), 0o600
+    )
+    (folder / "log-1").chmod(0o644)  # as an earlier release created it
+    RealDisk(folder).close()
+    assert (folder / "log-1").stat().st_mode & 0o777 == 0o600
+
+
+def _unlink(path: Path) -> None:
+    path.unlink()
+
+
+def _replace(path: Path) -> None:
+    copy = path.with_suffix(".copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [(_unlink, "was removed"), (_replace, "was replaced"), (lambda path: os.truncate(path, 600), "was cut")],
+)
+def test_a_log_file_that_vanishes_is_noticed_after_the_sync(
+    tmp_path: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    disk = RealDisk(tmp_path)
+    run(write_two_groups(disk))
+    harm(tmp_path / "log-2")
+    with pytest.raises(OSError, match=f"'log-2' .*{words}.* restore the file"):
+        run(disk.write_group("log-2", 700, b"y" * 100))
+    disk.close()
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_real_disk_without_room_raises_its_own_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -206,6 +309,7 @@ def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from pravega_lab.engine.server.pump import Pump
+from pravega_lab.engine.store.log import disk as disks
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.storage.recovery import open_storage

@@ -12,6 +12,8 @@ from pravega_lab.engine.store.controller import Controller
 from pravega_lab.engine.store.log.disk import MemoryDisk
 from pravega_lab.engine.store.log.operations import Append
 from pravega_lab.engine.store.metadata.replies import Answer, RpcError
+from pravega_lab.engine.store.security.access_control import AccessControl
+from pravega_lab.engine.store.security.passwords import User
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS
@@ -34,15 +36,25 @@ class Driven:
     """A controller, its storage, its disk and a clock that the test moves."""
 
     def __init__(
-        self, disk: MemoryDisk | None = None, *, now_ms: int = 1_000_000, scaling_clock: int = 1
+        self,
+        disk: MemoryDisk | None = None,
+        *,
+        now_ms: int = 1_000_000,
+        scaling_clock: int = 1,
+        access: AccessControl | None = None,
+        **limits: int,
     ) -> None:
         self.disk = disk or MemoryDisk()
         self.now_ms = now_ms
         self.scaling_clock = scaling_clock
         self.storage = open_storage(self.disk, file_bytes=1 << 20)
         self.controller = Controller(
-            self.storage, lambda: UUID(int=7), HOST, PORT, scaling_clock=scaling_clock
+            *(self.storage, lambda: UUID(int=7), HOST, PORT),
+            scaling_clock=scaling_clock,
+            access=access,
+            **limits,
         )
+        self.user: User | None = None  # who calls
 
     def restarted(self) -> Driven:
         """Another process on the same disk: only what is synced is there."""
@@ -62,7 +74,8 @@ class Driven:
 
     def call(self, method: str, request: Message) -> Any:
         """The decoded answer, synced; raises ``RpcError``."""
-        answer = self.controller.call(method, request.SerializeToString(), now_ms=self.now_ms)
+        encoded = request.SerializeToString()
+        answer = self.controller.call(method, encoded, now_ms=self.now_ms, user=self.user)
         if not isinstance(answer, Answer):
             self.sync()
             outcome = answer.outcome

@@ -1,0 +1,34 @@
+"""Whether a store can do all that it promises, as ``/health`` reports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...store.storage.storage import Storage
+from ..segment_store import SegmentStore
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """``status``: ready, degraded, failed. ``reasons`` says why it is not ready."""
+
+    status: str
+    reasons: tuple[str, ...]
+
+    @property
+    def http_status(self) -> int:
+        """Return 200 for a store that is ready, else 503."""
+        return 200 if self.status == "ready" else 503
+
+
+def health_of(storage: Storage, store: SegmentStore) -> Health:
+    """Return the health of a store that serves.
+
+    It is degraded while it refuses what would make it grow (``disk_full``), or does not read from some
+    connections because the disk is slower than they are (``throttled``).
+    """
+    if storage.has_failed:
+        return Health("failed", ("write_failed",))
+    signs = (("disk_full", storage.is_full), ("throttled", store.throttled_count))
+    reasons = [name for name, is_so in signs if is_so]
+    return Health("degraded" if reasons else "ready", tuple(reasons))

@@ -1,0 +1,181 @@
+"""The loop that moves segments to tier 2: it carries out the steps of a `Mover`, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from ...store.errors import StoreFailed, TierMismatch
+from ...store.log.chunks import MARKER, Chunk, Piece, checksums_of
+from ...store.storage.storage import Ticket
+from ...store.storage.tiered import Tiered
+from ...store.tiers.cache import BlockCache
+from ...store.tiers.mover import (
+    Attach,
+    Delete,
+    List,
+    Mover,
+    Step,
+    StoreSnapshot,
+    Upload,
+    WriteMarker,
+)
+from ...store.tiers.settings import TierSettings
+from .objects import Objects
+from .reads import ChunkReader
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.25
+READ_BYTES_MAX = 1 << 20
+"""Bytes of the log that are read in one turn of the event loop."""
+
+
+class TierLoop:
+    """Tier 2 of one running store. Call ``await run()`` until it is cancelled.
+
+    Args:
+        tiered: The storage. Its reads find bytes of tier 2 from now on.
+        objects: The folder in tier 2.
+        settings: The limits.
+        life: A tag that no other life of this store has.
+        now_ms: Return the time in ms.
+        loop: Where reads from tier 2 wait.
+        resume: Called when bytes have left the log, so that appends may no longer have to wait.
+    """
+
+    def __init__(
+        self,
+        tiered: Tiered,
+        objects: Objects,
+        settings: TierSettings,
+        life: str,
+        now_ms: Callable[[], int],
+        loop: asyncio.AbstractEventLoop,
+        resume: Callable[[], None],
+    ) -> None:
+        self.mover = Mover(tiered, settings, life)
+        cache = BlockCache(settings.cache_bytes, tiered.store_id)
+        self.reader = ChunkReader(tiered, objects, cache, loop)
+        tiered.storage.read_chunk = cache.read
+        self.tiered = tiered
+        self._objects = objects
+        self._now_ms = now_ms
+        self._resume = resume
+
+    async def run(self) -> None:
+        """Move until cancelled. A failure of tier 2 is logged, and the step is tried again later.
+
+        Raises:
+            TierMismatch: The folder in tier 2 does not belong to this store. The process has to end.
+        """
+        try:
+            while True:
+                if not await self.step():
+                    await asyncio.sleep(POLL_S)
+        finally:
+            self.reader.close()
+
+    async def step(self) -> bool:
+        """Carry out the next step. Return False if there is none at this time, or if it failed."""
+        step = self.mover.next_step(self._now_ms())
+        if step is None:
+            return False
+        try:
+            await self._do(step)
+        except TierMismatch:
+            raise
+        except Exception as error:
+            if not self.mover.failures:
+                what = f"{type(step).__name__}: {type(error).__name__}"
+                log.warning("tier 2 failed, and is tried again (%s): %s", what, error)
+            self.mover.failed(step, self._now_ms())
+            return False
+        return True
+
+    async def _do(self, step: Step) -> None:
+        mover, objects = self.mover, self._objects
+        match step:
+            case Attach():
+                try:
+                    content: bytes | None = await objects.read(MARKER)
+                except FileNotFoundError:
+                    content = None
+                mover.attached(content, await objects.names(), self._now_ms())
+            case WriteMarker():
+                await objects.write(MARKER, step.data)
+                mover.marked()
+            case Upload():
+                await self._upload(step)
+            case StoreSnapshot():
+                await objects.write(step.name, step.data)
+                if await objects.read(step.name) != step.data:
+                    raise OSError(f"the snapshot {step.name!r} is not as it was written")
+                mover.snapshot_stored(step)
+            case Delete():
+                for name in step.names:
+                    await objects.delete(name)
+                mover.deleted(step)
+            case List():
+                mover.listed(await objects.names(), self._now_ms())
+
+    async def _upload(self, step: Upload) -> None:
+        pieces, data = await self._gather(step)
+        if pieces:
+            checksums = checksums_of(data, self.tiered.store_id, step.number)
+            await self._objects.write(step.name, data)
+            if await self._objects.size(step.name) != len(data):
+                raise OSError(f"the chunk {step.name!r} is not as long as what was written")
+            chunk = Chunk(step.number, step.name, len(data), checksums)
+            await _synced(self.tiered.submit_move(chunk, pieces, now_ms=self._now_ms()))
+        self.mover.moved()
+        self._resume()
+
+    async def _gather(self, step: Upload) -> tuple[list[Piece], bytes]:
+        """Return the pieces that are still in the log, and their bytes."""
+        pieces: list[Piece] = []
+        parts: list[bytes] = []
+        turn = 0
+        for piece in step.pieces:
+            found: list[bytes] | None = []
+            for start in range(0, piece.length, READ_BYTES_MAX):
+                size = min(READ_BYTES_MAX, piece.length - start)
+                data = self.tiered.read(Piece(piece.segment_id, piece.offset + start, size))
+                if data is None:
+                    found = None
+                    break
+                assert found is not None
+                found.append(data)
+                turn += size
+                if turn >= READ_BYTES_MAX:
+                    turn = 0
+                    await asyncio.sleep(0)
+            if found is not None:
+                pieces.append(piece)
+                parts += found
+        return pieces, b"".join(parts)
+
+
+async def _synced(ticket: Ticket) -> None:
+    """Wait until a submission is on disk. Raises StoreFailed if its write failed."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    ticket.add_done(lambda _: None if done.done() else done.set_result(None))
+    await done
+    if ticket.failure is not None:
+        raise StoreFailed("A write to the log failed. Restart the store.") from ticket.failure
+
+
+async def attach_early(tier: TierLoop, timeout_s: float) -> None:
+    """Look at tier 2 before anything is served, so that a folder of another store is refused at the start.
+
+    A tier that does not answer in time is no error: the loop tries again.
+
+    Raises:
+        TierMismatch: The folder in tier 2 does not belong to this store.
+    """
+    if isinstance(tier.mover.next_step(0), Attach):
+        try:
+            await asyncio.wait_for(tier.step(), timeout_s)
+        except TimeoutError:
+            log.warning("tier 2 has not answered for %g s; the store serves what is in its log", timeout_s)

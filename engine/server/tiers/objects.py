@@ -1,0 +1,153 @@
+"""Where tier 2 is: a folder of objects in any file system that fsspec knows.
+
+An object is written as a whole and read in ranges. The loop of tier 2 awaits these calls, and a simulated
+folder implements the same protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pravega_lab.errors import BadInputError, MissingExtraError
+
+Result = TypeVar("Result")
+
+
+class Objects(Protocol):
+    """A folder of objects by name.
+
+    Any call may raise, and may have had its effect nevertheless. A write that failed may leave part of the
+    object. ``names`` may miss objects that were written a moment ago.
+    """
+
+    async def write(self, name: str, data: bytes) -> None:
+        """Create or replace an object. When this returns, the object survives a crash."""
+
+    async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        """Return the bytes from ``start`` to ``end``, all by default. Raises FileNotFoundError."""
+
+    async def size(self, name: str) -> int:
+        """Return the size in bytes. Raises FileNotFoundError."""
+
+    async def names(self) -> list[str]:
+        """Return the names of all objects, in order."""
+
+    async def delete(self, name: str) -> None:
+        """Delete an object. It is no error if it does not exist."""
+
+
+class FsspecObjects:
+    """Objects in a file system of fsspec. Its calls block, so threads make them.
+
+    Reads have threads of their own: an upload that takes long delays no reader.
+
+    Args:
+        url: The folder, for example ``s3://bucket/lab`` or a path.
+        options: Passed to the file system, for example ``endpoint_url`` and ``key`` for S3.
+
+    Raises:
+        BadInputError: The URL or the options are not ones that fsspec takes.
+        MissingExtraError: The file system needs a package that is not installed.
+    """
+
+    _READ_THREADS = 4
+
+    def __init__(self, url: str, options: dict[str, Any] | None = None) -> None:
+        self._fs, self._folder = _open(url, dict(options or {}))
+        self._is_local = type(self._fs).__name__ == "LocalFileSystem"
+        self._writes = ThreadPoolExecutor(1, "tier2-write")
+        self._reads = ThreadPoolExecutor(self._READ_THREADS, "tier2-read")
+
+    def close(self) -> None:
+        """Drop what has not begun. A call that is under way ends by itself."""
+        for threads in (self._writes, self._reads):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    async def write(self, name: str, data: bytes) -> None:
+        """See Objects."""
+        await self._run(self._writes, lambda: self._write(name, data))
+
+    async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        """See Objects."""
+        return await self._run(self._reads, lambda: self._read(name, start, end))
+
+    async def size(self, name: str) -> int:
+        """See Objects."""
+        return await self._run(self._writes, lambda: self._size(name))
+
+    async def names(self) -> list[str]:
+        """See Objects."""
+        return await self._run(self._writes, self._names)
+
+    async def delete(self, name: str) -> None:
+        """See Objects."""
+        await self._run(self._writes, lambda: self._delete(name))
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+    def _at(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+    def _write(self, name: str, data: bytes) -> None:
+        if self._is_local:
+            Path(self._folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._fs.pipe_file(self._at(name), data)
+        if self._is_local:  # other file systems keep what they have accepted
+            for path in (self._at(name), self._folder):
+                _sync(path)
+
+    def _read(self, name: str, start: int, end: int | None) -> bytes:
+        return bytes(self._fs.cat_file(self._at(name), start=start, end=end))
+
+    def _size(self, name: str) -> int:
+        self._fs.invalidate_cache()
+        return int(self._fs.info(self._at(name))["size"])
+
+    def _names(self) -> list[str]:
+        self._fs.invalidate_cache()
+        try:
+            found = self._fs.ls(self._folder, detail=False)
+        except FileNotFoundError:  # nothing was written yet
+            return []
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
+
+    def _delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._at(name))
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+_S3_LIMITS = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2}}
+
+
+def _open(url: str, options: dict[str, Any]) -> tuple[Any, str]:
+    import fsspec
+
+    if url.startswith(("s3:", "s3a:")):
+        options.setdefault("config_kwargs", _S3_LIMITS)
+    try:
+        fs, folder = fsspec.core.url_to_fs(url, **options, skip_instance_cache=True)
+    except ImportError as error:
+        if url.startswith(("s3:", "s3a:")):
+            raise MissingExtraError("s3fs") from error
+        raise BadInputError(f"--tier2 {url!r} needs a package that is not installed: {error}") from error
+    except (ValueError, TypeError, OSError) as error:
+        raise BadInputError(
+            f"--tier2 {url!r} cannot be used: {error}. Give a path, or a URL such as s3://bucket/folder with"
+            " --tier2-options that its file system of fsspec takes."
+        ) from error
+    return fs, str(folder).rstrip("/")

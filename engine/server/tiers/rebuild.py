@@ -1,0 +1,106 @@
+"""Rebuilds a store whose folder has lost its snapshots: from tier 2 and what is left of the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pravega_lab.errors import BadInputError
+
+from ...store.errors import CorruptStoreError, TierMismatch
+from ...store.log.chunks import MARKER, snapshot_sequence, store_in
+from ...store.log.disk import Disk
+from ...store.log.format import FILE_HEADER_BYTES, file_id_of, read_file_header
+from ...store.storage.snapshot import decode_snapshot, without_log
+from ...store.storage.synced_state import Synced
+from .objects import Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a store was rebuilt from: a snapshot of the state after group ``sequence``, and ``log_files``
+    files of its log.
+    """
+
+    sequence: int
+    log_files: int
+
+
+async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
+    """Copy the latest snapshot of tier 2 to ``disk``. The next `open_storage` replays what is left of the
+    log after it.
+
+    Without any log file the store is as it was at that snapshot. Later events are lost with the log. Then
+    the snapshot must have no bytes in the log, as it has when a store was idle, else `open_storage` refuses.
+
+    Raises:
+        BadInputError: The folder has a snapshot of its own, so the store can be opened as it is.
+        TierMismatch: Tier 2 belongs to another store than the log, or to none.
+        CorruptStoreError: No snapshot in tier 2 can be read.
+    """
+    files = disk.files()
+    if any(name.startswith("snapshot-") for name in files):
+        raise BadInputError(
+            "--tier2-rebuild is for a folder without a snapshot, and this one has its own. Start without it."
+        )
+    store_id = await _store_id(objects)
+    logs = [name for name in files if file_id_of(name) is not None]
+    for name in logs:
+        header = read_file_header(disk.read(name, 0, FILE_HEADER_BYTES))
+        if header is not None and header[0] != store_id:
+            raise TierMismatch(
+                f"The log file {name!r} belongs to store {header[0].hex()}, and tier 2 to store"
+                f" {store_id.hex()}. Give the folder and the --tier2 of one store."
+            )
+    sequence, data = await _latest(objects)
+    if not logs:
+        data = without_log(data)
+    await disk.write_file(f"snapshot-{sequence:012d}", data)
+    return Rebuilt(sequence, len(logs))
+
+
+async def refuse_other_store(disk: Disk, objects: Objects) -> None:
+    """Refuse an empty folder if tier 2 already has a store.
+
+    Raises:
+        TierMismatch: It has one. Its chunks would otherwise seem to belong to no segment.
+    """
+    if disk.files():
+        return
+    try:
+        store_id = await _store_id(objects)
+    except TierMismatch:
+        return
+    raise TierMismatch(
+        f"The folder in tier 2 belongs to store {store_id.hex()}, and the --data folder is empty. Give the"
+        " folder of that store, or --tier2-rebuild to rebuild it from tier 2, or another --tier2."
+    )
+
+
+async def _store_id(objects: Objects) -> bytes:
+    try:
+        store_id = store_in(await objects.read(MARKER))
+    except FileNotFoundError:
+        store_id = None
+    if store_id is None:
+        raise TierMismatch(
+            "The folder in tier 2 has no object 'store' that names a store, so there is nothing to rebuild."
+            " Give the --tier2 that the store used."
+        )
+    return store_id
+
+
+async def _latest(objects: Objects) -> tuple[int, bytes]:
+    """Return the latest snapshot that can be read. An upload that was not finished is passed over."""
+    numbered = [(snapshot_sequence(name), name) for name in await objects.names()]
+    found = sorted(((number, name) for number, name in numbered if number is not None), reverse=True)
+    for sequence, name in found:
+        data = await objects.read(name)
+        try:
+            decode_snapshot(name, data, Synced())
+        except CorruptStoreError:
+            continue
+        return sequence, data
+    raise CorruptStoreError(
+        f"Tier 2 has {len(found)} snapshots, and none can be read, so the store cannot be rebuilt from it."
+        " Restore a snapshot from a copy."
+    )

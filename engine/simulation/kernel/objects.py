@@ -1,0 +1,144 @@
+"""`SimulatedObjects`: a folder of tier 2 whose calls are slow, fail or take effect late, as the seed draws.
+
+It survives the process that uses it. `crash` decides what becomes of the calls that were under way: an upload
+is lost, stays in part, is complete, or completes later, when another life of the store is running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import errno
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+
+LATE_US_MAX = 3_000_000
+
+
+@dataclass
+class TierConditions:
+    """How tier 2 behaves from now on. Chances are per call."""
+
+    call_us_min: int = 1_000
+    call_us_max: int = 20_000
+    slow_chance: float = 0.0
+    slow_us_max: int = 3_000_000
+    fail_chance: float = 0.0  # the call has no effect, and raises
+    half_chance: float = 0.0  # an upload stores part of the object, and raises
+    unheard_chance: float = 0.0  # the call has its effect, and raises
+    late_us_max: int = 0  # a list shows an object, or its removal, up to this much later
+
+    def heal(self) -> None:
+        """End all faults."""
+        self.slow_chance = self.fail_chance = self.half_chance = self.unheard_chance = 0.0
+        self.late_us_max = 0
+
+
+class SimulatedObjects:
+    """Implements `engine.server.tiers.objects.Objects` under a `SimulationLoop`."""
+
+    def __init__(self, chance: Random) -> None:
+        self.conditions = TierConditions()
+        self.faults: Counter[str] = Counter()
+        self.objects: dict[str, bytes] = {}
+        self._chance = chance
+        self._under_way: dict[int, tuple[str, bytes]] = {}
+        self._calls = 0
+        self._listed: dict[str, float] = {}  # name -> when lists agree with what there is
+
+    # -- engine.server.tiers.objects.Objects ---------------------------------------------------------------
+
+    async def write(self, name: str, data: bytes) -> None:
+        """See `Objects`."""
+        self._calls += 1
+        number = self._calls
+        self._under_way[number] = (name, bytes(data))
+        try:
+            await self._take_time()
+            self._strike("failed upload", self.conditions.fail_chance)
+            if self._chance.random() < self.conditions.half_chance:
+                self._put(name, data[: self._chance.randrange(len(data) + 1)])
+                self._strike("half an upload", 1.0)
+            self._put(name, bytes(data))
+            self._strike("unheard upload", self.conditions.unheard_chance)
+        finally:  # not reached by a process that is killed
+            del self._under_way[number]
+
+    async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        """See `Objects`."""
+        await self._take_time()
+        self._strike("failed tier read", self.conditions.fail_chance)
+        return self._find(name)[start:end]
+
+    async def size(self, name: str) -> int:
+        """See `Objects`."""
+        await self._take_time()
+        self._strike("failed size", self.conditions.fail_chance)
+        return len(self._find(name))
+
+    async def names(self) -> list[str]:
+        """See `Objects`. Objects that appeared or went a moment ago may be missing, or still be there."""
+        await self._take_time()
+        self._strike("failed list", self.conditions.fail_chance)
+        now = asyncio.get_running_loop().time()
+        late = {name for name, when in self._listed.items() if when > now}
+        self.faults["late list"] += bool(late)
+        return sorted(set(self.objects) ^ late)
+
+    async def delete(self, name: str) -> None:
+        """See `Objects`."""
+        await self._take_time()
+        self._strike("failed delete", self.conditions.fail_chance)
+        if self.objects.pop(name, None) is not None:
+            self._change(name)
+        self._strike("unheard delete", self.conditions.unheard_chance)
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """Draw what becomes of the uploads that were under way. Called after their process was killed."""
+        for name, data in self._under_way.values():
+            outcome = self._chance.choice(("lost", "in part", "complete", "late"))
+            self.faults[f"unfinished upload {outcome}"] += 1
+            if outcome == "in part":
+                self._put(name, data[: self._chance.randrange(len(data) + 1)])
+            elif outcome == "complete":
+                self._put(name, data)
+            elif outcome == "late":
+                delay_s = self._chance.randint(0, LATE_US_MAX) / 1_000_000
+                loop = asyncio.get_running_loop()
+                loop.call_later(delay_s, self._put, name, data, context=contextvars.Context())
+        self._under_way.clear()
+
+    def damage(self, name: str) -> None:
+        """Flip one bit of an object."""
+        data = bytearray(self.objects[name])
+        data[self._chance.randrange(len(data))] ^= 1 << self._chance.randrange(8)
+        self.objects[name] = bytes(data)
+
+    def _put(self, name: str, data: bytes) -> None:
+        if name not in self.objects:
+            self._change(name)
+        self.objects[name] = bytes(data)
+
+    def _change(self, name: str) -> None:
+        late_s = self._chance.randint(0, self.conditions.late_us_max) / 1_000_000
+        self._listed[name] = asyncio.get_running_loop().time() + late_s
+
+    def _find(self, name: str) -> bytes:
+        if name not in self.objects:
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", name)
+        return self.objects[name]
+
+    async def _take_time(self) -> None:
+        delay_us = self._chance.randint(self.conditions.call_us_min, self.conditions.call_us_max)
+        if self._chance.random() < self.conditions.slow_chance:
+            self.faults["slow tier"] += 1
+            delay_us += self._chance.randint(1, self.conditions.slow_us_max)
+        await asyncio.sleep(delay_us / 1_000_000)
+
+    def _strike(self, kind: str, chance: float) -> None:
+        if chance and self._chance.random() < chance:
+            self.faults[kind] += 1
+            raise OSError(errno.EIO, f"tier 2: {kind}")

@@ -1,0 +1,44 @@
+"""How a bug is planted, and the table of all planted bugs. `bugs` and `tier_bugs` fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+Replacement = tuple[Any, str, Any]  # owner, name of the attribute, replacement
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A planted bug. ``scenario`` shows it soonest, and ``checker`` is one that has to report it."""
+
+    name: str
+    what: str
+    scenario: str
+    checker: str
+    replacements: Callable[[], list[Replacement]]
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Plant the bug while the block runs."""
+        with ExitStack() as stack:
+            for owner, attribute, wrong in self.replacements():
+                right = getattr(owner, attribute)
+                stack.callback(setattr, owner, attribute, right)
+                setattr(owner, attribute, wrong)
+            yield
+
+
+BUGS: dict[str, Bug] = {}
+
+
+def bug(name: str, scenario: str, checker: str) -> Callable[[Callable[[], list[Replacement]]], None]:
+    """Register a function that returns the replacements. Its docstring describes the bug."""
+
+    def register(replacements: Callable[[], list[Replacement]]) -> None:
+        what = " ".join((replacements.__doc__ or "").split())
+        BUGS[name] = Bug(name, what, scenario, checker, replacements)
+
+    return register

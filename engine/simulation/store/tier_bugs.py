@@ -1,0 +1,112 @@
+"""Planted bugs of tier 2, which the checkers must find. Production code never reaches this module."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from ...server.tiers import loop
+from ...server.tiers.loop import TierLoop
+from ...server.tiers.rebuild import rebuild
+from ...store.log.chunks import Chunk, checksums_of, chunk_name
+from ...store.storage.segment import Extents
+from ...store.tiers import mover
+from ...store.tiers.mover import Mover, Upload
+from . import tier
+from .planting import Replacement, bug
+
+
+@bug("recorded-before-uploaded", "tiers", "logged: segment")
+def _recorded_before_uploaded() -> list[Replacement]:
+    """The move of a chunk is in the log before the chunk is in tier 2."""
+
+    async def hasty(self: TierLoop, step: Upload) -> None:
+        pieces, data = await self._gather(step)
+        if pieces:
+            checksums = checksums_of(data, self.tiered.store_id, step.number)
+            chunk = Chunk(step.number, step.name, len(data), checksums)
+            await loop._synced(self.tiered.submit_move(chunk, pieces, now_ms=self._now_ms()))
+            await self._objects.write(step.name, data)
+        self.mover.moved()
+        self._resume()
+
+    return [(TierLoop, "_upload", hasty)]
+
+
+@bug("failed-upload-recorded", "tiers", "logged: segment")
+def _failed_upload_recorded() -> list[Replacement]:
+    """An upload that raised counts as done."""
+
+    async def deaf(self: TierLoop, step: Upload) -> None:
+        pieces, data = await self._gather(step)
+        if pieces:
+            checksums = checksums_of(data, self.tiered.store_id, step.number)
+            with contextlib.suppress(OSError):
+                await self._objects.write(step.name, data)
+            chunk = Chunk(step.number, step.name, len(data), checksums)
+            await loop._synced(self.tiered.submit_move(chunk, pieces, now_ms=self._now_ms()))
+        self.mover.moved()
+        self._resume()
+
+    return [(TierLoop, "_upload", deaf)]
+
+
+@bug("names-used-again", "tiers", "logged: segment")
+def _names_used_again() -> list[Replacement]:
+    """Every life of a store gives its chunks the same names, so a late upload replaces a later chunk."""
+    return [(mover, "chunk_name", lambda number, life: chunk_name(number, "same"))]
+
+
+@bug("other-lives-swept", "tiers", "logged: segment")
+def _other_lives_swept() -> list[Replacement]:
+    """The sweep takes the chunks of earlier lives for unfinished uploads."""
+    right = Mover.listed
+
+    def greedy(self: Mover, names: Any, now_ms: int) -> None:
+        right(self, names, now_ms)
+        self._doom([name for name in names if name.startswith("chunk-") and not name.endswith(self._life)])
+
+    return [(Mover, "listed", greedy)]
+
+
+@bug("orphans-kept", "tiers", "tier 2 is tidy")
+def _orphans_kept() -> list[Replacement]:
+    """Unfinished uploads are never deleted."""
+    return [
+        (mover, "is_chunk", lambda name: False),
+        (Mover, "failed", _failed_without_doom),
+    ]
+
+
+def _failed_without_doom(self: Mover, step: Any, now_ms: int) -> None:
+    self._pass = None
+    self._retry_ms = now_ms + mover.RETRY_MS_MIN
+    self._failures += 1
+
+
+@bug("cut-piece-from-its-start", "tiers", "")
+def _cut_piece() -> list[Replacement]:
+    """The bytes of a run that a chunk does not cover are looked for at the beginning of the run."""
+    right = Extents.move
+
+    def wrong(self: Extents, offset: int, length: int, file: int, position: int) -> Any:
+        starts = dict(zip(self.offsets, self.positions, strict=True))
+        found = right(self, offset, length, file, position)
+        for index, start in enumerate(self.offsets):
+            if self.files[index] > 0 and start not in starts:
+                self.positions[index] = self.positions[index] - (start - max(s for s in starts if s < start))
+        return found
+
+    return [(Extents, "move", wrong)]
+
+
+@bug("rebuilt-without-log", "tiers", "")
+def _rebuilt_without_log() -> list[Replacement]:
+    """A rebuilt store begins at the snapshot in tier 2 and ignores what is left of the log."""
+
+    async def careless(disk: Any, objects: Any) -> Any:
+        for name in disk.files():
+            disk.delete(name)
+        return await rebuild(disk, objects)
+
+    return [(tier, "rebuild", careless)]

@@ -1,0 +1,165 @@
+"""`verify`: every checksum of a store and every rule of its metadata, and one verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import CorruptStoreError, StoreVersionError
+from ..log.disk import Disk
+from ..log.format import FILE_HEADER_BYTES, file_name
+from ..log.history import read_history
+from ..storage.recovery import open_storage
+from ..storage.storage import Storage
+from .findings import RESTORE, Finding, Level, damage, note
+from .log_scan import FileScan, check_snapshots, scan_logs, tail_of
+from .rules import check_state
+
+GROUPS = "groups are right"
+TAIL = "the log ends well"
+PLACES = "segments are in valid groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check of a whole store found.
+
+    Attributes:
+        findings: Damage and notes.
+        files, groups, log_bytes: How much of the log was checked; ``log_bytes`` up to the ends of the groups.
+        segments, records: What the metadata rules were applied to, 0 if the store cannot be opened.
+        is_running: Whether a process served the store during the check.
+    """
+
+    findings: tuple[Finding, ...]
+    files: int
+    groups: int
+    log_bytes: int
+    segments: int
+    records: int
+    is_running: bool
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether nothing is damaged."""
+        return not self.damage
+
+    @property
+    def damage(self) -> list[Finding]:
+        """Return the findings of the level DAMAGE."""
+        return [found for found in self.findings if found.level is Level.DAMAGE]
+
+    def __str__(self) -> str:
+        checked = (
+            f"{self.groups} groups in {self.files} log files ({self.log_bytes} bytes),"
+            f" {self.segments} segments and {self.records} records checked"
+        )
+        notes = len(self.findings) - len(self.damage)
+        remarks = f", {notes} notes" if notes else ""
+        if self.is_sound:
+            return f"sound: {checked}, 0 damaged{remarks}"
+        return f"DAMAGED: {len(self.damage)} places; {checked}{remarks}"
+
+
+def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
+    """Check everything that ``disk`` holds. Nothing is written, and the disk must not change meanwhile.
+
+    Args:
+        is_running: A process writes to the store, and ``disk`` is a copy of what it had at one moment. The
+            last group may then be on its way.
+    """
+    findings: list[Finding] = []
+    logs = scan_logs(disk, findings)
+    check_snapshots(disk, findings)
+    storage = _opened(disk, findings)
+    needed = _needed_ends(storage) if storage else {}
+    tail = tail_of(logs)
+    for scan in logs.values():
+        findings += _after_the_groups(scan, scan in tail and not is_running, needed)
+    if storage is not None:
+        findings += _recorded_cuts(disk)
+        findings += _places(storage, logs)
+        findings += check_state(storage)
+    return Verdict(
+        tuple(findings),
+        len(logs),
+        sum(scan.groups for scan in logs.values()),
+        sum(scan.end for scan in logs.values()),
+        len(storage.segments()) if storage else 0,
+        sum(1 for _ in storage.records()) if storage else 0,
+        is_running,
+    )
+
+
+def _opened(disk: Disk, findings: list[Finding]) -> Storage | None:
+    try:
+        return open_storage(disk)
+    except (CorruptStoreError, StoreVersionError) as error:
+        if not any(str(error) in found.what for found in findings):
+            findings.append(damage("the store opens", "the log", str(error), ""))
+    except Exception as error:  # bytes with a right checksum that mean nothing
+        findings.append(damage("the store opens", "the log", f"It cannot be decoded: {error!r}."))
+    return None
+
+
+def _needed_ends(storage: Storage) -> dict[int, int]:
+    """Return, by log file, where the last bytes end that a segment needs."""
+    ends: dict[int, int] = {}
+    for segment in storage._synced.names.values():
+        extents = segment.extents
+        for file, position, length in zip(extents.files, extents.positions, extents.lengths, strict=True):
+            ends[file] = max(ends.get(file, 0), position + length)
+    return ends
+
+
+def _recorded_cuts(disk: Disk) -> list[Finding]:
+    """Return a note for each torn tail that an earlier start cut."""
+    return [
+        note(
+            TAIL,
+            cut.file,
+            f"An earlier start cut {cut.length} bytes after group {cut.sequence}: a torn tail.",
+            offset=cut.offset,
+        )
+        for cut in read_history(disk).cuts
+    ]
+
+
+def _after_the_groups(scan: FileScan, may_be_torn: bool, needed: dict[int, int]) -> list[Finding]:
+    """Judge what follows the valid groups of a file."""
+    if scan.later is not None:
+        offset, sequence = scan.later
+        what = f"A group cannot be read, and group {sequence} after it, at {offset}, can."
+        if needed.get(scan.file_id, 0) > scan.end:
+            return [damage(GROUPS, scan.name, what, RESTORE, scan.end)]
+        step = "No segment needs these bytes. 'pravega-lab admin compact' removes them."
+        return [note(GROUPS, scan.name, what, step, scan.end)]
+    if not scan.rest_bytes or not may_be_torn:
+        return []
+    what = (
+        f"The last group was torn by a crash, and its {scan.rest_bytes} bytes were acknowledged to no one."
+        if scan.groups
+        else f"{scan.rest_bytes} bytes of a group that was never finished are here."
+    )
+    return [note(TAIL, scan.name, what, "The next start cuts them off.", scan.end)]
+
+
+def _places(storage: Storage, logs: dict[int, FileScan]) -> list[Finding]:
+    """Find segments whose bytes are outside the valid groups of a file, the first place of each."""
+    found: list[Finding] = []
+    for name, segment in storage._synced.names.items():
+        extents = segment.extents
+        for file, position, length in zip(extents.files, extents.positions, extents.lengths, strict=True):
+            if file < 0:
+                chunk = storage._synced.chunks.get(-file)
+                if chunk is None or position + length > chunk.length:
+                    what = f"Bytes of segment {name!r} are in chunk {-file} of tier 2, which has no record."
+                    found.append(damage(PLACES, f"chunk {-file}", what, RESTORE))
+                continue
+            scan = logs.get(file)
+            end = scan.end if scan else 0
+            if position >= FILE_HEADER_BYTES and position + length <= end:
+                continue
+            what = f"Bytes of segment {name!r} at {position} are after the valid groups, which end at {end}."
+            found.append(damage(PLACES, file_name(file), what, RESTORE, max(position, end)))
+            break
+    return found

@@ -1,0 +1,92 @@
+"""What a store writes down about itself next to its log: its last stop in order, and the tails it has cut.
+
+The log alone cannot tell a torn tail from a damaged one: in both, the last group is invalid. A stop in order
+leaves no torn tail, so the disk has lost any group up to the recorded one that is missing. The record of a
+stop stays true while the log grows, so it need not be removed when the store starts again.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import astuple, dataclass
+from zlib import crc32
+
+from ..errors import CorruptStoreError, check_version
+from . import values
+from .disk import Disk
+
+HISTORY_NAME = "history"
+HISTORY_VERSION = 1
+CUTS_REMEMBERED = 1000
+
+_NAME = b"PLHIST"
+_MAGIC = _NAME + b"%02d" % HISTORY_VERSION
+_HEADER = struct.Struct(">8sI")
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A stop in order: the last group of the log, and the file and offset at which it ended."""
+
+    sequence: int
+    file: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A torn tail that recovery cut: ``length`` bytes at ``offset`` of ``file``, after group ``sequence``.
+
+    ``log_ms`` is the time of the last group, in ms since 1970.
+    """
+
+    file: str
+    offset: int
+    length: int
+    sequence: int
+    log_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The last stop in order, if there was one, and the latest cuts, oldest first."""
+
+    stop: Stop | None = None
+    cuts: tuple[Cut, ...] = ()
+
+    def with_cuts(self, cuts: list[Cut]) -> History:
+        """Return the history with these cuts too. One that was recorded before is recorded once."""
+        every = tuple(dict.fromkeys((*self.cuts, *cuts)))
+        return History(self.stop, every[-CUTS_REMEMBERED:])
+
+
+def encode_history(history: History) -> bytes:
+    """Return the bytes of the file."""
+    stop = None if history.stop is None else astuple(history.stop)
+    body = values.encode((stop, tuple(astuple(cut) for cut in history.cuts)))
+    return _HEADER.pack(_MAGIC, crc32(body)) + body
+
+
+def read_history(disk: Disk) -> History:
+    """Return the history on ``disk``. It is empty in a store that an older release wrote.
+
+    Raises:
+        StoreVersionError: Another release wrote it, in a format that this one does not read.
+        CorruptStoreError: It is damaged.
+    """
+    files = disk.files()
+    if HISTORY_NAME not in files:
+        return History()
+    data = disk.read(HISTORY_NAME, 0, files[HISTORY_NAME])
+    version = data[len(_NAME) : len(_MAGIC)]
+    if data.startswith(_NAME) and version.isdigit():
+        check_version(HISTORY_NAME, int(version), HISTORY_VERSION)
+    body = data[_HEADER.size :]
+    if len(data) < _HEADER.size or _HEADER.unpack_from(data) != (_MAGIC, crc32(body)):
+        raise CorruptStoreError(
+            f"The file {HISTORY_NAME!r} of the store is damaged at offset 0 (checksum). It says whether the"
+            " store was stopped in order. Restore the folder from a copy, or delete this file: the store then"
+            " opens as after a crash, and a damaged end of the log is taken for a torn one."
+        )
+    (stop, cuts), _ = values.decode(body)
+    return History(None if stop is None else Stop(*stop), tuple(Cut(*cut) for cut in cuts))

@@ -1,0 +1,288 @@
+"""`Mover`: the next step of moving to tier 2, from the state of the storage and the time.
+
+The loop around it (`engine.server.tiers.loop`) asks for a step, carries it out, and reports the result::
+
+    step = mover.next_step(now_ms)            Attach | Upload | StoreSnapshot | Delete | List | None
+    ...                                       the loop does it, which may take long or fail
+    mover.attached(...) | uploaded(...) | ... | failed(now_ms)
+
+One step is under way at a time. After a failure the mover waits, twice as long after each further failure.
+Nothing else remembers a step: an upload that failed is planned again from the state of the storage, under a
+new name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import TierMismatch
+from ..log.chunks import (
+    Piece,
+    chunk_name,
+    is_chunk,
+    marker,
+    snapshot_name,
+    snapshot_sequence,
+    store_in,
+)
+from ..storage.tiered import Tiered
+from .moves import Pass
+from .settings import TierSettings
+
+RETRY_MS_MIN, RETRY_MS_MAX = 500, 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """Read the marker and list all objects, then call `Mover.attached`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMarker:
+    """Write the marker, then call `Mover.marked`."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Write the bytes of ``pieces`` as chunk ``number`` under ``name``, record the move in the log, then call
+    `Mover.moved`. Pieces whose bytes have left the log are left out.
+    """
+
+    number: int
+    name: str
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSnapshot:
+    """Write ``data`` under ``name`` and read it back, then call `Mover.snapshot_stored`."""
+
+    sequence: int
+    first_file: int
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete ``names``, then call `Mover.deleted`. It is no error if one does not exist."""
+
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """List all objects, then call `Mover.listed`."""
+
+
+Step = Attach | WriteMarker | Upload | StoreSnapshot | Delete | List
+
+
+class Mover:
+    """Decides what to move, and when appends have to wait.
+
+    Args:
+        tiered: The storage.
+        settings: The limits.
+        life: A tag that no other life of this store has, for the names of objects.
+    """
+
+    def __init__(self, tiered: Tiered, settings: TierSettings, life: str) -> None:
+        self._tiered = tiered
+        self._settings = settings
+        self._life = life
+        self._is_attached = self._is_marked = False
+        self._pass: Pass | None = None
+        self._number = 0
+        self._since_ms: int | None = None  # since when there are bytes in the log that no pass has visited
+        self._snapshot_ms = -(1 << 62)
+        self._sweep_ms = 0
+        self._doomed: dict[str, int] = {}  # name -> sequence of the state that no longer needs it
+        self._old_snapshots: list[str] = []
+        self._stored_sequence = -1
+        self._failures = 0
+        self._retry_ms = 0
+        self._is_behind = False
+
+    # Throttle
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether appends have to wait, because too many bytes are in the log."""
+        part = 0.75 if self._is_behind else 1.0
+        self._is_behind = self._tiered.log_bytes > part * self._settings.backlog_bytes
+        return self._is_behind
+
+    @property
+    def failures(self) -> int:
+        """Return how many steps have failed since the last one that succeeded."""
+        return self._failures
+
+    # Steps
+
+    def next_step(self, now_ms: int) -> Step | None:
+        """Return the next step, or None if there is nothing to do at this time."""
+        if now_ms < self._retry_ms or not self._tiered.sequence:
+            return None  # before its first group a store has no id that lasts
+        if not self._is_attached:
+            return Attach()
+        if not self._is_marked:
+            return WriteMarker(marker(self._tiered.store_id))
+        return self._upload(now_ms) or self._store(now_ms) or self._clean(now_ms)
+
+    def _upload(self, now_ms: int) -> Upload | None:
+        if self._pass is None:
+            self._pass = self._begin_pass(now_ms)
+        if self._pass is None:
+            return None
+        pieces = self._pass.next_pieces()
+        if not pieces:
+            self._pass = None
+            return None
+        self._number = max(self._number + 1, self._tiered.next_chunk)
+        return Upload(self._number, chunk_name(self._number, self._life), pieces)
+
+    def _begin_pass(self, now_ms: int) -> Pass | None:
+        log_bytes = self._tiered.log_bytes
+        if not log_bytes:
+            self._since_ms = None
+            return None
+        if self._since_ms is None:
+            self._since_ms = now_ms
+        is_due = now_ms >= self._since_ms + self._settings.after_ms
+        if is_due or 2 * log_bytes > self._settings.backlog_bytes:
+            self._since_ms = now_ms
+            return Pass(self._tiered, self._settings.chunk_bytes, None)
+        full = self._tiered.full_files()
+        return Pass(self._tiered, self._settings.chunk_bytes, full) if full else None
+
+    def _store(self, now_ms: int) -> StoreSnapshot | None:
+        """Store a snapshot if log files or objects can be deleted then, or if it would be complete: with no
+        byte in the log, a store can be rebuilt from it alone.
+
+        Only the first reason does not wait: it occurs once for each file of the log.
+        """
+        self._doom([chunk.name for chunk in self._tiered.take_dead()])
+        is_early = now_ms < self._snapshot_ms + self._settings.after_ms
+        is_needed = any(sequence > self._stored_sequence for sequence in self._doomed.values())
+        is_complete = not self._tiered.log_bytes and self._tiered.sequence > self._stored_sequence
+        if not (self._tiered.files_to_free() or ((is_needed or is_complete) and not is_early)):
+            return None
+        snapshot = self._tiered.snapshot()
+        self._snapshot_ms = now_ms
+        name = snapshot_name(snapshot.sequence, self._life)
+        return StoreSnapshot(snapshot.sequence, snapshot.first_file, name, snapshot.data)
+
+    def _clean(self, now_ms: int) -> Delete | List | None:
+        names = [name for name, sequence in self._doomed.items() if sequence <= self._stored_sequence]
+        if names:
+            return Delete(names[:100])
+        return List() if now_ms >= self._sweep_ms else None
+
+    # Results
+
+    def attached(self, content: bytes | None, names: Sequence[str], now_ms: int) -> None:
+        """Note what is in tier 2: the content of the marker, None if there is none, and all names.
+
+        Raises:
+            TierMismatch: It does not belong to this store, or is newer than it.
+        """
+        self._succeeded()
+        check_marker(content, names, self._tiered.store_id, has_chunks=bool(self._tiered.chunks()))
+        self._is_marked = content == marker(self._tiered.store_id)
+        self._is_attached = True
+        self.listed(names, now_ms)
+
+    def marked(self) -> None:
+        """Note that the marker is written."""
+        self._succeeded()
+        self._is_marked = True
+
+    def moved(self) -> None:
+        """Note that an upload is recorded in the log, or that nothing was left to upload."""
+        self._succeeded()
+
+    def snapshot_stored(self, step: StoreSnapshot) -> None:
+        """Note that a snapshot is in tier 2 as it was written. Older ones are deleted."""
+        self._succeeded()
+        self._stored_sequence = step.sequence
+        self._doomed.update(dict.fromkeys(self._old_snapshots, step.sequence))
+        self._old_snapshots = [step.name]
+        self._tiered.snapshot_stored(step.first_file)
+
+    def deleted(self, step: Delete) -> None:
+        """Note that objects are deleted."""
+        self._succeeded()
+        for name in step.names:
+            self._doomed.pop(name, None)
+
+    def listed(self, names: Sequence[str], now_ms: int) -> None:
+        """Note which objects are in tier 2. Those that belong to nothing will be deleted.
+
+        An object may be missing in the list, or be in it although it was deleted.
+
+        Raises:
+            TierMismatch: A snapshot is newer than this store, so another one wrote it.
+        """
+        self._succeeded()
+        latest = max((found for name in names if (found := snapshot_sequence(name)) is not None), default=0)
+        if latest > self._tiered.sequence:
+            raise TierMismatch(
+                f"Tier 2 has a snapshot of the state after group {latest}, but the log in the folder of this"
+                f" store ends with group {self._tiered.sequence}: the folder is older than tier 2, or another"
+                " store uses it. Stop that store and give the folder that was used last, or an empty one and"
+                " --tier2-rebuild."
+            )
+        self._sweep_ms = now_ms + self._settings.sweep_ms
+        alive = {chunk.name for chunk in self._tiered.chunks()}
+        self._doom([name for name in names if is_chunk(name) and name not in alive])
+        known = {*self._old_snapshots, *self._doomed}
+        if not self._old_snapshots:  # of an earlier life: kept until this life has stored one
+            self._old_snapshots = [name for name in names if snapshot_sequence(name) is not None]
+        else:
+            stray = [n for n in names if snapshot_sequence(n) is not None and n not in known]
+            self._doom(stray)
+
+    def failed(self, step: Step, now_ms: int) -> None:
+        """Note that a step failed, or may have failed. What it wrote will be deleted."""
+        self._pass = None
+        if isinstance(step, Upload | StoreSnapshot):
+            self._doom([step.name])
+            self._snapshot_ms = -(1 << 62)
+        self._retry_ms = now_ms + min(RETRY_MS_MAX, RETRY_MS_MIN << min(self._failures, 10))
+        self._failures += 1
+
+    def _succeeded(self) -> None:
+        self._failures = 0
+        self._retry_ms = 0
+
+    def _doom(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._doomed.setdefault(name, self._tiered.sequence)
+
+
+def check_marker(content: bytes | None, names: Sequence[str], store_id: bytes, *, has_chunks: bool) -> None:
+    """Refuse a folder in tier 2 that does not belong to the store.
+
+    Raises:
+        TierMismatch: The marker names another store, or objects of this store are missing.
+    """
+    found = None if content is None else store_in(content)
+    if found is not None and found != store_id:
+        raise TierMismatch(
+            f"The folder in tier 2 belongs to store {found.hex()}, and this is store {store_id.hex()}. Give"
+            " another --tier2, or the --data folder of that store, or an empty one and --tier2-rebuild."
+        )
+    if found is None and has_chunks:
+        raise TierMismatch(
+            "The folder in tier 2 does not name the store that it belongs to, but this store has moved"
+            " segments to tier 2. Give the --tier2 that it used, or restore the object 'store' there."
+        )
+    if found is None and any(is_chunk(name) or snapshot_sequence(name) is not None for name in names):
+        raise TierMismatch(
+            "The folder in tier 2 contains chunks or snapshots but no object 'store' that says to which"
+            " store they belong. Give an empty folder as --tier2, or restore that object."
+        )

@@ -1,0 +1,297 @@
+"""What one client may take of the store: each limit is refused in words, and holds nobody else up."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import logging
+import re
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from pravega_lab.engine.server.limits import limits as options
+from pravega_lab.engine.server.limits.descriptors import report_in_words
+from pravega_lab.engine.server.limits.limits import Limits
+from pravega_lab.engine.server.limits.log_lines import LogLines
+from pravega_lab.engine.store.log.operations import Append
+from pravega_lab.errors import BadInputError, ProtocolError
+from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.codec import encode
+from pravega_lab.protocol.wire.frames import FrameDecoder
+from tests.engine.server.test_connection import SEGMENT, WRITER, House, Transport, append, replies, send
+
+MIB = 1 << 20
+HELLO = c.Hello(16, 5)
+HALF = encode(c.AppendBlock(WRITER, b"x" * (8 * MIB)))[: 4 * MIB]
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    made = asyncio.new_event_loop()
+    yield made
+    made.close()
+
+
+def pass_time(house: House, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    later = house.loop.time() + seconds
+    monkeypatch.setattr(house.loop, "time", lambda: later)
+    house.front.frames._now_s = house.loop.time
+    house.front.dismiss_the_slow()
+    house.turn()
+
+
+def last_words(transport: Transport) -> str:
+    [word] = replies(transport)[-1:]
+    assert isinstance(word, c.ErrorMessage)
+    assert transport.is_closed
+    return word.message
+
+
+def test_a_connection_too_many_is_refused_in_words(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(connections=2))
+    for transport in (house.connect(), house.connect()):
+        send(transport, HELLO)
+    assert "2 connections already (--max-connections)" in last_words(house.connect())
+    assert len(house.front.connections) == 2
+
+
+def test_a_connection_that_says_nothing_makes_room_for_a_new_one(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(connections=2))
+    spoke, silent = house.connect(), house.connect()
+    send(spoke, HELLO)
+    third = house.connect()
+    send(third, HELLO)
+    house.turn()
+    assert [type(reply) for reply in replies(third)] == [c.Hello]
+    assert (silent.is_closed, spoke.is_closed) == (True, False)
+
+
+def test_the_first_command_has_a_deadline(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(loop, Limits(frame_s=5))
+    silent, half, spoke = house.connect(), house.connect(), house.connect()
+    half.protocol.data_received(encode(HELLO)[:9])
+    send(spoke, HELLO)
+    pass_time(house, monkeypatch, 4)
+    assert not silent.is_closed
+    pass_time(house, monkeypatch, 2)
+    assert "no command arrived within 5 s" in last_words(silent)
+    assert "no command arrived within 5 s" in last_words(half)
+    assert not spoke.is_closed
+
+
+def test_half_frames_wait_for_room_and_not_for_ever(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(loop, Limits(frame_bytes=6 * MIB, frame_s=5))
+    first, second, third = (house.connect() for _ in range(3))
+    for transport in (first, second, third):
+        send(transport, HELLO)
+    for transport in (first, second):
+        transport.protocol.data_received(HALF)
+    assert (first.is_reading, second.is_reading) == (True, False)
+    third.protocol.data_received(encode(c.AppendBlock(WRITER, b"small"))[:-1])
+    assert third.is_reading  # small frames are never in anybody's way
+    pass_time(house, monkeypatch, 6)
+    assert "a frame was not complete after 5 s" in last_words(first)
+    assert not second.is_closed
+    first.protocol.connection_lost(None)
+    assert second.is_reading
+    assert house.front.frames.held_bytes == len(HALF)
+    second.protocol.data_received(encode(c.AppendBlock(WRITER, b"x" * (8 * MIB)))[len(HALF) :])
+    assert house.front.frames.held_bytes == 0
+
+
+def test_what_a_closed_connection_held_is_free_without_a_garbage_collector(
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    house = House(loop)
+    house.filled(0)
+    gc.collect()
+    gc.disable()
+    try:
+        transport = house.connect()
+        send(transport, HELLO, c.SetupAppend(1, WRITER, SEGMENT, ""), c.ReadSegment(SEGMENT, 0, 100, "", 2))
+        transport.protocol.data_received(HALF)
+        house.turn()
+        protocol = transport.protocol
+        parts = [weakref.ref(protocol), weakref.ref(protocol.appends), weakref.ref(protocol.reads)]
+        del transport.protocol  # as asyncio's transports do
+        protocol.connection_lost(None)
+        del protocol, transport
+        assert [part() for part in parts] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_connection_with_many_commands_lets_others_go_first(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(turn_commands=100, turn_ms=60_000))
+    house.filled(0)
+    greedy, modest = house.connect(), house.connect()
+    data = b"".join(encode(c.GetStreamSegmentInfo(n, SEGMENT, "")) for n in range(1000))
+    greedy.protocol.data_received(data)
+    assert not greedy.is_reading
+    send(modest, c.GetStreamSegmentInfo(1, SEGMENT, ""))
+    loop.run_until_complete(asyncio.sleep(0))
+    assert len(replies(modest)) == 1
+    assert 100 <= len(replies(greedy)) <= 300
+    for _ in range(20):
+        house.turn()
+    assert greedy.is_reading
+
+
+def test_many_connections_with_many_commands_take_turns(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(turn_commands=100, turn_ms=60_000))
+    house.filled(0)
+    data = b"".join(encode(c.GetStreamSegmentInfo(n, SEGMENT, "")) for n in range(300))
+    greedy = [house.connect() for _ in range(10)]
+    for transport in greedy:
+        transport.protocol.data_received(data)
+    loop.run_until_complete(asyncio.sleep(0))
+    handled = [len(replies(transport)) for transport in greedy]
+    assert sum(handled) <= 100 + 9 * 16 + 200
+    for _ in range(40):
+        house.turn()
+    assert [before + len(replies(t)) for before, t in zip(handled, greedy, strict=True)] == [300] * 10
+
+
+def test_a_turn_ends_after_its_time_too(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(loop, Limits(turn_ms=5))
+    house.filled(0)
+    transport = house.connect()
+    times = iter(range(1000))
+    monkeypatch.setattr(loop, "time", lambda: next(times) / 1000)
+    send(transport, *(c.GetStreamSegmentInfo(n, SEGMENT, "") for n in range(100)))
+    transport.protocol.flush()
+    assert 3 <= len(replies(transport)) <= 7
+    monkeypatch.undo()
+    house.turn()
+    assert len(replies(transport)) >= 93
+
+
+def test_many_held_reads_are_answered_in_turns(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop)
+    house.filled(0)
+    transport = house.connect()
+    send(transport, *(c.ReadSegment(SEGMENT, 0, 100, "", n) for n in range(100)))
+    group = []
+    house.storage.submit([Append(SEGMENT, b"z")], now_ms=2)
+    serve = transport.protocol.reads._serve
+    transport.protocol.reads._serve = lambda number: (group.append(number), serve(number))  # type: ignore
+    house.sync()
+    for _ in range(5):
+        house.turn()
+    assert len(replies(transport)) == 100
+    assert group == sorted(group)
+
+
+def test_a_list_of_too_many_items_is_refused_before_it_is_read() -> None:
+    key = c.TableKey(b"", c.NO_VERSION)
+    with pytest.raises(ProtocolError, match=r"a list has 10001 items; the most is 10000"):
+        FrameDecoder().feed(encode(c.RemoveTableKeys(1, "table", "", (key,) * 10_001, -1)))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        c.UpdateSegmentAttribute(1, SEGMENT, UUID(int=9), c.NO_EVENT_NUMBER, c.NO_EVENT_NUMBER, ""),
+        c.UpdateTableEntries(
+            1, "scope/table", "", (c.TableEntry(c.TableKey(b"key", c.NO_VERSION), b"v" * 300),), -1
+        ),
+    ],
+)
+def test_tables_and_attributes_wait_for_the_disk_as_appends_do(
+    loop: asyncio.AbstractEventLoop, command: c.Command
+) -> None:
+    house = House(loop, Limits(unsynced_bytes=500, turn_ms=60_000))
+    house.filled(0)
+    transport = house.connect()
+    send(transport, c.CreateTableSegment(1, "scope/table", "", None))
+    house.sync()
+    send(transport, *[command] * 20)
+    assert not transport.is_reading
+    assert house.storage._queued_bytes < 2000
+    for _ in range(20):
+        house.sync()
+    assert transport.is_reading
+    assert len(replies(transport)) == 21
+
+
+def test_a_connection_sets_up_only_so_many_writers(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(writers=3, turn_ms=60_000))
+    house.filled(0)
+    transport = house.connect()
+    again = [c.SetupAppend(n, UUID(int=n % 3), SEGMENT, "") for n in range(6)]
+    send(transport, *again, append(1))
+    house.sync()
+    send(transport, c.SetupAppend(9, UUID(int=9), SEGMENT, ""))
+    house.sync()
+    assert "3 writers (--max-writers)" in last_words(transport)
+
+
+def test_held_reads_are_counted_for_all_connections(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(held_reads=3, turn_ms=60_000))
+    house.filled(0)
+    first, second = house.connect(), house.connect()
+    for transport in (first, second):
+        send(transport, *(c.ReadSegment(SEGMENT, 0, 100, "", n) for n in range(2)))
+    house.turn()
+    assert replies(second) == [c.SegmentRead(SEGMENT, 0, True, False, b"", 1)]
+    first.protocol.connection_lost(None)
+    assert house.front.held_reads == 1
+
+
+def test_lines_of_one_kind_are_counted_and_not_repeated() -> None:
+    now = [0.0]
+    lines = LogLines(2, lambda: now[0])
+    record = logging.LogRecord("a", logging.WARNING, "connection.py", 7, "closed %s", ("x",), None)
+    other = logging.LogRecord("a", logging.WARNING, "connection.py", 8, "other", (), None)
+    assert [lines.filter(record) for _ in range(5)] == [True, True, False, False, False]
+    assert lines.filter(other)
+    now[0] = 11
+    assert lines.filter(record)
+    assert record.getMessage() == "closed x (3 more lines like this one were not logged)"
+
+
+def test_no_descriptors_left_is_one_line_without_a_traceback(
+    loop: asyncio.AbstractEventLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = {"message": "socket.accept() out of system resource", "socket": object()}
+    report_in_words(loop, {**context, "exception": OSError(24, "Too many open files")})
+    [line] = caplog.records
+    assert line.getMessage() == "no connection is accepted for a second: Too many open files"
+    assert line.exc_info is None
+
+
+def test_limits_are_options_and_back() -> None:
+    parser = argparse.ArgumentParser()
+    options.add_options(parser)
+    limits = Limits(connections=7, stream_segments=9)
+    assert limits.options() == ["--max-connections", "7", "--max-stream-segments", "9"]
+    assert options.limits_of(parser.parse_args(limits.options())) == limits
+    assert options.limits_of(parser.parse_args([])) == Limits()
+    assert limits.within(1000) == limits
+    assert Limits().within(1128).connections == 500
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5])
+def test_a_limit_is_a_whole_number_from_1(value: float) -> None:
+    with pytest.raises(BadInputError, match=rf"--max-connections {value}: give a whole number from 1"):
+        Limits(connections=value)  # type: ignore[arg-type]
+
+
+def test_the_documentation_states_each_default() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    stated = dict(re.findall(r"^\| `(--max-[a-z-]+)` \| ([\d,]+)", text, re.MULTILINE))
+    parser = argparse.ArgumentParser()
+    options.add_options(parser)
+    defaults = {a.option_strings[0]: f"{a.default:,}" for a in parser._actions if a.dest.startswith("max_")}
+    assert stated == defaults

@@ -1,0 +1,220 @@
+"""Security at the network: tokens of requests, passwords of calls, secret files, and who may be let in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from argparse import ArgumentParser
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from pravega_lab.engine.server.dispatch import HANDLERS
+from pravega_lab.engine.server.security import authentication, options
+from pravega_lab.engine.server.security.authentication import Authenticator
+from pravega_lab.engine.server.security.files import Certificate, read_users, token_key
+from pravega_lab.engine.server.security.requests import SEGMENTS_OF, WITHOUT_TOKEN
+from pravega_lab.engine.server.segment_store import SegmentStore
+from pravega_lab.engine.store.metadata.replies import RpcError
+from pravega_lab.engine.store.security import tokens
+from pravega_lab.engine.store.security.access_control import AccessControl
+from pravega_lab.engine.store.security.passwords import parse_password_file, password_line
+from pravega_lab.engine.store.security.permissions import Permission, of_stream
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.wire import commands as c
+from tests.certificates import make_certificates
+from tests.engine.server.test_connection import SEGMENT, WRITER, House, Transport, append, replies, send
+from tests.standalone import Standalone, StandaloneFailedError
+
+KEY = b"k" * 64
+READ, UPDATE = Permission.READ, Permission.READ_UPDATE
+USERS = parse_password_file(password_line("eve", "apple", "prn::*,READ", b"s" * 32, 10))
+
+
+class GuardedHouse(House):
+    """A store in memory whose requests need tokens, with a clock that the test moves."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.now_ms = 1_000_000
+        self.front = SegmentStore(
+            *(self.storage, loop, lambda: self.now_ms, lambda: UUID(int=2)), access=AccessControl(USERS, KEY)
+        )
+        self.filled(0)
+
+    def token(self, permission: Permission) -> str:
+        return tokens.issue(KEY, of_stream("scope", "stream"), permission, self.now_ms, ttl_s=10)
+
+    def ask(self, transport: Transport, *commands: c.Command) -> list[c.Command]:
+        send(transport, *commands)
+        self.sync()
+        return replies(transport)
+
+
+@pytest.fixture
+def house() -> Iterator[GuardedHouse]:
+    loop = asyncio.new_event_loop()
+    yield GuardedHouse(loop)
+    loop.close()
+
+
+def test_every_command_has_a_rule_about_its_token() -> None:
+    assert set(HANDLERS) == set(HANDLERS) & (set(SEGMENTS_OF) | WITHOUT_TOKEN)
+    fields = {field for _, names in SEGMENTS_OF.values() for field in names}
+    assert fields <= {"segment", "parent", "target", "source", "sources"}
+
+
+@pytest.mark.parametrize(
+    ("command", "level", "code"),
+    [
+        (c.GetStreamSegmentInfo(1, SEGMENT, ""), None, 0),
+        (c.GetStreamSegmentInfo(1, SEGMENT, ""), READ, None),
+        (c.GetStreamSegmentInfo(1, "other/stream/0.#epoch.0", ""), READ, 0),
+        (c.SealSegment(1, SEGMENT, ""), READ, 0),
+        (c.SealSegment(1, SEGMENT, ""), UPDATE, None),
+        (c.SetupAppend(1, WRITER, SEGMENT, ""), READ, 0),
+        (c.MergeSegments(1, SEGMENT, "other/stream/0.#epoch.0", ""), UPDATE, 0),
+    ],
+)
+def test_a_request_needs_a_token_that_allows_it(
+    house: GuardedHouse, command: Any, level: Permission | None, code: int | None
+) -> None:
+    token = "" if level is None else house.token(level)
+    [reply] = house.ask(house.connect(), replace(command, token=token))
+    assert isinstance(reply, c.AuthTokenCheckFailed) == (code is not None)
+    if isinstance(reply, c.AuthTokenCheckFailed):
+        assert (reply.request_id, reply.error_code) == (1, code)
+
+
+def test_a_token_that_has_expired_says_so(house: GuardedHouse) -> None:
+    old = house.token(UPDATE)
+    house.now_ms += 10_001
+    transport = house.connect()
+    [reply] = house.ask(transport, c.GetStreamSegmentInfo(4, SEGMENT, old))
+    assert isinstance(reply, c.AuthTokenCheckFailed)
+    assert (reply.request_id, reply.error_code) == (4, 1)
+    assert house.ask(transport, c.SetupAppend(5, WRITER, SEGMENT, old)) == []
+    assert transport.is_closed  # as the released server: the writer connects again, with a new token
+
+
+def test_a_writer_whose_token_expires_is_cut_off_before_its_next_event(house: GuardedHouse) -> None:
+    transport = house.connect()
+    found = house.ask(transport, c.SetupAppend(1, WRITER, SEGMENT, house.token(UPDATE)), append(1))
+    assert [type(reply) for reply in found] == [c.AppendSetup, c.DataAppended]
+    house.now_ms += 10_001
+    assert house.ask(transport, append(2)) == []
+    assert transport.is_closed
+    assert house.storage.info(SEGMENT).length == 10
+
+
+# passwords of calls
+
+
+def basic(name: str, word: str) -> str:
+    return "Basic " + b64encode(f"{name}:{word}".encode()).decode()
+
+
+def test_a_password_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+    matches = authentication.matches
+
+    def counted(word: str, expected: Any) -> bool:
+        hashed.append(word)
+        return matches(word, expected)
+
+    monkeypatch.setattr(authentication, "matches", counted)
+
+    async def run() -> None:
+        authenticator = Authenticator(USERS)
+        found = await asyncio.gather(*(authenticator.user_of(basic("eve", "apple")) for _ in range(100)))
+        assert {user.name for user in found if user} == {"eve"}
+        assert await authenticator.user_of(None) is None
+        for wrong in (basic("eve", "pear"), basic("bob", "apple"), "Bearer a.b.c", "Basic !", "Basic"):
+            with pytest.raises(RpcError, match="UNAUTHENTICATED"):
+                await authenticator.user_of(wrong)
+
+    asyncio.run(run())
+    assert hashed == ["apple", "pear", "apple"]  # an unknown name costs as much as a wrong password
+
+
+def test_guesses_wait_in_a_short_line() -> None:
+    async def run() -> list[BaseException | None]:
+        authenticator = Authenticator(USERS)
+        calls = (authenticator.user_of(basic("eve", f"{n}")) for n in range(200))
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        assert await authenticator.user_of(basic("eve", "apple"))
+        return [error for error in found if isinstance(error, BaseException)]
+
+    codes = [str(error).partition(":")[0] for error in asyncio.run(run())]
+    assert codes.count("UNAUTHENTICATED") == authentication.WAITING_MAX
+    assert codes.count("RESOURCE_EXHAUSTED") == 200 - authentication.WAITING_MAX
+
+
+# files and options
+
+
+def test_secret_files_belong_to_their_owner_alone(tmp_path: Path) -> None:
+    passwords = tmp_path / "passwd"
+    passwords.write_text(password_line("eve", "apple", "prn::*,READ", b"s" * 32, 10))
+    passwords.chmod(0o640)
+    with pytest.raises(BadInputError, match=r"mode 0640\).*chmod 600"):
+        read_users(passwords)
+    passwords.chmod(0o600)
+    assert list(read_users(passwords)) == ["eve"]
+    key = token_key(tmp_path / "data")
+    assert key == token_key(tmp_path / "data") != token_key(None)
+    path = tmp_path / "data" / "security" / "token-key"
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    path.write_bytes(b"short")
+    with pytest.raises(BadInputError, match="5 bytes and not 64: delete it"):
+        token_key(tmp_path / "data")
+
+
+def test_a_certificate_has_its_own_key(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        make_certificates(tmp_path / name, ["DNS:localhost"])
+        (tmp_path / name / "server.key").chmod(0o600)
+    Certificate(tmp_path / "one" / "server.crt", tmp_path / "one" / "server.key")
+    with pytest.raises(BadInputError, match="are no certificate with its key"):
+        Certificate(tmp_path / "one" / "server.crt", tmp_path / "other" / "server.key")
+    with pytest.raises(BadInputError, match=r"--tls-key .* cannot be read"):
+        Certificate(tmp_path / "one" / "server.crt", tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--host 0.0.0.0", "no --tls-cert and --tls-key and no --password-file. Give them, or --insecure"),
+        ("--host ::", "lets other machines in"),
+        ("--host localhost.example --password-file p", "there is no --tls-cert and --tls-key. Give it"),
+        ("--host 192.0.2.1 --tls-cert c --tls-key k", "there is no --password-file. Give it"),
+        ("--host 0.0.0.0 --insecure", ""),
+        ("--host 0.0.0.0 --tls-cert c --tls-key k --password-file p", ""),
+        ("--host 127.0.0.3", ""),
+        ("--host ::1", ""),
+        ("--host localhost", ""),
+    ],
+)
+def test_nobody_is_let_in_from_outside_by_oversight(words: str, said: str) -> None:
+    parser = ArgumentParser()
+    parser.add_argument("--host")
+    options.add_arguments(parser)
+    args = parser.parse_args(words.split())
+    if not said:
+        options.check_host(args)
+        return
+    with pytest.raises(BadInputError) as refused:
+        options.check_host(args)
+    assert said in str(refused.value)
+
+
+def test_an_open_address_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(StandaloneFailedError, match=r"--host 0\.0\.0\.0 lets other machines in"):
+        Standalone("--host", "0.0.0.0", "--data", str(tmp_path / "data")).start()
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,362 @@
+"""Segments move to tier 2 in a local folder: reads, restarts, deletion, damage, throttle, a rebuilt store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+import uuid
+from array import array
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from pravega_lab.engine.server.runner import StoreRunner
+from pravega_lab.engine.server.tiers import reads
+from pravega_lab.engine.server.tiers.objects import FsspecObjects
+from pravega_lab.engine.server.tiers.rebuild import rebuild, refuse_other_store
+from pravega_lab.engine.simulation.store.tier import read_whole
+from pravega_lab.engine.store.errors import CorruptStoreError, TierMismatch
+from pravega_lab.engine.store.log.chunks import BLOCK_BYTES, Chunk, checksums_of, snapshot_name
+from pravega_lab.engine.store.log.disk import RealDisk
+from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Truncate
+from pravega_lab.engine.store.storage.segment import Segment
+from pravega_lab.engine.store.storage.snapshot import SnapshotHead, encode_snapshot
+from pravega_lab.engine.store.storage.synced_state import Synced
+from pravega_lab.engine.store.storage.tiered import bytes_by_tier
+from pravega_lab.engine.store.tiers.settings import TierSettings
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.codec import encode
+from tests.engine.server.test_connection import Transport
+
+SETTINGS = TierSettings(chunk_bytes=20_000, after_ms=20, backlog_bytes=200_000, sweep_ms=100)
+PATIENCE_S = 20.0
+
+
+class Folder(FsspecObjects):
+    """A local folder that can be made to fail, and whose reads can be held up."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.is_down = False
+        self.gate: asyncio.Event | None = None
+
+    async def write(self, name: str, data: bytes) -> None:
+        if self.is_down:
+            raise OSError("tier 2 is down")
+        await super().write(name, data)
+
+    async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        if self.gate is not None and name.startswith("chunk"):
+            await self.gate.wait()
+        return await super().read(name, start, end)
+
+
+class Life:
+    """One life of a store on a folder, with tier 2 in another."""
+
+    def __init__(
+        self, runner: StoreRunner, objects: Folder, disk: RealDisk, running: asyncio.Task[None]
+    ) -> None:
+        self.runner, self.objects, self.disk, self.running = runner, objects, disk, running
+
+    async def submit(self, *operations: Any) -> None:
+        done = asyncio.get_running_loop().create_future()
+        ticket = self.runner.storage.submit(operations, now_ms=self.runner.now_ms())
+        ticket.add_done(lambda _: done.set_result(None))
+        await done
+
+    async def until(self, condition: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, (bytes_by_tier(self.runner.storage), self.names())
+            await asyncio.sleep(0.01)
+
+    async def until_moved(self) -> None:
+        await self.until(lambda: not self.tiered.log_bytes)
+
+    @property
+    def tiered(self) -> Any:
+        assert self.runner.tier is not None
+        return self.runner.tier.tiered
+
+    def names(self) -> list[str]:
+        return self.objects._names()
+
+    def read(self, segment: str) -> Any:
+        return read_whole(self.runner, segment)
+
+
+@asynccontextmanager
+async def store(folder: Path, settings: TierSettings = SETTINGS) -> AsyncIterator[Life]:
+    disk, objects = RealDisk(folder / "data"), Folder(str(folder / "tier2"))
+    running: asyncio.Task[None] | None = None
+    try:
+        loop = asyncio.get_running_loop()
+        clock = lambda: time.time_ns() // 1_000_000  # noqa: E731
+        options: dict[str, Any] = {"file_bytes": 64 << 10, "objects": objects, "tier_settings": settings}
+        runner = StoreRunner(disk, loop, clock, uuid.uuid4, **options)
+        running = loop.create_task(runner.run())
+        yield Life(runner, objects, disk, running)
+    finally:
+        if running is not None:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        disk.close()
+        objects.close()
+
+
+def test_segments_move_and_are_read_from_both_tiers_also_after_a_restart(tmp_path: Path) -> None:
+    async def story() -> None:
+        content = bytes(range(256)) * 300
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), CreateSegment("b"), CreateSegment("a#1"))
+            for start in range(0, len(content), 8000):
+                await life.submit(Append("a", content[start : start + 8000]), Append("b", b"b" * 100))
+            await life.submit(Append("a#1", b"merged"))
+            await life.until_moved()
+            assert {found.segment: found.tier_bytes for found in bytes_by_tier(life.runner.storage)} == {
+                "a": len(content), "b": 1000, "a#1": 6,
+            }  # fmt: skip
+            await life.submit(Append("a", b"tail"))
+            assert await life.read("a") == content + b"tail"
+            # The log is gone, but for the current file, the next one and a snapshot.
+            await life.until(lambda: len([n for n in life.disk.files() if n.startswith("log-")]) <= 2)
+        async with store(tmp_path) as life:
+            assert await life.read("a") == content + b"tail"
+            await life.until_moved()
+            before = len([name for name in life.names() if name.startswith("chunk")])
+            await life.submit(Truncate("a", 50_000))
+            await life.until(lambda: len([n for n in life.names() if n.startswith("chunk")]) < before)
+            assert await life.read("a") == content[50_000:] + b"tail"
+            await life.submit(Delete("a"), Delete("b"), Delete("a#1"))
+            await life.until(lambda: not any(name.startswith("chunk") for name in life.names()))
+
+    asyncio.run(story())
+
+
+def test_an_unfinished_upload_is_swept_and_other_objects_are_left_alone(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"kept"))
+            await life.until_moved()
+            await life.until(lambda: "store" in life.names())
+            await life.objects.write("chunk-000000000099-deadbeef", b"half")
+            await life.objects.write("notes.txt", b"of another program")
+            await life.until(lambda: "chunk-000000000099-deadbeef" not in life.names())
+            assert "notes.txt" in life.names()
+            assert await life.read("a") == b"kept"
+
+    asyncio.run(story())
+
+
+def test_damage_and_loss_in_tier_2_are_reported_and_never_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "RETRY_S_MIN", 0.001)
+
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), CreateSegment("b"), Append("a", b"x" * 15_000))
+            await life.submit(Append("b", b"y" * 15_000))
+            await life.until_moved()
+            first, second = sorted(chunk.name for chunk in life.tiered.chunks())
+            at = tmp_path / "tier2" / first
+            data = bytearray(at.read_bytes())
+            data[7000] ^= 1
+            at.write_bytes(data)
+            with pytest.raises(CorruptStoreError, match=f"{first}.*damaged at offset 0"):
+                await life.read("a")
+            assert await life.read("b") == b"y" * 15_000  # everything else is served
+            shutil.copyfile(tmp_path / "tier2" / second, at)
+            with pytest.raises(CorruptStoreError, match="damaged"):  # a chunk in the place of another
+                await life.read("a")
+            at.unlink()
+            with pytest.raises(CorruptStoreError, match="missing in tier 2"):
+                await life.read("a")
+
+    asyncio.run(story())
+
+
+def test_a_failing_tier_holds_writers_back_and_releases_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            life.objects.is_down = True
+            protocol = SegmentStoreProtocol(life.runner.segment_store)
+            transport = Transport(protocol)
+            await life.submit(CreateSegment("a"))
+            writer = uuid.UUID(int=1)
+            protocol.data_received(encode(c.SetupAppend(1, writer, "a", "")))
+            number = 0
+            while not protocol.is_throttled:
+                number += 1
+                event = bytes(10_000)
+                protocol.data_received(
+                    encode(c.ConditionalAppend(writer, number, (number - 1) * 10_008, event, number))
+                )
+                await asyncio.sleep(0.001)
+            assert life.tiered.log_bytes > SETTINGS.backlog_bytes
+            assert not transport.is_reading
+            await life.until(lambda: "tier 2 is down" in caplog.text)
+            life.objects.is_down = False
+            await life.until(lambda: not protocol.is_throttled and transport.is_reading)
+            assert await life.read("a") == (bytes(4) + (10_000).to_bytes(4, "big") + bytes(10_000)) * number
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
+
+
+def test_a_slow_read_of_tier_2_stalls_neither_its_connection_nor_others(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("cold"), Append("cold", b"c" * 100), CreateSegment("warm"))
+            await life.until_moved()
+            await life.submit(Append("warm", b"w" * 100))
+            life.objects.gate = asyncio.Event()
+            protocol = SegmentStoreProtocol(life.runner.segment_store)
+            transport = Transport(protocol)
+            for request_id, segment in ((1, "cold"), (2, "warm")):
+                protocol.data_received(encode(c.ReadSegment(segment, 0, 1000, "", request_id)))
+            await life.until(lambda: b"w" * 100 in transport.written)
+            assert b"c" * 100 not in transport.written
+            life.objects.gate.set()
+            await life.until(lambda: b"c" * 100 in transport.written)
+
+    asyncio.run(story())
+
+
+def test_a_store_is_rebuilt_from_tier_2_and_what_is_left_of_its_log(tmp_path: Path) -> None:
+    async def story(lose_log: bool) -> None:
+        folder = tmp_path / ("alone" if lose_log else "with-log")
+        async with store(folder) as life:
+            await life.submit(CreateSegment("a"))
+            for n in range(30):
+                await life.submit(Append("a", bytes([n]) * 10_000))
+            await life.until_moved()
+            at = life.tiered.sequence
+            newest = lambda: max((int(n.split("-")[1]) for n in life.names() if "snapshot" in n), default=0)  # noqa: E731
+            await life.until(lambda: newest() >= at)
+            if not lose_log:
+                life.objects.is_down = True
+                await life.submit(Append("a", b"only in the log"))
+        for path in (folder / "data").iterdir():
+            if lose_log or path.name.startswith("snapshot"):
+                path.unlink()
+        disk, objects = RealDisk(folder / "data"), Folder(str(folder / "tier2"))
+        if lose_log:
+            with pytest.raises(TierMismatch, match="--tier2-rebuild"):
+                await refuse_other_store(disk, objects)
+        await rebuild(disk, objects)
+        disk.close()
+        async with store(folder) as life:
+            found = await life.read("a")
+            expected = b"".join(bytes([n]) * 10_000 for n in range(30))
+            assert found == expected + (b"" if lose_log else b"only in the log")
+            await life.submit(Append("a", b"more"))
+            await life.until_moved()
+        with closing(RealDisk(folder / "data")) as disk, pytest.raises(BadInputError, match="has its own"):
+            await rebuild(disk, objects)
+
+    asyncio.run(story(lose_log=False))
+    asyncio.run(story(lose_log=True))
+
+
+def test_the_tier_of_another_store_and_a_newer_tier_are_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path / "one") as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x"))
+            await life.until(lambda: "store" in life.names())
+            await life.until_moved()
+        without = pytest.raises(TierMismatch, match="Give the --tier2 that it used")
+        with closing(RealDisk(tmp_path / "one" / "data")) as disk, without:
+            StoreRunner(disk, asyncio.get_running_loop(), lambda: 1, uuid.uuid4)
+        shutil.copytree(tmp_path / "one" / "tier2", tmp_path / "two" / "tier2")
+        async with store(tmp_path / "two") as life:
+            await life.submit(CreateSegment("b"))
+            with pytest.raises(TierMismatch, match="belongs to store"):
+                await life.running
+        (tmp_path / "one" / "tier2" / snapshot_name(10_000, "00000000")).write_bytes(b"")
+        async with store(tmp_path / "one") as life:
+            with pytest.raises(TierMismatch, match="the folder is older than tier 2"):
+                await life.running
+
+    asyncio.run(story())
+
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize("size", [1 * GIB, 100 * GIB])
+def test_recovery_reads_the_log_and_not_what_is_in_tier_2(tmp_path: Path, size: int) -> None:
+    """A store with 100 GiB in tier 2, of which every chunk is zeros that a simulated folder makes up."""
+    chunk_bytes, store_id = 16 << 20, bytes(range(16))
+    synced = Synced()
+    segment = Segment(1, "big", None)
+    segment.length = size
+    for number in range(1, size // chunk_bytes + 1):
+        segment.extents.add((number - 1) * chunk_bytes, -number, 0, chunk_bytes)
+        name = f"chunk-{number:012d}-00000000"
+        synced.chunks[number] = Chunk(number, name, chunk_bytes, bytes(4 * chunk_bytes // BLOCK_BYTES))
+    synced.adopt(segment)
+    last = size // chunk_bytes
+    zeros = checksums_of(bytes(chunk_bytes), store_id, last)
+    synced.chunks[last] = synced.chunks[last]._replace(checksums=zeros)
+    synced.next_chunk = last + 1
+    snapshot = encode_snapshot(synced, SnapshotHead(2, 1000, 0, store_id))
+    assert len(snapshot) < 2_500_000  # 100 GiB of data are 2 MB of metadata
+
+    class Zeros(Folder):
+        async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+            if name.startswith("chunk"):
+                assert end is not None
+                assert end - start <= 2 << 20
+                return bytes(end - start)
+            return await super().read(name, start, end)
+
+    async def story() -> None:
+        disk, objects = RealDisk(tmp_path / "data"), Zeros(str(tmp_path / "tier2"))
+        await disk.write_file("snapshot-000000000007", snapshot)
+        fetched: list[int] = []
+        read = disk.read
+        disk.read = lambda name, at, n: fetched.append(n) or read(name, at, n)  # type: ignore[method-assign, func-returns-value]
+        runner = StoreRunner(disk, asyncio.get_running_loop(), lambda: 1, uuid.uuid4, objects=objects)
+        assert sum(fetched) == len(snapshot)  # nothing but the snapshot, and nothing of tier 2
+        assert runner.storage.info("big").length == size
+        start = size - 1000
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        try:
+            runner.storage.read("big", start, 1000)
+        except Exception as need:
+            assert runner.segment_store.chunk_reader is not None
+            runner.segment_store.chunk_reader.fetch(need, done.set_result)  # type: ignore[arg-type]
+        assert await done is None
+        assert runner.storage.read("big", start, 1000).data == bytes(1000)
+        disk.close()
+        objects.close()
+
+    asyncio.run(story())
+
+
+def test_bytes_move_inside_the_extents_of_a_segment() -> None:
+    """Any range may move, also one that begins and ends inside runs, and one that was truncated in part."""
+    segment = Segment(1, "s", None)
+    for n in range(10):
+        segment.extents.add(n * 100, 1 + n // 5, 512 + n * 300, 100)
+    before = list(segment.extents.pieces(0, 1000))
+    gone, now, in_log = segment.extents.move(150, 700, -9, 40)
+    assert (gone, now, in_log) == (array("q", [1] * 4 + [2] * 4), array("q", [1, -9, 2]), 700)
+    assert list(segment.extents.pieces(0, 1000)) == [
+        before[0], (1, before[1][1], 50), (-9, 40, 700), (2, before[8][1] + 50, 50), before[9],
+    ]  # fmt: skip
+    segment.extents.drop_below(900)
+    assert segment.extents.move(800, 150, -10, 0) == (array("q", [2]), array("q", [-10, 2]), 50)
+    assert list(segment.extents.pieces(900, 1000)) == [(-10, 100, 50), (2, before[9][1] + 50, 50)]
+    assert segment.extents.move(0, 900, -11, 0) == (array("q"), array("q"), 0)

@@ -1,0 +1,84 @@
+"""Tier 2 on a real S3 server: ``kill -9`` of the store and of the server, and a rebuilt store."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pravega_lab import connect
+from pravega_lab.engine.server.store_process import StoreProcess
+from tests.engine.server.versitygw import NoServerError, S3Server
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    pytest.importorskip("s3fs")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    try:
+        started = S3Server(tmp_path / "s3")
+    except NoServerError as error:
+        warnings.warn(f"TIER 2 WAS NOT TESTED ON S3: {error}", stacklevel=1)
+        pytest.skip(f"TIER 2 WAS NOT TESTED ON S3: {error}")
+    started.start()
+    yield started
+    started.kill()
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_segments_in_s3_survive_kills_of_store_and_server(tmp_path: Path, server: S3Server) -> None:
+    options = tmp_path / "s3.json"
+    options.write_text(json.dumps(server.options))
+    bucket = tmp_path / "s3" / "data" / "bucket"
+    chunks = lambda: len(list(bucket.glob("lab/chunk-*")))  # noqa: E731
+    of_tier = ["--tier2", "s3://bucket/lab", "--tier2-options", str(options), "--tier2-after-s", "0.2"]
+    events = [f"{n:06d}".ljust(1000, ".") for n in range(3000)]
+    data = tmp_path / "data"
+    with StoreProcess(data, options=[*of_tier, "--tier2-chunk-bytes", "65536"]) as store:
+
+        def write(first: int, after: int) -> None:
+            with connect(store.uri) as client:
+                client.stream("s3/stream").write(events[first:after], ["key"] * (after - first))
+
+        def read() -> list[str]:
+            with connect(store.uri) as client, client.stream("s3/stream").read() as batches:
+                return [event.decode() for b in batches for event in b.column("event").to_pylist()]
+
+        with connect(store.uri) as client:
+            client.create_stream("s3/stream")
+        write(0, 1000)
+        wait_for(lambda: chunks() >= 16, "the first events move")
+        store.kill()
+        store.start()
+        assert read() == events[:1000]
+        server.kill()
+        write(1000, 2000)
+        assert read() == events[:2000]  # from the log, and from the blocks in memory
+        store.kill()
+        store.start()  # a store starts without its tier 2
+        before = chunks()
+        server.start()
+        wait_for(lambda: chunks() > before + 14, "the second events move once S3 is back")
+        write(2000, 3000)
+        assert read() == events
+        wait_for(lambda: chunks() >= 48, "all events move")
+        store.kill()
+        wait_for(lambda: len(list(bucket.glob("lab/snapshot-*"))) >= 1, "a snapshot is in S3")
+        for snapshot in data.glob("snapshot-*"):
+            snapshot.unlink()
+        store.options += ["--tier2-rebuild"]
+        store.start()
+        assert read() == events

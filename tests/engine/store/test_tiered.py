@@ -1,0 +1,52 @@
+"""Snapshots that are taken inside a log file, as those in tier 2 are."""
+
+from __future__ import annotations
+
+from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete
+from pravega_lab.engine.store.storage.tiered import Tiered
+from tests.engine.store.storage_driver import Driver, now
+
+
+def rebuilt(driver: Driver) -> Driver:
+    """Write a snapshot of the present state to the disk, as a rebuild does, and open it."""
+    snapshot = Tiered(driver.storage).snapshot()
+    now(driver.disk.write_file(f"snapshot-{snapshot.sequence:012d}", snapshot.data))
+    driver.reopen()
+    return driver
+
+
+def test_groups_before_a_snapshot_inside_a_file_are_not_replayed_again() -> None:
+    driver = Driver()
+    driver.do(CreateSegment("a"), Append("a", b"once"))
+    rebuilt(driver)
+    assert driver.storage.read("a", 0, 99).data == b"once"
+    driver.do(Append("a", b", more"))
+    driver.reopen()
+    assert driver.storage.read("a", 0, 99).data == b"once, more"
+
+
+def test_a_rebuilt_store_that_begins_a_file_at_once_keeps_its_snapshot() -> None:
+    """The snapshot of the full file has the name of the one that the store was rebuilt from. It used to be
+    deleted as the older of the two, and with it everything in deleted log files. Seed 112 of `tiers`.
+    """
+    driver = Driver()
+    driver.do(CreateSegment("a"), Append("a", b"x" * 2000))
+    rebuilt(driver)
+    driver.do(Append("a", b"y" * 3000))  # the rest of the file has no room for this
+    assert [name for name in driver.disk.files() if name.startswith("snapshot-")]
+    driver.reopen()
+    assert driver.storage.read("a", 0, 5000).data == b"x" * 2000 + b"y" * 3000
+
+
+def test_the_log_that_a_rebuilt_store_needs_is_kept_until_a_snapshot_is_in_tier_2() -> None:
+    driver = Driver()
+    tiered = Tiered(driver.storage)
+    driver.do(CreateSegment("a"), Append("a", b"x" * 3000))
+    for _ in range(3):  # each fills a file, and nothing in it is needed after the next
+        driver.do(CreateSegment("b"), Append("b", b"y" * 3000))
+        driver.do(Delete("b"))
+    assert "log-000000000002" in driver.disk.files()
+    assert tiered.files_to_free()
+    tiered.snapshot_stored(tiered.snapshot().first_file)
+    assert "log-000000000002" not in driver.disk.files()
+    assert "log-000000000001" in driver.disk.files()  # it has bytes of a segment
