@@ -1,4 +1,4 @@
-"""The command line: ``pravega-lab standalone | demo | simulate | watch | savepoint | doctor``.
+"""The command line: ``pravega-lab COMMAND``; `COMMANDS` lists the commands.
 
 Each command has a module with ``add_arguments(parser)`` and ``run(args) -> int``. Only the module of the
 requested command is imported, so that ``standalone`` starts without Spark.
@@ -19,6 +19,11 @@ from pravega_lab.terminal.text import printable
 
 COMMANDS = {
     "standalone": ("pravega_lab.engine.server.standalone", "run an embedded store in this process"),
+    "password": (
+        "pravega_lab.engine.server.security.password_command",
+        "print the line of a user for a store's password file",
+    ),
+    "admin": ("pravega_lab.admin.command", "list, check, back up, restore or compact a store's folder"),
     "demo": (
         "pravega_lab.demo.command",
         "flights through a splitting stream, Spark killed and restarted, exactly once",

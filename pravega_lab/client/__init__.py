@@ -3,21 +3,35 @@
 Importing this package opens nothing and imports neither grpc, pyarrow, numpy nor numba. Its folders and
 modules form an order, from the lowest to the highest, in which each imports earlier ones only (a test checks
 it): values, loop_thread, framing, connection, controller, segment_stores, context, scaling, tables, reading,
-writing, shared_state, reader_group, stream, client, sync.
+byte_streams, writing, shared_state, reader_group, stream, client, sync.
 """
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection.access import AccessOptions
 from pravega_lab.client.connection.credentials import Credentials
+from pravega_lab.client.shared_state.json_format import JsonFormat, Whole
+from pravega_lab.client.shared_state.revisioned import Entry, Revision
+from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
+from pravega_lab.client.shared_state.synchronizer import StateFormat
 from pravega_lab.client.sync import (
     Batches,
+    ByteReader,
+    ByteWriter,
     Client,
     EventWriter,
+    KeyValueTable,
     OrderedSegmentReader,
     Stream,
     Table,
     Transaction,
     connect,
+)
+from pravega_lab.client.tables.values import (
+    KeyValueEntry,
+    KeyValueTableConfiguration,
+    KeyVersion,
+    Put,
+    Remove,
 )
 from pravega_lab.client.values import (
     HEAD,
@@ -33,6 +47,7 @@ from pravega_lab.client.values import (
     TableValue,
     TransactionState,
 )
+from pravega_lab.protocol.metadata.event_pointer import EventPointer
 
 __all__ = [
     "HEAD",
@@ -43,13 +58,28 @@ __all__ = [
     "AccessOptions",
     "AsyncClient",
     "Batches",
+    "ByteReader",
+    "ByteWriter",
     "Client",
     "Credentials",
+    "Entry",
+    "EventPointer",
     "EventWriter",
+    "JsonFormat",
+    "KeyValueEntry",
+    "KeyValueTable",
+    "KeyValueTableConfiguration",
+    "KeyVersion",
     "OrderedSegmentReader",
+    "Put",
+    "Remove",
     "RetentionPolicy",
+    "Revision",
+    "RevisionedStream",
     "ScalingPolicy",
     "SegmentInfo",
+    "StateFormat",
+    "StateSynchronizer",
     "Stream",
     "StreamConfiguration",
     "Successor",
@@ -57,5 +87,6 @@ __all__ = [
     "TableValue",
     "Transaction",
     "TransactionState",
+    "Whole",
     "connect",
 ]

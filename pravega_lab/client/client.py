@@ -11,17 +11,29 @@ from urllib.parse import urlsplit
 
 from pravega_lab.client.connection.access import Access, AccessOptions
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
+from pravega_lab.client.connection.own_stores import with_own_credentials
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.controller.calls import Controller
 from pravega_lab.client.controller.grpc_link import GrpcLink
 from pravega_lab.client.controller.link import ControllerLink
 from pravega_lab.client.scaling import check_policy
 from pravega_lab.client.segment_stores import SegmentStores
+from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
+from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer, S, StateFormat, U
 from pravega_lab.client.stream import AsyncStream
+from pravega_lab.client.tables.controller_calls import create_table, list_tables
+from pravega_lab.client.tables.key_value_table import AsyncKeyValueTable
 from pravega_lab.client.tables.table import AsyncTable
+from pravega_lab.client.tables.values import KeyValueTableConfiguration
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
 from pravega_lab.errors import BadInputError
-from pravega_lab.protocol.names import READER_GROUP_PREFIX, check_scope, check_stream, split_scoped_name
+from pravega_lab.protocol.names import (
+    READER_GROUP_PREFIX,
+    check_scope,
+    check_stream,
+    check_table,
+    split_scoped_name,
+)
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.group import AsyncReaderGroup
@@ -52,12 +64,15 @@ class AsyncClient:
     ) -> None:
         self.uri = uri
         scheme, endpoint = _parse(uri)
-        dialer = Dialer(Access.of(access), scheme == TLS)
+        given = Access.of(access)
+        dialer = Dialer(with_own_credentials(given, *endpoint) if link is None else given, scheme == TLS)
+        dialer.check_secrets(endpoint)
         chance = chance or Random(os.urandom(16))
         link = link or GrpcLink(endpoint, dialer)
         self._controller = Controller(link, f"{scheme}://{endpoint}", dialer.access, retry_for_s, chance)
         self._stores = SegmentStores(self._controller, dialer, retry_for_s, chance)
         self._streams: dict[str, AsyncStream] = {}
+        self._tables: dict[str, AsyncKeyValueTable] = {}
 
     async def list_scopes(self) -> list[str]:
         """Return the names of all scopes."""
@@ -67,9 +82,9 @@ class AsyncClient:
         """Create a scope and return True, or False if it existed."""
         return await self._controller.create_scope(check_scope(scope))
 
-    async def delete_scope(self, scope: str) -> bool:
-        """Delete an empty scope and return True, or False if there was none."""
-        return await self._controller.delete_scope(scope)
+    async def delete_scope(self, scope: str, *, recursive: bool = False) -> bool:
+        """Delete a scope and return True, or False if there was none."""
+        return await self._controller.delete_scope(scope, recursive=recursive)
 
     async def list_streams(self, scope: str, tag: str | None = None) -> list[str]:
         """Return the names of the streams of a scope."""
@@ -110,6 +125,42 @@ class AsyncClient:
     def table(self, scoped_name: str) -> AsyncTable:
         """Return a table (``scope/table``), without checking that it exists."""
         return AsyncTable(scoped_name, self._stores)
+
+    async def create_key_value_table(
+        self,
+        scoped_name: str,
+        primary_key_length: int,
+        secondary_key_length: int = 0,
+        *,
+        partitions: int = 1,
+        create_scope: bool = True,
+    ) -> AsyncKeyValueTable:
+        """Create a key-value table and return it."""
+        scope, name = split_scoped_name(scoped_name)
+        check_table(name)
+        configuration = KeyValueTableConfiguration(primary_key_length, secondary_key_length, partitions)
+        if create_scope:
+            await self.create_scope(scope)
+        await create_table(self._controller, scoped_name, configuration)
+        return self.key_value_table(scoped_name)
+
+    def key_value_table(self, scoped_name: str) -> AsyncKeyValueTable:
+        """Return a key-value table (``scope/table``), without checking that it exists."""
+        if scoped_name not in self._tables:
+            self._tables[scoped_name] = AsyncKeyValueTable(scoped_name, self._controller, self._stores)
+        return self._tables[scoped_name]
+
+    async def list_key_value_tables(self, scope: str) -> list[str]:
+        """Return the names of the key-value tables of a scope."""
+        return await list_tables(self._controller, scope)
+
+    def revisioned_stream(self, scoped_name: str) -> AsyncRevisionedStream:
+        """Return a stream of one segment as a log, without checking that it exists."""
+        return AsyncRevisionedStream(StreamContext(scoped_name, self._controller, self._stores))
+
+    def state_synchronizer(self, scoped_name: str, rules: StateFormat[S, U]) -> AsyncStateSynchronizer[S, U]:
+        """Return the state that programs share in a stream of one segment. Await `fetch` first."""
+        return AsyncStateSynchronizer(self.revisioned_stream(scoped_name), rules)
 
     def reader_group(self, scoped_name: str) -> AsyncReaderGroup:
         """Return a handle of a reader group (``scope/group``), without checking that it exists."""

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from pravega_lab.client import scaling
+from pravega_lab.client.byte_streams.reader import AsyncByteReader
+from pravega_lab.client.byte_streams.writer import AsyncByteWriter
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.reading import cuts
 from pravega_lab.client.reading.batches import AsyncBatches
 from pravega_lab.client.reading.event_end import event_end
+from pravega_lab.client.reading.event_pointer import fetch
 from pravega_lab.client.reading.segment_reader import AsyncOrderedSegmentReader
 from pravega_lab.client.scaling import check_policy
 from pravega_lab.client.values import (
@@ -26,9 +29,11 @@ from pravega_lab.client.values import (
     StreamConfiguration,
     Successor,
 )
+from pravega_lab.client.writing.large_event import LargeEventWriter
 from pravega_lab.client.writing.transaction import AsyncTransaction, begin
 from pravega_lab.client.writing.writer import AsyncEventWriter
 from pravega_lab.errors import BadInputError, RefusedError, ScaleRefusedError
+from pravega_lab.protocol.metadata.event_pointer import EventPointer
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -80,10 +85,16 @@ class AsyncStream:
         """Replace parts of the configuration; None keeps a part."""
         now = await self.configuration()
         wanted = StreamConfiguration(
-            scaling or now.scaling, retention or now.retention, now.tags if tags is None else tuple(tags)
+            now.scaling if scaling is None else scaling,
+            now.retention if retention is None else retention,
+            now.tags if tags is None else tuple(tags),
         )
         check_policy(self.scoped_name, wanted.scaling)
         await self._controller.update_stream(self.scoped_name, wanted)
+
+    async def subscribers(self) -> list[str]:
+        """Return the reader groups that hold back retention, as ``scope/group``."""
+        return await self._controller.subscribers(self.scoped_name)
 
     async def seal(self) -> None:
         """Seal the stream: it can be read, but no longer written."""
@@ -197,6 +208,20 @@ class AsyncStream:
         """Return a new writer, which the caller closes."""
         return AsyncEventWriter(self._context, self._open_writers)
 
+    async def write_large_event(self, event: bytes, key: str | None = None) -> None:
+        """Write one event of up to 1 GiB, and return when it is durable."""
+        if not isinstance(event, bytes) or not isinstance(key, str | None):
+            raise BadInputError("write_large_event: the event is bytes, and its key str or None")
+        await LargeEventWriter(self._context).write(event, key)
+
+    def byte_writer(self) -> AsyncByteWriter:
+        """Return a new writer of bytes, which the caller closes."""
+        return AsyncByteWriter(self._context)
+
+    def byte_reader(self, offset: int = 0) -> AsyncByteReader:
+        """Return a new reader of bytes, which the caller closes."""
+        return AsyncByteReader(self._context, offset)
+
     async def begin_transaction(self, lease_ms: int = LEASE_MS_MAX) -> AsyncTransaction:
         """Begin a transaction with a lease of ``lease_ms`` milliseconds."""
         forget = lambda left: self._transactions.pop(left, None)  # noqa: E731
@@ -225,6 +250,10 @@ class AsyncStream:
     def follow(self, start: Bound = HEAD, *, batch_bytes: int = 8 * MIB) -> AsyncBatches:
         """Return the record batches from ``start`` on, with those still to come."""
         return AsyncBatches(self._context, start, None, batch_bytes, None, True)
+
+    async def fetch(self, pointer: EventPointer) -> bytes:
+        """Return the event to which ``pointer`` points."""
+        return await fetch(self._context, pointer)
 
     def segment_reader(
         self, start: Bound = HEAD, end: Bound | None = None, *, segments: Sequence[int] | None = None

@@ -123,16 +123,26 @@ class RetentionKind(Enum):
     SIZE = 2
 
 
+NO_MAXIMUM = 2**63 - 1  # Java's form of a retention policy without a maximum
+
+
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """Says what the store may truncate automatically. ``minimum`` is in milliseconds or bytes, by ``kind``.
+    """Says what the store may truncate automatically. Use `none`, `by_time` or `by_size`.
+
+    ``minimum`` and ``maximum`` are in milliseconds or bytes, by ``kind``. Once per period (30 minutes, unless
+    the store is set up otherwise) the store records the tail of the stream as a cut, and truncates at the
+    latest recorded cut that keeps the minimum. A stream therefore keeps up to one period more.
+
+    Reader groups with a retention type (`reading`) hold back the truncation: events that one of them has not
+    released are kept, even beyond the minimum, until they exceed the maximum.
 
     Source: pravega.md A7.
     """
 
     kind: RetentionKind
     minimum: int = 0
-    maximum: int = 2**63 - 1
+    maximum: int = NO_MAXIMUM
 
     @classmethod
     def none(cls) -> RetentionPolicy:
@@ -140,14 +150,45 @@ class RetentionPolicy:
         return cls(RetentionKind.NONE)
 
     @classmethod
-    def by_time(cls, ms: int) -> RetentionPolicy:
-        """Keep at least the last ``ms`` milliseconds."""
-        return cls(RetentionKind.TIME, ms)
+    def by_time(cls, minimum_ms: int, maximum_ms: int | None = None) -> RetentionPolicy:
+        """Keep at least the events of the last ``minimum_ms`` milliseconds.
+
+        Args:
+            maximum_ms: How long events are kept for reader groups that have not released them. None: as long
+                as these groups need them.
+
+        Raises:
+            BadInputError: A number is not a whole number from 0, or the maximum is below the minimum.
+        """
+        _check_limits("RetentionPolicy.by_time", minimum_ms=minimum_ms, maximum_ms=maximum_ms)
+        return cls(RetentionKind.TIME, minimum_ms, NO_MAXIMUM if maximum_ms is None else maximum_ms)
 
     @classmethod
-    def by_size(cls, n_bytes: int) -> RetentionPolicy:
-        """Keep at least the last ``n_bytes`` bytes."""
-        return cls(RetentionKind.SIZE, n_bytes)
+    def by_size(cls, minimum_bytes: int, maximum_bytes: int | None = None) -> RetentionPolicy:
+        """Keep at least the last ``minimum_bytes`` bytes of the stream.
+
+        Args:
+            maximum_bytes: How many bytes are kept for reader groups that have not released them. None: as
+                many as these groups need.
+
+        Raises:
+            BadInputError: A number is not a whole number from 0, or the maximum is below the minimum.
+        """
+        _check_limits("RetentionPolicy.by_size", minimum_bytes=minimum_bytes, maximum_bytes=maximum_bytes)
+        return cls(RetentionKind.SIZE, minimum_bytes, NO_MAXIMUM if maximum_bytes is None else maximum_bytes)
+
+
+def _check_limits(call: str, **limits: int | None) -> None:
+    for name, number in limits.items():
+        if number is None and name.startswith("maximum"):
+            continue
+        if not isinstance(number, Integral) or isinstance(number, bool) or not 0 <= number <= NO_MAXIMUM:
+            raise BadInputError(f"{call}: {name}={number!r}; give a whole number from 0 to 2**63 - 1")
+    (low_name, low), (high_name, high) = limits.items()
+    if low is not None and high is not None and high < max(low, 1):
+        raise BadInputError(
+            f"{call}: {high_name}={high} is below {low_name}={low} or 1; give a larger maximum"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +198,13 @@ class StreamConfiguration:
     scaling: ScalingPolicy = field(default_factory=lambda: ScalingPolicy.fixed(1))
     retention: RetentionPolicy = field(default_factory=RetentionPolicy.none)
     tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.retention, RetentionPolicy):
+            raise BadInputError(
+                f"retention={self.retention!r} is no policy; give RetentionPolicy.by_time(milliseconds) or"
+                " RetentionPolicy.by_size(bytes)"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
 from pravega_lab.client.connection.access import Access, safe_to_print
 from pravega_lab.client.reader_group import ReaderGroup
+from pravega_lab.engine.server.limits.limits import Limits
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import BadInputError
 from pravega_lab.lab import labs_by_name
+from pravega_lab.lab.private_store import PrivateStore
 from pravega_lab.lab.workloads import Workloads
 from pravega_lab.progress import Progress, write_in_slices
 
@@ -46,17 +49,21 @@ class Lab:
             when the lab is closed.
         uri: The address of a running Pravega to join (``tcp://host:9090`` or ``tls://…``). No store is
             started.
-        scaling_clock: Divides every time constant of auto-scaling of the embedded store, so that a lesson
-            need not wait ten minutes (pravega.md A6).
+        scaling_clock: Divides the time constants of auto-scaling and the period of retention of the embedded
+            store, so that a lesson need not wait ten minutes (pravega.md A6, A7).
         fast_workers: Let local Spark fork its Python workers from a daemon that has imported everything
             already. Batches are shorter; see docs/spark.md.
         name: In a notebook, a lab closes the kernel's lab of the same name, and prints that it did. Labs with
             different names exist side by side.
+        open: Let every program of this machine use the embedded store, as long as it knows the address. With
+            False the store has a random password, which programs of the same user find by themselves and
+            others do not; see docs/security.md.
+        limits: What clients of the embedded store may take, where the defaults of docs/store.md do not fit.
         access: How to get into the store at ``uri``: ``ca_file``, ``credentials``, …; see `AccessOptions`.
 
     Raises:
-        BadInputError: ``data`` and ``uri`` are given together, or ``scaling_clock`` for a store that is
-            joined.
+        BadInputError: ``data`` and ``uri`` are given together, or ``scaling_clock`` or ``limits`` for a
+            store that is joined.
         StoreUnavailableError: The embedded store does not start, or nothing answers at ``uri``.
     """
 
@@ -68,6 +75,8 @@ class Lab:
         scaling_clock: int | None = None,
         fast_workers: bool = True,
         name: str = "",
+        open: bool = True,
+        limits: Limits | None = None,
         **access: Unpack[AccessOptions],
     ) -> None:
         if uri is not None and data is not None:
@@ -76,6 +85,10 @@ class Lab:
             )
         if uri is not None and scaling_clock is not None:
             raise BadInputError("Lab(uri=…, scaling_clock=…): only an embedded store has a scaling clock")
+        if uri is not None and limits is not None:
+            raise BadInputError("Lab(uri=…, limits=…): only an embedded store has limits; see docs/store.md")
+        if uri is not None and not open:
+            raise BadInputError("Lab(uri=…, open=False): only an embedded store can be given a password")
         Access.of(access)  # refuses misspelt options before anything is started
         if access and uri is None:
             raise BadInputError(f"Lab({', '.join(access)}): goes with uri=…, the address of a cluster")
@@ -83,9 +96,11 @@ class Lab:
         self.is_closed = False
         if replaced := labs_by_name.close_namesake(name):
             print(replaced)
-        self.store = None if uri is not None else StoreProcess(data, scaling_clock=scaling_clock or 1)
+        kind = StoreProcess if open else PrivateStore
+        self.store = None if uri is not None else kind(data, scaling_clock=scaling_clock or 1, limits=limits)
         self.uri = uri if uri is not None else (self.store.uri if self.store else "")
         self._access = safe_to_print(access)
+        self._is_open = open
         self._fast_workers = fast_workers
         self._client: Client | None = None
         self._spark: Any = None
@@ -114,12 +129,13 @@ class Lab:
     ) -> Stream:
         """Create ``scope/stream``, with its scope, and return it. A name without a scope goes into ``lab``.
 
-        By default the stream has one segment, which never scales, and keeps all events.
+        By default the stream has one segment, which never scales, and keeps all events. With a ``retention``
+        policy the store truncates the stream once per period; see `RetentionPolicy`.
         """
         return self.client.create_stream(
             _scoped(name),
             scaling=scaling or ScalingPolicy.fixed(1),
-            retention=retention or RetentionPolicy.none(),
+            retention=RetentionPolicy.none() if retention is None else retention,
             tags=tags,
         )
 
@@ -306,7 +322,7 @@ class Lab:
         """
         from pravega_lab.lab.fork import fork
 
-        made = fork(self.client, source, at_s=at_s, open_lab=Lab, **options)
+        made = fork(self.client, source, at_s=at_s, open_lab=partial(Lab, open=self._is_open), **options)
         self._forks.append(made)
         return made
 
@@ -330,7 +346,7 @@ class Lab:
         try:
             with ExitStack() as closing:  # calls its callbacks in reverse order
                 if self.store is not None:
-                    closing.callback(self.store.stop)
+                    closing.callback(self.store.close)
                 if self._client is not None:
                     closing.callback(self._client.close)
                 if self._spark is not None:

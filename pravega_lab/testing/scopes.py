@@ -24,7 +24,8 @@ class PravegaStore:
             it.
         data: Folder that keeps the started store, so that it survives `kill`. Without it the store is in
             memory.
-        scaling_clock: Divides every time constant of auto-scaling of the started store (pravega.md A6).
+        scaling_clock: Divides the time constants of auto-scaling and the period of retention of the started
+            store (pravega.md A6, A7).
         is_shared: Other tests use it too, so `kill` and `start` refuse.
 
     Raises:

@@ -17,7 +17,7 @@ import pytest
 from pravega_lab.client import Credentials, connect
 from pravega_lab.client.connection.access import Access, access_from, add_access_arguments
 from pravega_lab.client.connection.connection import Connection, Listener
-from pravega_lab.client.connection.dialer import Endpoint
+from pravega_lab.client.connection.dialer import Dialer, Endpoint
 from pravega_lab.client.connection.tokens import Tokens, lifetime_of
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.errors import BadInputError
@@ -53,7 +53,7 @@ def test_basic_and_bearer() -> None:
     ],
 )
 def test_a_file(tmp_path: Path, text: str, header: str) -> None:
-    (tmp_path / "f").write_text(text)
+    secret_file(tmp_path / "f", text)
     access = of(credentials_file=tmp_path / "f")
     assert access.authorization() == header
     assert of({"PRAVEGA_CREDENTIALS_FILE": str(tmp_path / "f")}).authorization() == header
@@ -62,7 +62,7 @@ def test_a_file(tmp_path: Path, text: str, header: str) -> None:
 
 @pytest.mark.parametrize("text", ["secret", "username=secret", "method=Bearer\nsecret=1", "password=secret"])
 def test_a_file_with_too_little_is_not_repeated(tmp_path: Path, text: str) -> None:
-    (tmp_path / "f").write_text(text)
+    secret_file(tmp_path / "f", text)
     with pytest.raises(BadInputError, match="has no whole credentials for method") as caught:
         of(credentials_file=tmp_path / "f")
     assert "secret" not in str(caught.value)
@@ -81,6 +81,44 @@ def test_the_variables_of_pravegas_clients(tmp_path: Path) -> None:
     assert of({"PRAVEGA_REWRITE": "a=b, c:1=d:2"}).rewrite == (("a", "b"), ("c:1", "d:2"))
     with pytest.raises(BadInputError, match="pravega_client_auth_token"):
         of({"pravega_client_auth_method": "Bearer"})
+
+
+def secret_file(path: Path, text: str) -> None:
+    path.touch(0o600)
+    path.write_text(text)
+
+
+def test_a_file_that_others_may_use_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    secret_file(file, "username=a\npassword=hush-hush")
+    assert of(credentials_file=file).authorization()
+    for mode in (0o640, 0o604, 0o620):
+        file.chmod(mode)
+        with pytest.raises(BadInputError, match=f"mode 0{mode:o}.*chmod 600 {file}") as caught:
+            of(credentials_file=file)
+        assert "hush" not in str(caught.value)
+
+
+def test_credentials_leave_this_machine_over_tls_only() -> None:
+    user: Any = {"credentials": ("a", "b")}
+    elsewhere: Any = {"rewrite": {"localhost": "192.0.2.1"}}
+    for uri in ("tcp://127.0.0.1:1", "tcp://localhost:1", "tcp://[::1]:1", "tls://192.0.2.1:1"):
+        connect(uri, **user).close()
+    for uri, more in (
+        ("tcp://192.0.2.1:1", {}),
+        ("tcp://store.example:1", {}),
+        ("tcp://localhost:1", elsewhere),
+    ):
+        with pytest.raises(BadInputError, match="would cross the network in clear"):
+            connect(uri, **user, **more)
+        connect(uri, **user, **more, plain_credentials=True).close()
+        connect(uri, **more).close()
+
+
+def test_a_token_does_not_go_to_a_store_elsewhere_in_clear() -> None:
+    dialer = Dialer(of(credentials=("a", "b")), is_secure=False)
+    with pytest.raises(BadInputError, match=r"tcp://192\.0\.2\.1:1 is another machine"):
+        asyncio.run(dialer.connect(asyncio.Protocol, Endpoint("192.0.2.1", 1)))
 
 
 def test_secrets_are_not_shown() -> None:
@@ -271,7 +309,7 @@ class _Sink:
 
 def test_a_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
     file = tmp_path / "f"
-    file.write_text("username=a\npassword=b")
+    secret_file(file, "username=a\npassword=b")
     access = of(credentials_file=file)
     file.write_text("username=a\npassword=c")
     os.utime(file, ns=(1, 1))

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pravega_lab.client import client, stream, sync
+from pravega_lab.client.byte_streams import reader as byte_reader
+from pravega_lab.client.byte_streams import writer as byte_writer
 from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.reading import batches, segment_reader
-from pravega_lab.client.tables import table
+from pravega_lab.client.shared_state import revisioned, synchronizer
+from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
+from pravega_lab.client.tables import entries, key_value_table, table
 from pravega_lab.client.writing import transaction, writer
 
 PAIRS = [
@@ -27,6 +36,12 @@ PAIRS = [
     (sync.Batches, batches.AsyncBatches),
     (sync.OrderedSegmentReader, segment_reader.AsyncOrderedSegmentReader),
     (sync.Table, table.AsyncTable),
+    (sync.ByteWriter, byte_writer.AsyncByteWriter),
+    (sync.ByteReader, byte_reader.AsyncByteReader),
+    (RevisionedStream, revisioned.AsyncRevisionedStream),
+    (StateSynchronizer, synchronizer.AsyncStateSynchronizer),
+    (sync.KeyValueTable, key_value_table.AsyncKeyValueTable),
+    (sync.Entries, entries.AsyncEntries),
 ]
 # What the core's parts offer to each other.
 INTERNAL = {
@@ -102,6 +117,51 @@ def test_one_thread_for_all_and_not_to_be_called_from_itself() -> None:
 
     with pytest.raises(RuntimeError, match="its own loop"):
         loop_thread().run(wrong())
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process that was started in the background ignores interrupts: let this one notice them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_interrupt_of_the_caller_cancels_the_call(at_once: bool) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    async def call() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60.0)
+        finally:
+            ended.set()
+
+    def interrupt() -> None:
+        while sys._current_frames()[caller].f_code.co_name != "run":
+            time.sleep(0.01)
+        time.sleep(0.05)  # by now the caller waits
+        assert at_once or begun.wait(10.0)
+        signal.pthread_kill(caller, signal.SIGINT)
+
+    caller, left = threading.get_ident(), threading.Event()
+    if at_once:  # the call has not begun when the caller leaves
+        loop_thread().call_soon(lambda: left.wait(10.0))
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        loop_thread().run(call())
+    left.set()
+    assert ended.wait(10.0)
+
+
+def test_a_call_that_its_loop_cancels_raises_what_threads_expect() -> None:
+    async def call() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(CancelledError):
+        loop_thread().run(call())
 
 
 def test_a_forked_child_makes_its_own_connections(uri: str, new_stream: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.conformance.controller import ControllerStub
+from tests.conformance.secure_store import SecureStore
 from tests.conformance.wheel import manager_of
 
 STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
@@ -29,9 +31,26 @@ def which(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def uri(which: str, request: pytest.FixtureRequest) -> str:
-    """The controller of the store under test."""
-    found: str = request.getfixturevalue({"embedded": "store", "real": "real_pravega"}[which])
+    """The controller of the store under test.
+
+    With ``PRAVEGA_LAB_SECURE=1`` the embedded store has TLS, passwords, and tokens that live for 8 s. The
+    tests of the official clients (``-k "embedded and (wheel or java_client)"``) then find their credentials
+    in the environment.
+    """
+    is_secure = bool(os.environ.get("PRAVEGA_LAB_SECURE"))
+    names = {"embedded": "secure_uri" if is_secure else "store", "real": "real_pravega"}
+    found: str = request.getfixturevalue(names[which])
     return found
+
+
+@pytest.fixture(scope="session")
+def secure_uri() -> Iterator[str]:
+    """The controller of an embedded store with TLS and authentication; clients get in by the environment."""
+    secure = SecureStore("localhost", ("--token-ttl", "8"))
+    secure.start()
+    os.environ.update(secure.variables())
+    yield secure.named_uri
+    secure.stop()
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import grpc
 
+from pravega_lab.client.connection.access import Access
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS, SERVICE
 
@@ -18,7 +20,15 @@ class ControllerStub:
     """``stub.call("scale", request)``: any unary call by its upstream name."""
 
     def __init__(self, uri: str) -> None:
-        self._channel = grpc.insecure_channel(uri.removeprefix("tcp://"))
+        """Connect. For ``tls://``, user and authority are in the environment."""
+        scheme, _, where = uri.partition("://")
+        access = Access.of({})
+        self._metadata = None
+        self._channel = grpc.insecure_channel(where)
+        if scheme == "tls":
+            self._metadata = [("authorization", access.authorization())]
+            roots = grpc.ssl_channel_credentials(Path(str(access.ca_file)).read_bytes())
+            self._channel = grpc.secure_channel(where, roots)
 
     def call(self, name: str, request: Any, timeout_s: float = 20) -> Any:
         method = METHODS[name]
@@ -26,7 +36,7 @@ class ControllerStub:
             f"/{SERVICE}/{name}",
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
-        )(request, timeout=timeout_s, wait_for_ready=True)
+        )(request, timeout=timeout_s, wait_for_ready=True, metadata=self._metadata)
 
     def close(self) -> None:
         self._channel.close()

@@ -33,15 +33,17 @@ def answers() -> dict[str, list[str]]:
 class JavaCases:
     """A running client that is given cases, one after the other; a new one after one that ended or hung.
 
-    ``tries``: of a case. The released server leaves a client without an answer now and then.
+    ``tries``: of a case. The released server leaves a client without an answer now and then. ``ca_file`` is
+    for tls://, and credentials are in the environment.
     """
 
-    def __init__(self, uri: str, *, tries: int = 1) -> None:
-        self._uri, self._tries = uri, tries
+    def __init__(self, uri: str, *, tries: int = 1, ca_file: str | None = None) -> None:
+        self._arguments = (uri,) if ca_file is None else (uri, ca_file)
+        self._tries = tries
         self._program = self._start()
 
     def _start(self) -> JavaProgram:
-        return JavaProgram("cases.Cases", self._uri)
+        return JavaProgram("cases.Cases", *self._arguments)
 
     def run(self, case: str, scope_name: Callable[[], str]) -> list[str]:
         """What a case says in an empty scope."""

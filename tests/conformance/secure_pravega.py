@@ -24,14 +24,16 @@ from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
 ADVERTISED = "segmentstore-0.pravega.test"
 NAMES = ("DNS:localhost", f"DNS:{ADVERTISED}", "IP:127.0.0.1")
 ADMIN, READER, STRANGER = ("admin", "1111_aaaa"), ("reader", "only looks"), ("stranger", "may do nothing")
-_ACLS = {ADMIN: "prn::*,READ_UPDATE", READER: "prn::*,READ", STRANGER: "prn::/scope:elsewhere,READ"}
+ACLS = {ADMIN: "prn::*,READ_UPDATE", READER: "prn::*,READ", STRANGER: "prn::/scope:elsewhere,READ"}
 _STORE_PASSWORD = "1111_aaaa"  # the released standalone has it built in for ZooKeeper
-_SIGNING_KEY = b"secret"  # as above, for delegation tokens
+SIGNING_KEY = b"secret"  # as above, for delegation tokens
 _ITERATIONS = 5000
 
 
 class SecurePravega(RealPravega):
     """``with SecurePravega() as uri:`` as `RealPravega`; ``access()`` has what a client needs besides."""
+
+    signing_key = SIGNING_KEY
 
     def __init__(self, heap: str = "1g") -> None:
         super().__init__(heap)
@@ -46,7 +48,7 @@ class SecurePravega(RealPravega):
             "".join(f"127.0.0.1 {name}\n" for name in (ADVERTISED, "localhost", socket.gethostname()))
         )
         (self.folder / "passwd").write_text(
-            "".join(f"{user}:{_encrypted(word)}:{acl}\n" for (user, word), acl in _ACLS.items())
+            "".join(f"{user}:{_encrypted(word)}:{acl}\n" for (user, word), acl in ACLS.items())
         )
         (self.folder / "store.passwd").write_text(_STORE_PASSWORD)
         self._settings = self._security()
@@ -93,13 +95,13 @@ def make_key_stores(folder: Path) -> None:
     run_tool(folder, "keytool", "-importcert", *trusted, "-storepass", _STORE_PASSWORD)
 
 
-def signed_token(stream: str, issued_s: int, expires_s: int) -> str:
+def signed_token(key: bytes, stream: str, issued_s: int, expires_s: int) -> str:
     """A delegation token for a stream, as the released standalone signs them (HS512)."""
     claims: dict[str, object] = {"sub": "subject", "aud": "segmentstore", "iat": issued_s, "exp": expires_s}
     scope, name = stream.split("/")
     claims[f"prn::/scope:{scope}/stream:{name}"] = "READ_UPDATE"
     text = f"{_part({'alg': 'HS512'})}.{_part(claims)}"
-    signature = hmac.digest(_SIGNING_KEY, text.encode(), "sha512")
+    signature = hmac.digest(key, text.encode(), "sha512")
     return f"{text}.{urlsafe_b64encode(signature).decode().rstrip('=')}"
 
 

@@ -6,16 +6,19 @@ embedded store as on a real Pravega.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from pravega_lab.client.connection.access import CA_VARIABLE
 from tests.conformance.java_cases import JavaCases, answers, case_names
 
 
 @pytest.fixture(scope="module")
 def java(uri: str, which: str) -> Iterator[JavaCases]:
-    with JavaCases(uri, tries=3 if which == "real" else 1) as program:
+    ca_file = os.environ[CA_VARIABLE] if uri.startswith("tls://") else None
+    with JavaCases(uri, tries=3 if which == "real" else 1, ca_file=ca_file) as program:
         yield program
 
 

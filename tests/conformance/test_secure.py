@@ -1,4 +1,4 @@
-"""A real Pravega 0.13.0 with TLS and authentication on: who gets in, and what the others are told."""
+"""TLS and authentication: who gets in, and what the others are told, on our store and on a real Pravega."""
 
 from __future__ import annotations
 
@@ -36,15 +36,17 @@ from tests.conformance.secure_pravega import (
     SecurePravega,
     signed_token,
 )
+from tests.conformance.secure_store import SecureStore
 
 SHORT_S = 3
-pytestmark = [pytest.mark.real_pravega, pytest.mark.timeout(300, method="thread")]
+pytestmark = [pytest.mark.timeout(300, method="thread")]
+Secure = SecurePravega | SecureStore
 
 
 @pytest.fixture(scope="module")
-def secure() -> Iterator[SecurePravega]:
+def secure(which: str) -> Iterator[Secure]:
     try:
-        server = SecurePravega("768m")
+        server: Secure = SecureStore() if which == "embedded" else SecurePravega("768m")
         server.start()
     except NoRealPravegaError as error:
         why = f"NOT TRIED ON A REAL PRAVEGA WITH TLS AND AUTHENTICATION: {error}"
@@ -55,7 +57,7 @@ def secure() -> Iterator[SecurePravega]:
 
 
 @pytest.fixture(scope="module")
-def client(secure: SecurePravega) -> Iterator[Client]:
+def client(secure: Secure) -> Iterator[Client]:
     with connect(secure.uri, **secure.access()) as found:
         yield found
 
@@ -123,9 +125,10 @@ def test_reader_group(client: Client, stream: Stream) -> None:
 
 
 def test_credentials_from_file_and_environment(
-    secure: SecurePravega, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    secure: Secure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "credentials"
+    file.touch(0o600)
     file.write_text(f"# of the lab\nusername={ADMIN[0]}\npassword={ADMIN[1]}\n")
     access = secure.access(None) | {"credentials_file": file}
     with connect(secure.uri, **access) as found:
@@ -151,9 +154,7 @@ def test_credentials_from_file_and_environment(
         (Credentials.bearer("a.b.c"), "does not take the credentials given"),
     ],
 )
-def test_wrong_credentials_are_one_sentence_and_stay_secret(
-    secure: SecurePravega, who: Any, said: str
-) -> None:
+def test_wrong_credentials_are_one_sentence_and_stay_secret(secure: Secure, who: Any, said: str) -> None:
     found = connect(secure.uri, **secure.access(who))
     with found, pytest.raises(AccessDeniedError) as caught:
         found.list_scopes()
@@ -163,7 +164,7 @@ def test_wrong_credentials_are_one_sentence_and_stay_secret(
     assert [secret for secret in secrets if secret in text] == []
 
 
-def test_who_may_read_only(secure: SecurePravega, stream: Stream) -> None:
+def test_who_may_read_only(secure: Secure, stream: Stream) -> None:
     stream.write([b"1"])
     with connect(secure.uri, **secure.access(READER)) as found:
         theirs = found.stream(stream.scoped_name)
@@ -189,12 +190,13 @@ def test_who_may_read_only(secure: SecurePravega, stream: Stream) -> None:
 class OwnTokens(GrpcLink):
     """A controller whose next ``left`` delegation tokens are those of ``token``, which gets the stream."""
 
-    def __init__(self, secure: SecurePravega, left: int, token: Callable[[str], str]) -> None:
+    def __init__(self, secure: Secure, left: int, token: Callable[[bytes, str], str]) -> None:
         dialer = Dialer(Access.of(secure.access()), is_secure=True)
         super().__init__(Endpoint("127.0.0.1", secure.controller_port), dialer)
         self.left = left
         self.asked: list[str] = []
         self._token = token
+        self._key = secure.signing_key
 
     async def call(self, method: str, request: bytes) -> bytes:
         answer = await super().call(method, request)
@@ -205,17 +207,17 @@ class OwnTokens(GrpcLink):
         self.left -= 1
         if self.left < 0:
             return answer
-        token = self._token(f"{asked.scope}/{asked.stream}")
+        token = self._token(self._key, f"{asked.scope}/{asked.stream}")
         return pb.DelegationToken(delegationToken=token).SerializeToString()
 
 
-def expired(stream: str) -> str:
-    return signed_token(stream, 1_000_000, 1_000_600)
+def expired(key: bytes, stream: str) -> str:
+    return signed_token(key, stream, 1_000_000, 1_000_600)
 
 
-def short(stream: str) -> str:
+def short(key: bytes, stream: str) -> str:
     now_s = int(time.time())
-    return signed_token(stream, now_s, now_s + SHORT_S)
+    return signed_token(key, stream, now_s, now_s + SHORT_S)
 
 
 async def writes(stream: Any) -> None:
@@ -246,7 +248,7 @@ async def joins_a_group(stream: Any) -> None:
 
 
 @pytest.mark.parametrize("does", [writes, asks, reads, reads_a_segment, joins_a_group])
-def test_expired_tokens_are_fetched_again(secure: SecurePravega, stream: Stream, does: Any) -> None:
+def test_expired_tokens_are_fetched_again(secure: Secure, stream: Stream, does: Any) -> None:
     """The released server refuses appends, requests and reads each in a way of its own."""
     if does is not writes:
         stream.write([b"1", b"2"], ["key"] * 2)
@@ -265,7 +267,7 @@ def test_expired_tokens_are_fetched_again(secure: SecurePravega, stream: Stream,
     assert events_of(stream) == [b"1", b"2"]
 
 
-def test_tokens_that_expire_while_they_are_used(secure: SecurePravega, stream: Stream) -> None:
+def test_tokens_that_expire_while_they_are_used(secure: Secure, stream: Stream) -> None:
     """A writer and a reader that stay open: the server cuts the one off and refuses the other, unseen."""
 
     async def run() -> list[bytes]:
@@ -289,7 +291,7 @@ def test_tokens_that_expire_while_they_are_used(secure: SecurePravega, stream: S
     assert events_of(stream) == numbered(300)
 
 
-def test_a_token_that_stays_expired_ends_in_words(secure: SecurePravega, stream: Stream) -> None:
+def test_a_token_that_stays_expired_ends_in_words(secure: Secure, stream: Stream) -> None:
     async def run() -> None:
         link = OwnTokens(secure, 10_000, expired)
         client = AsyncClient(secure.uri, link=link, retry_for_s=2.0, **secure.access())
@@ -311,7 +313,7 @@ def told(uri: str, access: AccessOptions) -> str:
     return str(caught.value)
 
 
-def test_the_wrong_authority(secure: SecurePravega, tmp_path: Path) -> None:
+def test_the_wrong_authority(secure: Secure, tmp_path: Path) -> None:
     other = make_certificates(tmp_path, NAMES)
     sentence = told(secure.uri, secure.access() | {"ca_file": other})
     assert f"is not signed by {other}" in sentence
@@ -320,7 +322,7 @@ def test_the_wrong_authority(secure: SecurePravega, tmp_path: Path) -> None:
     assert "is not signed by an authority that this system trusts" in sentence
 
 
-def test_a_host_that_the_certificate_does_not_name(secure: SecurePravega) -> None:
+def test_a_host_that_the_certificate_does_not_name(secure: Secure) -> None:
     uri = secure.uri.replace("127.0.0.1", "127.0.0.2")
     sentence = told(uri, secure.access())
     assert "is not for 127.0.0.2" in sentence
@@ -333,22 +335,21 @@ def test_a_host_that_the_certificate_does_not_name(secure: SecurePravega) -> Non
         assert "_system" in found.list_scopes()
 
 
-def test_plain_where_tls_is_spoken(secure: SecurePravega) -> None:
+def test_plain_where_tls_is_spoken(secure: Secure) -> None:
     assert f"speaks TLS. Write {secure.uri}" in told(secure.uri.replace("tls", "tcp"), secure.access())
 
 
-def test_tls_where_none_is_spoken(store: str, real_pravega: str, secure: SecurePravega) -> None:
-    for plain in (store, real_pravega):
-        sentence = told(plain.replace("tcp", "tls"), secure.access())
-        assert "does not speak TLS" in sentence
-        assert "Write tcp://" in sentence
+def test_tls_where_none_is_spoken(uri: str, secure: Secure) -> None:
+    sentence = told(uri.replace("tcp", "tls"), secure.access())
+    assert "does not speak TLS" in sentence
+    assert "Write tcp://" in sentence
 
 
 # observers
 
 
 def test_an_observer_may_only_look_and_keeps_no_secret(
-    secure: SecurePravega, stream: Stream, tmp_path: Path
+    secure: Secure, stream: Stream, tmp_path: Path
 ) -> None:
     stream.write(numbered(20), ["key"] * 20)
     readers = Readers(new_group(stream.client, stream)).add("r1")
@@ -369,7 +370,7 @@ def test_an_observer_may_only_look_and_keeps_no_secret(
 # names
 
 
-def test_an_unreachable_store_is_named_and_rewrite_mends_it(secure: SecurePravega, stream: Stream) -> None:
+def test_an_unreachable_store_is_named_and_rewrite_mends_it(secure: Secure, stream: Stream) -> None:
     stream.write([b"1"])
     found = connect(secure.uri, retry_for_s=1.0, **secure.access() | {"rewrite": {}})
     with found, pytest.raises(StoreUnavailableError) as caught:
@@ -382,7 +383,7 @@ def test_an_unreachable_store_is_named_and_rewrite_mends_it(secure: SecurePraveg
         assert events_of(found.stream(stream.scoped_name)) == [b"1"]
 
 
-def test_the_options_of_a_stream_are_no_secrets(stream: Stream, secure: SecurePravega) -> None:
+def test_the_options_of_a_stream_are_no_secrets(stream: Stream, secure: Secure) -> None:
     assert stream.options() == {
         "controller": secure.uri,
         "scope": stream.scope,
@@ -392,10 +393,8 @@ def test_the_options_of_a_stream_are_no_secrets(stream: Stream, secure: SecurePr
     }
 
 
-def test_nothing_of_all_this_changes_a_client_without(
-    real_pravega: str, scope_name: Callable[[], str]
-) -> None:
-    with connect(real_pravega, credentials=ADMIN) as found:  # the server has no use for them
+def test_nothing_of_all_this_changes_a_client_without(uri: str, scope_name: Callable[[], str]) -> None:
+    with connect(uri, credentials=ADMIN) as found:  # the server has no use for them
         made = found.create_stream(f"{scope_name()}/stream")
         made.write([b"1"])
         assert events_of(made) == [b"1"]
@@ -404,15 +403,24 @@ def test_nothing_of_all_this_changes_a_client_without(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600, method="thread")
-@pytest.mark.parametrize("given_by", ["argument", "file"])
+@pytest.mark.parametrize(
+    ("which", "given_by"),
+    [
+        ("embedded", "argument"),
+        pytest.param("real", "argument", marks=pytest.mark.real_pravega),
+        pytest.param("real", "file", marks=pytest.mark.real_pravega),
+    ],
+    indirect=["which"],
+)
 def test_spark_reads_and_writes_and_shows_no_secret(
-    secure: SecurePravega, stream: Stream, tmp_path: Path, given_by: str
+    secure: Secure, stream: Stream, tmp_path: Path, given_by: str
 ) -> None:
     """An argument of the lab reaches the workers by their environment alone, a file by its name."""
     stream.write(numbered(100), ["key"] * 100)
     access: dict[str, Any] = {**secure.access(), "ca_file": str(secure.ca_file)}
     if given_by == "file":
         user, word = access.pop("credentials")
+        (tmp_path / "credentials").touch(0o600)
         (tmp_path / "credentials").write_text(f"username={user}\npassword={word}\n")
         access["credentials_file"] = str(tmp_path / "credentials")
     given = {"uri": secure.uri, "access": access, "name": stream.scoped_name}

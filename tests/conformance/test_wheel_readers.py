@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pravega_client import StreamManager, StreamReaderGroupConfig
+from pravega_client import StreamReaderGroupConfig
 
 from pravega_lab.protocol.wire import commands as c
 from tests.conformance.controller import ControllerStub
@@ -218,7 +218,7 @@ def test_a_deleted_group_begins_anew(store: str, scope_name: Callable[[], str]) 
 
 
 def create_twice(uri: str, scope: str, stream: str) -> str:
-    manager = StreamManager(uri)
+    manager = manager_of(uri)
     group = manager.create_reader_group("group", scope, stream)
     keep = group.create_reader("same")
     try:

@@ -10,11 +10,10 @@ import hashlib
 from typing import Any
 
 import pytest
-from pravega_client import StreamManager
 
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.conformance.controller import ControllerStub, stream_info
-from tests.conformance.wheel import by_key, in_child, read_events, read_nothing, read_stream
+from tests.conformance.wheel import by_key, in_child, manager_of, read_events, read_nothing, read_stream
 
 MIB = 1 << 20
 
@@ -158,7 +157,7 @@ def test_thirty_segments_take_events(manager: Any, scope: str) -> None:
 
 
 def write_after_seal(uri: str, scope: str, stream: str) -> str:
-    manager = StreamManager(uri)
+    manager = manager_of(uri)
     writer = manager.create_writer(scope, stream)
     writer.write_event("before")
     manager.seal_stream(scope, stream)
@@ -178,7 +177,7 @@ def test_a_write_to_a_sealed_stream_fails(uri: str, manager: Any, scope: str, st
 
 
 def write_to_missing(uri: str, scope: str) -> str:
-    manager = StreamManager(uri)
+    manager = manager_of(uri)
     try:
         writer = manager.create_writer(scope, "missing")
         writer.write_event("lost")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from pravega_lab.protocol.wire import commands as c
+from pravega_lab.protocol.wire.key_range import encode_range
 from tests.conformance.test_wire import connect
 from tests.conformance.wheel import wait_until
 from tests.conformance.wire import CLOSED, Wire
@@ -179,15 +180,64 @@ def test_a_key_that_is_too_long(wire: Wire, table: str) -> None:
     assert (reply.request_id, reply.error_code) == (2, 0)
 
 
-def test_keys_of_a_fixed_length(wire: Wire, table: str) -> None:
-    fixed = table.replace("/group", "/fixed")
+@pytest.fixture
+def fixed(wire: Wire, table: str) -> str:
+    name = table.replace("/group", "/fixed")
     options = c.TableSegmentOptions(False, 4, 0)
-    assert wire.ask(c.CreateTableSegment(1, fixed, "", options)) == c.SegmentCreated(1, fixed)
+    assert wire.ask(c.CreateTableSegment(1, name, "", options)) == c.SegmentCreated(1, name)
+    return name
+
+
+def test_keys_of_a_fixed_length(wire: Wire, fixed: str) -> None:
     info = wire.ask(c.GetTableSegmentInfo(9, fixed, ""))
     assert isinstance(info, c.TableSegmentInfo)
     assert info.key_length == 4
     assert isinstance(update(wire, fixed, (b"toolong", b"v", ANY)), c.ErrorMessage)
-    assert isinstance(update(wire, fixed, (b"four", b"v", ANY)), c.TableEntriesUpdated)
+    assert isinstance(remove(wire, fixed, b"toolong"), c.ErrorMessage)
+    assert isinstance(wire.ask(c.ReadTable(4, fixed, "", (c.TableKey(b"a", ANY),))), c.ErrorMessage)
+    assert update(wire, fixed, (b"four", b"v", ANY), (b"aaaa", b"w", ABSENT)) == versions(0, 22)
+
+
+def test_a_fixed_table_tells_only_of_wrong_versions_and_removes_without_a_byte(
+    wire: Wire, fixed: str
+) -> None:
+    assert update(wire, fixed, (b"aaaa", b"v", ABSENT)) == versions(0)
+    for key, version in ((b"zzzz", 5), (b"aaaa", ABSENT), (b"aaaa", 5)):
+        assert remove(wire, fixed, key, version) == c.TableKeyBadVersion(3, fixed, "")
+        assert update(wire, fixed, (key, b"v", version)) == c.TableKeyBadVersion(2, fixed, "")
+    for key, version in ((b"zzzz", ABSENT), (b"aaaa", 0), (b"aaaa", ANY)):
+        assert remove(wire, fixed, key, version) == c.TableKeysRemoved(3, fixed)
+    assert update(wire, fixed, (b"aaaa", b"v", ABSENT)) == versions(22)
+    assert update(wire, fixed, (b"bbbb", b"v", ANY), at=7) == c.SegmentIsTruncated(2, fixed, 44, "", 7)
+
+
+def test_a_fixed_table_is_read_in_the_order_of_keys(wire: Wire, table: str, fixed: str) -> None:
+    def keys(low: bytes = b"", high: bytes = b"", *, token: bytes = b"", of: str = fixed) -> c.Command | str:
+        return wire.ask(c.ReadTableKeys(5, of, "", 100, token, encode_range(low, high)))
+
+    update(wire, fixed, *((key, b"v", ANY) for key in (b"cccc", b"aaaa", b"dddd", b"bbbb")))
+    first, middle = keys(), keys(b"aaab", b"cccc")
+    assert isinstance(first, c.TableKeysRead)
+    assert [key.key for key in first.keys] == [b"aaaa", b"bbbb", b"cccc", b"dddd"]
+    assert first.continuation_token == bytes.fromhex("0000010000000005") + b"\x04dddd"
+    assert isinstance(middle, c.TableKeysRead)
+    assert [key.key for key in middle.keys] == [b"bbbb", b"cccc"]
+    assert keys(b"eeee", b"ffff") == c.TableKeysRead(5, fixed, (), b"")
+    entries = wire.ask(c.ReadTableEntries(5, fixed, "", 100, b"", encode_range(b"dddd", b"dddd")))
+    assert isinstance(entries, c.TableEntriesRead)
+    assert plain(entries.entries) == [(b"dddd", b"v", 44)]
+    for refused in (keys(b"dddd", b"aaaa"), keys(b"dd"), keys(token=b"12345678"), keys(b"a", b"b", of=table)):
+        assert isinstance(refused, c.ErrorMessage), refused
+
+
+def test_what_a_fixed_table_does_not_have(wire: Wire, fixed: str) -> None:
+    for request, name in (
+        (c.ReadTableEntriesDelta(5, fixed, "", 0, 10), "readTableEntriesDelta"),
+        (c.DeleteTableSegment(5, fixed, True, ""), "deleteTableSegment"),
+    ):
+        assert wire.ask(request) == c.OperationUnsupported(5, name, "")
+    assert wire.ask(c.DeleteTableSegment(5, fixed, False, "")) == c.SegmentDeleted(5, fixed)
+    assert wire.ask(c.CreateTableSegment(1, fixed, "", c.TableSegmentOptions(False, 300, 0))) == CLOSED
 
 
 def test_requests_on_a_missing_table(wire: Wire, table: str) -> None:

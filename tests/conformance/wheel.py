@@ -93,4 +93,5 @@ def in_child(function: Callable[..., Any], *arguments: Any, timeout_s: float = 6
 
 
 def manager_of(uri: str) -> Any:
-    return pravega_client.StreamManager(uri)
+    is_secure = uri.startswith("tls://")  # then user and authority are in the client's own variables
+    return pravega_client.StreamManager(uri, auth_enabled=is_secure, tls_enabled=is_secure)

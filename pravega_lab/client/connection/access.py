@@ -22,6 +22,7 @@ CA_VARIABLE = "pravega_client_tls_cert_path"  # Rust: a file, or a folder of the
 FILE_VARIABLE = "PRAVEGA_CREDENTIALS_FILE"
 HOST_NAME_VARIABLE = "PRAVEGA_VALIDATE_HOST_NAME"
 REWRITE_VARIABLE = "PRAVEGA_REWRITE"
+PLAIN_VARIABLE = "PRAVEGA_PLAIN_CREDENTIALS"
 
 
 class AccessOptions(TypedDict, total=False):
@@ -39,6 +40,8 @@ class AccessOptions(TypedDict, total=False):
         rewrite: Where to connect in place of a host that the controller (or the address) names:
             ``{"host": "host"}``, each maybe with ``:port``. Certificates may name either. Default:
             ``PRAVEGA_REWRITE``, as ``host=host,host:port=host:port``.
+        plain_credentials: True sends credentials and tokens over ``tcp://`` to other machines, where whoever
+            sees the network can read them. Default: ``PRAVEGA_PLAIN_CREDENTIALS``, else False.
     """
 
     ca_file: str | Path | None
@@ -46,6 +49,7 @@ class AccessOptions(TypedDict, total=False):
     credentials_file: str | Path | None
     validate_host_name: bool | None
     rewrite: Mapping[str, str] | None
+    plain_credentials: bool | None
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Access:
     credentials_file: str | None = None
     validate_host_name: bool = True
     rewrite: tuple[tuple[str, str], ...] = ()
+    plain_credentials: bool = False
+    is_own: bool = False  # the credentials are those of a store that this user started: others find them too
     _read: dict[int, Credentials] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -87,10 +93,11 @@ class Access:
             ca_file=os.path.abspath(ca_file) if ca_file else None,
             credentials=credentials,
             credentials_file=os.path.abspath(file) if file else None,
-            validate_host_name=_switch(options.get("validate_host_name"), environ),
+            validate_host_name=_switch(options.get("validate_host_name"), environ, HOST_NAME_VARIABLE, True),
             rewrite=_rewrites(
                 rewrites_from(environ.get(REWRITE_VARIABLE, "")) if rewrite is None else rewrite
             ),
+            plain_credentials=_switch(options.get("plain_credentials"), environ, PLAIN_VARIABLE, False),
         )
         access.authorization()
         return access
@@ -123,9 +130,10 @@ class Access:
         """
         options = {
             "ca_file": self.ca_file or "",
-            "credentials_file": self.credentials_file or "",
+            "credentials_file": "" if self.is_own else self.credentials_file or "",
             "validate_host_name": "" if self.validate_host_name else "false",
             "rewrite": ",".join(f"{host}={target}" for host, target in self.rewrite),
+            "plain_credentials": "true" if self.plain_credentials else "",
         }
         return {name: value for name, value in options.items() if value}
 
@@ -136,6 +144,7 @@ class Access:
             FILE_VARIABLE: self.credentials_file,
             HOST_NAME_VARIABLE: None if self.validate_host_name else "false",
             REWRITE_VARIABLE: self.to_options().get("rewrite"),
+            PLAIN_VARIABLE: "true" if self.plain_credentials else None,
         }
         if self.credentials is not None:
             variables[AUTH_PREFIX + "method"] = self.credentials.method
@@ -183,6 +192,11 @@ def add_access_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="take any host whose certificate the authority signed",
     )
+    group.add_argument(
+        "--plain-credentials",
+        action="store_true",
+        help="send credentials over tcp:// to other machines, where the network can read them",
+    )
 
 
 def access_from(args: Namespace) -> AccessOptions:
@@ -200,6 +214,8 @@ def access_from(args: Namespace) -> AccessOptions:
         found["rewrite"] = rewrites_from(",".join(args.rewrite))
     if args.no_host_name_check:
         found["validate_host_name"] = False
+    if args.plain_credentials:
+        found["plain_credentials"] = True
     return found
 
 
@@ -240,10 +256,10 @@ def _host_port(place: str, port: int) -> tuple[str, int]:
     return host.strip("[]"), int(digits)
 
 
-def _switch(given: bool | None, environ: Mapping[str, str]) -> bool:
+def _switch(given: bool | None, environ: Mapping[str, str], variable: str, default: bool) -> bool:
     if given is not None:
         return bool(given)
-    text = environ.get(HOST_NAME_VARIABLE, "true").lower()
+    text = environ.get(variable, str(default)).lower()
     if text not in ("true", "false"):
-        raise BadInputError(f"{HOST_NAME_VARIABLE} is {text!r}; it is true or false")
+        raise BadInputError(f"{variable} is {text!r}; it is true or false")
     return text == "true"

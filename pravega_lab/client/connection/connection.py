@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
+from pravega_lab.client.connection.joined_writes import JoinedWrites
 from pravega_lab.client.connection.receiver import FrameReceiver, ReadReply
 from pravega_lab.client.connection.retry import TransientError
 from pravega_lab.errors import ProtocolError
@@ -67,7 +68,7 @@ class Connection(asyncio.BufferedProtocol):
         self.is_open = True
         self._loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = self._loop.create_future()
-        self._transport: asyncio.Transport | None = None
+        self._transport: asyncio.Transport | JoinedWrites | None = None
         self._receiver = FrameReceiver()
         self._unsent: list[bytes] = []  # requests of this iteration of the loop
         self._listeners: dict[int, Listener] = {}
@@ -140,12 +141,12 @@ class Connection(asyncio.BufferedProtocol):
             transport.write(part)
 
     def write_joined(self, parts: Sequence[bytes | memoryview]) -> None:
-        """Write small parts as `write` does, in one write if the loop can do that without copying."""
+        """Write small parts as `write` does, but together with others of this turn of the loop."""
         transport = self._check_open()
         self._flush()
         transport.writelines(parts)
 
-    def _check_open(self) -> asyncio.Transport:
+    def _check_open(self) -> asyncio.Transport | JoinedWrites:
         if self._transport is None or not self.is_open:
             raise ConnectionLostError(f"{self.endpoint}: the connection is closed")
         return self._transport
@@ -165,6 +166,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if transport.get_extra_info("socket") is not None:  # a simulated network has pieces of its own
+            self._transport = JoinedWrites(self._transport, self._loop)
         if not self.is_open:
             self._transport.abort()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,10 +53,13 @@ class Credentials:
         Empty lines and lines that begin with ``#`` are skipped.
 
         Raises:
-            BadInputError: The file cannot be read or is incomplete. The error does not repeat its content.
+            BadInputError: The file cannot be read, is readable by others, or is incomplete. The error does
+                not repeat its content.
         """
         try:
-            lines = Path(path).read_text().splitlines()
+            with open(path, encoding="utf-8") as file:
+                _check_mode(path, os.fstat(file.fileno()))
+                lines = file.read().splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise BadInputError(f"credentials file {path} cannot be read: {type(error).__name__}") from None
         pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith("#")]
@@ -90,6 +95,18 @@ class Credentials:
 
     def __repr__(self) -> str:
         return f"Credentials({self.method!r}, …)"
+
+
+def _check_mode(path: str | Path, found: os.stat_result) -> None:
+    """Refuse a file that others may use. The group may read a file that somebody else placed here."""
+    if not hasattr(os, "geteuid") or not stat.S_ISREG(found.st_mode):
+        return
+    forbidden = 0o077 if found.st_uid == os.geteuid() else 0o037
+    if found.st_mode & forbidden:
+        raise BadInputError(
+            f"credentials file {path}: others may use it (mode {stat.S_IMODE(found.st_mode):04o}). "
+            f"Run: chmod 600 {path}"
+        )
 
 
 def credentials_of(given: Any) -> Credentials | None:

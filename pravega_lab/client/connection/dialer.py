@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pravega_lab.client.connection.access import Access
 from pravega_lab.errors import BadInputError, TlsError
+from pravega_lab.protocol.addresses import is_loopback
 
 PROBE_S_MAX = 3.0
 _OTHER_HOST = (62, 64)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
@@ -44,6 +45,22 @@ class Dialer:
         self.is_secure = is_secure
         self._contexts: dict[tuple[str, ...], ssl.SSLContext] = {}
 
+    def check_secrets(self, endpoint: Endpoint) -> None:
+        """Check that credentials and tokens for an endpoint cross no network in clear.
+
+        Raises:
+            BadInputError: They would, and the caller did not allow it.
+        """
+        place = self.reach(endpoint)
+        if self.is_secure or self.access.plain_credentials or not self.access.has_credentials:
+            return
+        if not is_loopback(place.host):
+            raise BadInputError(
+                f"tcp://{place} is another machine, and the credentials {self.access.source} would cross the "
+                "network in clear. Write tls://, leave the credentials out, or allow it by "
+                "plain_credentials=True or --plain-credentials"
+            )
+
     def reach(self, endpoint: Endpoint) -> Endpoint:
         """Return the endpoint to connect to in place of this one."""
         return Endpoint(*self.access.reach(*endpoint))
@@ -55,6 +72,7 @@ class Dialer:
             OSError: The host cannot be reached.
             TlsError: The host can be reached, but not safely. Trying again does not help.
         """
+        self.check_secrets(endpoint)
         host, port = self.reach(endpoint)
         loop = asyncio.get_running_loop()
         if not self.is_secure:

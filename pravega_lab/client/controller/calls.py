@@ -134,11 +134,18 @@ class Controller:
             raise BadInputError(f"scope {scope!r}: the controller takes letters, digits, '.' and '-' only")
         return _succeeded(f"create scope {scope}", status, no=pb.CreateScopeStatus.SCOPE_EXISTS)
 
-    async def delete_scope(self, scope: str) -> bool:
-        """Delete a scope and return True, or False if there was none. Raises `NotEmptyError`."""
-        status = (await self._call("deleteScope", pb.ScopeInfo(scope=scope))).status
+    async def delete_scope(self, scope: str, *, recursive: bool = False) -> bool:
+        """Delete a scope and return True, or False if there was none. Raises `NotEmptyError`.
+
+        ``recursive``: with all that it holds.
+        """
+        method = "deleteScopeRecursive" if recursive else "deleteScope"
+        status = (await self._call(method, pb.ScopeInfo(scope=scope))).status
         if status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY:
-            raise NotEmptyError(f"scope {scope} still holds streams or tables: delete those first")
+            raise NotEmptyError(
+                f"scope {scope} still holds streams, groups or tables: delete those first, or pass"
+                " recursive=True"
+            )
         return _succeeded(f"delete scope {scope}", status, no=pb.DeleteScopeStatus.SCOPE_NOT_FOUND)
 
     async def list_scopes(self) -> list[str]:
@@ -232,6 +239,15 @@ class Controller:
         request = pb.StreamCut(streamInfo=_info(stream), cut=dict(positions))
         status = (await self._find(stream, "truncateStream", request)).status
         _check_update(f"truncate {stream} at {dict(positions)}", stream, status)
+
+    async def subscribers(self, stream: str) -> list[str]:
+        """Return the reader groups that hold back retention of a stream, as ``scope/group``."""
+        answer = await self._find(stream, "listSubscribers", _info(stream))
+        if answer.status == pb.SubscribersResponse.STREAM_NOT_FOUND:
+            raise StreamNotFoundError(f"there is no stream {stream}; create it first")
+        if answer.status:
+            raise RefusedError(f"subscribers of {stream}: the controller answered status {answer.status}")
+        return sorted(answer.subscribers)
 
     async def _find(
         self, stream: str, method: str, request: Any, part: str = "", lost: _Lost | None = None

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pravega_lab.client.framing import pure_python
 from pravega_lab.client.framing.arrays import array_framing
@@ -179,9 +179,25 @@ def _joined(items: Sequence[bytes]) -> tuple[Any, Any]:
     """Return offsets and data as `_buffers` does."""
     import numpy as np
 
+    return _offsets_of(items), np.frombuffer(b"".join(items), np.uint8)
+
+
+def _offsets_of(items: Sequence[bytes] | Sequence[str]) -> Any:
+    import numpy as np
+
     offsets = np.zeros(len(items) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, items), np.int32, len(items)), out=offsets[1:])
-    return offsets, np.frombuffer(b"".join(items), np.uint8)
+    return offsets
+
+
+def _joined_keys(keys: list[str]) -> tuple[Any, Any]:
+    """Return offsets and data as `_buffers` does. Keys in ASCII are encoded together."""
+    import numpy as np
+
+    text = "".join(keys)
+    if not text.isascii():
+        return _joined([key.encode() for key in keys])
+    return _offsets_of(keys), np.frombuffer(text.encode(), np.uint8)
 
 
 def split(run: Run, highs: Sequence[float], bytes_max: int) -> list[Run]:
@@ -247,7 +263,7 @@ def _check_size(n_bytes: int) -> None:
     if n_bytes > EVENT_BYTES_MAX:
         raise EventTooLargeError(
             f"an event of {n_bytes} bytes: at most {EVENT_BYTES_MAX} (8 MiB) can be written. "
-            "Split it, or store it elsewhere and write where it is. Nothing of this call was written"
+            "stream.write_large_event(event, key) writes one of up to 1 GiB. Nothing of this call was written"
         )
 
 
@@ -349,11 +365,12 @@ def _many_positions(keys: Any, n_events: int, chance: Random) -> Positions:
 def _positions_at(places: list[str | float]) -> Any:
     import numpy as np
 
-    if set(map(type, places)) == {float}:
+    kinds = set(map(type, places))
+    if kinds == {float}:
         return np.array(places, np.float64)
-    keys = [place.encode() for place in places if isinstance(place, str)]
-    of_keys = array_framing().positions_of(*_joined(keys))
-    if len(keys) == len(places):
+    keys = [place for place in places if isinstance(place, str)] if float in kinds else places
+    of_keys = array_framing().positions_of(*_joined_keys(cast(list[str], keys)))
+    if keys is places:
         return of_keys
     positions = np.array([0.0 if isinstance(place, str) else place for place in places])
     positions[[isinstance(place, str) for place in places]] = of_keys

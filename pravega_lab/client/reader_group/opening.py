@@ -72,6 +72,9 @@ def reading(
         group_refresh_time_ms: How often each reader reads the state that the readers share. A shorter time
             makes readers notice checkpoints, released segments and other readers sooner, with more requests.
             Readers below their fair share refresh every second if this time is longer.
+        retention_type: Whether the group holds back retention of its streams until it has released events:
+            at each checkpoint (``AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT``), or when a program calls
+            ``update_retention_stream_cut`` (``MANUAL_RELEASE_AT_USER_STREAMCUT``).
 
     Source: reader-groups.md B1.
     """

@@ -113,9 +113,8 @@ class ReaderGroup:
 
         Args:
             position: Where other readers resume, from the reader's `Reader.position`. None: at its last
-            checkpoint,
-                or where it acquired the segment if that came later (reader-groups.md B6). Events after that
-                position are delivered again.
+                checkpoint, or where it acquired the segment if that came later (reader-groups.md B6). Events
+                after that position are delivered again.
         """
         return loop_thread().run(self._core.reader_offline(reader_id, position))
 

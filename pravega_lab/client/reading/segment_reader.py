@@ -333,7 +333,7 @@ class AsyncOrderedSegmentReader:
         resume_at = await self._after_truncation(at, segment_id, error.start_offset)
         return TruncatedDataError(
             f"{self._context.name}, segment {segment_id}: events from offset "
-            f"{self._lineage.offset(segment_id)} on were truncated away; reading can go on at {resume_at}",
+            f"{self._lineage.offset(segment_id)} on were truncated away; reading can resume at {resume_at}",
             resume_at,
         )
 

@@ -86,6 +86,10 @@ class StateSynchronizer(Generic[S, U]):
     def __init__(self, core: AsyncStateSynchronizer[S, U]) -> None:
         self._core = core
 
+    def close(self) -> None:
+        """Close the connection of the log."""
+        loop_thread().run(self._core.close())
+
     @property
     def state(self) -> S:
         """Return the state as of the last `fetch` or own write. Raises `NoStateYetError`."""

@@ -62,6 +62,10 @@ class AsyncStateSynchronizer(Generic[S, U]):
         self._whole_at = 0  # offset of the last whole state that was read
         self._turn = asyncio.Lock()  # one task at a time changes the state
 
+    async def close(self) -> None:
+        """Close the connections of the log."""
+        await self._log.close()
+
     @property
     def state(self) -> S:
         """Return the state as of the last `fetch` or own write. Raises `NoStateYetError`."""

@@ -8,7 +8,9 @@ Importing this folder starts nothing.
 The docstrings here are the contract of both. This folder may import every other one of the client.
 """
 
+from pravega_lab.client.sync.byte_streams import ByteReader, ByteWriter
 from pravega_lab.client.sync.client import Client, connect
+from pravega_lab.client.sync.key_value_tables import Entries, KeyValueTable
 from pravega_lab.client.sync.reading import Batches, OrderedSegmentReader
 from pravega_lab.client.sync.stream import Stream
 from pravega_lab.client.sync.tables import Table
@@ -17,8 +19,12 @@ from pravega_lab.client.sync.writer import EventWriter, segment_writer
 
 __all__ = [
     "Batches",
+    "ByteReader",
+    "ByteWriter",
     "Client",
+    "Entries",
     "EventWriter",
+    "KeyValueTable",
     "OrderedSegmentReader",
     "Stream",
     "Table",

@@ -6,18 +6,24 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection.access import AccessOptions, safe_to_print
 from pravega_lab.client.sync.core import run
+from pravega_lab.client.sync.key_value_tables import KeyValueTable
 from pravega_lab.client.sync.stream import Stream
 from pravega_lab.client.sync.tables import Table
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.sync import ReaderGroup
+    from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
+    from pravega_lab.client.shared_state.synchronizer import StateFormat
     from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
+
+S = TypeVar("S")
+U = TypeVar("U")
 
 
 def connect(
@@ -68,9 +74,17 @@ class Client:
         """
         return run(self._core.create_scope(scope))
 
-    def delete_scope(self, scope: str) -> bool:
-        """Delete an empty scope and return True, or False if there was none. Raises `NotEmptyError`."""
-        return run(self._core.delete_scope(scope))
+    def delete_scope(self, scope: str, *, recursive: bool = False) -> bool:
+        """Delete a scope and return True, or False if there was none.
+
+        Args:
+            recursive: Delete its reader groups, key-value tables and streams, too. Each is a step of its own:
+                after an error some of them may be gone, and the same call continues. A `Table` is unknown to
+                the controller: delete it before.
+
+        Raises `NotEmptyError` for a scope that holds something, without ``recursive``.
+        """
+        return run(self._core.delete_scope(scope, recursive=recursive))
 
     def list_streams(self, scope: str, tag: str | None = None) -> list[str]:
         """Return the names of the streams of ``scope``, sorted; with ``tag``, only those that have it.
@@ -111,6 +125,65 @@ class Client:
     def table(self, scoped_name: str) -> Table:
         """Return a handle of the table segment ``scope/name`` without a request. See `Table.create`."""
         return Table(self, self._core.table(scoped_name).scoped_name)
+
+    def create_key_value_table(
+        self,
+        scoped_name: str,
+        primary_key_length: int,
+        secondary_key_length: int = 0,
+        *,
+        partitions: int = 1,
+        create_scope: bool = True,
+    ) -> KeyValueTable:
+        """Create the key-value table ``scope/table``, and its scope unless ``create_scope`` is False.
+
+        Args:
+            primary_key_length: The number of bytes of every primary key, at least 1.
+            secondary_key_length: That of every secondary key, 0 for a table without secondary keys. Both
+                together have at most 256 bytes.
+            partitions: The number of segments that share the primary keys. None of this can change later.
+
+        Raises:
+            AlreadyExistsError: The table exists, with any configuration.
+            ScopeNotFoundError: There is no such scope, and ``create_scope`` is False.
+            BadInputError: The name or a number can never work.
+        """
+        core = self._core.create_key_value_table(
+            scoped_name,
+            primary_key_length,
+            secondary_key_length,
+            partitions=partitions,
+            create_scope=create_scope,
+        )
+        return KeyValueTable(self, run(core).scoped_name)
+
+    def key_value_table(self, scoped_name: str) -> KeyValueTable:
+        """Return a handle of the key-value table ``scope/table`` without a request."""
+        return KeyValueTable(self, self._core.key_value_table(scoped_name).scoped_name)
+
+    def list_key_value_tables(self, scope: str) -> list[str]:
+        """Return the names of the key-value tables of ``scope``, sorted. Raises `ScopeNotFoundError`."""
+        return run(self._core.list_key_value_tables(scope))
+
+    def revisioned_stream(self, scoped_name: str) -> RevisionedStream:
+        """Return the stream ``scope/stream`` as a log with conditional appends, without a request.
+
+        It needs a stream of one segment that is never scaled, and that holds nothing but the log.
+        """
+        from pravega_lab.client.reader_group.opening import revisioned_stream
+
+        return revisioned_stream(self, scoped_name)
+
+    def state_synchronizer(self, scoped_name: str, rules: StateFormat[S, U]) -> StateSynchronizer[S, U]:
+        """Return the state that programs share in ``scope/stream``, without a request. Call `fetch` first.
+
+        Args:
+            scoped_name: A stream of one segment, as for `revisioned_stream`.
+            rules: The kind of state and its bytes: a `JsonFormat`, or your own `StateFormat`.
+        """
+        from pravega_lab.client.reader_group.opening import state_synchronizer
+
+        return state_synchronizer(self, scoped_name, rules)
 
     def reader_group(self, scoped_name: str) -> ReaderGroup:
         """Return a handle of the reader group ``scope/group`` without a request: the group need not exist."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pravega_lab.client.sync.byte_streams import ByteReader, ByteWriter
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.sync.reading import Batches, OrderedSegmentReader
 from pravega_lab.client.sync.transactions import Transaction
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pravega_lab.client.stream import AsyncStream
     from pravega_lab.client.sync.core import ClientHandle
     from pravega_lab.client.values import Bound, Events, Keys
+    from pravega_lab.protocol.metadata.event_pointer import EventPointer
     from pravega_lab.protocol.names import SegmentRange
     from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -67,6 +69,13 @@ class Stream:
     ) -> None:
         """Change the policies or tags that are passed, and keep the others. Raises `StreamSealedError`."""
         run(self._core.update(scaling=scaling, retention=retention, tags=tags))
+
+    def subscribers(self) -> list[str]:
+        """Return the reader groups that hold back retention of the stream, as ``scope/group``.
+
+        These are the groups whose configuration has a retention type (pravega.md A7).
+        """
+        return run(self._core.subscribers())
 
     def seal(self) -> None:
         """Seal the stream: it can be read but no longer written. May be called twice (pravega.md A8)."""
@@ -170,6 +179,31 @@ class Stream:
         """Return a pipelined writer for use in a ``with`` block. Leaving the block flushes."""
         return EventWriter(self._core.writer())
 
+    def write_large_event(self, event: bytes, key: str | None = None) -> None:
+        """Write one event of up to 1 GiB and return when it is durable. Readers see all of it or nothing.
+
+        It is assembled in a segment of its own, which the store then merges, so it costs several round trips:
+        use `write` up to 8 MiB. Its order relative to other calls of `write` is that of the calls, if each
+        begins after the one before has returned.
+
+        Raises:
+            EventTooLargeError: It has more than 1 GiB.
+            StreamSealedError: The stream is sealed. Nothing was written.
+            AppendUnknownError: The answer was lost, and the segment was sealed or deleted since.
+            StoreUnavailableError: Definite is UNKNOWN: the event may be in the stream.
+
+        Source: pravega.md A11.
+        """
+        run(self._core.write_large_event(event, key))
+
+    def byte_writer(self) -> ByteWriter:
+        """Return a writer of bytes, for a stream of one segment, for use in a ``with`` block."""
+        return ByteWriter(self._core.byte_writer())
+
+    def byte_reader(self, offset: int = 0) -> ByteReader:
+        """Return a reader of bytes from ``offset`` on, for use in a ``with`` block."""
+        return ByteReader(self._core.byte_reader(offset))
+
     def begin_transaction(self, lease_ms: int = LEASE_MS_MAX) -> Transaction:
         """Begin a transaction. A background task renews its lease until the transaction is closed or ends.
 
@@ -232,6 +266,15 @@ class Stream:
         `Batches.next_batch` with a timeout.
         """
         return Batches(self._core.follow(start, batch_bytes=batch_bytes))
+
+    def fetch(self, pointer: EventPointer) -> bytes:
+        """Return one event by its pointer, as `EventPointer.of` makes it of what was read.
+
+        Raises:
+            TruncatedDataError, SegmentNotFoundError: The event was truncated, or its segment deleted.
+            BadInputError: The pointer belongs to another stream, or no such event begins there.
+        """
+        return run(self._core.fetch(pointer))
 
     def segment_reader(
         self, start: Bound = HEAD, end: Bound | None = None, *, segments: Sequence[int] | None = None

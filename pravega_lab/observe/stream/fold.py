@@ -208,13 +208,15 @@ class SegmentHistory:
         row = self._touch(o.stream, o.segment_id)
         if row is None:
             return
-        row.write_offset, row.bytes_per_s = o.write_offset, o.bytes_per_s
-        row.events_per_s, row.events_how = o.events_per_s, o.events_how
-        row.last_rates = (o.events_per_s, o.bytes_per_s)
-        remember_growth(row.growth, o.time_ms, o.write_offset)
+        row.write_offset = o.write_offset
+        if row.end_ms is None:  # a sealed segment can only be truncated, and keeps its last rates
+            row.bytes_per_s, row.events_per_s = o.bytes_per_s, o.events_per_s
+            row.events_how, row.last_rates = o.events_how, (o.events_per_s, o.bytes_per_s)
+            remember_growth(row.growth, o.time_ms, o.write_offset)
         if o.start_offset > row.start_offset:
             row.start_offset = o.start_offset
-            row.truncated_ms = _time_of(row, o.start_offset)
+            is_empty = row.end_ms is not None and o.start_offset >= o.write_offset
+            row.truncated_ms = row.end_ms if is_empty else _time_of(row, o.start_offset)
         self._sample(row, o.time_ms)
 
     def _sample(self, row: SegmentRow, time_ms: int) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 EVERY_MS = 500
 INFOS_PER_ROUND = 64  # segments whose length is asked in one round; the others take turns
 POLICY_EVERY_MS = 5_000
+HEAD_EVERY_MS = 1_000
 SAMPLE_EVERY_MS = 5_000
 SAMPLE_BYTES = 64 * 1024
 EPOCHS_BACK_MAX = 200  # of a longer past only the newest epochs are noted
@@ -70,7 +71,7 @@ class StreamObserver(Journalled):
         self.shows = ("streams",)
         self._stream, self._every_ms = stream, every_ms
         self._sampling = event_bytes is None
-        self._policy_due_ms = self._sample_due_ms = 0
+        self._policy_due_ms = self._sample_due_ms = self._head_due_ms = 0
         self._turn = 0
         self._recorded = {_event(o) for o in recorded}
         self._boundaries: dict[int, int] = {}  # lengths at the last look: events begin there
@@ -134,12 +135,19 @@ class StreamObserver(Journalled):
         if active:
             self._follow_epochs(active, now_ms)
             self._measure(active)
+            self._look_at_head(now_ms)
         else:
             self._look_at_sealed(now_ms)
         self.journal.tick(_now_ms())
 
     def _has_scaled(self, active: list[SegmentRange]) -> bool:
         return bool(active) and max(epoch_of(r.segment_id) for r in active) != self.tracker.epoch
+
+    def _look_at_head(self, now_ms: int) -> None:
+        """Note which sealed segments a truncation has removed, once a second while there are any."""
+        if self.tracker.has_stored_segments and now_ms >= self._head_due_ms:
+            self._head_due_ms = now_ms + HEAD_EVERY_MS
+            self.journal.extend(self.tracker.saw_head(self._stream.head().positions, now_ms=now_ms))
 
     def _look_at_sealed(self, now_ms: int) -> None:
         """Note the ends of a sealed stream's segments, and at the first look also the stream's past."""

@@ -78,6 +78,7 @@ class StreamTracker:
         self._meters: dict[int, _Meter] = {}
         self._by_us: dict[int, str] = {}
         self._sealed = False
+        self._stored: dict[int, tuple[SegmentRange, int, int]] = {}  # sealed segments: range, start, length
 
     @property
     def active(self) -> list[int]:
@@ -145,7 +146,41 @@ class StreamTracker:
             if exact:  # they have just begun, empty
                 self._meters.update({r.segment_id: _Meter(deque([(now_ms, 0)])) for r in created})
         for r in sealed:
-            self._meters.pop(r.segment_id, None)
+            meter = self._meters.pop(r.segment_id, None)
+            start = meter.told[0] if meter is not None and meter.told is not None else 0
+            length = (lengths or {}).get(r.segment_id)
+            if length is not None:
+                self._stored[r.segment_id] = (r, start, length)
+        return found
+
+    @property
+    def has_stored_segments(self) -> bool:
+        """Return whether sealed segments may still be stored, which a truncation would remove."""
+        return bool(self._stored)
+
+    def saw_head(self, head: Mapping[int, int], *, now_ms: int) -> list[Observation]:
+        """Take the head of the stream, and report the sealed segments that it has truncated since.
+
+        The starts of active segments come from `measured`.
+        """
+        newer = [segment for i, segment in self._ranges.items() if i in head]
+        newer += [segment for i, (segment, _, _) in self._stored.items() if i in head]
+        found: list[Observation] = []
+        for segment_id, (segment, start, length) in list(self._stored.items()):
+            is_before = any(n.segment_id > segment_id and n.overlaps(segment) for n in newer)
+            offset = head.get(segment_id, length if is_before else start)
+            now = length if offset < 0 else offset
+            if is_before and segment_id not in head:
+                del self._stored[segment_id]
+            else:
+                self._stored[segment_id] = (segment, now, length)
+            if now > start:
+                found.append(
+                    SegmentMeasured(
+                        time_ms=now_ms, stream=self.stream, segment_id=segment_id, start_offset=now,
+                        write_offset=length,
+                    )
+                )  # fmt: skip
         return found
 
     def _scales(

@@ -14,6 +14,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentMeasured,
     SegmentOpened,
     SegmentRead,
+    SegmentSealed,
     StreamSeen,
 )
 from pravega_lab.observe.query.fold import BatchHistory, fold_batches
@@ -82,6 +83,17 @@ def test_truncation_is_placed_where_the_bytes_were_written() -> None:
         journal.append(SegmentMeasured(time_ms=t * 1000, start_offset=0, write_offset=t * 100, **about))
     journal.append(SegmentMeasured(time_ms=6000, start_offset=300, write_offset=600, **about))
     assert fold_segments(journal.since()).rows[0].truncated_ms == 3000
+
+
+def test_a_sealed_segment_that_is_gone_keeps_its_rates_and_is_truncated_to_its_end() -> None:
+    journal = Journal()
+    about = {"stream": STREAM, "segment_id": 0}
+    journal.append(SegmentOpened(time_ms=0, low=0, high=1, **about))
+    journal.append(SegmentMeasured(time_ms=1000, start_offset=0, write_offset=100, bytes_per_s=9.0, **about))
+    journal.append(SegmentSealed(time_ms=2000, length_bytes=150, **about))
+    journal.append(SegmentMeasured(time_ms=9000, start_offset=150, write_offset=150, **about))
+    [row] = fold_segments(journal.since()).rows
+    assert (row.truncated_ms, row.start_offset, row.last_rates) == (2000, 150, (None, 9.0))
 
 
 def test_thresholds_are_those_of_the_policy() -> None:

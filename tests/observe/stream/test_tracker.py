@@ -160,3 +160,21 @@ def test_a_sealed_stream_is_told_once() -> None:
     found = made.saw_sealed({A.segment_id: 5}, now_ms=4)
     assert [type(o) for o in found] == [SegmentSealed, StreamSealed]
     assert made.saw_sealed({}, now_ms=5) == []
+
+
+def test_a_head_that_moves_truncates_the_sealed_segments_before_it() -> None:
+    made = tracker()
+    made.saw_epoch(1, [B, C], now_ms=9, lengths={A.segment_id: 77})
+    assert made.has_stored_segments
+
+    def starts(head: dict[int, int]) -> list[tuple[int, int, int]]:
+        found = made.saw_head(head, now_ms=20)
+        measured = [o for o in found if isinstance(o, SegmentMeasured)]
+        return [(o.segment_id, o.start_offset, o.write_offset) for o in measured]
+
+    assert starts({A.segment_id: 0}) == []
+    assert starts({A.segment_id: 40}) == [(A.segment_id, 40, 77)]
+    made.saw_epoch(2, [D], now_ms=30, lengths={B.segment_id: 0, C.segment_id: 5})
+    assert starts({B.segment_id: 0, C.segment_id: 2}) == [(A.segment_id, 77, 77), (C.segment_id, 2, 5)]
+    assert starts({D.segment_id: 3}) == [(C.segment_id, 5, 5)]
+    assert not made.has_stored_segments

@@ -14,7 +14,8 @@ import java.util.concurrent.ScheduledExecutorService;
 /**
  * Runs cases, one a line of the input: {@code Class.method scope}. A case is a program of its own, written with the
  * client's public interface, in an empty scope; what it says goes to standard output, then a line {@code .} ends it.
- * Argument: controller URI. The same case says the same on every Pravega, so nothing it says may depend on time.
+ * Arguments: controller URI, and for tls:// the certificate of its authority; credentials come from the client's own
+ * variables (pravega_client_auth_method and _token). The same case says the same on every Pravega, so nothing it says may depend on time.
  */
 public class Cases {
     public static void main(String[] args) throws Exception {
@@ -23,7 +24,8 @@ public class Cases {
             thread.setDaemon(true);
             return thread;
         });
-        ClientConfig config = ClientConfig.builder().controllerURI(URI.create(args[0])).build();
+        var settings = ClientConfig.builder().controllerURI(URI.create(args[0]));
+        ClientConfig config = (args.length > 1 ? settings.trustStore(args[1]) : settings).build();
         Controller controller =
             new ControllerImpl(ControllerImplConfig.builder().clientConfig(config).build(), executor);
         var input = new BufferedReader(new InputStreamReader(System.in));

@@ -1,0 +1,181 @@
+"""Backups: a copy of a store at one moment, with a list of its files and their checksums.
+
+A backup is a folder of its own. A new folder appears under its name only when it is complete and synced, so
+that one which was interrupted is never taken for a backup or a store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from zlib import crc32
+
+from pravega_lab.engine.store.admin.log_scan import scan_logs, tail_of
+from pravega_lab.engine.store.admin.verify import Verdict, verify
+from pravega_lab.engine.store.log.disk import RealDisk
+from pravega_lab.errors import BadInputError, CorruptStoreError
+
+from .folder import LOCK, FrozenFolder, on_folder
+
+LIST = "backup.json"
+FORMAT = 1
+UNFINISHED = ".unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a backup or a restore wrote: the folder, the files in it, and the bytes without trailing zeros."""
+
+    folder: Path
+    files: int
+    size_bytes: int
+    verdict: Verdict
+
+
+def backup(data: str | Path, to: str | Path) -> Copied:
+    """Copy a stopped or running store to the new folder ``to``.
+
+    Every event that was acknowledged before the call is in the copy, and nothing is in it in part.
+
+    Raises:
+        BadInputError: ``data`` is no store, or ``to`` exists.
+        CorruptStoreError: The store is damaged.
+    """
+    target = _new_folder(Path(to), "--to")
+    return on_folder(data, lambda frozen: _backup(frozen, target))
+
+
+def _backup(frozen: FrozenFolder, target: Path) -> Copied:
+    _require_sound(verify(frozen, is_running=frozen.is_running), frozen.folder)
+    unfinished = _make_empty(target)
+    ends = {scan.name: scan.end for scan in tail_of(scan_logs(frozen, []))}
+    listed = []
+    for name, size in frozen.files().items():
+        data = frozen.read(name, 0, ends.get(name, size)).rstrip(b"\0")
+        _write(unfinished / name, data, size)
+        listed.append({"name": name, "size": size, "bytes": len(data), "crc32": crc32(data)})
+    about = {
+        "format": FORMAT,
+        "made_by": f"pravega-lab {version('pravega-lab')}",
+        "made_ms": time.time_ns() // 1_000_000,
+    }
+    text = json.dumps({**about, "files": listed}, indent=1).encode()
+    _write(unfinished / LIST, text, len(text))
+    with FrozenFolder(unfinished) as copy:
+        verdict = _require_sound(verify(copy), unfinished)
+    _publish(unfinished, target)
+    return Copied(target, len(listed), sum(file["bytes"] for file in listed), verdict)  # type: ignore[misc]
+
+
+def restore(source: str | Path, data: str | Path) -> Copied:
+    """Make the new data folder ``data`` of a backup.
+
+    Raises:
+        BadInputError: ``source`` is no backup, or ``data`` exists.
+        CorruptStoreError: A file of the backup is missing or differs from what was copied.
+    """
+    folder = Path(source)
+    files = _listed(folder)
+    target = _new_folder(Path(data), "--data")
+    unfinished = _make_empty(target)
+    disk = RealDisk(unfinished)
+    try:
+        for name, file in files.items():
+            asyncio.run(disk.create(name, int(file["size"]), _content(folder, name, file)))
+    finally:
+        disk.close()
+    (unfinished / LOCK).unlink(missing_ok=True)
+    with FrozenFolder(unfinished) as restored:
+        verdict = _require_sound(verify(restored), unfinished)
+    _publish(unfinished, target)
+    return Copied(target, len(files), sum(int(file["bytes"]) for file in files.values()), verdict)
+
+
+def _listed(folder: Path) -> dict[str, Mapping[str, int]]:
+    """Return the files that a backup lists, by name."""
+    try:
+        found = json.loads((folder / LIST).read_bytes())
+        made_as, files = found["format"], {file["name"]: file for file in found["files"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInputError(
+            f"{str(folder)!r} is no backup: its {LIST} cannot be read ({error})."
+            " Give --from a folder that 'pravega-lab admin backup' made."
+        ) from None
+    if made_as != FORMAT:
+        raise BadInputError(
+            f"The backup {str(folder)!r} has version {made_as}, and this release reads version {FORMAT}."
+            " Restore it with the release that made it."
+        )
+    for name in files:
+        if Path(name).name != name or name in (LOCK, LIST, "..", "."):
+            raise BadInputError(f"The backup {str(folder)!r} lists {name!r}, which is no file of a store.")
+    return files
+
+
+def _content(folder: Path, name: str, file: Mapping[str, int]) -> bytes:
+    try:
+        data = (folder / name).read_bytes()[: file["bytes"]]
+    except FileNotFoundError:
+        raise CorruptStoreError(f"The file {name!r} of the backup is missing. Use another backup.") from None
+    if len(data) != file["bytes"] or crc32(data) != file["crc32"]:
+        raise CorruptStoreError(
+            f"The file {name!r} of the backup is damaged at offset 0 (checksum of all {file['bytes']} bytes)."
+            " Use another backup."
+        )
+    return data
+
+
+def _require_sound(verdict: Verdict, folder: Path) -> Verdict:
+    if not verdict.is_sound:
+        raise CorruptStoreError(
+            f"{str(folder)!r} is damaged in {len(verdict.damage)} places, so it is not copied."
+            f" {verdict.damage[0]}"
+        )
+    return verdict
+
+
+def _new_folder(folder: Path, option: str) -> Path:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInputError(f"{str(folder)!r} exists and is not empty. Give {option} a new folder.")
+    return folder
+
+
+def _make_empty(target: Path) -> Path:
+    """Return the folder in which ``target`` is prepared. What an interrupted call left there is removed."""
+    unfinished = target.absolute().with_name(target.absolute().name + UNFINISHED)
+    if unfinished.exists():
+        shutil.rmtree(unfinished)
+    unfinished.mkdir(parents=True, mode=0o700)
+    return unfinished
+
+
+def _write(path: Path, data: bytes, size: int) -> None:
+    """Write and sync a file of ``size`` bytes. The zeros after ``data`` take no room."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.truncate(size)
+        file.flush()
+        os.fsync(handle)
+
+
+def _publish(unfinished: Path, target: Path) -> None:
+    """Sync the folder and give it its name, in one step."""
+    _sync(unfinished)
+    unfinished.rename(target.absolute())
+    _sync(target.absolute().parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,36 @@
+"""Write small pieces of one turn of the loop together: a call of the system takes longer than a piece."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+
+class JoinedWrites:
+    """Stands before a transport and keeps the order of what is written."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes | memoryview] = []
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write at once, without a copy, after all that was written before."""
+        self._flush()
+        self._transport.write(data)
+
+    def writelines(self, parts: Iterable[bytes | memoryview]) -> None:
+        """Write small pieces at the end of this turn of the loop."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts += parts
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._parts.clear()
+        self._transport.abort()
+
+    def _flush(self) -> None:
+        if self._parts:
+            parts, self._parts = self._parts, []
+            self._transport.write(b"".join(parts))

@@ -1,0 +1,70 @@
+"""Credentials of the stores that a user's own programs started, for the other programs of that user.
+
+A private store on the loopback has a random password. It is in a file that is named after the store's port,
+with mode 0600, in a folder that only this user can enter. A client without credentials finds it there. A
+plain Spark session or ``pravega-lab watch`` therefore needs no more than the address, and other users of the
+machine get nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from pravega_lab.client.connection.access import Access
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.addresses import is_loopback
+
+SUFFIX = ".credentials"
+
+
+def folder() -> Path:
+    """Return the folder of this user's files, and make it if it is missing.
+
+    Raises:
+        BadInputError: Others can enter it, or it is somebody else's.
+    """
+    path = Path(tempfile.gettempdir()) / f"pravega-lab-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    is_safe = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    if not is_safe:
+        raise BadInputError(
+            f"{path} is to hold passwords of stores, and is not a folder of yours that only you can enter. "
+            f"Remove it, or set TMPDIR to a folder of your own"
+        )
+    return path
+
+
+def publish(port: int, user: str, password: str) -> Path:
+    """Write the credentials of the store at a port of the loopback, and return the file."""
+    path = folder() / f"{port}{SUFFIX}"
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+        file.write(f"username={user}\npassword={password}\n")
+    temporary.replace(path)
+    return path
+
+
+def withdraw(port: int) -> None:
+    """Delete the credentials of a store that is gone."""
+    (folder() / f"{port}{SUFFIX}").unlink(missing_ok=True)
+
+
+def with_own_credentials(access: Access, host: str, port: int) -> Access:
+    """Return ``access`` with the credentials of a store of this user's at an address, if it has none.
+
+    The address is the one that was asked for: ``rewrite`` may lead to it through a proxy of this machine.
+    """
+    reached, _ = access.reach(host, port)
+    is_here = is_loopback(host) and is_loopback(reached)
+    if access.has_credentials or not is_here or not hasattr(os, "getuid"):
+        return access
+    path = Path(tempfile.gettempdir()) / f"pravega-lab-{os.getuid()}" / f"{port}{SUFFIX}"
+    if not path.exists():
+        return access
+    folder()
+    return replace(access, credentials_file=str(path), is_own=True)

@@ -1,0 +1,154 @@
+"""Write an event above 8 MiB: assemble it in a transient segment, and merge that as a whole.
+
+The store chooses the name of the transient segment. What an attempt left behind is deleted. A merge whose
+answer was lost is asked for again: the store remembers the sources that it merged.
+
+Source: pravega.md A11, E7.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from pravega_lab.client.connection.connection import Connection
+from pravega_lab.client.connection.retry import Retries, TransientError
+from pravega_lab.client.context import NO_TOKEN, StreamContext
+from pravega_lab.client.framing.values import HEADER
+from pravega_lab.client.segment_stores import Connections, check_reply
+from pravega_lab.client.values import MIB
+from pravega_lab.errors import (
+    AppendUnknownError,
+    EventTooLargeError,
+    RefusedError,
+    SegmentNotFoundError,
+    StreamSealedError,
+)
+from pravega_lab.protocol.hashing import key_position
+from pravega_lab.protocol.wire.commands import (
+    AppendSetup,
+    ConditionalBlockEnd,
+    CreateTransientSegment,
+    DataAppended,
+    DeleteSegment,
+    MergeSegments,
+    SegmentCreated,
+    SegmentIsSealed,
+    SegmentsMerged,
+    SetupAppend,
+)
+
+LARGE_EVENT_BYTES_MAX = 1024 * MIB
+PIECE_BYTES = 8 * MIB
+
+
+class _GoneError(Exception):
+    """Raised when the target was sealed or deleted before the merge: a successor takes the event."""
+
+
+class LargeEventWriter:
+    """Writes one event at a time, on connections of its own."""
+
+    def __init__(self, context: StreamContext) -> None:
+        self._context = context
+        self._connections = Connections(context.stores)
+        self._writer_id = context.new_id()
+
+    async def write(self, event: bytes, key: str | None) -> None:
+        """Write an event. It is durable, and visible as a whole, when this returns.
+
+        Raises:
+            EventTooLargeError: It has more than 1 GiB.
+            StreamSealedError: The stream is sealed. Nothing was written.
+            AppendUnknownError: The answer to the merge was lost, and the segment is gone since.
+        """
+        if len(event) > LARGE_EVENT_BYTES_MAX:
+            raise EventTooLargeError(
+                f"an event of {len(event)} bytes: a large event has at most {LARGE_EVENT_BYTES_MAX} (1 GiB)"
+            )
+        position = self._context.chance.random() if key is None else key_position(key)
+        retries = Retries(f"write to {self._context.name}", self._context.retry_for_s, self._context.chance)
+        try:
+            while True:
+                segment_id = await self._owner_of(position)
+                try:
+                    return await self._write_to(segment_id, event)
+                except (_GoneError, SegmentNotFoundError, TransientError, OSError) as error:
+                    self._context.stores.forget(self._context.name, segment_id)
+                    failure = error
+                await retries.pause(failure)
+        finally:
+            await self._connections.close()
+
+    async def _owner_of(self, position: float) -> int:
+        segments = await self._context.controller.current_segments(self._context.name)
+        if not segments:
+            raise StreamSealedError(f"stream {self._context.name} is sealed: it can be read, not written")
+        return next(segment.segment_id for segment in segments if segment.owns(position))
+
+    async def _write_to(self, segment_id: int, event: bytes) -> None:
+        target = self._context.segment_name(segment_id)
+        connection = await self._connection(segment_id)
+        token = await self._context.token(write=True)
+        reply = check_reply(await connection.ask(CreateTransientSegment(0, self._writer_id, target, token)))
+        if not isinstance(reply, SegmentCreated):
+            raise RefusedError(f"large event for {target}: the store answered {reply}")
+        source = reply.segment
+        try:
+            await self._fill(connection, source, token, event)
+            await self._merge(segment_id, target, source)
+        except Exception:
+            with suppress(Exception):  # the store that fails here deletes nothing
+                await self._context.stores.ask_once(
+                    self._context.name, segment_id, DeleteSegment(0, source, NO_TOKEN)
+                )
+            raise
+
+    async def _connection(self, segment_id: int) -> Connection:
+        endpoint = await self._context.stores.endpoint(self._context.name, segment_id)
+        return await self._connections.get(endpoint)
+
+    async def _fill(self, connection: Connection, source: str, token: str, event: bytes) -> None:
+        reply = check_reply(await connection.ask(SetupAppend(0, self._writer_id, source, token)))
+        if not isinstance(reply, AppendSetup):
+            raise RefusedError(f"large event: the store answered {reply}")
+        header = HEADER.pack(0, len(event))
+        at = 0
+        for number, begin in enumerate(range(0, max(len(event), 1), PIECE_BYTES)):
+            piece = event[begin : begin + PIECE_BYTES]
+            if number == 0:
+                piece = header + piece
+            request = ConditionalBlockEnd(self._writer_id, number, at, piece, 0)
+            reply = check_reply(await connection.ask(request))
+            if not isinstance(reply, DataAppended):
+                raise RefusedError(f"large event: the store answered {reply}")
+            at += len(piece)
+
+    async def _merge(self, segment_id: int, target: str, source: str) -> None:
+        context = self._context
+        retries = Retries(f"merge into {target}", context.retry_for_s, context.chance)
+        repeated = False
+        while True:
+            try:
+                reply = await context.stores.ask_once(
+                    context.name, segment_id, MergeSegments(0, target, source, NO_TOKEN)
+                )
+            except SegmentNotFoundError as error:
+                self._check_known(repeated, target, error)
+                raise _GoneError(target) from error
+            except (TransientError, OSError) as error:
+                failure, repeated = error, True
+                await retries.pause(failure)
+                continue
+            if isinstance(reply, SegmentsMerged):
+                return
+            if isinstance(reply, SegmentIsSealed):
+                self._check_known(repeated, target, None)
+                raise _GoneError(target)
+            raise RefusedError(f"merge into {target}: the store answered {reply}")
+
+    def _check_known(self, repeated: bool, target: str, cause: Exception | None) -> None:
+        if repeated:
+            raise AppendUnknownError(
+                f"the answer to the merge into {target} was lost, and the segment was sealed or deleted "
+                "since: look for the event before you write it again"
+            ) from cause

@@ -1,0 +1,59 @@
+"""An embedded store that only programs of this user can use: it has one user, with a random password.
+
+The password is in no argument and no environment. The store reads its hash from a file, and clients read it
+from another (`client.connection.own_stores`). Both have mode 0600 and are deleted with the store.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from pravega_lab.client.connection import own_stores
+from pravega_lab.engine.server.limits.limits import Limits
+from pravega_lab.engine.server.store_process import StoreProcess
+from pravega_lab.engine.store.security.passwords import SALT_BYTES, password_line
+
+USER = "lab"
+PASSWORD_BYTES = 32
+ITERATIONS = 1000
+"""Few are enough for a password of 256 random bits, and the store is ready sooner."""
+
+
+class PrivateStore(StoreProcess):
+    """A `StoreProcess` with a password. Arguments, attributes and errors are the same."""
+
+    def __init__(
+        self, data: str | Path | None = None, *, scaling_clock: int = 1, limits: Limits | None = None
+    ) -> None:
+        self._password = secrets.token_urlsafe(PASSWORD_BYTES)
+        self._users = own_stores.folder() / f"{secrets.token_hex(8)}.users"
+        line = password_line(USER, self._password, "prn::*,READ_UPDATE", os.urandom(SALT_BYTES), ITERATIONS)
+        self._users.touch(0o600)
+        self._users.write_text(f"{line}\n")
+        self._port: int | None = None
+        try:
+            users = ("--password-file", str(self._users))
+            super().__init__(data, scaling_clock=scaling_clock, limits=limits, options=users)
+        except BaseException:
+            self._forget()
+            raise
+
+    def start(self) -> None:
+        """Start the process, wait until it serves, and let this user's programs in. Do nothing if it runs."""
+        super().start()
+        self._port = int(self.uri.rsplit(":", 1)[1])
+        own_stores.publish(self._port, USER, self._password)
+
+    def close(self) -> None:
+        """Stop the process for good, and delete its files."""
+        try:
+            super().close()
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._users.unlink(missing_ok=True)
+        if self._port is not None:
+            own_stores.withdraw(self._port)

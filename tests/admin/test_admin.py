@@ -1,0 +1,191 @@
+"""`pravega-lab admin` on folders, and on a store that is running."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pravega_lab import admin
+from pravega_lab.cli import main
+from pravega_lab.client import connect
+from pravega_lab.engine.server.store_process import StoreProcess
+from pravega_lab.engine.simulation.store.world import events_in
+from pravega_lab.engine.store.storage.recovery import open_storage
+from pravega_lab.errors import BadInputError, CorruptStoreError
+from tests.engine.store.storage_driver import STORES, stored
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data folder of a stopped store."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    for name, content in stored(STORES[0]).contents.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def test_list_inspect_and_dump_print_tables(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["admin", "list", "--data", str(data)]) == 0
+    lines = said(capsys)
+    assert lines[0].split()[:3] == ["scope", "stream", "state"]
+    assert next(line for line in lines if " logs " in line).split()[:6] == [
+        "s",
+        "logs",
+        "ACTIVE",
+        "1",
+        "1",
+        "17000",
+    ]
+    assert "s/events" in lines[-1]
+    assert main(["admin", "inspect", "s/events", "--data", str(data)]) == 0
+    assert any("#transaction." in line for line in said(capsys))
+    assert main(["admin", "inspect", "s/late/0.#epoch.0", "--data", str(data)]) == 0
+    assert said(capsys)[1].split()[-1] == "100"
+    assert main(["admin", "dump", "log-000000000001", "--data", str(data)]) == 0
+    assert any("controller/scope/s" in line for line in said(capsys))
+
+
+def test_json_and_frames_have_the_same_rows(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["admin", "list", "--json", "--data", str(data)]) == 0
+    printed = [json.loads(line) for line in said(capsys)]
+    streams = [{k: v for k, v in row.items() if k != "kind"} for row in printed if row["kind"] == "stream"]
+    assert streams == admin.rows(data)
+    assert admin.frame(data, "segments", "s/logs")["length"].tolist() == [17_000]
+    assert set(admin.frame(data, "operations")["operation"]) >= {"Append", "Merge", "PutRecord"}
+
+
+def test_verify_prints_a_verdict(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["admin", "verify", "--data", str(data)]) == 0
+    assert ": sound: 20 groups" in said(capsys)[-1]
+    path = data / "log-000000000002"
+    content = bytearray(path.read_bytes())
+    content[5000] ^= 1
+    path.write_bytes(content)
+    assert main(["admin", "verify", "--data", str(data)]) == 1
+    lines = said(capsys)
+    assert lines[0].startswith("damage in log-000000000002 at offset 512:")
+    assert ": DAMAGED: " in lines[-1]
+    assert main(["admin", "verify", "--json", "--data", str(data)]) == 1
+    assert json.loads(said(capsys)[-1])["verdict"] == "damaged"
+    with pytest.raises(CorruptStoreError, match="not copied"):
+        admin.backup(data, data.parent / "backup")
+    with pytest.raises(CorruptStoreError, match="not compacted"):
+        admin.compact(data)
+
+
+def test_a_backup_is_restored_and_the_restored_store_serves(data: Path) -> None:
+    backup, restored = data.parent / "backup", data.parent / "restored"
+    admin.backup(data, backup)
+    shutil.rmtree(data)
+    assert admin.restore(backup, restored).verdict.findings == ()
+    with StoreProcess(restored) as store, connect(store.uri) as client:
+        assert client.list_streams("s") == ["events", "late", "logs"]
+    assert admin.check(restored).is_sound
+
+
+@pytest.mark.parametrize("fault", ["flip", "missing", "escape", "no list"])
+def test_a_damaged_backup_is_refused(data: Path, fault: str) -> None:
+    backup, restored = data.parent / "backup", data.parent / "restored"
+    admin.backup(data, backup)
+    listed: dict[str, Any] = json.loads((backup / "backup.json").read_text())
+    path = backup / listed["files"][0]["name"]
+    if fault == "flip":
+        content = bytearray(path.read_bytes())
+        content[700] ^= 1
+        path.write_bytes(content)
+    elif fault == "missing":
+        path.unlink()
+    elif fault == "escape":
+        listed["files"][0]["name"] = "../log-000000000001"
+        (backup / "backup.json").write_text(json.dumps(listed))
+    else:
+        (backup / "backup.json").unlink()
+    with pytest.raises((CorruptStoreError, BadInputError)):
+        admin.restore(backup, restored)
+    assert not restored.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["list", "--data", "nowhere"], "is not the data folder of a store"),
+        (["backup", "--data", "{data}"], "backup needs --to DIR"),
+        (["list", "--data", "{data}", "--to", "x"], "list takes no --to DIR"),
+        (["backup", "--data", "{data}", "--to", "{data}"], "exists and is not empty"),
+        (["inspect", "s/nothing", "--data", "{data}"], "there is no stream 's/nothing'"),
+        (["dump", "log-9", "--data", "{data}"], "there is no log file 'log-9'"),
+        (["verify", "s/a", "--data", "{data}"], "verify takes no name"),
+    ],
+)
+def test_bad_input_is_refused_in_words(
+    data: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["admin", *(word.format(data=data) for word in words)]) == 1
+    assert message in capsys.readouterr().err
+
+
+# -- a running store -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[int]]]:
+    """The folder of a running store to which a writer adds numbered events, and the number acknowledged."""
+    folder = tmp_path_factory.mktemp("busy") / "store"
+    acknowledged, stop = [0], threading.Event()
+    with StoreProcess(folder) as store, connect(store.uri) as client:
+        stream = client.create_stream("s/numbers")
+
+        def write() -> None:
+            while not stop.wait(0.005):
+                first = acknowledged[0]
+                stream.write([b"%d" % n for n in range(first, first + 20)], ["k"] * 20)
+                acknowledged[0] = first + 20
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            yield folder, acknowledged
+        finally:
+            stop.set()
+            writer.join()
+
+
+@pytest.mark.slow
+def test_a_backup_of_a_running_store_is_consistent(busy: tuple[Path, list[int]], tmp_path: Path) -> None:
+    folder, acknowledged = busy
+    for number in range(2):
+        while acknowledged[0] < 200 * number + 20:
+            time.sleep(0.01)
+        least = acknowledged[0]
+        admin.backup(folder, tmp_path / f"backup-{number}")
+        restored = tmp_path / f"restored-{number}"
+        admin.restore(tmp_path / f"backup-{number}", restored)
+        with admin.folder.FrozenFolder(restored) as copy:
+            data = open_storage(copy).read("s/numbers/0.#epoch.0", 0, 1 << 30).data
+        events = [event for _, event in events_in(data, 0)]
+        assert events == [str(n) for n in range(len(events))]
+        assert len(events) >= least
+
+
+@pytest.mark.slow
+def test_a_running_store_is_checked_and_listed_and_not_changed(busy: tuple[Path, list[int]]) -> None:
+    folder, _ = busy
+    for _ in range(2):
+        verdict = admin.check(folder)
+        assert verdict.findings == ()
+        assert verdict.is_running
+    assert "numbers" in [row["stream"] for row in admin.rows(folder)]
+    with pytest.raises(Exception, match="in use by another store"):
+        admin.compact(folder)

@@ -1,0 +1,177 @@
+"""Byte streams, large events and event pointers, on the embedded store and on a real Pravega."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from pravega_lab.client import AsyncClient, EventPointer, ScalingPolicy, Stream
+from pravega_lab.errors import (
+    BadInputError,
+    EventTooLargeError,
+    StreamSealedError,
+    TruncatedDataError,
+)
+from tests.client.helpers import CuttingProxy, events_of
+
+
+def test_bytes_are_written_read_truncated_and_sealed(new_stream: Callable[..., Stream]) -> None:
+    stream = new_stream()
+    with stream.byte_writer() as writer, stream.byte_reader() as reader:
+        assert writer.write(b"hello") == 5
+        assert writer.write(b" world") == 6
+        assert (reader.head(), reader.tail()) == (0, 11)
+        assert reader.read(5) == b"hello"
+        assert (reader.offset, reader.read()) == (5, b" world")
+        assert reader.read(timeout_s=0.05) is None
+        reader.seek(6)
+        assert reader.read(100) == b"world"
+        writer.truncate(6)
+        writer.truncate(6)
+        assert reader.head() == 6
+        reader.seek(2)
+        with pytest.raises(TruncatedDataError) as truncated:
+            reader.read()
+        assert truncated.value.resume_at == 6
+        with pytest.raises(BadInputError, match="it has the bytes from 6 to 11"):
+            writer.truncate(99)
+        writer.seal()
+        with pytest.raises(StreamSealedError):
+            writer.write(b"more")
+        reader.seek(11)
+        assert reader.read() == b""
+    with stream.byte_reader(8) as late:
+        assert late.read() == b"rld"
+    with stream.byte_writer() as late_writer, pytest.raises(StreamSealedError):
+        late_writer.write(b"more")
+
+
+def test_a_read_at_the_tail_waits(uri: str, new_stream: Callable[..., Stream]) -> None:
+    name = new_stream().scoped_name
+
+    async def follow() -> None:
+        async with AsyncClient(uri) as client:
+            stream = client.stream(name)
+            async with stream.byte_writer() as writer, stream.byte_reader() as reader:
+                await writer.write(b"a")
+                assert await reader.read() == b"a"
+                held = asyncio.ensure_future(reader.read())
+                await asyncio.sleep(0.05)
+                await writer.write(b"b")
+                assert await held == b"b"
+                held = asyncio.ensure_future(reader.read())
+                await asyncio.sleep(0.05)
+                await writer.seal()
+                assert await held == b""
+
+    asyncio.run(follow())
+
+
+def test_what_is_no_byte_stream(new_stream: Callable[..., Stream]) -> None:
+    several = new_stream(segments=2)
+    with several.byte_writer() as writer, pytest.raises(BadInputError, match="one that is never scaled"):
+        writer.write(b"x")
+    with several.byte_reader() as reader, pytest.raises(BadInputError):
+        reader.read()
+    one = new_stream("one")
+    with one.byte_writer() as writer, pytest.raises(BadInputError):
+        writer.write("text")  # type: ignore[arg-type]
+    with one.byte_reader() as reader:
+        for call in (lambda: reader.seek(-1), lambda: reader.read(0)):
+            with pytest.raises(BadInputError):
+                call()
+        reader.seek(5)
+        with pytest.raises(BadInputError, match="ends at 0"):
+            reader.read()
+
+
+def test_bytes_are_there_once_whatever_is_cut(uri: str, new_stream: Callable[..., Stream]) -> None:
+    stream, data = new_stream(), Random(3).randbytes(3_000_000)
+
+    async def write() -> None:
+        cuts = [200, 700_000, 1_500_000]
+        async with CuttingProxy(cuts) as proxy, AsyncClient(uri, link=proxy.to(uri)) as client:
+            async with client.stream(stream.scoped_name).byte_writer() as writer:
+                await writer.write(data)
+            assert proxy.connections > 3
+
+    asyncio.run(write())
+    stream.seal()
+    with stream.byte_reader() as reader:
+        found = b"".join(iter(reader.read, b""))  # type: ignore[arg-type]
+    assert found == data
+
+
+def test_a_large_event_is_one_event_and_can_be_fetched(new_stream: Callable[..., Stream]) -> None:
+    stream, large = new_stream(segments=2), Random(1).randbytes(20_000_000)
+    stream.write(b"before", "k")
+    stream.write_large_event(large, "k")
+    stream.write_large_event(b"", "k")
+    stream.write(b"after", "k")
+    with stream.read() as batches:
+        found = list(batches)
+    assert events_of(found) == [b"before", large, b"", b"after"]
+    place = next((b["segment_id"][i].as_py(), b["offset"][i].as_py()) for b in found for i in range(len(b))
+                 if b["event"][i].as_py() == large)  # fmt: skip
+    pointer = EventPointer.of(stream.scoped_name, *place, large)
+    assert stream.fetch(EventPointer.from_bytes(pointer.to_bytes())) == large
+    assert stream.fetch(EventPointer.from_text(pointer.to_text())) == large
+    with pytest.raises(EventTooLargeError, match="write_large_event"):
+        stream.write(large)
+    with pytest.raises(BadInputError):
+        stream.write_large_event("text")  # type: ignore[arg-type]
+
+
+def test_a_large_event_follows_a_scale_and_a_cut(uri: str, new_stream: Callable[..., Stream]) -> None:
+    stream, large = new_stream(), Random(2).randbytes(9_000_000)
+
+    async def write() -> None:
+        async with CuttingProxy([300, 4_000_000, 9_000_500]) as proxy:
+            async with AsyncClient(uri, link=proxy.to(uri)) as client:
+                await client.stream(stream.scoped_name).write_large_event(large, "k")
+            assert proxy.connections > 2
+
+    asyncio.run(write())
+    stream.split(0)
+    stream.write_large_event(large, "k")
+    with stream.read() as batches:
+        assert events_of(batches) == [large, large]
+    stream.seal()
+    with pytest.raises(StreamSealedError):
+        stream.write_large_event(large)
+
+
+def test_pointers_to_nothing(new_stream: Callable[..., Stream]) -> None:
+    stream, other = new_stream(), new_stream("other")
+    stream.write([b"first", b"second"])
+    pointer = EventPointer.of(stream.scoped_name, 0, 13, b"second")
+    assert stream.fetch(pointer) == b"second"
+    for wrong in (
+        EventPointer(stream.scoped_name, 0, 12, 14),
+        EventPointer(stream.scoped_name, 0, 13, 99),
+        EventPointer(stream.scoped_name, 0, 13, 3),
+    ):
+        with pytest.raises(BadInputError, match="points to no event"):
+            stream.fetch(wrong)
+    with pytest.raises(BadInputError, match="points into"):
+        other.fetch(pointer)
+    stream.truncate(stream.tail())
+    with pytest.raises(TruncatedDataError):
+        stream.fetch(pointer)
+    for bad in ("", "s/x/0.#epoch.0:1", "x:0-13"):
+        with pytest.raises(BadInputError):
+            EventPointer.from_text(bad)
+    with pytest.raises(BadInputError):
+        EventPointer.from_bytes(b"\0\0\1")
+
+
+def test_a_stream_of_a_fixed_segment_is_a_byte_stream(new_stream: Callable[..., Stream]) -> None:
+    stream = new_stream()
+    stream.update(scaling=ScalingPolicy.fixed(1))
+    with stream.byte_writer() as first, stream.byte_writer() as second:
+        first.write(b"1")
+        second.write(b"2")
+        assert second.tail() == 2

@@ -1,0 +1,98 @@
+"""The public state synchronizer with JSON states, on the embedded store and on a real Pravega."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pravega_lab.client import AsyncClient, Client, JsonFormat, Stream, Whole
+from pravega_lab.client.shared_state.errors import NoStateYetError
+from pravega_lab.errors import BadInputError, ProtocolError
+
+
+def book(seats: dict[str, str], update: dict[str, str]) -> None:
+    seats.update(update)
+
+
+RULES = JsonFormat(book)
+
+
+def test_two_programs_share_a_state(client: Client, new_stream: Callable[..., Stream]) -> None:
+    name = new_stream().scoped_name
+    ann, ben = (client.state_synchronizer(name, RULES) for _ in range(2))
+    with pytest.raises(NoStateYetError):
+        _ = ann.state
+    assert ann.initialize(Whole({})) is True
+    assert ben.initialize(Whole({"never": "written"})) is False
+    tries: list[dict[str, str]] = []
+
+    def choose(seats: dict[str, str]) -> list[dict[str, str]]:
+        tries.append(dict(seats))
+        return [{"12B": "Ben"}] if "12A" in seats else [{"12A": "Ben"}]
+
+    ann.fetch()
+    ben.fetch()
+    ann.update(lambda seats: [{"12A": "Ann"}])
+    assert ben.update(choose) == [{"12B": "Ben"}]
+    assert tries == [{}, {"12A": "Ann"}]
+    ann.append([{"1A": "Eve"}, {"1B": "Eve"}])
+    ann.fetch()
+    assert ann.state == {"12A": "Ann", "12B": "Ben", "1A": "Eve", "1B": "Eve"}
+    assert ann.update(lambda seats: []) == []
+    assert ann.compact() is True
+    late = client.state_synchronizer(name, RULES)
+    late.fetch()
+    assert late.state == ann.state
+    for opened in (ann, ben, late):
+        opened.close()
+
+
+def test_the_asynchronous_face(uri: str, new_stream: Callable[..., Stream]) -> None:
+    name = new_stream().scoped_name
+
+    async def share() -> None:
+        async with AsyncClient(uri) as client:
+            shared = client.state_synchronizer(name, RULES)
+            assert await shared.initialize(Whole({"a": "1"}))
+            await shared.fetch()
+            await shared.update(lambda state: [{"b": "2"}])
+            assert shared.state == {"a": "1", "b": "2"}
+            log = client.revisioned_stream(name)
+            assert len(await log.read_from(await log.oldest())) == 2
+            for opened in (shared, log):
+                await opened.close()
+
+    asyncio.run(share())
+
+
+def test_a_log(client: Client, new_stream: Callable[..., Stream]) -> None:
+    log = client.revisioned_stream(new_stream().scoped_name)
+    begin = log.latest()
+    end = log.append_if_at(begin, b"one")
+    assert end is not None
+    assert log.append_if_at(begin, b"refused") is None
+    assert [entry.data for entry in log.read_from(begin)] == [b"one"]
+    assert (log.set_mark(end, None), log.mark(), log.set_mark(begin, None)) == (True, end, False)
+    log.close()
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\0\0\x03{}", b"\0\0\0\x01no", b"\0\0\0\x02\0\0\0\x09{}"])
+def test_entries_that_are_no_state_are_refused(data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        RULES.read(data)
+
+
+def test_what_is_written_can_be_read_and_begins_as_in_java() -> None:
+    assert RULES.read(RULES.write([{"a": "b"}, {}])) == [{"a": "b"}, {}]
+    assert RULES.read(RULES.write_whole(Whole([1]))) == [Whole([1])]
+    assert RULES.write([{}]) == bytes.fromhex("00000002 00000002") + b"{}"
+
+
+@pytest.mark.parametrize("state", [{"no": b"json"}, "text", {1, 2}])
+def test_a_state_that_is_no_json_is_refused(state: Any) -> None:
+    with pytest.raises(BadInputError, match=re.compile("JSON|dict")):
+        RULES.write_whole(Whole(state))

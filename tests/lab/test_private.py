@@ -1,0 +1,91 @@
+"""A lab of one's own on a shared machine: who gets in without a word, and where the password is not shown."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pravega_lab import Lab, connect
+from pravega_lab.client.connection import own_stores
+from pravega_lab.errors import AccessDeniedError, BadInputError
+from pravega_lab.lab.private_store import PrivateStore
+from pravega_lab.lab.proxied_client import ProxiedClient
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab(open=False, name="private") as lab:
+        lab.create_stream("s/mine").write([b"secret"])
+        yield lab
+
+
+def credentials(lab: Lab) -> Path:
+    return own_stores.folder() / f"{lab.uri.rsplit(':', 1)[1]}.credentials"
+
+
+def list_elsewhere(uri: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    code = f"from pravega_lab import connect; print(connect({uri!r}).list_streams('s'))"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **variables}
+    )
+
+
+def test_programs_of_the_same_user_get_in_by_the_address_alone(lab: Lab, tmp_path: Path) -> None:
+    assert list_elsewhere(lab.uri).stdout == "['mine']\n"
+    stranger = list_elsewhere(lab.uri, TMPDIR=str(tmp_path))  # who does not see the file
+    assert "AccessDeniedError" in stranger.stderr
+    with connect(lab.uri, credentials=("lab", "guess")) as guess, pytest.raises(AccessDeniedError):
+        guess.list_scopes()
+    with lab.observe("s/mine") as watch:
+        assert watch.look(60)
+        assert watch.trouble == []
+
+
+def test_clients_that_run_through_proxies_get_in_too(lab: Lab) -> None:
+    with closing(ProxiedClient(lab.client, ["s/mine"])) as proxied:
+        assert proxied.client.list_streams("s") == ["mine"]
+
+
+def test_the_password_is_where_only_its_user_looks(lab: Lab) -> None:
+    file = credentials(lab)
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (file, file.parent)] == [0o600, 0o700]
+    store = lab.store
+    assert isinstance(store, PrivateStore)
+    argv = Path(f"/proc/{store.pid}/cmdline").read_text() + Path(f"/proc/{store.pid}/environ").read_text()
+    options = lab.stream("s/mine").options()
+    shown = f"{argv} {lab!r} {store!r} {lab.client!r} {vars(lab)} {store.log()} {options}"
+    assert store._password not in shown
+    assert store._password in file.read_text()
+    assert str(file) not in str(options)
+
+
+def test_a_restarted_store_keeps_its_password_and_a_closed_one_leaves_nothing(tmp_path: Path) -> None:
+    with Lab(tmp_path / "data", open=False, name="restarted") as lab:
+        lab.create_stream("s/kept").write([b"1"])
+        assert lab.store is not None
+        lab.store.restart()
+        lab.stream("s/kept").write([b"2"])
+        with lab.stream("s/kept").read() as batches:
+            assert [e for batch in batches for e in batch.column("event").to_pylist()] == [b"1", b"2"]
+        file = credentials(lab)
+        assert file.exists()
+    assert not file.exists()
+
+
+def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    (tmp_path / f"pravega-lab-{os.getuid()}").mkdir(mode=0o755)
+    with pytest.raises(BadInputError, match="is not a folder of yours that only you can enter"):
+        own_stores.folder()
+
+
+def test_a_joined_store_is_given_no_password(lab: Lab) -> None:
+    with pytest.raises(BadInputError, match="only an embedded store can be given a password"):
+        Lab(uri=lab.uri, open=False)
