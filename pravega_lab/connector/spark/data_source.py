@@ -52,6 +52,7 @@ from pravega_lab.connector.spark.source.rows import (
 )
 from pravega_lab.connector.spark.source.splits import SegmentSlice, plan
 from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream
+from pravega_lab.connector.spark.source.typed_rows import check_typed_schema, default_schema, typed_rows
 from pravega_lab.errors import BadInputError
 
 #: A batch query needs no low latency, so its tasks are fewer and larger (spark.md 2).
@@ -79,7 +80,13 @@ class PravegaDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        """Return the columns of the rows, or of the table that option ``metadata`` names."""
+        """Return the columns of the rows, or of the table that option ``metadata`` names.
+
+        Raises:
+            BadInputError: A format is given, whose columns only the user can know.
+        """
+        if self._parsed.format:
+            return default_schema(self._parsed.format)
         table = self._parsed.metadata
         return METADATA_SCHEMAS[table] if table else SCHEMA
 
@@ -116,15 +123,26 @@ class _Slices:
     """The common part of both readers: the streams, and how a task reads a partition."""
 
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
-        check_schema(schema)
+        if options.format:
+            check_typed_schema(options, schema)
+        else:
+            check_schema(schema)
         self._options = options
         self._schema = schema
 
     def read(self, partition: SlicesPartition) -> Iterator[Any]:
-        """Yield the rows of one partition as Arrow record batches, slice after slice."""
+        """Yield the rows of one partition as Arrow record batches, slice after slice.
+
+        Raises:
+            CorruptRowError: An event is not a row of the schema, and option ``corrupt_rows`` is ``fail``.
+        """
         schema = arrow_schema(self._schema)
         for stream, pieces in _by_stream(partition.slices):
-            yield from rows_of(schema, stream, read_slices(stream_of(self._options.cluster, stream), pieces))
+            batches = read_slices(stream_of(self._options.cluster, stream), pieces)
+            if self._options.format:
+                yield from typed_rows(self._options, schema, stream, batches)
+            else:
+                yield from rows_of(schema, stream, batches)
 
     def _views(self) -> list[StreamView]:
         return [StreamView(self._options.cluster, stream) for stream in self._options.scoped_streams]

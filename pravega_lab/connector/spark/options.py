@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pravega_lab.connector.rows.formats import check_format
 from pravega_lab.connector.spark.tables import NO_OPTIONS, refuse_stored_table, view_statement
 from pravega_lab.errors import BadInputError
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 DEFAULT_CONTROLLER = "tcp://localhost:9090"
 EARLIEST, LATEST, UNBOUNDED = "earliest", "latest", "unbounded"
 METADATA_TABLES = ("StreamInfo", "Streams")
+#: What becomes of an event that is no row of the schema: the query fails, the event is dropped and counted,
+#: or its bytes are in column ``_corrupt`` and its fields are null.
+FAIL, DROP, KEEP = "fail", "drop", "keep"
 #: Pravega accepts leases of 10 s to 10 min (pravega.md A10).
 LEASE_MS_MIN, LEASE_MS_MAX = 10_000, 600_000
 #: Names that Spark itself adds to the options of a source or sink.
@@ -45,6 +49,7 @@ class Cluster:
     credentials_file: str | None = None
     validate_host_name: bool | None = None
     rewrite: tuple[tuple[str, str], ...] | None = None
+    plain_credentials: bool | None = None
 
     def access(self) -> AccessOptions:
         """Return the keyword arguments of ``connect`` that describe access."""
@@ -53,6 +58,7 @@ class Cluster:
             "credentials_file": self.credentials_file,
             "validate_host_name": self.validate_host_name,
             "rewrite": None if self.rewrite is None else dict(self.rewrite),
+            "plain_credentials": self.plain_credentials,
         }
 
 
@@ -71,11 +77,14 @@ class PravegaOptions:
     credentials_file: str | None = None
     validate_host_name: bool | None = None
     rewrite: tuple[tuple[str, str], ...] | None = None
+    plain_credentials: bool | None = None
     start_stream_cut: str | None = None
     end_stream_cut: str | None = None
     approx_bytes_per_trigger: int | None = None
     ordered: bool = True
     metadata: str | None = None
+    format: str | None = None
+    corrupt_rows: str = FAIL
     allow_create_scope: bool | None = None
     allow_create_stream: bool | None = None
     default_num_segments: int | None = None
@@ -94,7 +103,8 @@ class PravegaOptions:
     def cluster(self) -> Cluster:
         """The options that say where the store is and how to connect to it."""
         return Cluster(
-            self.controller, self.ca_file, self.credentials_file, self.validate_host_name, self.rewrite
+            *(self.controller, self.ca_file, self.credentials_file),
+            *(self.validate_host_name, self.rewrite, self.plain_credentials),
         )
 
     @property
@@ -170,6 +180,13 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
     for one, other in pairs:
         if one in values and other in values:
             raise BadInputError(f"options '{one}' and '{other}' were both given. Leave one of them out")
+    if "corrupt_rows" in values and "format" not in values:
+        raise BadInputError(
+            "option 'corrupt_rows' was given without 'format'. Events are only parsed if a format is named, "
+            "such as .option('format', 'json')"
+        )
+    if "format" in values and "metadata" in values:
+        raise BadInputError("options 'format' and 'metadata' were both given. Leave one of them out")
     if not values.get("read_after_write_consistency", True) and values.get("exactly_once", True):
         raise BadInputError(
             "option 'read_after_write_consistency' is false: an exactly-once sink always waits until its "
@@ -233,6 +250,16 @@ def _metadata(name: str, text: str) -> str:
     raise BadInputError(f"option 'metadata' is '{text}'; it is one of {', '.join(METADATA_TABLES)}")
 
 
+def _format(name: str, text: str) -> str:
+    return check_format(_text(name, text))
+
+
+def _corrupt_rows(name: str, text: str) -> str:
+    if text.lower() not in (FAIL, DROP, KEEP):
+        raise BadInputError(f"option '{name}' is '{text}'; it is one of {FAIL}, {DROP}, {KEEP}")
+    return text.lower()
+
+
 def _integer(low: int, high: int = 2**63 - 1) -> Callable[[str, str], int]:
     def parse(name: str, text: str) -> int:
         try:
@@ -253,6 +280,7 @@ _PARSERS: dict[str, Callable[[str, str], Any]] = {
     "credentials_file": _text,
     "validate_host_name": _boolean,
     "rewrite": _rewrite,
+    "plain_credentials": _boolean,
     "scope": _scope,
     "stream": _streams,
     "start_stream_cut": _cut,
@@ -260,6 +288,8 @@ _PARSERS: dict[str, Callable[[str, str], Any]] = {
     "approx_bytes_per_trigger": _integer(1),
     "ordered": _boolean,
     "metadata": _metadata,
+    "format": _format,
+    "corrupt_rows": _corrupt_rows,
     "allow_create_scope": _boolean,
     "allow_create_stream": _boolean,
     "default_num_segments": _integer(1),

@@ -53,6 +53,7 @@ def test_how_to_get_into_a_cluster() -> None:
         "credentials_file": None,
         "validate_host_name": False,
         "rewrite": {"a": "b:2", "c": "d"},
+        "plain_credentials": None,
     }
     assert parse_options({**OK, "rewrite": ""}).rewrite == ()
     with pytest.raises(BadInputError, match="'a:b' is not HOST=HOST"):

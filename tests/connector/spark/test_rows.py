@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructType
 
 from pravega_lab.connector.spark.sink.digest import add, digest_of
-from pravega_lab.connector.spark.sink.writer import arrays, check_rows
+from pravega_lab.connector.spark.sink.rows import arrays, check_rows
 from pravega_lab.connector.spark.source.rows import (
     SCHEMA,
     arrow_schema,

@@ -128,7 +128,7 @@ def test_a_segment_truncated_away_is_told_with_where_to_go_on(stream: Stream) ->
     stream.split(scale_from)
     write(stream, 100, 150)
     stream.truncate(stream.tail())
-    with pytest.raises(TruncatedDataError, match="reading can go on at") as caught:
+    with pytest.raises(TruncatedDataError, match="reading can resume at") as caught:
         view_of(stream).slices(start, dict(stream.tail().positions))
     assert caught.value.resume_at == stream.head()
 

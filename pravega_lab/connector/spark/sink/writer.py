@@ -1,7 +1,6 @@
-"""The sink of ``format("pravega")``: rows with columns ``event`` and ``routing_key`` become events of one
-stream.
+"""The sink of ``format("pravega")``: rows become events of one stream.
 
-Column ``routing_key`` is optional. The sink writes exactly once, in two phases. Each task writes into its own
+The sink writes exactly once, in two phases. Each task writes into its own
 transaction and leaves it open. Its commit message has the transaction, the row count and the digest of the
 rows. After all tasks have ended, one process decides with the register which transactions make up the batch,
 and commits them (`register`, `commit_steps`). With ``exactly_once=false`` tasks append directly, and a
@@ -31,6 +30,7 @@ from pravega_lab.connector.spark.sink.commit_steps import (
 )
 from pravega_lab.connector.spark.sink.digest import add, digest_of
 from pravega_lab.connector.spark.sink.register import Record, Written, abortable
+from pravega_lab.connector.spark.sink.rows import arrays, check_rows
 from pravega_lab.connector.spark.source.streams import ensure_stream
 from pravega_lab.connector.spark.tables import refuse_new_table
 from pravega_lab.errors import BadInputError, PravegaError
@@ -51,43 +51,6 @@ class TaskWritten(WriterCommitMessage):
     written: Written
 
 
-def check_rows(schema: Any) -> None:
-    """Refuse rows that cannot become events.
-
-    Raises:
-        BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type.
-    """
-    types = {field.name: field.dataType.simpleString() for field in schema.fields}
-    allowed = {"event": ("binary", "string"), "routing_key": ("string",)}
-    if "event" not in types:
-        raise BadInputError(
-            f"the rows to write have no column 'event', but {', '.join(types) or 'none'}. "
-            f"Select the value to write AS event, and its key AS routing_key"
-        )
-    for name, found in types.items():
-        if name not in allowed:
-            raise BadInputError(f"a sink takes columns event and routing_key, not '{name}'. Select those two")
-        if found not in allowed[name]:
-            raise BadInputError(
-                f"column '{name}' is {found}; a sink takes {' or '.join(allowed[name])}. Cast it"
-            )
-
-
-def arrays(batch: Any) -> tuple[Any, Any | None]:
-    """Return the events as an Arrow array of binary, and the keys as one of text, or ``None`` without keys.
-
-    Raises:
-        BadInputError: An event is null.
-    """
-    import pyarrow as pa
-
-    events = batch.column("event")
-    if events.null_count:
-        raise BadInputError(f"{events.null_count} of {len(events)} rows have a null event. Filter them out")
-    keys = batch.column("routing_key") if "routing_key" in batch.schema.names else None
-    return events.cast(pa.binary()), keys
-
-
 def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
     """Write the rows of a task and return what was written.
 
@@ -96,18 +59,19 @@ def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
     """
     stream = stream_of(options.cluster, options.output)
     if options.exactly_once:
-        return _write_transaction(stream, options.transaction_timeout_ms, batches)
+        return _write_transaction(stream, options, batches)
+    written = (arrays(batch, options.format) for batch in batches if batch.num_rows)
     with stream.writer() as writer:
-        return Written(rows=sum(writer.write(*arrays(batch)) for batch in batches if batch.num_rows))
+        return Written(rows=sum(writer.write(*events_and_keys) for events_and_keys in written))
 
 
-def _write_transaction(stream: Stream, lease_ms: int, batches: Iterator[Any]) -> Written:
+def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterator[Any]) -> Written:
     transaction, rows, digest = None, 0, 0
     try:
         for batch in batches:
             if batch.num_rows:
-                events, keys = arrays(batch)
-                transaction = transaction or stream.begin_transaction(lease_ms)
+                events, keys = arrays(batch, options.format)
+                transaction = transaction or stream.begin_transaction(options.transaction_timeout_ms)
                 transaction.write(events, keys)
                 rows, digest = rows + len(events), add(digest, digest_of(events, keys))
         if transaction is None:
@@ -126,7 +90,7 @@ class _Sink:
     """The common part of both writers."""
 
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
-        check_rows(schema)
+        check_rows(schema, options.format)
         self._options = options
         key = (options.cluster, options.output)
         if key not in _ensured:

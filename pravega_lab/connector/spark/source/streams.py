@@ -126,7 +126,7 @@ class StreamView:
             except SegmentNotFoundError as error:
                 head = stream.head()
                 raise TruncatedDataError(
-                    f"{self.name}: segment {segment} of the batch was truncated away; reading can go on at "
+                    f"{self.name}: segment {segment} of the batch was truncated away; reading can resume at "
                     f"{head}, as text {head.to_text()}",
                     head,
                 ) from error

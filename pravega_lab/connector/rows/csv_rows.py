@@ -1,0 +1,84 @@
+"""Rows as lines of comma-separated values, one per event and without a header.
+
+Values are in the order of the schema. An empty value is null, and ``""`` is an empty text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, joined
+from pravega_lab.errors import BadInputError
+
+
+class CsvRows:
+    """Parses and encodes rows of one Arrow schema as comma-separated values.
+
+    Raises:
+        BadInputError: The schema has a type that a value of CSV cannot contain.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        import pyarrow.types as types
+
+        for field in schema:
+            if types.is_nested(field.type) or types.is_binary(field.type) or types.is_duration(field.type):
+                raise BadInputError(
+                    f"column '{field.name}' is {field.type}, which format 'csv' cannot contain. "
+                    "Declare it as string, or use format 'json'"
+                )
+        self._schema = schema
+
+    def parse(self, events: Any) -> Any:
+        """Return one row per event.
+
+        Raises:
+            UnreadableRowError: An event is not one line with a value of the right type for each column.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.csv as csv
+
+        texts = as_text(events)
+        if pc.min(pc.binary_length(events)).as_py() == 0:
+            raise UnreadableRowError("it is empty")
+        if pc.any(pc.equal(pc.bit_wise_and(pc.count_substring(texts, '"'), 1), 1)).as_py():
+            raise UnreadableRowError("a quotation mark is not closed")
+        # A line break inside quotation marks belongs to a value. Such an event is parsed by itself.
+        if len(events) > 1 and pc.any(pc.match_substring(texts, "\n")).as_py():
+            raise UnreadableRowError("it has a line break")
+        text = joined(events)
+        try:
+            table = csv.read_csv(
+                pa.BufferReader(text),
+                csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self._schema.names),
+                csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+                csv.ConvertOptions(
+                    column_types=self._schema,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            raise UnreadableRowError(str(error).removeprefix("CSV parse error: ")) from None
+        if table.num_rows != len(events):
+            raise UnreadableRowError("it has more than one line")
+        return table.combine_chunks().to_batches()[0]
+
+    def encode(self, rows: Any) -> Any:
+        """Return one line per row. Texts are quoted. A row of one column that is null stays null."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.types as types
+
+        values = []
+        for column in rows.columns:
+            text = column if types.is_string(column.type) else column.cast(pa.string())
+            if types.is_string(column.type):
+                escaped = pc.replace_substring(text, '"', '""')
+                text = pc.binary_join_element_wise('"', escaped, '"', "")
+            values.append(pc.fill_null(text, ""))
+        if len(values) == 1:  # An empty event would be no line.
+            return pc.if_else(rows.column(0).is_valid(), values[0], None).cast(pa.binary())
+        return pc.binary_join_element_wise(*values, ",").cast(pa.binary())

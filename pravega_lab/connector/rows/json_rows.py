@@ -1,0 +1,169 @@
+"""Rows as JSON objects, one per event.
+
+A field that the schema does not name is ignored, and a field that is absent is null. A value of another type
+than the column's makes the event unreadable; no value is converted silently. Dates and times are texts in
+ISO 8601. Decimals are written as numbers, and read from numbers and texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, joined
+from pravega_lab.errors import BadInputError
+
+NEXT = "Declare it as string, and convert it in the query"
+_REASONS = (": JSON parse error: ", "JSON parse error: ")
+
+
+class JsonRows:
+    """Parses and encodes rows of one Arrow schema as JSON objects.
+
+    Raises:
+        BadInputError: The schema has a type that JSON cannot contain.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        import pyarrow as pa
+
+        for field in schema:
+            _check(field.name, field.type)
+        self._schema = schema
+        self._read_as = pa.schema([pa.field(field.name, _parsed_as(field.type)) for field in schema])
+
+    def parse(self, events: Any) -> Any:
+        """Return one row per event.
+
+        Raises:
+            UnreadableRowError: An event is not exactly one JSON object with fields of the schema's types.
+        """
+        import pyarrow as pa
+        import pyarrow.json as pj
+
+        _check_objects(as_text(events))
+        text = joined(events)
+        try:
+            table = pj.read_json(
+                pa.BufferReader(text),
+                pj.ReadOptions(use_threads=False, block_size=max(len(text), 1)),
+                pj.ParseOptions(
+                    explicit_schema=self._read_as,
+                    unexpected_field_behavior="ignore",
+                    newlines_in_values=True,
+                ),
+            )
+            # No event is blank and each is in braces, so the number tells whether each is one object.
+            if table.num_rows != len(events):
+                raise UnreadableRowError("it is not exactly one JSON object")
+            table = table.cast(self._schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise UnreadableRowError(_reason(str(error))) from None
+        return table.combine_chunks().to_batches()[0]
+
+    def encode(self, rows: Any) -> Any:
+        """Return one JSON object per row. A null is written as null, and so are not-a-number and infinity."""
+        import pyarrow as pa
+
+        return _objects(rows.schema.names, rows.columns).cast(pa.binary())
+
+
+def _check(name: str, kind: Any) -> None:
+    """Refuse types without a form in JSON that both sides agree on."""
+    import pyarrow.types as types
+
+    if types.is_struct(kind):
+        for field in kind:
+            _check(f"{name}.{field.name}", field.type)
+    elif types.is_list(kind):
+        _check(f"{name}[]", kind.value_type)
+    elif types.is_binary(kind) or types.is_map(kind) or types.is_duration(kind) or types.is_interval(kind):
+        raise BadInputError(f"column '{name}' is {kind}, which format 'json' cannot contain. {NEXT}")
+
+
+def _parsed_as(kind: Any) -> Any:
+    """Return the type as which the parser reads a column: it knows dates only as texts."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if types.is_date(kind):
+        return pa.string()
+    if types.is_list(kind):
+        return pa.list_(_parsed_as(kind.value_type))
+    if types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _parsed_as(field.type)) for field in kind])
+    return kind
+
+
+def _check_objects(texts: Any) -> None:
+    import pyarrow.compute as pc
+
+    trimmed = pc.ascii_trim_whitespace(texts)
+    braced = pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
+    if not pc.all(braced).as_py():
+        raise UnreadableRowError("it is not a JSON object")
+
+
+def _reason(text: str) -> str:
+    for mark in _REASONS:
+        text = text.removeprefix(mark)
+    return text.removesuffix(" in row 0")
+
+
+def _objects(names: Sequence[str], columns: Sequence[Any]) -> Any:
+    """Return the JSON objects whose fields are ``columns``, as an Arrow array of text."""
+    import pyarrow.compute as pc
+
+    parts: list[Any] = []
+    for index, (name, column) in enumerate(zip(names, columns, strict=True)):
+        parts += [f"{',' if index else '{'}{json.dumps(name, ensure_ascii=False)}:", _texts(column)]
+    return pc.binary_join_element_wise(*parts, "}", "")
+
+
+def _texts(column: Any) -> Any:
+    """Return the JSON of each value of a column, as an Arrow array of text without nulls."""
+    import pyarrow.compute as pc
+
+    texts = _of_valid(column)
+    return pc.if_else(column.is_valid(), pc.fill_null(texts, "null"), "null")
+
+
+def _of_valid(column: Any) -> Any:
+    """Return the JSON of each value of a column that is not null; what stands for a null does not matter."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    kind = column.type
+    if types.is_string(kind):
+        return _quoted(column)
+    if types.is_struct(kind):
+        return _objects([field.name for field in kind], column.flatten())
+    if types.is_list(kind):
+        values = pa.ListArray.from_arrays(column.offsets, _texts(column.values))
+        return pc.binary_join_element_wise("[", pc.binary_join(values, ","), "]", "")
+    if types.is_floating(kind):
+        return pc.if_else(pc.is_finite(column), column.cast(pa.string()), "null")
+    if types.is_null(kind):
+        return pa.nulls(len(column), pa.string())
+    text = column.cast(pa.string())
+    if types.is_timestamp(kind):
+        text = pc.replace_substring(text, " ", "T", max_replacements=1)
+    if types.is_temporal(kind):
+        return pc.binary_join_element_wise('"', text, '"', "")
+    return text
+
+
+def _quoted(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # Control characters are rare, and no single call escapes them.
+    if pc.any(pc.match_substring_regex(column, r"[\x00-\x1f]")).as_py():
+        texts = column.to_pylist()
+        return pa.array(
+            [None if text is None else json.dumps(text, ensure_ascii=False) for text in texts], pa.string()
+        )
+    escaped = pc.replace_substring(pc.replace_substring(column, "\\", "\\\\"), '"', '\\"')
+    return pc.binary_join_element_wise('"', escaped, '"', "")

@@ -1,0 +1,82 @@
+"""The rows that the sink takes: columns ``event`` and ``routing_key``, or the typed rows of a format.
+
+Typed rows may have a column ``_routing_key``, which is the key of the event and not a part of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.spark.source.rows import arrow_schema
+from pravega_lab.errors import BadInputError
+
+KEY_COLUMN = "_routing_key"
+
+
+def check_rows(schema: Any, format_name: str | None = None) -> None:
+    """Refuse rows that cannot become events, of a Spark ``schema``.
+
+    Raises:
+        BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type; or the
+            format cannot contain the rows.
+    """
+    if format_name:
+        _check_typed(schema, format_name)
+    else:
+        _check_plain(schema)
+
+
+def _check_plain(schema: Any) -> None:
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    allowed = {"event": ("binary", "string"), "routing_key": ("string",)}
+    if "event" not in types:
+        raise BadInputError(
+            f"the rows to write have no column 'event', but {', '.join(types) or 'none'}. "
+            f"Select the value to write AS event, and its key AS routing_key. Or name the format in which "
+            "these columns become an event, such as .option('format', 'json')"
+        )
+    for name, found in types.items():
+        if name not in allowed:
+            raise BadInputError(f"a sink takes columns event and routing_key, not '{name}'. Select those two")
+        if found not in allowed[name]:
+            raise BadInputError(
+                f"column '{name}' is {found}; a sink takes {' or '.join(allowed[name])}. Cast it"
+            )
+
+
+def _check_typed(schema: Any, format_name: str) -> None:
+    for field in schema.fields:
+        found = field.dataType.simpleString()
+        if field.name == KEY_COLUMN and found != "string":
+            raise BadInputError(f"column '{KEY_COLUMN}' is {found}, and a routing key is a string. Cast it")
+        if field.name.startswith("_") and field.name != KEY_COLUMN:
+            raise BadInputError(
+                f"column '{field.name}' cannot be written: names that begin with _ are metadata of the "
+                f"source. Drop it, or rename it. The routing key is in column '{KEY_COLUMN}'"
+            )
+    columns = [field for field in arrow_schema(schema) if field.name != KEY_COLUMN]
+    if not columns:
+        raise BadInputError("the rows to write have no column beside the routing key. Select at least one")
+    row_format(format_name, columns)
+
+
+def arrays(batch: Any, format_name: str | None = None) -> tuple[Any, Any | None]:
+    """Return the events as an Arrow array of binary, and the keys as one of text, or ``None`` without keys.
+
+    Raises:
+        BadInputError: An event is null.
+    """
+    import pyarrow as pa
+
+    names = batch.schema.names
+    key = KEY_COLUMN if format_name else "routing_key"
+    keys = batch.column(key) if key in names else None
+    if format_name:
+        rows = batch if keys is None else batch.drop_columns([key])
+        events = row_format(format_name, rows.schema).encode(rows)
+    else:
+        events = batch.column("event")
+    if events.null_count:
+        raise BadInputError(f"{events.null_count} of {len(events)} rows have a null event. Filter them out")
+    return events.cast(pa.binary()), keys

@@ -1,0 +1,189 @@
+"""Typed rows of the source: events parsed into the columns of the user's schema, with option ``format``.
+
+A column whose name begins with ``_`` is metadata of the event, and every other column is a field of the row.
+Spark passes on only the columns of the user's schema, so fields that it leaves out are not parsed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.rows.parsing import Unreadable, parse_events, spread
+from pravega_lab.connector.spark.options import DROP, FAIL, KEEP, PravegaOptions
+from pravega_lab.connector.spark.source.rows import arrow_schema
+from pravega_lab.errors import BadInputError, CorruptRowError
+
+CORRUPT = "_corrupt"
+#: Metadata columns: type, and column of the client's batches, or None where it is the same for all of them.
+METADATA = {
+    "_scope": ("string", None),
+    "_stream": ("string", None),
+    "_segment_id": ("bigint", "segment_id"),
+    "_offset": ("bigint", "offset"),
+    "_event": ("binary", "event"),
+    CORRUPT: ("binary", None),
+}
+SHOWN_BYTES = 60
+_log = logging.getLogger(__name__)
+
+
+def default_schema(format_name: str) -> str:
+    """Return the columns that a format has without a schema of the user's.
+
+    Raises:
+        BadInputError: Only format ``raw`` has such columns.
+    """
+    if format_name == "raw":
+        return "event binary"
+    raise BadInputError(
+        f"format '{format_name}' needs the columns of its rows. Add "
+        ".schema('id bigint, name string'), with names and types of your rows"
+    )
+
+
+def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
+    """Refuse a schema that the format or the metadata of events cannot fill.
+
+    Raises:
+        BadInputError: A type is none of the format's, a metadata column is unknown or has another type, or
+            column ``_corrupt`` and option ``corrupt_rows`` contradict each other.
+    """
+    for field in schema.fields:
+        if field.name.startswith("_"):
+            _check_metadata(field.name, field.dataType.simpleString())
+    names = schema.fieldNames()
+    if options.corrupt_rows == KEEP and CORRUPT not in names:
+        raise BadInputError(
+            f"option 'corrupt_rows' is 'keep', and the schema has no column '{CORRUPT} binary' for the bytes "
+            "of events that do not parse. Add it"
+        )
+    if options.corrupt_rows != KEEP and CORRUPT in names:
+        raise BadInputError(
+            f"the schema has column '{CORRUPT}', and option 'corrupt_rows' is '{options.corrupt_rows}'. "
+            "Add .option('corrupt_rows', 'keep') to fill it"
+        )
+    fields = _fields(arrow_schema(schema))
+    if fields or options.format == "raw":
+        row_format(str(options.format), fields)
+
+
+def _check_metadata(name: str, found: str) -> None:
+    if name not in METADATA:
+        near = difflib.get_close_matches(name, METADATA, n=1, cutoff=0.5)
+        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(METADATA)}"
+        raise BadInputError(f"columns that begin with _ are metadata, and there is no '{name}'. {hint}")
+    if found != METADATA[name][0]:
+        raise BadInputError(f"column '{name}' is {METADATA[name][0]}, not {found}. Cast it in the query")
+
+
+def _fields(schema: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.schema([field for field in schema if not field.name.startswith("_")])
+
+
+class TypedRows:
+    """Turns the client's batches (event, segment_id, offset) of one stream into typed rows.
+
+    Args:
+        options: The format, and what becomes of events that do not parse.
+        schema: The Arrow schema of the rows.
+        scoped_stream: ``scope/stream``.
+    """
+
+    def __init__(self, options: PravegaOptions, schema: Any, scoped_stream: str) -> None:
+        fields = _fields(schema)
+        self._schema = schema
+        self._stream = scoped_stream
+        self._format_name = str(options.format)
+        self._corrupt_rows = options.corrupt_rows
+        self._format = row_format(self._format_name, fields) if len(fields) else None
+        self.dropped = 0
+
+    def rows(self, batch: Any) -> Any:
+        """Return the rows of one batch as a record batch, or None if every event was dropped.
+
+        Raises:
+            CorruptRowError: An event does not parse, and such events are not to be dropped or kept.
+        """
+        import pyarrow as pa
+
+        if not batch.num_rows:
+            return None
+        parsed, unreadable = None, list[Unreadable]()
+        if self._format is not None:
+            parsed, unreadable = parse_events(self._format.parse, batch.column("event"))
+        if unreadable:
+            batch, parsed = self._without(batch, parsed, unreadable)
+        if not batch.num_rows:
+            return None
+        bad = {event.index for event in unreadable} if self._corrupt_rows == KEEP else set()
+        columns = [self._column(field, batch, parsed, bad) for field in self._schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _without(self, batch: Any, parsed: Any, unreadable: list[Unreadable]) -> tuple[Any, Any]:
+        """Return what is left of a batch with unreadable events, under the user's choice."""
+        import pyarrow as pa
+
+        if self._corrupt_rows == FAIL:
+            raise CorruptRowError(self._words(batch, unreadable[0]))
+        if self._corrupt_rows == KEEP:
+            return batch, None if parsed is None else spread(parsed, batch.num_rows, unreadable)
+        if not self.dropped:
+            _log.warning("dropped: %s", self._words(batch, unreadable[0]))
+        self.dropped += len(unreadable)
+        bad = {event.index for event in unreadable}
+        kept = [index for index in range(batch.num_rows) if index not in bad]
+        return batch.take(pa.array(kept, pa.int64())), parsed
+
+    def _column(self, field: Any, batch: Any, parsed: Any, bad: set[int]) -> Any:
+        import pyarrow as pa
+
+        if field.name == CORRUPT:
+            events = batch.column("event").to_pylist() if bad else []
+            values = [events[index] if index in bad else None for index in range(batch.num_rows)]
+            return pa.array(values, pa.binary())
+        if field.name in METADATA:
+            source = METADATA[field.name][1]
+            if source is not None:
+                return batch.column(source)
+            scope, stream = self._stream.split("/")
+            value = pa.scalar(scope if field.name == "_scope" else stream, pa.string())
+            return pa.repeat(value, batch.num_rows)
+        if parsed is None:  # No event of this batch parsed.
+            return pa.nulls(batch.num_rows, field.type)
+        column = parsed.column(field.name)
+        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+    def _words(self, batch: Any, event: Unreadable) -> str:
+        data = batch.column("event")[event.index].as_py()
+        segment_id = batch.column("segment_id")[event.index].as_py()
+        offset = batch.column("offset")[event.index].as_py()
+        shown = f"{data[:SHOWN_BYTES]!r}{'…' if len(data) > SHOWN_BYTES else ''}"
+        return (
+            f"the event at offset {offset} of segment {segment_id} of {self._stream} is no row of format "
+            f"'{self._format_name}': {event.reason}. It begins with {shown}. Change the schema, or choose "
+            f"option 'corrupt_rows': '{DROP}' leaves such events out and counts them, '{KEEP}' puts their "
+            f"bytes into column {CORRUPT}"
+        )
+
+
+def typed_rows(
+    options: PravegaOptions, schema: Any, scoped_stream: str, batches: Iterable[Any]
+) -> Iterator[Any]:
+    """Yield the typed rows of all ``batches`` of one stream, and say at the end how many were dropped.
+
+    Raises:
+        CorruptRowError: An event does not parse, and such events are not to be dropped or kept.
+    """
+    builder = TypedRows(options, schema, scoped_stream)
+    for batch in batches:
+        rows = builder.rows(batch)
+        if rows is not None:
+            yield rows
+    if builder.dropped:
+        _log.warning("dropped %d events of %s that are no rows", builder.dropped, scoped_stream)

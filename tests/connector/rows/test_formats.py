@@ -1,0 +1,148 @@
+"""Formats of rows: what is encoded is parsed again, damaged events stand alone, and plain JSON agrees."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import random
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.rows.parsing import parse_events, spread
+from pravega_lab.errors import BadInputError
+
+DAY = datetime.date(2024, 1, 2)
+MOMENT = datetime.datetime(2024, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.UTC)
+PLAIN = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("text", pa.string()),
+        ("day", pa.date32()),
+        ("ratio", pa.float64()),
+        ("price", pa.decimal128(10, 2)),
+        ("yes", pa.bool_()),
+        ("at", pa.timestamp("us", "UTC")),
+    ]
+)
+NESTED = pa.schema(
+    [
+        *PLAIN,
+        ("days", pa.list_(pa.date32())),
+        ("inner", pa.struct([("price", pa.decimal128(10, 2)), ("days", pa.list_(pa.date32()))])),
+    ]
+)
+TEXTS = ['a "quoted" text', "back\\slash", "über, 你好", "line\nbreak\ttab", "\x01", "", "null", "{}"]
+
+
+def rows(schema: pa.Schema, seed: int = 1, count: int = 200) -> pa.RecordBatch:
+    chance = random.Random(seed)
+
+    def value(name: str) -> Any:
+        return {
+            "id": chance.randint(-(2**63), 2**63 - 1),
+            "text": chance.choice(TEXTS),
+            "day": DAY + datetime.timedelta(chance.randint(-9999, 9999)),
+            "ratio": chance.choice([chance.uniform(-1e9, 1e9), 1e300, 0.1, -0.0, 3.0]),
+            "price": decimal.Decimal(chance.randint(-(10**9), 10**9)).scaleb(-2),
+            "yes": chance.random() < 0.5,
+            "at": MOMENT + datetime.timedelta(microseconds=chance.randint(-(10**15), 10**15)),
+            "days": [DAY] * chance.randint(0, 2),
+            "inner": {"price": decimal.Decimal("1.25"), "days": [DAY, None]},
+        }[name]
+
+    made = [{n: None if chance.random() < 0.2 else value(n) for n in schema.names} for _ in range(count)]
+    return pa.RecordBatch.from_pylist(made, schema)
+
+
+@pytest.mark.parametrize(("name", "schema"), [("json", PLAIN), ("json", NESTED), ("csv", PLAIN)])
+def test_encoded_rows_are_parsed_again(name: str, schema: pa.Schema) -> None:
+    written = rows(schema)
+    format_ = row_format(name, schema)
+    parsed, unreadable = parse_events(format_.parse, format_.encode(written))
+    assert unreadable == []
+    assert parsed.schema == schema
+    assert parsed.equals(pa.Table.from_batches([written]))
+
+
+def test_encoded_json_is_what_plain_json_reads() -> None:
+    schema = pa.schema([field for field in NESTED if field.name in ("id", "text", "ratio", "yes")])
+    written = rows(schema)
+    found = [json.loads(event) for event in row_format("json", schema).encode(written).to_pylist()]
+    assert found == written.to_pylist()
+
+
+def test_not_a_number_is_null_in_json() -> None:
+    schema = pa.schema([("x", pa.float64()), ("l", pa.list_(pa.float64()))])
+    batch = pa.RecordBatch.from_pylist([{"x": float("nan"), "l": [float("inf")]}], schema)
+    assert row_format("json", schema).encode(batch).to_pylist() == [b'{"x":null,"l":[null]}']
+
+
+DAMAGED_JSON = {
+    b"x": "not a JSON object",
+    b"": "not a JSON object",
+    b"[1]": "not a JSON object",
+    b'{"id":1}{"id":2}': "not exactly one JSON object",
+    b'{"id":"1"}': "changed from number to string",
+    b'{"id":1.5}': "couldn't parse:1.5",
+    b'{"id":1,"id":2}': "specified twice",
+    b'{"id":99999999999999999999}': "couldn't parse",
+    b'{"day":"yesterday"}': "yesterday",
+    b'{"text":"\xff"}': "not UTF-8",
+    b'{"id":{}}': "Missing a name|parse|changed",
+    b'{"id":1},{"id":2}': "empty",
+    b'{"text":"a}': "Missing|parse|string",
+}
+
+
+def test_damaged_events_stand_alone_and_their_neighbours_keep_their_rows() -> None:
+    parse = row_format("json", PLAIN).parse
+    good = [json.dumps({"id": n, "more": {"is": "ignored"}}, indent=n % 2).encode() for n in range(40)]
+    chance = random.Random(7)
+    for damaged, words in DAMAGED_JSON.items():
+        places = sorted(chance.sample(range(40), 3))
+        events = [damaged if n in places else event for n, event in enumerate(good)]
+        parsed, unreadable = parse_events(parse, pa.array(events, pa.binary()))
+        assert [event.index for event in unreadable] == places
+        for event in unreadable:
+            assert re.search(words, event.reason), event
+        wanted = [None if n in places else n for n in range(40)]
+        assert spread(parsed, 40, unreadable)["id"].to_pylist() == wanted
+    halves = [b'{"id":', b"1}", b'{"id":1}{"id":2}', b'{"id":3}']  # as many objects as events
+    _, unreadable = parse_events(parse, pa.array(halves, pa.binary()))
+    assert [event.index for event in unreadable] == [0, 1, 2]
+    assert parse_events(parse, pa.array([b"x"], pa.binary()))[0] is None
+
+
+def test_damaged_lines_of_csv_stand_alone() -> None:
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
+    events = [b"1,a", b'2,"line\nbreak"', b"x,a", b"3", b"4,a,b", b"5,a\n6,b", b'7,"a', b'8,a"', b"", b'9,""']
+    parsed, unreadable = parse_events(row_format("csv", schema).parse, pa.array(events, pa.binary()))
+    assert [event.index for event in unreadable] == [2, 3, 4, 5, 6, 7, 8]
+    assert parsed.to_pydict() == {"id": [1, 2, 9], "text": ["a", "line\nbreak", ""]}
+
+
+def test_a_row_of_csv_that_would_be_an_empty_event_stays_null() -> None:
+    schema = pa.schema([("id", pa.int64())])
+    batch = pa.RecordBatch.from_pylist([{"id": 1}, {"id": None}], schema)
+    assert row_format("csv", schema).encode(batch).to_pylist() == [b"1", None]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "words"),
+    [
+        ("jsno", [("a", pa.int64())], "no format 'jsno' of rows. Did you mean 'json'"),
+        ("json", [("a", pa.struct([("b", pa.binary())]))], "'a.b' is binary.*Declare it as string"),
+        ("json", [("a", pa.map_(pa.string(), pa.int64()))], "'a' is map.*cannot contain"),
+        ("csv", [("a", pa.list_(pa.int64()))], "'a' is list.*use format 'json'"),
+        ("raw", [("a", pa.int64())], "one column of type binary or string, not a int64"),
+        ("raw", [("a", pa.string()), ("b", pa.string())], "not a string, b string"),
+    ],
+)
+def test_what_a_format_cannot_contain_is_refused(name: str, fields: list[Any], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        row_format(name, pa.schema(fields))

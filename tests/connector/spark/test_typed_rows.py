@@ -1,0 +1,199 @@
+"""Typed rows in Spark: JSON and CSV in both directions, metadata columns, and events that do not parse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType
+
+from pravega_lab.client import Client, ScalingPolicy, connect
+from pravega_lab.connector.spark.options import parse_options
+from pravega_lab.connector.spark.sink.rows import check_rows
+from pravega_lab.connector.spark.source.rows import arrow_schema
+from pravega_lab.connector.spark.source.typed_rows import TypedRows, check_typed_schema, default_schema
+from pravega_lab.errors import BadInputError, CorruptRowError
+
+ADDRESS = {"scope": "demo", "stream": "orders"}
+ORDERS = "id bigint, item string, price decimal(10,2), at timestamp"
+
+
+@pytest.fixture(scope="module")
+def client(store: str) -> Iterator[Client]:
+    with connect(store) as client:
+        yield client
+
+
+@pytest.fixture
+def address(client: Client, scope_name: Callable[[], str]) -> dict[str, str]:
+    return {"controller": client.uri, "scope": scope_name(), "stream": "orders", "format": "json"}
+
+
+def frame(spark: Any, count: int) -> Any:
+    return spark.range(0, count, 1, 3).selectExpr(
+        "id",
+        "concat('item ', id) AS item",
+        "cast(id / 4 AS decimal(10,2)) AS price",
+        "timestamp '2024-01-02 03:04:05' + make_dt_interval(0, 0, id) AS at",
+        "cast(id % 7 AS string) AS _routing_key",
+    )
+
+
+def load(spark: Any, address: dict[str, str], schema: str, **more: str) -> Any:
+    return spark.read.format("pravega").options(**address, **more).schema(schema).load()
+
+
+@pytest.mark.spark
+def test_rows_are_written_as_json_and_read_again_in_batch(
+    spark: Any, client: Client, address: dict[str, str]
+) -> None:
+    frame(spark, 50).write.format("pravega").mode("append").options(**address).save()
+    with client.stream(f"{address['scope']}/orders").read() as batches:
+        events = [event for batch in batches for event in batch.column("event").to_pylist()]
+    assert {json.loads(event)["item"] for event in events} == {f"item {n}" for n in range(50)}
+    assert "_routing_key" not in json.loads(events[0])
+
+    found = load(spark, address, f"{ORDERS}, _segment_id bigint, _offset bigint, _stream string")
+    wanted = {tuple(row) for row in frame(spark, 50).drop("_routing_key").collect()}
+    assert {tuple(row)[:4] for row in found.collect()} == wanted
+    assert found.select("_stream").distinct().collect()[0][0] == "orders"
+    assert found.select("_segment_id", "_offset").distinct().count() == 50
+    assert load(spark, address, "_offset bigint").count() == 50
+    columns = ", ".join(f"{name} '{value}'" for name, value in address.items())
+    spark.sql(
+        f"CREATE TEMPORARY VIEW orders (id bigint, price decimal(10,2)) USING pravega OPTIONS ({columns})"
+    )
+    assert spark.sql("SELECT sum(price) FROM orders").collect()[0][0] == sum(row[2] for row in wanted)
+
+
+@pytest.mark.spark
+def test_a_streaming_query_reads_json_and_writes_csv_exactly_once(
+    spark: Any, client: Client, address: dict[str, str], tmp_path: Path
+) -> None:
+    frame(spark, 30).write.format("pravega").mode("append").options(**address).save()
+    source = (
+        spark.readStream.format("pravega")
+        .options(**address, start_stream_cut="earliest")
+        .schema("id bigint, item string")
+        .load()
+    )
+    target = {**address, "stream": "copy", "format": "csv"}
+    for _ in range(2):
+        query = (
+            source.selectExpr("id", "item", "item AS _routing_key")
+            .writeStream.format("pravega")
+            .options(**target, checkpointLocation=str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    rows = load(spark, target, "id bigint, item string").collect()
+    assert sorted(tuple(row) for row in rows) == [(n, f"item {n}") for n in range(30)]
+
+
+@pytest.mark.spark
+def test_events_that_do_not_parse_fail_or_are_dropped_or_kept(
+    spark: Any, client: Client, address: dict[str, str]
+) -> None:
+    stream = client.create_stream(f"{address['scope']}/orders", scaling=ScalingPolicy.fixed(1))
+    stream.write([b'{"id": 1}', b'{"id": "one"}', b'{"id": 2}', b"\xff"])
+    with pytest.raises(
+        PySparkException, match=r"offset 17 of segment 0 .*begins with b'\{\"id\": \"one\"\}'"
+    ):
+        load(spark, address, "id bigint").collect()
+    dropped = load(spark, address, "id bigint", corrupt_rows="drop").collect()
+    assert [row.id for row in dropped] == [1, 2]
+    kept = load(spark, address, "id bigint, _corrupt binary", corrupt_rows="keep").collect()
+    assert [(row.id, row._corrupt) for row in kept] == [
+        (1, None),
+        (None, b'{"id": "one"}'),
+        (2, None),
+        (None, b"\xff"),
+    ]
+
+
+@pytest.mark.spark
+def test_a_format_without_columns_is_refused_where_the_query_is_made(
+    spark: Any, address: dict[str, str]
+) -> None:
+    with pytest.raises(PySparkException, match=r"format 'json' needs the columns of its rows. Add \.schema"):
+        spark.read.format("pravega").options(**address).load()
+
+
+def typed(schema: StructType, **options: str) -> TypedRows:
+    parsed = parse_options({**ADDRESS, "format": "json", **options})
+    check_typed_schema(parsed, schema)
+    return TypedRows(parsed, arrow_schema(schema), "demo/orders")
+
+
+def batch(*events: bytes) -> pa.RecordBatch:
+    columns = {"event": list(events), "segment_id": [4] * len(events), "offset": list(range(len(events)))}
+    types = pa.schema([("event", pa.binary()), ("segment_id", pa.int64()), ("offset", pa.int64())])
+    return pa.RecordBatch.from_pydict(columns, schema=types)
+
+
+def test_a_batch_without_one_good_event() -> None:
+    schema = StructType().add("id", LongType()).add("_corrupt", BinaryType())
+    rows = typed(schema, corrupt_rows="keep").rows(batch(b"x", b"y"))
+    assert rows.to_pydict() == {"id": [None, None], "_corrupt": [b"x", b"y"]}
+    builder = typed(StructType().add("id", LongType()), corrupt_rows="drop")
+    assert builder.rows(batch(b"x", b"y")) is None
+    assert builder.dropped == 2
+    assert builder.rows(batch()) is None
+    with pytest.raises(
+        CorruptRowError, match="offset 0 of segment 4 of demo/orders is no row of format 'json'"
+    ):
+        typed(StructType().add("id", LongType())).rows(batch(b"x"))
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "options", "words"),
+    [
+        ("_ofset", LongType(), {}, "there is no '_ofset'. Did you mean '_offset'"),
+        ("_offset", StringType(), {}, "'_offset' is bigint, not string"),
+        ("_corrupt", BinaryType(), {}, "Add .option.'corrupt_rows', 'keep'. to fill it"),
+        ("id", LongType(), {"corrupt_rows": "keep"}, "the schema has no column '_corrupt binary'"),
+        ("id", BinaryType(), {}, "'id' is binary, which format 'json' cannot contain"),
+    ],
+)
+def test_a_schema_that_cannot_be_filled_is_refused(
+    column: str, kind: Any, options: dict[str, str], words: str
+) -> None:
+    with pytest.raises(BadInputError, match=words):
+        typed(StructType().add(column, kind), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"format": "jsn"}, "no format 'jsn'.*'json'"),
+        ({"corrupt_rows": "drop"}, "'corrupt_rows' was given without 'format'"),
+        ({"format": "json", "corrupt_rows": "skip"}, "one of fail, drop, keep"),
+        ({"format": "json", "metadata": "Streams"}, "'format' and 'metadata' were both given"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, str], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        parse_options({**ADDRESS, **options})
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "words"),
+    [
+        ("_offset", LongType(), "'_offset' cannot be written.*Drop it"),
+        ("_routing_key", LongType(), "'_routing_key' is bigint.*Cast it"),
+        ("_routing_key", StringType(), "no column beside the routing key"),
+    ],
+)
+def test_rows_that_cannot_be_written_are_refused(column: str, kind: Any, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        check_rows(StructType().add(column, kind), "json")
+
+
+def test_the_default_columns_of_raw_rows() -> None:
+    assert default_schema("raw") == "event binary"
