@@ -34,6 +34,7 @@ from pravega_lab.observe import Journal
 from pravega_lab.observe.group.observations import GroupSegmentAcquired, ReaderLeft
 from pravega_lab.observe.known_cuts import cut_before
 from pravega_lab.observe.ledger.observations import LedgerOffended
+from pravega_lab.protocol.hashing import table_key_position
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.names import number_of
 from pravega_lab.testing.commit_kills import Step, killed_at
@@ -60,6 +61,7 @@ from pravega_lab.tutorials.streaming_and_batch import (
 )
 from tests.client.reader_group.box import Box, Member
 from tests.engine.flow.test_two_phase import Recorded, operator_of
+from tests.engine.store.controller.test_retention import NO_MAXIMUM, SIZE, kept, periods, subscribe
 
 
 @pytest.fixture(autouse=True)
@@ -291,6 +293,14 @@ def in_line_for_us() -> int:
     return locked["ack 2 of b"] - mended["ack 2 of b"]
 
 
+def readable_at_the_end(minimum: int, maximum: int, portions: int, *, held: bool) -> int:
+    """Events of 100 bytes that are left, with or without a group that releases nothing."""
+    driven = kept(SIZE, minimum, maximum)
+    if held:
+        subscribe(driven)
+    return 100 * portions - periods(driven, portions, wrote=10_000)[0] // 100
+
+
 @cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
@@ -326,6 +336,10 @@ def answers() -> dict[str, Any]:
         "13.1": [sum(len(touch.told) for touch in figure_1(mode, "abacab")) for mode in (STREAMING, BATCH)],
         "13.2": year_then_live(BY_TIME[::-1]).counted,
         "13.3": next(bound for bound in (362, 363, 364, 365) if year_then_live(BY_NAME, bound).late == 0),
+        "14.1": readable_at_the_end(25_000, NO_MAXIMUM, 6, held=False),
+        "14.2": 700 - readable_at_the_end(15_000, 45_000, 7, held=True),
+        "15.1": int(table_key_position(b"N228UA") * 200),
+        "15.2": sum(range(1, 11)),
     }
 
 
