@@ -45,7 +45,7 @@ class Standalone:
         watchdog.start()
         line = self.process.stdout.readline()  # type: ignore[union-attr]
         watchdog.cancel()
-        if not line.startswith("ready tcp://"):
+        if not line.startswith(("ready tcp://", "ready tls://")):
             code = self.process.wait(STOP_TIMEOUT_S)
             raise StandaloneFailedError(f"exit code {code}, said {line!r}:\n{self.errors()}")
         self.uri = line.split()[1]

@@ -47,7 +47,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     ("words", "sentence"),
     [
         ("standalone --memroy", "no option '--memroy'; did you mean --memory?"),
-        ("standalone --tls 9090", "no option '--tls'. There are: --advertised-host, --controller-port"),
+        (
+            "standalone --zzz 9090",
+            "no option '--zzz'. There are: --admin-host, --admin-port, --advertised-host, ",
+        ),
         ("standalone --controller 9090", "no option '--controller'; did you mean --controller-port?"),
         ("demo --event=5", "no option '--event'; did you mean --events?"),
         ("simulate --seed 3", "no option '--seed'; did you mean --seeds?"),
@@ -55,7 +58,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("standalne --memory", "no command 'standalne'; did you mean standalone?"),
         (
             "dashboard",
-            "no command 'dashboard'. There are: demo, doctor, savepoint, simulate, standalone, watch",
+            "no command 'dashboard'. There are: admin, demo, doctor, password, savepoint, simulate, ",
         ),
         ("standalone data/", "'data/' is one word too many"),
         ("standalone --controller-port 99999", "'99999' is not a port: give 1 to 65535, or 0 for a free one"),
@@ -80,7 +83,7 @@ def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -
     ("words", "sentence"),
     [
         (
-            "standalone --memory --segment-store-port 0 --host no.such.invalid",
+            "standalone --memory --segment-store-port 0 --insecure --host no.such.invalid",
             "'no.such.invalid' is unknown",
         ),
         ("standalone --memory --scaling-clock 0", "--scaling-clock 0: give a whole number from 1"),
@@ -221,7 +224,7 @@ def test_a_cut_that_does_not_fit(client: Client, stream: Stream) -> None:
 def test_a_cut_before_the_truncation_point_says_where_reading_can_go_on(stream: Stream) -> None:
     begin = StreamCut("bad/input", {0: 0})
     error = told(
-        e.TruncatedDataError, lambda: read(stream, begin), "reading can go on at", str(stream.head())
+        e.TruncatedDataError, lambda: read(stream, begin), "reading can resume at", str(stream.head())
     )
     assert isinstance(error, e.TruncatedDataError)
     assert error.resume_at == stream.head()

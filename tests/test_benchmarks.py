@@ -60,6 +60,11 @@ def test_a_tiny_run_ends_with_figures(command: str, arguments: str, n_figures: i
     run_tiny(command, arguments, n_figures)
 
 
+@pytest.mark.slow
+def test_a_store_with_tier_2_survives_kills() -> None:
+    assert "0 lost, 0 doubled, 0 out of order" in run("kills", "--kills", "3", "--rebuild-every", "3")
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(("command", "arguments", "n_figures"), TINY_SPARK)
 def test_a_tiny_run_on_spark_ends_with_figures(command: str, arguments: str, n_figures: int) -> None:
@@ -115,3 +120,12 @@ def test_what_a_benchmark_starts_is_not_counted_among_others() -> None:
 def test_figures_have_the_digits_that_mean_something() -> None:
     found = [number(value) for value in (1234567.8, 456.78, 12.345, 0.01234)]
     assert found == ["1,234,568", "456.8", "12.3", "0.0123"]
+
+
+@pytest.mark.slow
+def test_a_small_attack_ends_with_a_row() -> None:
+    found = json.loads(run("attacks", "a-huge-stream", "--size", "0.01", "--json"))
+    [row] = found["rows"]
+    assert row["lost"] == 0
+    assert "asks for 100000 segments; the store allows 1000" in row["told"]
+    assert not [fault for fault in row["faults"] if "ms" not in fault]

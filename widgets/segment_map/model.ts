@@ -163,6 +163,11 @@ export class SegmentModel {
     return this.seg.end[i] > t;
   }
 
+  /** Return whether the beginning of a segment, or all of it, was truncated. */
+  isTruncated(i: number): boolean {
+    return this.names.truncated[i] > this.seg.start[i];
+  }
+
   isInexact(i: number): boolean {
     return Boolean(this.names.flags[i] & INEXACT);
   }

@@ -128,10 +128,9 @@ export function paintCrowd(scene: Scene): void {
 export function paintTruncated(scene: Scene): void {
   const { ctx, b, model } = scene;
   const { truncated } = model.names;
-  const { start } = model.seg;
   for (let k = 0; k < scene.list.length; k++) {
     const i = scene.list[k];
-    if (!(truncated[i] > start[i])) continue;
+    if (!model.isTruncated(i)) continue;
     const [x, y, w, h] = rectangleOf(scene, i);
     const to = Math.min(x + w, xOf(scene, truncated[i]));
     if (to <= x) continue;

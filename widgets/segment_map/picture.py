@@ -169,6 +169,8 @@ def _draw_legend(picture: Picture, scene: Scene) -> None:
             (HOT, f"{scene.rate_text(scene.rate_top)}{' = 2 × target' if scene.target else ''}"),
             (NONE, "sealed segments are paler and closed"),
         ]
+    if any(row.truncated_ms is not None for row in scene.history.rows):
+        entries.append(("url(#plab-hatch)", "truncated"))
     x = float(LEFT)
     for colour, text in entries:
         picture.rect(x, 23, 11, 9, colour, 'stroke="#888888"' + (' opacity=".6"' if "sealed" in text else ""))

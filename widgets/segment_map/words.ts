@@ -53,6 +53,7 @@ function segmentTip(model: SegmentModel, i: number, t: number): Piece[] {
   if (sample >= 0 && open) rows.push(["rate", `${model.rateText(model.rateColumn[sample])}${how ? "*" : ""}`]);
   if (sample >= 0) rows.push(["stored", bytes(stored[sample])]);
   if (sample >= 0 && !Number.isNaN(unread[sample])) rows.push(["unread", bytes(unread[sample])]);
+  if (model.isTruncated(i)) rows.push(["truncated", `until about ${when(model.names.truncated[i])}`]);
   const owner = open ? model.ownerWords(i, t) : "";
   if (owner) rows.push(["owner", owner]);
   const cause = model.scaleOf(i);
@@ -74,6 +75,7 @@ export function say(model: SegmentModel, state: State, mark: Mark): string {
     `segment ${model.label(i)}`,
     `keys ${model.seg.low[i].toPrecision(4)} to ${model.seg.high[i].toPrecision(4)}`,
     open ? "active" : "sealed",
+    model.isTruncated(i) ? "truncated in part or as a whole" : "",
     sample >= 0 && open ? model.rateText(model.rateColumn[sample]) : "",
     open ? model.ownerWords(i, t) : "",
   ];
@@ -88,10 +90,17 @@ export function legend(model: SegmentModel, state: State, theme: Theme): LegendE
   const states: LegendEntry[] = [
     [theme.none, "active: open at the right", ""],
     [theme.none, "sealed: paler, closed", "pale"],
+    ...truncated(model, theme),
   ];
   if (way === "unread") return [[ramp, `0 to ${bytes(model.unreadPeak)} unread`, "ramp"], ...states];
   const words = model.target ? `2 × target (${model.rateText(most)})` : model.rateText(most);
   return [[ramp, `0 to ${words}`, "ramp"], ...states];
+}
+
+/** Explain the hatching of what can no longer be read, where there is any. */
+function truncated(model: SegmentModel, theme: Theme): LegendEntry[] {
+  for (let i = 0; i < model.n; i++) if (model.isTruncated(i)) return [[theme.text, "truncated", "hatch"]];
+  return [];
 }
 
 function ownerLegend(model: SegmentModel, theme: Theme): LegendEntry[] {
@@ -101,5 +110,6 @@ function ownerLegend(model: SegmentModel, theme: Theme): LegendEntry[] {
   const waiting: LegendEntry[] = model.facts.has_group
     ? [[theme.text, "waits for predecessors or a checkpoint", "dots"]]
     : [];
-  return [[theme.soft, "nobody", "hatch"], ...waiting, [theme.none, "sealed: paler, closed", "pale"], ...readers];
+  const sealed: LegendEntry = [theme.none, "sealed: paler, closed", "pale"];
+  return [[theme.soft, "nobody", "hatch"], ...waiting, sealed, ...truncated(model, theme), ...readers];
 }

@@ -272,6 +272,18 @@ test("words: range, rate with its unit, cause with its kind", () => {
   assert.equal(words.tip(model, state, { ...model.markOf(3), stream: "demo/other" } as words.MapMark), null);
 });
 
+test("what was truncated is explained in the tooltip, aloud and in the legend", () => {
+  const model = story();
+  const theme = boxFor(0, 1).theme;
+  const names = () => words.legend(model, initial(), theme).map(([, name]) => name);
+  assert.equal(names().includes("truncated"), false);
+  give(model.store, FORMATS, { kind: "delta", tables: { names: [[0, 0, 0, 0, 10, 0]] } });
+  assert.equal(names().at(-1), "truncated");
+  const state = { ...initial(), t: 25 };
+  assert.match(words.say(model, state, model.markOf(0)), /sealed, truncated in part or as a whole/);
+  assert.match(JSON.stringify(words.tip(model, state, model.markOf(0))), /"truncated".*until about 10.0 s/);
+});
+
 test("the legend names the target where there is one", () => {
   const theme = boxFor(0, 1).theme;
   assert.equal(words.legend(story(), initial(), theme)[0][1], "0 to 2 × target (200/s)");

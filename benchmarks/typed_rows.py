@@ -1,0 +1,128 @@
+"""How fast Spark gets typed rows from a stream: python -m benchmarks.typed_rows
+
+The same events, JSON objects of ten fields, read in four ways as batch queries into Spark's "noop" sink: the
+raw source alone, the raw source with Spark's own `from_json` behind it, format "json" of the connector with
+all ten columns, and with one of them. Every way runs in one task, so that a ratio compares the same cores. A
+second table writes the rows: Spark's `to_json` before the raw sink, and format "json" of the sink.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from benchmarks.run import Run, in_turns, parser_of, rounds_of
+from pravega_lab.client import ScalingPolicy, connect
+from pravega_lab.connector.spark import create_session
+from pravega_lab.engine.server.store_process import StoreProcess
+
+RAW, FROM_JSON, TYPED, ONE_FIELD = "raw", "raw, from_json", "format json", "format json, 1 of 10"
+TO_JSON = "to_json, raw sink"
+READ, WRITTEN = "read, rows/s", "written, rows/s"
+FIELDS = "id bigint, price double, quantity int, ok boolean, item string, place string, day date"
+SCHEMA = f"{FIELDS}, at timestamp, customer bigint, remark string"
+SCOPE, STREAM = "bench", "orders"
+WRITE_EVENTS = 100_000  # at a time
+RATIO_WANTED, ONE_FIELD_WANTED = 2.0, 1.2
+
+Action = Callable[[], None]
+
+
+def event(number: int) -> bytes:
+    """Return one row as JSON, of about 190 bytes."""
+    row = {"id": number, "price": number / 7, "quantity": number % 12, "ok": number % 2 == 0}
+    row |= {"item": f"item {number % 1000}", "place": "Berlin", "day": "2024-01-02", "customer": number * 17}
+    row |= {"at": "2024-01-02T03:04:05.123456Z", "remark": 'as "usual"'}
+    return json.dumps(row, separators=(",", ":")).encode()
+
+
+def fill(uri: str, events: int) -> dict[str, str]:
+    """Write the events and return the options of their stream."""
+    with connect(uri) as client:
+        stream = client.create_stream(f"{SCOPE}/{STREAM}", scaling=ScalingPolicy.fixed(1))
+        for first in range(0, events, WRITE_EVENTS):
+            stream.write([event(n) for n in range(first, min(events, first + WRITE_EVENTS))])
+        return {**stream.options(), "start_stream_cut": "earliest"}
+
+
+def readers(spark: Any, where: dict[str, str]) -> dict[str, Action]:
+    """Return the four ways to read."""
+    from pyspark.sql import functions
+
+    def noop(frame: Any) -> None:
+        frame.write.format("noop").mode("overwrite").save()
+
+    def raw() -> Any:
+        return spark.read.format("pravega").options(**where).schema("event binary").load()
+
+    def typed(schema: str) -> Any:
+        return spark.read.format("pravega").options(**where, format="json").schema(schema).load()
+
+    def from_json() -> Any:
+        row = functions.from_json(functions.col("event").cast("string"), SCHEMA)
+        return raw().select(row.alias("row")).select("row.*")
+
+    return {
+        RAW: lambda: noop(raw()),
+        FROM_JSON: lambda: noop(from_json()),
+        TYPED: lambda: noop(typed(SCHEMA)),
+        ONE_FIELD: lambda: noop(typed("customer bigint")),
+    }
+
+
+def writers(spark: Any, where: dict[str, str], events: int) -> dict[str, Action]:
+    """Return the two ways to write, of rows that Spark has in its memory."""
+    read = spark.read.format("pravega").options(**where, format="json").schema(SCHEMA).load()
+    rows = read.cache()
+    if rows.count() != events:
+        raise SystemExit("not all rows came")
+
+    def write(frame: Any, **more: str) -> None:
+        target = {"controller": where["controller"], "scope": SCOPE, "stream": "copy", **more}
+        frame.write.format("pravega").mode("append").options(**target).save()
+
+    return {
+        TO_JSON: lambda: write(rows.selectExpr("to_json(struct(*)) AS event")),
+        TYPED: lambda: write(rows, format="json"),
+    }
+
+
+def main() -> int:
+    """Run the benchmark and return its exit code."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--events", type=int, default=400_000)
+    options = parser.parse_args()
+    run = Run(f"Typed rows of {options.events:,} JSON events of ten fields, one task")
+    with ExitStack() as stack:
+        uri = stack.enter_context(StoreProcess(None)).uri
+        spark = create_session("typed_rows", memory="1g")
+        stack.callback(spark.stop)
+        where = fill(uri, options.events)
+        forms = {READ: readers(spark, where), WRITTEN: writers(spark, where, options.events)}
+        measure(run, forms, options)
+    wanted = run.ratio("read, format json : from_json", (READ, TYPED), (READ, FROM_JSON))
+    run.target("read, format json : from_json", wanted, RATIO_WANTED)
+    one = run.ratio("read, 1 : 10 fields", (READ, ONE_FIELD), (READ, TYPED))
+    run.target("read, 1 : 10 fields", one, ONE_FIELD_WANTED)
+    run.ratio("written, format json : to_json", (WRITTEN, TYPED), (WRITTEN, TO_JSON))
+    return run.finish(options)
+
+
+def measure(run: Run, forms: dict[str, dict[str, Action]], options: argparse.Namespace) -> None:
+    """Time every way in every round; the first round warms up the JVM and the workers."""
+    for turn in rounds_of(options):
+        for what, ways in forms.items():
+            for name in in_turns(list(ways), turn):
+                begin = time.perf_counter()
+                ways[name]()
+                if turn:
+                    run.add(what, name, options.events / (time.perf_counter() - begin))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
