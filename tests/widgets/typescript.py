@@ -9,4 +9,4 @@ WIDGETS = Path(__file__).parents[2] / "widgets"
 
 def typescript_of(view: str) -> str:
     """Return the sources of a view, one after another."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((WIDGETS / view).glob("*.ts")))
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((WIDGETS / view).rglob("*.ts")))

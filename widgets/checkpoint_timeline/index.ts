@@ -7,7 +7,7 @@ import * as interaction from "./interaction.ts";
 import { heightOf } from "./layout.ts";
 import { CheckpointModel } from "./model.ts";
 import { events, summary } from "./moment.ts";
-import { painter } from "./paint.ts";
+import { painter } from "./paint/index.ts";
 import { initial } from "./state.ts";
 import * as words from "./words.ts";
 

@@ -6,7 +6,7 @@ import { element } from "../page/elements.ts";
 import type { Host } from "../page/spec.ts";
 import { isTurned, layout } from "./layout.ts";
 import type { CheckpointModel } from "./model.ts";
-import { isInCut } from "./paint_cut.ts";
+import { isInCut } from "./paint/cut.ts";
 import { onlyOf, type State } from "./state.ts";
 
 export function pick(model: CheckpointModel, state: State, x: number, y: number, b: Box): Mark | null {

@@ -9,7 +9,7 @@ import type { LegendEntry } from "../page/spec.ts";
 import { BARS_MAX, brief } from "./layout.ts";
 import type { CheckpointModel, RowMark } from "./model.ts";
 import { doneAt, hasPassed, heldUp, known, phasesOf, spent, stateAt, whereOf } from "./moment.ts";
-import { blue, phaseColour } from "./scene.ts";
+import { blue, phaseColour } from "./paint/scene.ts";
 import type { State } from "./state.ts";
 
 type Row = [name: string, value: string];

@@ -5,7 +5,7 @@ import { widget } from "../page/widget.ts";
 import * as interaction from "./interaction.ts";
 import { GroupModel } from "./model.ts";
 import { summary } from "./moment.ts";
-import { painter } from "./paint.ts";
+import { painter } from "./paint/index.ts";
 import { heightOf } from "./plan.ts";
 import { initial, planFor } from "./state.ts";
 import * as words from "./words.ts";

@@ -4,7 +4,7 @@ import { widget } from "../page/widget.ts";
 import * as interaction from "./interaction.ts";
 import { heightOf } from "./layout.ts";
 import { SegmentModel } from "./model.ts";
-import { painter } from "./paint.ts";
+import { painter } from "./paint/index.ts";
 import { initial } from "./state.ts";
 import * as words from "./words.ts";
 

@@ -5,7 +5,7 @@ import { marks, pick } from "../../../widgets/checkpoint_timeline/interaction.ts
 import * as layout from "../../../widgets/checkpoint_timeline/layout.ts";
 import { CheckpointModel, FORMATS, PHASES_MAX, STATES } from "../../../widgets/checkpoint_timeline/model.ts";
 import * as moment from "../../../widgets/checkpoint_timeline/moment.ts";
-import { rowText } from "../../../widgets/checkpoint_timeline/paint_row.ts";
+import { rowText } from "../../../widgets/checkpoint_timeline/paint/row.ts";
 import { chosen, initial, type State } from "../../../widgets/checkpoint_timeline/state.ts";
 import * as words from "../../../widgets/checkpoint_timeline/words.ts";
 import { boxFor, give } from "./support.ts";

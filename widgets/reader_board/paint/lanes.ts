@@ -1,11 +1,11 @@
 // The lanes themselves: names, times online, how readers went, resets and gaps.
-import { readerColour } from "../page/drawing/colours.ts";
-import { failure, fillReader, haloText, hatch } from "../page/drawing/patterns.ts";
-import { squeezed } from "../page/drawing/text.ts";
-import { across } from "./layout.ts";
-import { NOBODY, type Reader, type Session } from "./model.ts";
-import { isOnline, session } from "./moment.ts";
-import { HEAD, type Lane } from "./plan.ts";
+import { readerColour } from "../../page/drawing/colours.ts";
+import { failure, fillReader, haloText, hatch } from "../../page/drawing/patterns.ts";
+import { squeezed } from "../../page/drawing/text.ts";
+import { across } from "../layout.ts";
+import { NOBODY, type Reader, type Session } from "../model.ts";
+import { isOnline, session } from "../moment.ts";
+import { HEAD, type Lane } from "../plan.ts";
 import { type Scene, xOf } from "./scene.ts";
 
 export function paintLanes(scene: Scene): void {

@@ -1,9 +1,9 @@
 // What all painters of one drawing need.
-import type { Context } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
-import { type Layout, type Rectangle, rectangle } from "./layout.ts";
-import type { SegmentModel } from "./model.ts";
-import type { State } from "./state.ts";
+import type { Context } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
+import { type Layout, type Rectangle, rectangle } from "../layout.ts";
+import type { SegmentModel } from "../model.ts";
+import type { State } from "../state.ts";
 
 export interface Scene {
   readonly ctx: Context;

@@ -1,10 +1,10 @@
 // The colour of a segment: by its rate, its owner or its unread bytes.
-import { mix, readerColour } from "../page/drawing/colours.ts";
-import { type Context, type Fill, hatch } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
-import type { Theme } from "../page/drawing/theme.ts";
-import { NOBODY, type SegmentModel, UNKNOWN, WAITS } from "./model.ts";
-import { colouring, hottest, type State } from "./state.ts";
+import { mix, readerColour } from "../../page/drawing/colours.ts";
+import { type Context, type Fill, hatch } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
+import type { Theme } from "../../page/drawing/theme.ts";
+import { NOBODY, type SegmentModel, UNKNOWN, WAITS } from "../model.ts";
+import { colouring, hottest, type State } from "../state.ts";
 
 const HUES = 96;
 const JUST_BEFORE = 1e-4; // s; a sealed segment has the colour of its last moment

@@ -1,13 +1,13 @@
 // The map: rectangles, what happened within them, labels and selection.
 
-import { isCut, isReader } from "../page/data/marks.ts";
-import { mix, VERMILION } from "../page/drawing/colours.ts";
-import { type Fill, fillReader, haloText, hatch } from "../page/drawing/patterns.ts";
+import { isCut, isReader } from "../../page/data/marks.ts";
+import { mix, VERMILION } from "../../page/drawing/colours.ts";
+import { type Fill, fillReader, haloText, hatch } from "../../page/drawing/patterns.ts";
+import { type Rectangle, yOf } from "../layout.ts";
+import { NOBODY, WAITS } from "../model.ts";
+import { hottest } from "../state.ts";
 import { hue } from "./fills.ts";
-import { type Rectangle, yOf } from "./layout.ts";
-import { NOBODY, WAITS } from "./model.ts";
 import { rectangleOf, type Scene, xOf } from "./scene.ts";
-import { hottest } from "./state.ts";
 
 export function paintSegments(scene: Scene, fillOf: (i: number) => Fill): void {
   const { ctx, model, t } = scene;

@@ -1,8 +1,8 @@
 // Very many segments, most of them smaller than a pixel. No rectangles are filled: pixels are set, each of them once, so
 // that only what can be seen costs time. As with rectangles, a later segment covers the earlier ones.
-import { mix, rgb } from "../page/drawing/colours.ts";
-import type { Fill } from "../page/drawing/patterns.ts";
-import type { Theme } from "../page/drawing/theme.ts";
+import { mix, rgb } from "../../page/drawing/colours.ts";
+import type { Fill } from "../../page/drawing/patterns.ts";
+import type { Theme } from "../../page/drawing/theme.ts";
 import type { Scene } from "./scene.ts";
 
 export interface Raster {

@@ -1,6 +1,6 @@
 // Under the map: a tick per scale with its cause, and the rate of the busiest segment against the thresholds.
-import { fit } from "../page/drawing/text.ts";
-import { busiest, causeHeight, placeCauses, scaleTicks } from "./layout.ts";
+import { fit } from "../../page/drawing/text.ts";
+import { busiest, causeHeight, placeCauses, scaleTicks } from "../layout.ts";
 import { type Scene, xOf } from "./scene.ts";
 
 export function paintCauses({ ctx, b, model, l, t }: Scene): void {

@@ -1,13 +1,13 @@
 // The cut as a column of the key space, of one stream; what it leaves out is vermilion.
 
-import { isCut } from "../page/data/marks.ts";
-import { ink, readerColour, VERMILION } from "../page/drawing/colours.ts";
-import { bytes } from "../page/drawing/format.ts";
-import { fillReader, hatch } from "../page/drawing/patterns.ts";
-import { fit } from "../page/drawing/text.ts";
-import { type Area, type Cut, cutArea } from "./layout.ts";
-import type { Piece } from "./model.ts";
-import { stateAt } from "./moment.ts";
+import { isCut } from "../../page/data/marks.ts";
+import { ink, readerColour, VERMILION } from "../../page/drawing/colours.ts";
+import { bytes } from "../../page/drawing/format.ts";
+import { fillReader, hatch } from "../../page/drawing/patterns.ts";
+import { fit } from "../../page/drawing/text.ts";
+import { type Area, type Cut, cutArea } from "../layout.ts";
+import type { Piece } from "../model.ts";
+import { stateAt } from "../moment.ts";
 import type { Scene } from "./scene.ts";
 
 const LABEL_LEAST = 11; // between two labels

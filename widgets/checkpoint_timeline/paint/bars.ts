@@ -1,10 +1,10 @@
 // The newest checkpoints as bars: how long each took, its number, how it ended.
-import { VERMILION } from "../page/drawing/colours.ts";
-import { seconds } from "../page/drawing/format.ts";
-import { type Fill, hatch } from "../page/drawing/patterns.ts";
-import { fit } from "../page/drawing/text.ts";
-import { type Bar, brief, isTurned, nice, placeBars, TOP } from "./layout.ts";
-import { spent, stateAt, wordAt } from "./moment.ts";
+import { VERMILION } from "../../page/drawing/colours.ts";
+import { seconds } from "../../page/drawing/format.ts";
+import { type Fill, hatch } from "../../page/drawing/patterns.ts";
+import { fit } from "../../page/drawing/text.ts";
+import { type Bar, brief, isTurned, nice, placeBars, TOP } from "../layout.ts";
+import { spent, stateAt, wordAt } from "../moment.ts";
 import { blue, type Scene } from "./scene.ts";
 
 const BAR_MAX = 46;

@@ -1,8 +1,8 @@
 // What all painters of one drawing need.
-import type { Context } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
-import type { GroupModel } from "./model.ts";
-import type { Plan } from "./plan.ts";
+import type { Context } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
+import type { GroupModel } from "../model.ts";
+import type { Plan } from "../plan.ts";
 
 export interface Scene {
   readonly ctx: Context;

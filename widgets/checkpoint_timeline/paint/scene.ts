@@ -1,10 +1,10 @@
 // What all painters of one drawing need.
-import type { Context } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
-import type { Theme } from "../page/drawing/theme.ts";
-import type { Layout } from "./layout.ts";
-import type { CheckpointModel } from "./model.ts";
-import type { State } from "./state.ts";
+import type { Context } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
+import type { Theme } from "../../page/drawing/theme.ts";
+import type { Layout } from "../layout.ts";
+import type { CheckpointModel } from "../model.ts";
+import type { State } from "../state.ts";
 
 export interface Scene {
   readonly ctx: Context;

@@ -1,13 +1,13 @@
 // Who held what: a bar per segment and time, in the lane of its reader or in nobody's.
 
-import { isReader } from "../page/data/marks.ts";
-import { ink, PALETTE, readerColour } from "../page/drawing/colours.ts";
-import { count } from "../page/drawing/format.ts";
-import { fillReader, haloText, hatch } from "../page/drawing/patterns.ts";
-import { fit } from "../page/drawing/text.ts";
-import { barRectangle, nextStart, type Rectangle, rectangle } from "./layout.ts";
-import { type HolderMark, NOBODY, type Wait } from "./model.ts";
-import type { Lane } from "./plan.ts";
+import { isReader } from "../../page/data/marks.ts";
+import { ink, PALETTE, readerColour } from "../../page/drawing/colours.ts";
+import { count } from "../../page/drawing/format.ts";
+import { fillReader, haloText, hatch } from "../../page/drawing/patterns.ts";
+import { fit } from "../../page/drawing/text.ts";
+import { barRectangle, nextStart, type Rectangle, rectangle } from "../layout.ts";
+import { type HolderMark, NOBODY, type Wait } from "../model.ts";
+import type { Lane } from "../plan.ts";
 import type { Scene } from "./scene.ts";
 
 export function paintBars(scene: Scene): void {

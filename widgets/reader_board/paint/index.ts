@@ -1,16 +1,16 @@
 // Geometry to canvas, in the order in which things cover each other.
-import { upTo } from "../page/drawing/format.ts";
-import type { Context } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
-import type { GroupModel } from "./model.ts";
-import { paintBars, paintSelection } from "./paint_bars.ts";
-import { paintCheckpoints } from "./paint_checkpoints.ts";
-import { paintGutter } from "./paint_gutter.ts";
-import { paintBands, paintGone, paintLanes } from "./paint_lanes.ts";
-import { paintMoves, paintReasons } from "./paint_moves.ts";
-import { HEAD } from "./plan.ts";
+import { upTo } from "../../page/drawing/format.ts";
+import type { Context } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
+import type { GroupModel } from "../model.ts";
+import { HEAD } from "../plan.ts";
+import { planFor, type State } from "../state.ts";
+import { paintBars, paintSelection } from "./bars.ts";
+import { paintCheckpoints } from "./checkpoints.ts";
+import { paintGutter } from "./gutter.ts";
+import { paintBands, paintGone, paintLanes } from "./lanes.ts";
+import { paintMoves, paintReasons } from "./moves.ts";
 import type { Scene } from "./scene.ts";
-import { planFor, type State } from "./state.ts";
 
 /** Return the painter of one place on the page. */
 export function painter(model: GroupModel, state: State): (ctx: Context, b: Box) => void {

@@ -1,9 +1,9 @@
 // Checkpoints: a line where each was asked for, and which readers have passed it.
-import { VERMILION } from "../page/drawing/colours.ts";
-import { haloText } from "../page/drawing/patterns.ts";
-import { checkpointsOn, isCrowded } from "./layout.ts";
-import { checkpointState, checkpointWord, waitsFor } from "./moment.ts";
-import { HEAD } from "./plan.ts";
+import { VERMILION } from "../../page/drawing/colours.ts";
+import { haloText } from "../../page/drawing/patterns.ts";
+import { checkpointsOn, isCrowded } from "../layout.ts";
+import { checkpointState, checkpointWord, waitsFor } from "../moment.ts";
+import { HEAD } from "../plan.ts";
 import { type Scene, xOf } from "./scene.ts";
 
 const isChosen = ({ b, model }: Scene, c: number): boolean =>

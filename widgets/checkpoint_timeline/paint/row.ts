@@ -1,10 +1,10 @@
 // A part's row: its phases, barriers, what lies between two systems' cuts, and what it waited for.
-import { ink, VERMILION } from "../page/drawing/colours.ts";
-import { count } from "../page/drawing/format.ts";
-import { fillReader, hatch } from "../page/drawing/patterns.ts";
-import { fit } from "../page/drawing/text.ts";
-import type { Detail, Row } from "./layout.ts";
-import { hasPassed, type Phase, passedAt, phasesOf, waitsFor, whereOf } from "./moment.ts";
+import { ink, VERMILION } from "../../page/drawing/colours.ts";
+import { count } from "../../page/drawing/format.ts";
+import { fillReader, hatch } from "../../page/drawing/patterns.ts";
+import { fit } from "../../page/drawing/text.ts";
+import type { Detail, Row } from "../layout.ts";
+import { hasPassed, type Phase, passedAt, phasesOf, waitsFor, whereOf } from "../moment.ts";
 import { phaseColour, type Scene } from "./scene.ts";
 
 /** The middle of a row's bars and their height. */

@@ -1,16 +1,16 @@
 // Geometry to canvas, in the order in which things cover each other.
-import { upTo } from "../page/drawing/format.ts";
-import type { Context } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
+import { upTo } from "../../page/drawing/format.ts";
+import type { Context } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
+import { layout, visible } from "../layout.ts";
+import type { SegmentModel } from "../model.ts";
+import { colouring, type State } from "../state.ts";
+import { paintGutter, paintKey, paintKeyAxis } from "./around.ts";
 import { fillsAt } from "./fills.ts";
-import { layout, visible } from "./layout.ts";
 import { paintMany, type Raster } from "./many.ts";
-import type { SegmentModel } from "./model.ts";
-import { paintGutter, paintKey, paintKeyAxis } from "./paint_around.ts";
-import * as map from "./paint_map.ts";
-import { paintCauses, paintRates } from "./paint_strip.ts";
+import * as map from "./map.ts";
 import type { Scene } from "./scene.ts";
-import { colouring, type State } from "./state.ts";
+import { paintCauses, paintRates } from "./strip.ts";
 
 // How many segments may be on the screen for each way of drawing them.
 const ONE_BY_ONE = 4000; // above, pixels are set instead of rectangles filled

@@ -1,10 +1,10 @@
 // Right of the lanes: what each reader does, how much it holds, what it has not read.
-import { bytes } from "../page/drawing/format.ts";
-import { fit, squeezed } from "../page/drawing/text.ts";
-import { gutterOf } from "./layout.ts";
-import { NOBODY, type Reader } from "./model.ts";
-import { fairShare, freeAt, heldAt, isGone, lagAt, stateWord } from "./moment.ts";
-import { HEAD } from "./plan.ts";
+import { bytes } from "../../page/drawing/format.ts";
+import { fit, squeezed } from "../../page/drawing/text.ts";
+import { gutterOf } from "../layout.ts";
+import { NOBODY, type Reader } from "../model.ts";
+import { fairShare, freeAt, heldAt, isGone, lagAt, stateWord } from "../moment.ts";
+import { HEAD } from "../plan.ts";
 import type { Scene } from "./scene.ts";
 
 /** Paint a text in a column, at a height, in a colour. */

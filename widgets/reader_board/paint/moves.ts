@@ -1,8 +1,8 @@
 // Moves of segments: connectors between lanes, and under the lanes a tick per move with its reason.
-import type { Context } from "../page/drawing/patterns.ts";
-import { fit } from "../page/drawing/text.ts";
-import { type Connector, connector, movesOn, placeReasons, reasonsY } from "./layout.ts";
-import type { Move } from "./model.ts";
+import type { Context } from "../../page/drawing/patterns.ts";
+import { fit } from "../../page/drawing/text.ts";
+import { type Connector, connector, movesOn, placeReasons, reasonsY } from "../layout.ts";
+import type { Move } from "../model.ts";
 import type { Scene } from "./scene.ts";
 
 export function paintMoves(scene: Scene): void {

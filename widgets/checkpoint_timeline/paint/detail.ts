@@ -1,13 +1,13 @@
 // The checkpoint that was picked: its title, what held it up, and a row per part over the time since the request.
-import { VERMILION } from "../page/drawing/colours.ts";
-import { count, seconds } from "../page/drawing/format.ts";
-import { ticks } from "../page/drawing/scale.ts";
-import { fit } from "../page/drawing/text.ts";
-import { brief, type Detail, detailOf } from "./layout.ts";
-import { hasPassed, heldUp, passedAt, phasesOf, spent, stateAt, wordAt } from "./moment.ts";
-import { paintRow } from "./paint_row.ts";
+import { VERMILION } from "../../page/drawing/colours.ts";
+import { count, seconds } from "../../page/drawing/format.ts";
+import { ticks } from "../../page/drawing/scale.ts";
+import { fit } from "../../page/drawing/text.ts";
+import { brief, type Detail, detailOf } from "../layout.ts";
+import { hasPassed, heldUp, passedAt, phasesOf, spent, stateAt, wordAt } from "../moment.ts";
+import { onlyOf } from "../state.ts";
+import { paintRow } from "./row.ts";
 import type { Scene } from "./scene.ts";
-import { onlyOf } from "./state.ts";
 
 export function paintDetail(scene: Scene): void {
   const { ctx, b, model, state, l, t, picked } = scene;

@@ -1,14 +1,14 @@
 // Geometry to canvas: the bars above, below them the rows and the cut of the checkpoint that was picked.
-import { upTo } from "../page/drawing/format.ts";
-import type { Context } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
-import { isTurned, type Layout, layout } from "./layout.ts";
-import type { CheckpointModel } from "./model.ts";
-import { known } from "./moment.ts";
-import { paintBars } from "./paint_bars.ts";
-import { paintCut } from "./paint_cut.ts";
-import { paintDetail } from "./paint_detail.ts";
-import { chosen, type State } from "./state.ts";
+import { upTo } from "../../page/drawing/format.ts";
+import type { Context } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
+import { isTurned, type Layout, layout } from "../layout.ts";
+import type { CheckpointModel } from "../model.ts";
+import { known } from "../moment.ts";
+import { chosen, type State } from "../state.ts";
+import { paintBars } from "./bars.ts";
+import { paintCut } from "./cut.ts";
+import { paintDetail } from "./detail.ts";
 
 /** Return the painter of one place on the page. */
 export function painter(model: CheckpointModel, state: State): (ctx: Context, b: Box) => void {
