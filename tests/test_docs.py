@@ -17,6 +17,7 @@ GLOSSARY = DOCS / "glossary.md"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md")])
 TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
 CELL_CHARACTERS_MAX = 120  # two lines of a rendered table
+CHANGE_GROUPS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]  # of Keep a Changelog
 OUTSIDE = ("http://", "https://", "mailto:")
 
 
@@ -161,3 +162,23 @@ def test_links_of_the_glossary_lead_from_one_term_to_another() -> None:
         linked = re.findall(r"\]\(#([^)]+)\)", text)
         own = re.sub(r"[^\w\- ]", "", term.lower()).replace(" ", "-")
         assert set(linked) <= known - {own}, term
+
+
+def test_the_changelog_has_releases_groups_and_sentences() -> None:
+    """Each release has the groups of Keep a Changelog, each at most once, and entries that are sentences."""
+    _, *releases = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert releases
+    for number, release in enumerate(releases):
+        heading, _, text = release.partition("\n")
+        dated = re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", heading)
+        assert dated or (number == 0 and heading == "[Unreleased]"), f"no version and date: {heading!r}"
+        _, *parts = re.split(r"^### +", text, flags=re.MULTILINE)
+        groups = [part.partition("\n")[0] for part in parts]
+        assert groups == [group for group in CHANGE_GROUPS if group in groups], groups
+        for group, part in zip(groups, parts, strict=True):
+            body = re.sub(r"^#### .*$", "", part.partition("\n")[2], flags=re.MULTILINE)
+            before, *entries = re.split(r"^- ", body, flags=re.MULTILINE)
+            assert entries, f"{group}: an empty group is left out"
+            assert not before.strip(), f"{group}: begin each change with '- ', not {before.strip()!r}"
+            unended = [entry for entry in entries if not re.search(r"\.\)?$", " ".join(entry.split()))]
+            assert not unended, f"{group}: end each change with a sentence: {unended}"
