@@ -18,6 +18,8 @@ EXPLANATION = [
     "../CONTRIBUTING",
     "../SECURITY",
 ]
+#: Pages about the tutorials, after them.
+AFTER_TUTORIALS = ["quiz"]
 #: How-to guides that come first, in the order in which a new user needs them.
 FIRST_GUIDES = ["install", "client", "spark", "cluster", "store"]
 SECTIONS = ["tutorials", "guides", "reference", "explanation"]
@@ -28,9 +30,10 @@ def pages(section: str) -> list[str]:
     if section == "index":
         return SECTIONS
     if section == "tutorials":
-        return [f"../notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+        notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+        return [*(f"../notebooks/{path.stem}" for path in notebooks), *AFTER_TUTORIALS]
     if section == "guides":
-        taken = {*SECTIONS, *REFERENCE, *EXPLANATION, *FIRST_GUIDES, "index"}
+        taken = {*SECTIONS, *AFTER_TUTORIALS, *REFERENCE, *EXPLANATION, *FIRST_GUIDES, "index"}
         others = [path.stem for path in sorted((ROOT / "docs").glob("*.md")) if path.stem not in taken]
         return [*FIRST_GUIDES, *others]
     if section == "reference":
