@@ -55,8 +55,8 @@ class Lab:
             already. Batches are shorter; see docs/spark.md.
         name: In a notebook, a lab closes the kernel's lab of the same name, and prints that it did. Labs with
             different names exist side by side.
-        open: Let every program of this machine use the embedded store, as long as it knows the address. With
-            False the store has a random password, which programs of the same user find by themselves and
+        open: Let every program of this machine use the embedded store, as long as it knows the address. By
+            default the store has a random password, which programs of the same user find by themselves and
             others do not; see docs/security.md.
         limits: What clients of the embedded store may take, where the defaults of docs/store.md do not fit.
         access: How to get into the store at ``uri``: ``ca_file``, ``credentials``, …; see `AccessOptions`.
@@ -75,7 +75,7 @@ class Lab:
         scaling_clock: int | None = None,
         fast_workers: bool = True,
         name: str = "",
-        open: bool = True,
+        open: bool = False,
         limits: Limits | None = None,
         **access: Unpack[AccessOptions],
     ) -> None:
@@ -87,8 +87,8 @@ class Lab:
             raise BadInputError("Lab(uri=…, scaling_clock=…): only an embedded store has a scaling clock")
         if uri is not None and limits is not None:
             raise BadInputError("Lab(uri=…, limits=…): only an embedded store has limits; see docs/store.md")
-        if uri is not None and not open:
-            raise BadInputError("Lab(uri=…, open=False): only an embedded store can be given a password")
+        if uri is not None and open:
+            raise BadInputError("Lab(uri=…, open=True): only an embedded store can be opened to everyone")
         Access.of(access)  # refuses misspelt options before anything is started
         if access and uri is None:
             raise BadInputError(f"Lab({', '.join(access)}): goes with uri=…, the address of a cluster")

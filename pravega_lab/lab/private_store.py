@@ -22,7 +22,13 @@ ITERATIONS = 1000
 
 
 class PrivateStore(StoreProcess):
-    """A `StoreProcess` with a password. Arguments, attributes and errors are the same."""
+    """A `StoreProcess` with a password. Arguments and errors are the same.
+
+    Attributes:
+        credentials_file: Lines ``username=…`` and ``password=…``, for programs that do not find it.
+    """
+
+    credentials_file: Path
 
     def __init__(
         self, data: str | Path | None = None, *, scaling_clock: int = 1, limits: Limits | None = None
@@ -44,7 +50,7 @@ class PrivateStore(StoreProcess):
         """Start the process, wait until it serves, and let this user's programs in. Do nothing if it runs."""
         super().start()
         self._port = int(self.uri.rsplit(":", 1)[1])
-        own_stores.publish(self._port, USER, self._password)
+        self.credentials_file = own_stores.publish(self._port, USER, self._password)
 
     def close(self) -> None:
         """Stop the process for good, and delete its files."""

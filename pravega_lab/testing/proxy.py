@@ -8,7 +8,8 @@ to name the proxy.
     proxy.hold("TableEntriesUpdated")                        # the store has done it, the client waits
     proxy.wait_held(); ...kill...; proxy.release()
 
-Only plain connections work: the proxy cannot read TLS.
+Only plain connections work: the proxy cannot read TLS. Credentials pass through. Where a client finds the
+password of a store by its address (see `own_stores`), it finds it by the address of the proxy, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import Any
 
 import grpc
 
+from pravega_lab.client.connection import own_stores
 from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.addresses import is_loopback
 from pravega_lab.protocol.controller import controller_pb2
 from pravega_lab.protocol.controller.methods import METHODS
 from pravega_lab.protocol.wire import commands
@@ -108,9 +111,14 @@ class StoreProxy:
         self._server.add_generic_rpc_handlers((_Calls(self),))
         port = self._server.add_insecure_port("127.0.0.1:0")
         await self._server.start()
+        self._port = port
+        host, _, upstream_port = self._upstream.rpartition(":")
+        if is_loopback(host):
+            own_stores.share(int(upstream_port), port)
         self.uri = f"tcp://127.0.0.1:{port}"
 
     async def _stop(self) -> None:
+        own_stores.withdraw(self._port)
         await self._server.stop(None)
         for task in list(self._tasks):
             task.cancel()
@@ -244,8 +252,9 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
         async def pass_on(request: bytes, context: Any) -> bytes:
             peer_port = int(context.peer().rsplit(":", 1)[1])
             await self._proxy.pass_on(name, "request", peer_port)
+            credentials = [pair for pair in context.invocation_metadata() if pair[0] == "authorization"]
             try:
-                answer = await self._proxy._channel.unary_unary(path)(request)
+                answer = await self._proxy._channel.unary_unary(path)(request, metadata=credentials)
             except grpc.aio.AioRpcError as error:
                 await context.abort(error.code(), error.details())
             await self._proxy.pass_on(name, "reply", peer_port)

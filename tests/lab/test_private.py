@@ -17,11 +17,12 @@ from pravega_lab.client.connection import own_stores
 from pravega_lab.errors import AccessDeniedError, BadInputError
 from pravega_lab.lab.private_store import PrivateStore
 from pravega_lab.lab.proxied_client import ProxiedClient
+from pravega_lab.testing import StoreProxy
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with Lab(open=False, name="private") as lab:
+    with Lab(name="private") as lab:
         lab.create_stream("s/mine").write([b"secret"])
         yield lab
 
@@ -53,6 +54,17 @@ def test_clients_that_run_through_proxies_get_in_too(lab: Lab) -> None:
         assert proxied.client.list_streams("s") == ["mine"]
 
 
+def test_a_proxy_that_holds_messages_back_lets_the_same_programs_in(lab: Lab, tmp_path: Path) -> None:
+    with StoreProxy(lab.uri) as proxy:
+        assert list_elsewhere(proxy.uri).stdout == "['mine']\n"
+        assert "AccessDeniedError" in list_elsewhere(proxy.uri, TMPDIR=str(tmp_path)).stderr
+        with connect(proxy.uri) as client:
+            assert client.stream("s/mine").write([b"through the proxy"]) == 1
+        shared = own_stores.folder() / f"{proxy.uri.rsplit(':', 1)[1]}.credentials"
+        assert stat.S_IMODE(shared.stat().st_mode) == 0o600
+    assert not shared.exists()
+
+
 def test_the_password_is_where_only_its_user_looks(lab: Lab) -> None:
     file = credentials(lab)
     assert [stat.S_IMODE(p.stat().st_mode) for p in (file, file.parent)] == [0o600, 0o700]
@@ -67,7 +79,7 @@ def test_the_password_is_where_only_its_user_looks(lab: Lab) -> None:
 
 
 def test_a_restarted_store_keeps_its_password_and_a_closed_one_leaves_nothing(tmp_path: Path) -> None:
-    with Lab(tmp_path / "data", open=False, name="restarted") as lab:
+    with Lab(tmp_path / "data", name="restarted") as lab:
         lab.create_stream("s/kept").write([b"1"])
         assert lab.store is not None
         lab.store.restart()
@@ -86,6 +98,13 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch:
         own_stores.folder()
 
 
-def test_a_joined_store_is_given_no_password(lab: Lab) -> None:
-    with pytest.raises(BadInputError, match="only an embedded store can be given a password"):
-        Lab(uri=lab.uri, open=False)
+def test_an_open_lab_lets_every_program_in(tmp_path: Path) -> None:
+    with Lab(open=True, name="open") as lab:
+        lab.create_stream("s/ours")
+        assert not credentials(lab).exists()
+        assert list_elsewhere(lab.uri, TMPDIR=str(tmp_path)).stdout == "['ours']\n"
+
+
+def test_only_a_store_of_the_labs_own_is_opened(lab: Lab) -> None:
+    with pytest.raises(BadInputError, match="only an embedded store can be opened to everyone"):
+        Lab(uri=lab.uri, open=True)

@@ -42,16 +42,21 @@ def folder() -> Path:
 def publish(port: int, user: str, password: str) -> Path:
     """Write the credentials of the store at a port of the loopback, and return the file."""
     path = folder() / f"{port}{SUFFIX}"
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(f"username={user}\npassword={password}\n")
-    temporary.replace(path)
+    _write(path, f"username={user}\npassword={password}\n")
     return path
+
+
+def share(port: int, proxy_port: int) -> None:
+    """Write the credentials of the store at ``port``, if it has any here, also for a proxy in front of it."""
+    if hasattr(os, "getuid") and (found := _path(port)).exists():
+        folder()  # refuses one that others can enter
+        _write(_path(proxy_port), found.read_text(encoding="utf-8"))
 
 
 def withdraw(port: int) -> None:
     """Delete the credentials of a store that is gone."""
-    (folder() / f"{port}{SUFFIX}").unlink(missing_ok=True)
+    if hasattr(os, "getuid"):
+        _path(port).unlink(missing_ok=True)
 
 
 def with_own_credentials(access: Access, host: str, port: int) -> Access:
@@ -63,8 +68,20 @@ def with_own_credentials(access: Access, host: str, port: int) -> Access:
     is_here = is_loopback(host) and is_loopback(reached)
     if access.has_credentials or not is_here or not hasattr(os, "getuid"):
         return access
-    path = Path(tempfile.gettempdir()) / f"pravega-lab-{os.getuid()}" / f"{port}{SUFFIX}"
+    path = _path(port)
     if not path.exists():
         return access
     folder()
     return replace(access, credentials_file=str(path), is_own=True)
+
+
+def _path(port: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"pravega-lab-{os.getuid()}" / f"{port}{SUFFIX}"
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace the file at once, readable by this user alone from the beginning."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+        file.write(text)
+    temporary.replace(path)
