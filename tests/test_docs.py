@@ -83,6 +83,20 @@ def test_a_cell_of_a_table_is_short(page: Path) -> None:
     assert not long, "write a list or a paragraph instead: " + "\n".join(long)
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("compare-*.md")), ids=lambda page: page.name)
+def test_figures_of_a_comparison_are_in_the_pages_that_it_links(page: Path) -> None:
+    """A figure that was measured again changes in all places, or the test fails."""
+    checked = 0
+    for block in re.split(r"\n\n|\n(?=- )", prose(page)):
+        linked = [page.parent / link for link in re.findall(r"\]\(([^)#\s]+\.(?:md|ipynb))", block)]
+        texts = " ".join(target.read_text() for target in linked).replace(",", "")
+        numbers = re.findall(r"(?<![\w.,-])\d+[\d,.]*\d", re.sub(r"\]\([^)]*\)", "", block)) if linked else []
+        missing = [number for number in numbers if number.replace(",", "") not in texts]
+        assert not missing, f"{missing}: not in {[target.name for target in linked]}"
+        checked += len(numbers)
+    assert checked > 5
+
+
 def source_of(dotted: str) -> tuple[Path, list[str]]:
     """Return the longest module or package that ``dotted`` begins with, and the names that follow it."""
     path = ROOT

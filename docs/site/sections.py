@@ -15,6 +15,9 @@ EXPLANATION = [
     "simulation",
     "differences",
     "performance",
+    "compare-kafka",
+    "compare-flink",
+    "compare-pravega",
     "../CONTRIBUTING",
     "../SECURITY",
 ]
