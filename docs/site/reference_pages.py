@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from dataclasses import MISSING, fields
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -105,32 +104,11 @@ def _command_line() -> str:
     return "".join(parts)
 
 
-def _spark_options() -> str:
-    from pravega_lab.connector.spark.options import OPTION_NAMES, PravegaOptions
-
-    defaults = {field.name: field.default for field in fields(PravegaOptions)}
-    rows = [".. list-table::\n   :header-rows: 1\n\n   * - option\n     - default\n"]
-    for name in OPTION_NAMES:
-        default = defaults.get({"stream": "streams"}.get(name, name), MISSING)
-        shown = (
-            "required" if default is MISSING or name == "stream" else "" if default is None else str(default)
-        )
-        shown = {"True": "true", "False": "false"}.get(shown, shown)
-        rows.append(
-            f"   * - ``{name}``\n     - {f'``{shown}``' if shown and shown != 'required' else shown}\n"
-        )
-    return (
-        _heading("Options of the Spark connector")
-        + 'The names that ``format("pravega")`` accepts. :doc:`/docs/spark` explains them.\n\n'
-        + "".join(rows)
-    )
-
-
 def _write(app: Sphinx, config: object) -> None:
     FOLDER.mkdir(exist_ok=True)
     described: dict[int, str] = {}
     pages = {_file(title): _modules(title, modules, described) for title, modules in MODULES.items()}
-    pages |= {"command-line": _command_line(), "spark-options": _spark_options()}
+    pages |= {"command-line": _command_line()}
     listed = "".join(f"   {name}\n" for name in pages)
     pages["index"] = (
         _heading("API reference")

@@ -7,7 +7,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ["api/index", "glossary", "spec/README", "map", "../CHANGELOG", "../README"]
+REFERENCE = ["api/index", "options", "glossary", "spec/README", "map", "../CHANGELOG", "../README"]
 EXPLANATION = [
     "architecture",
     "engine",

@@ -7,7 +7,7 @@ instances, so they hold options and schemas and no connection. No reader overrid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,10 +69,13 @@ class SlicesPartition(InputPartition):
 class PravegaDataSource(DataSource):
     """The data source ``format("pravega")``. docs/spark.md describes its options."""
 
+    #: Properties of the session that stand in for missing options; `register` sets them in a subclass.
+    properties: Mapping[str, str] = {}
+
     def __init__(self, options: Any) -> None:
         super().__init__(options)
         check_packages()
-        self._parsed = parse_options(options)
+        self._parsed = parse_options(options, properties=self.properties)
 
     @classmethod
     def name(cls) -> str:
@@ -100,8 +103,13 @@ class PravegaDataSource(DataSource):
         """Return the reader of a streaming query.
 
         Raises:
-            BadInputError: Option ``metadata`` is given.
+            BadInputError: Option ``metadata`` is given, or the options are those of a batch query.
         """
+        if self._parsed.execution_type == "batch":
+            raise BadInputError(
+                "'scan.execution.type' is 'batch', and this is a streaming query. Use spark.read, or leave "
+                "the option out"
+            )
         if self._parsed.metadata:
             raise BadInputError("option 'metadata' works with spark.read only. Remove it, or use spark.read")
         return PravegaStreamReader(self._parsed, schema)
@@ -129,6 +137,7 @@ class _Slices:
             check_schema(schema)
         self._options = options
         self._schema = schema
+        self._streams = options.scoped_streams
 
     def read(self, partition: SlicesPartition) -> Iterator[Any]:
         """Yield the rows of one partition as Arrow record batches, slice after slice.
@@ -145,7 +154,7 @@ class _Slices:
                 yield from rows_of(schema, stream, batches)
 
     def _views(self) -> list[StreamView]:
-        return [StreamView(self._options.cluster, stream) for stream in self._options.scoped_streams]
+        return [StreamView(self._options.cluster, stream) for stream in self._streams]
 
     def _plan(self, start: Cuts, end: Cuts, wanted_bytes: int | None = None) -> list[SlicesPartition]:
         streams = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pravega_lab.connector.spark.options.parsing import FALLBACKS
 from pravega_lab.connector.spark.session.worker_python import set_worker_python
 from pravega_lab.errors import SetupError
 
@@ -69,4 +70,24 @@ def register(spark: Any) -> None:
     set_worker_python(spark)
     from pravega_lab.connector.spark.data_source import PravegaDataSource
 
-    spark.dataSource.register(PravegaDataSource)
+    source: Any = PravegaDataSource
+    if found := _properties(spark):
+        # Spark pickles a class of a function by value, so that the workers receive the properties too.
+        class WithProperties(PravegaDataSource):
+            properties = found
+
+        source = WithProperties
+    spark.dataSource.register(source)
+
+
+def _properties(spark: Any) -> dict[str, str]:
+    """Return the properties of the session that stand in for missing options (flink.md 13.3).
+
+    Spark accepts other names than ``spark.…`` only from a program, so both forms are looked up.
+    """
+    found: dict[str, str] = {}
+    for _, name, _ in FALLBACKS:
+        value = spark.conf.get(f"spark.{name}", None) or spark.conf.get(name, None)
+        if value:
+            found[name] = value
+    return found

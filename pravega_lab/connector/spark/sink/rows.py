@@ -5,6 +5,7 @@ Typed rows may have a column ``_routing_key``, which is the key of the event and
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from pravega_lab.connector.rows.formats import row_format
@@ -14,8 +15,11 @@ from pravega_lab.errors import BadInputError
 KEY_COLUMN = "_routing_key"
 
 
-def check_rows(schema: Any, format_name: str | None = None) -> None:
+def check_rows(schema: Any, format_name: str | None = None, key_column: str | None = None) -> None:
     """Refuse rows that cannot become events, of a Spark ``schema``.
+
+    Args:
+        key_column: The column of typed rows that is also the routing key.
 
     Raises:
         BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type; or the
@@ -23,6 +27,8 @@ def check_rows(schema: Any, format_name: str | None = None) -> None:
     """
     if format_name:
         _check_typed(schema, format_name)
+        if key_column is not None:
+            _check_key(schema, key_column)
     else:
         _check_plain(schema)
 
@@ -61,8 +67,29 @@ def _check_typed(schema: Any, format_name: str) -> None:
     row_format(format_name, columns)
 
 
-def arrays(batch: Any, format_name: str | None = None) -> tuple[Any, Any | None]:
+def _check_key(schema: Any, name: str) -> None:
+    """Refuse a key column that the rows do not have. Both errors begin as in Flink (flink.md 11.2)."""
+    names = schema.fieldNames()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"Did you mean '{near[0]}'?" if near else f"The rows have: {', '.join(names)}"
+        raise BadInputError(f"Key field '{name}' not found. {hint}")
+    found = schema[name].dataType.simpleString()
+    if found != "string":
+        raise BadInputError(f"Key field must be of string type, and '{name}' is {found}. Cast it")
+    if KEY_COLUMN in names:
+        raise BadInputError(
+            f"the rows have column '{KEY_COLUMN}', and option 'routing_key_column' is '{name}'. Both give "
+            "the routing key. Leave one of them out"
+        )
+
+
+def arrays(
+    batch: Any, format_name: str | None = None, key_column: str | None = None
+) -> tuple[Any, Any | None]:
     """Return the events as an Arrow array of binary, and the keys as one of text, or ``None`` without keys.
+
+    The values of ``key_column`` are keys and stay in the events. Column ``_routing_key`` is not in them.
 
     Raises:
         BadInputError: An event is null.
@@ -72,7 +99,9 @@ def arrays(batch: Any, format_name: str | None = None) -> tuple[Any, Any | None]
     names = batch.schema.names
     key = KEY_COLUMN if format_name else "routing_key"
     keys = batch.column(key) if key in names else None
-    if format_name:
+    if format_name and key_column is not None:
+        keys, events = batch.column(key_column), row_format(format_name, batch.schema).encode(batch)
+    elif format_name:
         rows = batch if keys is None else batch.drop_columns([key])
         events = row_format(format_name, rows.schema).encode(rows)
     else:

@@ -60,7 +60,9 @@ def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
     stream = stream_of(options.cluster, options.output)
     if options.exactly_once:
         return _write_transaction(stream, options, batches)
-    written = (arrays(batch, options.format) for batch in batches if batch.num_rows)
+    written = (
+        arrays(batch, options.format, options.routing_key_column) for batch in batches if batch.num_rows
+    )
     with stream.writer() as writer:
         return Written(rows=sum(writer.write(*events_and_keys) for events_and_keys in written))
 
@@ -70,7 +72,7 @@ def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterato
     try:
         for batch in batches:
             if batch.num_rows:
-                events, keys = arrays(batch, options.format)
+                events, keys = arrays(batch, options.format, options.routing_key_column)
                 transaction = transaction or stream.begin_transaction(options.transaction_timeout_ms)
                 transaction.write(events, keys)
                 rows, digest = rows + len(events), add(digest, digest_of(events, keys))
@@ -90,7 +92,7 @@ class _Sink:
     """The common part of both writers."""
 
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
-        check_rows(schema, options.format)
+        check_rows(schema, options.format, options.routing_key_column)
         self._options = options
         key = (options.cluster, options.output)
         if key not in _ensured:
@@ -102,7 +104,9 @@ class _Sink:
         return Settlement(stream, register, poll_s=self._options.transaction_status_poll_interval_ms / 1000)
 
     def _register(self, sink_id: str) -> Register:
-        table = client_of(self._options.cluster).table(f"{self._options.scope}/{REGISTER_TABLE}")
+        table = client_of(self._options.cluster).table(
+            f"{self._options.output.split('/')[0]}/{REGISTER_TABLE}"
+        )
         table.create()
         return TableRegister(table, sink_id)
 

@@ -1,0 +1,147 @@
+"""Options of the sink, and of streams that are created."""
+
+from __future__ import annotations
+
+from pravega_lab.connector.spark.options import address_values as parsers
+from pravega_lab.connector.spark.options.checked import (
+    LEASE_MS_MAX,
+    LEASE_MS_MIN,
+)
+from pravega_lab.connector.spark.options.option import CREATION, SINK, Option
+from pravega_lab.connector.spark.options.values import (
+    boolean,
+    duration_ms,
+    integer,
+    text,
+)
+
+SINK_OPTIONS: tuple[Option, ...] = (
+    Option(
+        "exactly_once",
+        SINK,
+        "boolean",
+        "true",
+        "`false` appends at once, and repeated batches are doubled.",
+        boolean,
+        flink="sink.semantic",
+        flink_type="`at-least-once`, `exactly-once`, `best-effort`",
+        flink_parse=parsers.semantic,
+        official=True,
+    ),
+    Option("sink_id", SINK, "text", "the query's id", "The identity of the sink in its register.", text),
+    Option(
+        "transaction_timeout_ms",
+        SINK,
+        "whole number",
+        "600000",
+        "The lease of a transaction, 10 s to 10 min.",
+        integer(LEASE_MS_MIN, LEASE_MS_MAX),
+        flink="sink.txn-lease-renewal.interval",
+        flink_type="duration",
+        flink_parse=duration_ms(LEASE_MS_MIN, LEASE_MS_MAX),
+        official=True,
+    ),
+    Option(
+        "transaction_status_poll_interval_ms",
+        SINK,
+        "whole number",
+        "50",
+        "The pause between two questions whether a commit is done.",
+        integer(1, 60_000),
+        official=True,
+    ),
+    Option(
+        "read_after_write_consistency",
+        SINK,
+        "boolean",
+        "true",
+        "An exactly-once sink always waits for its commits, so `false` is refused with it.",
+        boolean,
+        official=True,
+    ),
+    Option(
+        "routing_key_column",
+        SINK,
+        "column",
+        "",
+        "A column of typed rows that is also the routing key.",
+        text,
+        flink="sink.routing-key.field.name",
+    ),
+    Option(
+        "sink.enable.watermark-propagation",
+        SINK,
+        "boolean",
+        "false",
+        "`true` is refused in Spark.",
+        parsers.watermark,
+        flink="sink.enable.watermark-propagation",
+        field="",
+    ),
+    Option(
+        "allow_create_scope", CREATION, "boolean", "true", "Create a missing scope.", boolean, official=True
+    ),
+    Option(
+        "allow_create_stream",
+        CREATION,
+        "boolean",
+        "",
+        "Create a missing stream: `true` in a sink, else `false`.",
+        boolean,
+        official=True,
+    ),
+    Option(
+        "default_num_segments",
+        CREATION,
+        "whole number",
+        "1",
+        "Segments of a created stream.",
+        integer(1),
+        official=True,
+    ),
+    Option(
+        "default_scale_factor",
+        CREATION,
+        "whole number",
+        "",
+        "Into how many a busy segment splits, from 2.",
+        integer(2),
+        official=True,
+    ),
+    Option(
+        "default_segment_target_rate_bytes_per_sec",
+        CREATION,
+        "whole number",
+        "",
+        "Scale by this rate. It needs `default_scale_factor`.",
+        integer(1024),
+        official=True,
+    ),
+    Option(
+        "default_segment_target_rate_events_per_sec",
+        CREATION,
+        "whole number",
+        "",
+        "Scale by this rate. It needs `default_scale_factor`.",
+        integer(1),
+        official=True,
+    ),
+    Option(
+        "default_retention_duration_milliseconds",
+        CREATION,
+        "whole number",
+        "",
+        "Keep events for this time.",
+        integer(0),
+        official=True,
+    ),
+    Option(
+        "default_retention_size_bytes",
+        CREATION,
+        "whole number",
+        "",
+        "Keep this many bytes of events.",
+        integer(0),
+        official=True,
+    ),
+)
