@@ -33,7 +33,8 @@ ARROWS: dict[str, set[str]] = {
     "progress": {"client"},
     "datasets": {"progress"},
     "engine.store": {"protocol"},
-    "engine.server": {"engine.store", "protocol"},
+    "engine.registry": {"protocol"},
+    "engine.server": {"engine.store", "engine.registry", "protocol"},
     "engine.flow": set(),
     "engine.cluster": {"engine.flow"},
     "engine.simulation": _ENGINE | {"client", "protocol"},
@@ -73,6 +74,7 @@ HEAVY = {"numpy", "numba", "pandas", "pyarrow", "pyspark", "ipywidgets", "anywid
 # Where things are decided: time, chance, threads and files are handed in.
 DECIDING = [
     "engine/store",
+    "engine/registry",
     "engine/flow/checkpoint",
     "engine/flow/master/job_state.py",
     "engine/flow/master/restart.py",

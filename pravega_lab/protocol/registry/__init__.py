@@ -1,0 +1,4 @@
+"""The values of a schema registry, their form in JSON, and the header of an encoded event.
+
+Client and server share them. Source: schema-registry.md A1 to A3.
+"""
