@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.waiting import shield
 
 from ..flow.checkpoint.handles import CompletedCheckpoint
 from ..flow.elements import SubtaskId
@@ -123,14 +124,14 @@ class ClusterJob:
         self._closing = asyncio.get_running_loop().create_task(self._close_with(job))
 
     async def _close_with(self, job: Job) -> None:
-        await asyncio.shield(job.master.done)
+        await shield(job.master.done)
         await self._driver.close()
 
     async def _close(self) -> None:
         if self._job is not None:
             await self._job.cancel()
         if self._closing is not None:
-            await asyncio.shield(self._closing)
+            await shield(self._closing)
         else:
             await self._driver.close()
 
@@ -145,7 +146,7 @@ class ClusterJob:
         async def wait() -> None:
             assert self._closing is not None
             async with asyncio.timeout(timeout_s):
-                await asyncio.shield(self._closing)
+                await shield(self._closing)
             await self.job.wait()
 
         self._ask(wait())
@@ -156,7 +157,7 @@ class ClusterJob:
         async def cancel() -> None:
             await self.job.cancel()
             if self._closing is not None:
-                await asyncio.shield(self._closing)
+                await shield(self._closing)
 
         self._ask(cancel())
 
@@ -195,7 +196,7 @@ class ClusterJob:
         async def stop() -> str:
             path = await self.job.stop_with_savepoint(folder, drain=drain)
             if self._closing is not None:
-                await asyncio.shield(self._closing)
+                await shield(self._closing)
             return path
 
         return self._ask(stop())

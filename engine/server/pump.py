@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 
+from pravega_lab.waiting import gather
+
 from ..store.errors import DiskFull
 from ..store.log.disk import Disk
 from ..store.storage.storage import Storage
@@ -40,14 +42,14 @@ class Pump:
         self._files_wake.set()
         loops = [asyncio.ensure_future(loop) for loop in (self._move_groups(), self._make_files())]
         try:
-            await asyncio.gather(*loops)
+            await gather(*loops)
         except Exception as failure:
             self.storage.failed(failure)
             raise
         finally:
             for loop in loops:
                 loop.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
+            await gather(*loops, return_exceptions=True)
 
     async def _move_groups(self) -> None:
         loop = asyncio.get_running_loop()

@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
+from pravega_lab.waiting import gather
+
 from ..store.clock import JUMP_MS_MAX, StoreClock
 from ..store.controller import Controller
 from ..store.errors import DiskFull, StorageError
@@ -233,11 +235,11 @@ class StoreRunner:
     async def _run_with_tier(self, tier: TierLoop) -> None:
         loops = [self._loop.create_task(loop) for loop in (self.pump.run(), tier.run())]
         try:
-            await asyncio.gather(*loops)
+            await gather(*loops)
         finally:
             for one in loops:
                 one.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
+            await gather(*loops, return_exceptions=True)
 
     async def drain(self, patience_s: float) -> bool:
         """Wait until everything submitted is on disk. Return False if a write failed or the time is over.

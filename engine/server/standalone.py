@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError, StoreFullError, StoreUnavailableError
+from pravega_lab.waiting import FIRST_COMPLETED, gather, wait, wait_for
 
 from ..store.errors import DiskFull, StorageError, TierMismatch
 from ..store.log.disk import MemoryDisk, RealDisk
@@ -221,7 +222,7 @@ class _Standalone:
         print(f"ready {self._security.scheme}://{self._host}:{controller_port}", flush=True)
         stopped = loop.create_task(self._stop.wait())
         keeping = loop.create_task(self._keep_house())
-        await asyncio.wait([running, stopped], return_when=asyncio.FIRST_COMPLETED)
+        await wait([running, stopped], return_when=FIRST_COMPLETED)
         keeping.cancel()
         server.close()
         if admin is not None:
@@ -232,7 +233,7 @@ class _Standalone:
         if running.done():
             return await self._give_up(running)
         running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await gather(running, return_exceptions=True)
         if not await self._runner.end():
             log.warning("The stop is not recorded: the next start takes it for a crash.")
         return 0
@@ -248,7 +249,7 @@ class _Standalone:
             )
             return
         try:
-            await asyncio.wait_for(refuse_other_store(self._disk, objects), ATTACH_S)
+            await wait_for(refuse_other_store(self._disk, objects), ATTACH_S)
         except StorageError:
             raise
         except Exception as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from random import Random
@@ -16,6 +15,7 @@ from pravega_lab.client.values import SegmentInfo
 from pravega_lab.errors import RefusedError, SegmentNotFoundError
 from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
 from pravega_lab.protocol.wire.commands import GetStreamSegmentInfo, StreamSegmentInfo
+from pravega_lab.waiting import gather
 
 NO_TOKEN = ""  # what `SegmentStores.ask` replaces if there are tokens
 
@@ -72,7 +72,7 @@ class StreamContext:
         """Return the key ranges of segments, in the order of the argument."""
         unknown = dict.fromkeys(epoch_of(segment) for segment in segment_ids if segment not in self._ranges)
         calls = [self.controller.epoch_segments(self.name, epoch) for epoch in unknown]
-        for segments in await asyncio.gather(*calls):
+        for segments in await gather(*calls):
             self.learn(segments)
         missing = [segment for segment in segment_ids if segment not in self._ranges]
         if missing:

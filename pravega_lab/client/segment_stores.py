@@ -29,6 +29,7 @@ from pravega_lab.protocol.wire.commands import (
     OperationUnsupported,
     WrongHost,
 )
+from pravega_lab.waiting import gather, shield
 
 
 class MovedError(TransientError):
@@ -147,9 +148,7 @@ class SegmentStores:
                 with suppress(TransientError, OSError):
                     replies |= zip(ids, await connection.ask_all([requests[i] for i in ids]), strict=True)
         again = [i for i in requests if _good(replies.get(i)) is None]
-        replies |= zip(
-            again, await asyncio.gather(*(self.ask(stream, i, requests[i]) for i in again)), strict=True
-        )
+        replies |= zip(again, await gather(*(self.ask(stream, i, requests[i]) for i in again)), strict=True)
         return [replies[i] for i in requests]
 
     async def close(self) -> None:
@@ -182,14 +181,14 @@ class Connections:
         if opening is None or opening.done():
             opening = asyncio.get_running_loop().create_task(self._stores.open(endpoint))
             self._opening[endpoint] = opening
-        return await asyncio.shield(opening)
+        return await shield(opening)
 
     async def close(self) -> None:
         """Close them all at once."""
         opening, self._opening = list(self._opening.values()), {}
         for task in opening:
             task.cancel()
-        for result in await asyncio.gather(*opening, return_exceptions=True):
+        for result in await gather(*opening, return_exceptions=True):
             if isinstance(result, Connection):
                 result.close()
 

@@ -48,6 +48,7 @@ from pravega_lab.observe.job.observer import JobObserver
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.ledger.ledger import Ledger, Verdict
 from pravega_lab.testing.simulated import SimulatedPravega
+from pravega_lab.waiting import FIRST_COMPLETED, wait, wait_for
 
 if TYPE_CHECKING:
     from pravega_lab.client.values import Bound
@@ -382,7 +383,7 @@ class _Story:
         program = self._world.start("job", self._live(1, trap, watch))
         trap.kill = program.kill
         try:
-            await asyncio.wait_for(trap.sprung.wait(), REACHED_WITHIN_S)
+            await wait_for(trap.sprung.wait(), REACHED_WITHIN_S)
         except TimeoutError:
             raise PravegaError(
                 f"{self.run.sink} never came to the step {self.run.step.value!r} of checkpoint "
@@ -423,7 +424,7 @@ class _Story:
         await job.start()
         ended = asyncio.ensure_future(job.wait())
         stopped = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait([ended, stopped], return_when=asyncio.FIRST_COMPLETED)
+        await wait([ended, stopped], return_when=FIRST_COMPLETED)
         if not ended.done():
             await job.cancel()
         try:

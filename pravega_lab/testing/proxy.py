@@ -30,6 +30,7 @@ from pravega_lab.protocol.addresses import is_loopback
 from pravega_lab.protocol.controller import controller_pb2
 from pravega_lab.protocol.controller.methods import METHODS
 from pravega_lab.protocol.wire import commands
+from pravega_lab.waiting import FIRST_COMPLETED, wait
 
 WAIT_S_MAX = 240.0  # a driver may have to start before the message comes
 _NAMES = {
@@ -223,7 +224,7 @@ class StoreProxy:
         for task in pair:
             self._tasks[task] = None
             task.add_done_callback(self._tasks.pop)
-        await asyncio.wait(pair, return_when=asyncio.FIRST_COMPLETED)
+        await wait(pair, return_when=FIRST_COMPLETED)
         for end in (writer, store_writer):
             end.close()
 

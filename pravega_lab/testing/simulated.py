@@ -26,6 +26,7 @@ from pravega_lab.engine.simulation.store.scenarios import draw_trouble
 from pravega_lab.engine.simulation.store.store_process import HOST, PORT
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import BadInputError
+from pravega_lab.waiting import FIRST_COMPLETED, wait
 
 T = TypeVar("T")
 
@@ -53,7 +54,7 @@ class SimulatedProgram:
         Raises:
             TimeoutError: It is not done after ``within_s`` virtual seconds; a killed program never is.
         """
-        done, _ = await asyncio.wait([self._task], timeout=within_s)
+        done, _ = await wait([self._task], timeout=within_s)
         if not done:
             raise TimeoutError(f"{self._task.get_name()} is not done after {within_s:g} virtual seconds")
         return self._task.result()
@@ -197,7 +198,7 @@ class _TestWorld(World):
             raise
         keeper = self._store_keeper = self.loop.create_task(self._keep_store(), name="keep store")
         told = self.loop.create_task(main, name="test")
-        await asyncio.wait([keeper, told], return_when=asyncio.FIRST_COMPLETED)
+        await wait([keeper, told], return_when=FIRST_COMPLETED)
         if not told.done():
             keeper.result()  # raises: the store ended by itself
         return await told

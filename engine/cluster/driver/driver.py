@@ -14,6 +14,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
+from pravega_lab.waiting import shield
+
 from ...flow.elements import SubtaskId
 from ...flow.master.config import JobConfig
 from ...flow.observer import NoObserver
@@ -107,7 +109,7 @@ class Driver:
             return self._epoch
         if self._starting is None or self._starting.done():
             self._starting = asyncio.get_running_loop().create_task(self._begin(), name="driver epoch")
-        return await asyncio.shield(self._starting)
+        return await shield(self._starting)
 
     async def _begin(self) -> Epoch:
         if self._epoch is not None:
@@ -121,7 +123,7 @@ class Driver:
         epoch.launched = self._launcher.launch(spec, _from_any_thread(epoch.lost))
         try:
             async with asyncio.timeout(self._start_timeout_s):
-                await asyncio.shield(epoch.ready)
+                await shield(epoch.ready)
         except TimeoutError:
             error = epoch.not_started(self._start_timeout_s)
             epoch.end(WorkerLostError(str(error)))

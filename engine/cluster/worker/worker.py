@@ -18,6 +18,8 @@ from typing import Any
 
 import pyarrow.compute  # noqa: F401  # slow to load, so load it before the first record
 
+from pravega_lab.waiting import gather
+
 from ...flow.checkpoint.plan import TaskAck
 from ...flow.elements import SubtaskId
 from ...flow.errors import JobCancelledError, Reason
@@ -213,7 +215,7 @@ class Worker:
         for helper in self._helpers:
             helper.cancel()
         attempts = list(self._attempts.values())
-        await asyncio.gather(*(one.running.stop() for one in attempts if one.running is not None))
+        await gather(*(one.running.stop() for one in attempts if one.running is not None))
         for attempt in attempts:
             attempt.life.close()
 

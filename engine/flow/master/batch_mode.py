@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.waiting import FIRST_COMPLETED, gather, wait
 
 from ..batch import Batch, RowKind, concatenated
 from ..checkpoint.history import end_rules
@@ -240,16 +241,16 @@ class BatchRunner:
             assert isinstance(head, SourceOperator)
             self._connect(coordinator, head, id)
             readers.append(asyncio.ensure_future(self._read(chain, head, id, attempt)))
-        everything: asyncio.Future[Any] = asyncio.gather(*readers)
+        everything: asyncio.Future[Any] = gather(*readers)
         try:
-            await asyncio.wait([everything, failed], return_when=asyncio.FIRST_COMPLETED)
+            await wait([everything, failed], return_when=FIRST_COMPLETED)
             if failed.done():
                 failed.result()
             await everything
         finally:
             for reader in readers:
                 reader.cancel()
-            await asyncio.gather(*readers, return_exceptions=True)
+            await gather(*readers, return_exceptions=True)
             failed.cancel()
             await coordinator.close()
 

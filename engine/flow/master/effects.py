@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
+from pravega_lab.waiting import FIRST_COMPLETED, wait
+
 from ..cancelling import is_being_cancelled
 from ..checkpoint import effects as do
 from ..checkpoint import metadata
@@ -216,7 +218,7 @@ class EffectRunner:
         """Await ``waits``, but at most until the job is over: a hook that never ends must not keep it."""
         asked = asyncio.ensure_future(waits)
         over = asyncio.ensure_future(self._life.over.wait())
-        await asyncio.wait([asked, over], return_when=asyncio.FIRST_COMPLETED)
+        await wait([asked, over], return_when=FIRST_COMPLETED)
         over.cancel()
         if not asked.done():
             asked.cancel()

@@ -5,10 +5,11 @@ Source: Flink's `Execution` and `ExecutionGraph` (flink.md 1).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from pravega_lab.waiting import gather
 
 from ..checkpoint.plan import CheckpointPlan, compute_plan
 from ..elements import SubtaskId
@@ -131,7 +132,7 @@ class Executions(Mapping[SubtaskId, Execution]):
                 holder.attempt_failed(id.index, execution.attempt, "the attempt ended")
             if execution.running is not None:
                 running.append(execution.running)
-        await asyncio.gather(*(task.stop() for task in running))
+        await gather(*(task.stop() for task in running))
         for id in ids:
             execution = self._by_id[id]
             if execution.state is Life.CANCELING:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 
+from pravega_lab.waiting import wait
+
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
@@ -115,7 +117,7 @@ class Failover:
         """
         if self._recovery is not None and not self._recovery.done():
             self._recovery.cancel()
-            await asyncio.wait([self._recovery])
+            await wait([self._recovery])
         await self._executions.stop(self._graph.subtasks())
 
     # -- recovery ------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ import time
 import uuid
 from collections.abc import Callable
 
+from pravega_lab.waiting import FIRST_COMPLETED, shield, wait
+
 from ..checkpoint import metadata
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.history import end_rules
@@ -111,7 +113,7 @@ class Job:
             StopWithSavepointStoppingError: the job did not stop in order after its savepoint.
             JobCancelledError: the job was cancelled.
         """
-        await asyncio.shield(self.master.done)
+        await shield(self.master.done)
         if self.master.life.failure is not None:
             raise self.master.life.failure
 
@@ -174,14 +176,14 @@ class Job:
         assert stop is not None
         assert ended is not None
         try:
-            await asyncio.shield(answer)
+            await shield(answer)
         except Exception:
             master.resume_checkpoints()
             raise
         if not end_rules(self.config.history).ends_with_savepoint:
             master.resume_checkpoints()  # every task but the sources waits for another one
-        await asyncio.wait([ended, master.done], return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.shield(master.done)
+        await wait([ended, master.done], return_when=FIRST_COMPLETED)
+        await shield(master.done)
         if stop.error is not None:
             raise stop.error
         if stop.result is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 
+from pravega_lab.waiting import wait
+
 from ..checkpoint.pending import Request
 from ..checkpoint.stop import StopState, StopWithSavepoint
 from ..observer import JobStateChanged, Observer
@@ -63,4 +65,4 @@ class JobLife:
     async def join_background(self) -> None:
         """Wait for all background tasks but the calling one, also for those that start during the wait."""
         while pending := [t for t in self._background if not t.done() and t is not asyncio.current_task()]:
-            await asyncio.wait(pending)
+            await wait(pending)

@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Callable, Collection
 from typing import Any
 
+from pravega_lab.waiting import gather
+
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.history import end_rules
@@ -197,7 +199,7 @@ class JobMaster:
 
     async def _close_coordinators(self) -> None:
         holders = self.executions.holders.values()
-        await asyncio.gather(*(holder.close() for holder in holders), return_exceptions=True)
+        await gather(*(holder.close() for holder in holders), return_exceptions=True)
         await self.hooks.close()
 
     async def _end(self, state: JobState, failure: BaseException | None) -> None:

@@ -16,6 +16,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from pravega_lab.waiting import gather, shield
+
 from ..batch import Batch, Row
 from ..errors import JobError
 from ..files import Files, FsspecFiles, GrowingFile, join
@@ -49,7 +51,7 @@ class _Open:
     async def written(self) -> None:
         """Return when no block is being written. Raises what the write raised."""
         if self.writing is not None:
-            await asyncio.shield(self.writing)
+            await shield(self.writing)
 
 
 class TwoPhaseFileSink(TwoPhaseCommitSink):
@@ -128,7 +130,7 @@ class TwoPhaseFileSink(TwoPhaseCommitSink):
         content = self._open.pop(transaction["name"], None)
         if content is not None and content.file is not None:
             if content.writing is not None:
-                await asyncio.gather(content.writing, return_exceptions=True)
+                await gather(content.writing, return_exceptions=True)
             await content.file.discard()
         await self._files.delete(self._pending(transaction))
 

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from pravega_lab.waiting import gather
+
 from ..errors import CheckpointFailedError, Reason
 from .event_gate import EventGate
 from .operator_coordinator import (
@@ -199,7 +201,7 @@ def _after(flying: list[asyncio.Future[None]], done: Callable[[BaseException | N
     if not flying:
         done(None)
         return
-    together = asyncio.gather(*flying)
+    together = gather(*flying)
 
     def arrived(future: asyncio.Future[Any]) -> None:
         is_lost = future.cancelled() or future.exception() is not None

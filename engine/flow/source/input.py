@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from pravega_lab.waiting import wait
+
 from ..elements import Barrier, CheckpointKind, CheckpointOptions
 from ..errors import IllegalStateError
 from .source_operator import CheckpointLock, LegacySourceOperator, SourceOperator
@@ -393,4 +395,4 @@ class LegacyInput:
         finally:
             if self._running is not None and not self._running.done():
                 self._running.cancel()
-                await asyncio.wait([self._running])
+                await wait([self._running])

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pravega_lab.waiting import wait
+
 from ..elements import Barrier, SubtaskId
 from .channels import Deliver
 
@@ -93,7 +95,7 @@ class _LocalTask:
     async def stop(self) -> None:
         self._task.cancel()
         if not self._task.done():
-            await asyncio.wait([self._task])
+            await wait([self._task])
         if not self._task.cancelled():
             self._task.exception()  # it was reported; asyncio need not say it again
 

@@ -15,6 +15,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pravega_lab.waiting import wait
+
 from ..batch import Batch
 from ..checkpoint.history import History, end_rules
 from ..checkpoint.plan import TaskAck
@@ -526,7 +528,7 @@ class Subtask:
             await self._guarded(self._mails.popleft())
         self._is_closing = True
         for writing in list(self._checkpoints.writing.values()):
-            await asyncio.wait([writing])
+            await wait([writing])
         await self.input.close()
         await self.chain.close()
         self.broadcast(EndOfPartition())

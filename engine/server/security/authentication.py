@@ -14,6 +14,8 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from pravega_lab.waiting import shield
+
 from ...store.metadata.replies import RpcError
 from ...store.security.passwords import DIGEST_BYTES, ITERATIONS, SALT_BYTES, PasswordHash, User, matches
 
@@ -52,7 +54,7 @@ class Authenticator:
         seal = hmac.digest(self._key, authorization.encode(), "sha256")
         user = self._known.get(seal)
         if user is None:
-            user = await asyncio.shield(self._check(seal, authorization))
+            user = await shield(self._check(seal, authorization))
         if user is None:
             raise RpcError("UNAUTHENTICATED", "Authentication failed: the user or the password is wrong")
         return user

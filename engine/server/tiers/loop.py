@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from pravega_lab.waiting import wait_for
+
 from ...store.errors import StoreFailed, TierMismatch
 from ...store.log.chunks import MARKER, Chunk, Piece, checksums_of
 from ...store.storage.storage import Ticket
@@ -176,6 +178,6 @@ async def attach_early(tier: TierLoop, timeout_s: float) -> None:
     """
     if isinstance(tier.mover.next_step(0), Attach):
         try:
-            await asyncio.wait_for(tier.step(), timeout_s)
+            await wait_for(tier.step(), timeout_s)
         except TimeoutError:
             log.warning("tier 2 has not answered for %g s; the store serves what is in its log", timeout_s)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pravega_lab.errors import PravegaError
+from pravega_lab.waiting import wait_for
 
 from ...flow.batch import Batch, Row
 from ...flow.source.master_hook import MasterHook
@@ -190,7 +191,7 @@ class InducedEnumerator(SplitEnumerator[ReaderSlot, Positions]):
         raise PravegaError("one reader cannot be rewound alone: triggering a global failure")
 
     async def snapshot_state(self, checkpoint_id: int) -> Positions:
-        return await asyncio.wait_for(self._log.checkpoint(checkpoint_id), 5)
+        return await wait_for(self._log.checkpoint(checkpoint_id), 5)
 
 
 class InducedReader(ExternallyInducedSourceReader[ReaderSlot]):

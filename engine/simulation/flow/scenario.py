@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from pravega_lab.errors import PravegaError
+from pravega_lab.waiting import wait_for
 
 from ...flow.checkpoint.coordinator import CheckpointConfig
 from ...flow.elements import SubtaskId
@@ -253,7 +254,7 @@ class FlowWorld:
 
     async def _ends(self, what: Coroutine[Any, Any, T], otherwise: str) -> T:
         try:
-            return await asyncio.wait_for(what, END_WITHIN_S)
+            return await wait_for(what, END_WITHIN_S)
         except TimeoutError:
             words = " ".join(self.job.explain())
             raise AssertionError(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from pravega_lab.waiting import FIRST_COMPLETED, wait
+
 from ...flow.batch import Batch
 from ...flow.elements import Barrier
 from ...flow.files import MemoryFiles
@@ -93,7 +95,7 @@ class _Hosted:
             self._task.cancel()
             gone = asyncio.get_running_loop().create_future()
             self.process.at_death(lambda: None if gone.done() else gone.set_result(None))
-            await asyncio.wait([self._task, gone], return_when=asyncio.FIRST_COMPLETED)
+            await wait([self._task, gone], return_when=FIRST_COMPLETED)
         self.process.kill()
 
 

@@ -12,6 +12,8 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from pravega_lab.waiting import FIRST_COMPLETED, wait
+
 from ...server.connection import SegmentStoreProtocol
 from ...server.runner import StoreRunner
 from ...store.admin.rules import problems_of
@@ -99,7 +101,7 @@ class StoreProcess:
         assert self._running is not None
         self._power_cut.clear()
         cut = self._loop.create_task(self._power_cut.wait(), name="power cut")
-        await asyncio.wait([self._running, cut], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        await wait([self._running, cut], timeout=timeout_s, return_when=FIRST_COMPLETED)
         cut.cancel()
         if not self._running.done():
             return self._power_cut.is_set()

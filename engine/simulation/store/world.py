@@ -24,6 +24,7 @@ from pravega_lab.protocol.names import (
     split_scoped_name,
     table_segment_name,
 )
+from pravega_lab.waiting import wait
 
 from ...store.storage.storage import Storage
 from ..kernel.journal import Journal
@@ -146,7 +147,7 @@ class World:
     async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
         if not tasks:
             return
-        _, pending = await asyncio.wait(tasks, timeout=FINISH_WITHIN_S)
+        _, pending = await wait(tasks, timeout=FINISH_WITHIN_S)
         if self._store_keeper is not None and self._store_keeper.done():
             self._store_keeper.result()
         for task in tasks:
@@ -177,9 +178,9 @@ class World:
         while not app.is_done:
             process = self.loop.spawn_process(app.name)
             life = process.spawn(app.run(), name=app.name)
-            done, _ = await asyncio.wait([life], timeout=self._draw_life_s(self.app_life_s_max))
+            done, _ = await wait([life], timeout=self._draw_life_s(self.app_life_s_max))
             if not done and self._calm:
-                done, _ = await asyncio.wait([life])
+                done, _ = await wait([life])
             if done:
                 life.result()
                 continue

@@ -10,13 +10,13 @@ epoch stays unknown.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pravega_lab.client.values import Successor
 from pravega_lab.errors import AccessDeniedError, SegmentNotFoundError
 from pravega_lab.protocol.names import SegmentRange, epoch_of
+from pravega_lab.waiting import gather
 
 Successors = Mapping[int, Sequence[Successor]]
 Ranges = Mapping[int, SegmentRange]
@@ -54,7 +54,7 @@ class VisibleEpochs:
             SegmentNotFoundError: There is no such epoch yet.
             AccessDeniedError: They do not follow from what the client may see.
         """
-        head, active = await asyncio.gather(
+        head, active = await gather(
             self._calls.head(self._stream), self._calls.current_segments(self._stream)
         )
         successors = await self._walk(list(head), {segment.segment_id for segment in active})
@@ -74,7 +74,7 @@ class VisibleEpochs:
         waiting = head
         while waiting:
             new = [segment for segment in waiting if segment not in active and segment not in self._known]
-            answers = await asyncio.gather(*(self._calls.successors(self._stream, s) for s in new))
+            answers = await gather(*(self._calls.successors(self._stream, s) for s in new))
             self._known |= {segment: answer for segment, answer in zip(new, answers, strict=True) if answer}
             found |= {segment: self._known.get(segment, []) for segment in waiting}
             following = {s.segment.segment_id for segment in waiting for s in found[segment]}

@@ -26,6 +26,7 @@ from pravega_lab.errors import (
 )
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, SegmentRange, split_scoped_name
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
+from pravega_lab.waiting import gather, wait
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.opening import HasStoreAccess
@@ -95,7 +96,7 @@ class AsyncGroupLog:
             raise self._damage
         if self._reading is None:
             self._reading = asyncio.get_running_loop().create_task(self._read(self._at + len(self._rest)))
-        done, _ = await asyncio.wait({self._reading}, timeout=timeout_s)
+        done, _ = await wait({self._reading}, timeout=timeout_s)
         if not done:
             return []
         reading, self._reading = self._reading, None
@@ -170,7 +171,7 @@ class AsyncGroupLog:
         """Cancel a read that waits at the store, and close its connection, so that the store drops it."""
         if self._reading is not None:
             self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
+            await gather(self._reading, return_exceptions=True)
             self._reading = None
             await self._connections.close()
 

@@ -35,6 +35,7 @@ from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.names import parse_segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
+from pravega_lab.waiting import gather
 
 POLL_S_MIN = 0.02
 POLL_S_MAX = 0.5
@@ -139,7 +140,7 @@ class AsyncReaderGroup:
         state = await self.state()
         cuts = await self.last_checkpoint_cuts() or await self.stream_cuts()
         streams = [self._unread_of(state, cut) for cut in cuts.values()]
-        return sum(await asyncio.gather(*streams))
+        return sum(await gather(*streams))
 
     async def _unread_of(self, state: GroupState, cut: StreamCut) -> int:
         context = self._access.stream(cut.scoped_stream)

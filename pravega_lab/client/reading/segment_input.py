@@ -19,6 +19,7 @@ from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError, PravegaError, SegmentNotFoundError
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
+from pravega_lab.waiting import gather
 
 READ_BYTES = 2 * MIB  # the most that a store gives in one reply
 READS_AHEAD = 3
@@ -111,7 +112,7 @@ class SegmentInput:
         for task in (self._task, self._growing):
             if task is not None:
                 task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await gather(task, return_exceptions=True)
 
     # requests
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Self
 
 from pravega_lab.client.tables.partitions import successor
 from pravega_lab.client.tables.values import KeyValueEntry
+from pravega_lab.waiting import gather
 
 Fetch = Callable[[int, bytes, bytes], Awaitable[list[KeyValueEntry]]]
 Range = tuple[list[int], bytes, bytes]
@@ -57,7 +57,7 @@ class AsyncEntries:
         if self._sources is None:
             segment_ids, low, high = await self._plan()
             self._sources = [_Source(segment_id, low, high, self._fetch) for segment_id in segment_ids]
-        await asyncio.gather(*(source.fill() for source in self._sources))
+        await gather(*(source.fill() for source in self._sources))
         # Keys above the last one that was read of a segment may follow entries that were not read yet.
         ends = [source.entries[-1][:2] for source in self._sources if source.has_more and source.entries]
         found: list[KeyValueEntry] = []

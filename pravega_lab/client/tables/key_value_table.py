@@ -8,7 +8,6 @@ Source: pravega.md A13.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -46,6 +45,7 @@ from pravega_lab.protocol.wire.commands import (
     UpdateTableEntries,
 )
 from pravega_lab.protocol.wire.key_range import encode_range
+from pravega_lab.waiting import gather
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ class AsyncKeyValueTable:
 
     async def _where(self) -> Partitions:
         if self._partitions is None:
-            configuration, segments = await asyncio.gather(
+            configuration, segments = await gather(
                 self.configuration(), calls.table_segments(self._controller, self.scoped_name)
             )
             self._partitions = Partitions(self.scoped_name, configuration, segments)
@@ -178,7 +178,7 @@ class AsyncKeyValueTable:
             for part in _parts(list(of_segment))
         ]
         found: dict[bytes, KeyValueEntry] = {}
-        for part in await asyncio.gather(*parts):
+        for part in await gather(*parts):
             found.update((entry.primary + entry.secondary, entry) for entry in part)
         return [found.get(key) for key in wanted]
 

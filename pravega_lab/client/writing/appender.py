@@ -28,6 +28,7 @@ from pravega_lab.protocol.wire.commands import (
     SegmentIsSealed,
     SetupAppend,
 )
+from pravega_lab.waiting import gather
 
 BLOCK_BYTES = 1 * MIB  # of whole events; one large event may exceed it
 IN_FLIGHT_BYTES_MAX = 4 * MIB  # per segment
@@ -150,7 +151,7 @@ class SegmentAppender:
         """End the task. Unacknowledged events may or may not be stored."""
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await gather(self._task, return_exceptions=True)
 
     # sending
 

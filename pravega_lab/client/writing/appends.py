@@ -23,6 +23,7 @@ from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppen
 from pravega_lab.client.writing.event_buffer import Added, Collected, EventBuffer
 from pravega_lab.errors import AppendUnknownError, PravegaError
 from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.waiting import shield
 
 UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
 
@@ -167,7 +168,7 @@ class Appends:
             return
         if self._loading is None or self._loading.done():
             self._loading = asyncio.get_running_loop().create_task(self._load())
-        await asyncio.shield(self._loading)
+        await shield(self._loading)
         self._check()
 
     async def _load(self) -> None:

@@ -24,6 +24,7 @@ from pravega_lab.errors import (
     TransactionFailedError,
 )
 from pravega_lab.protocol.names import SegmentRange, transaction_segment_name
+from pravega_lab.waiting import gather
 
 if TYPE_CHECKING:
     from pravega_lab.client.values import Events, Keys
@@ -165,7 +166,7 @@ class AsyncTransaction:
         renewing, self._renewing = self._renewing, None
         if renewing is not None:
             renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
+            await gather(renewing, return_exceptions=True)
         if self._appends is not None:
             await self._appends.close()
 

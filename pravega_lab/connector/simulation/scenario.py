@@ -36,6 +36,7 @@ from pravega_lab.engine.simulation.store.store_process import WALL_START_MS
 from pravega_lab.engine.simulation.store.world import World, events_in
 from pravega_lab.errors import PravegaError
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
+from pravega_lab.waiting import gather
 
 SCOPE, IN, OUT, GROUP = "sim", "sim/in", "sim/out", "sim/copy"
 KEYS = 6
@@ -113,7 +114,7 @@ class ConnectorWorld(World):
         await self._trouble(self.draw.choice((1.0, 2.0)))
         await self._go_on_elsewhere()
         await self._trouble(self.draw.choice((1.0, 2.0)), self.size.failures)
-        await asyncio.gather(writing, scaling)
+        await gather(writing, scaling)
         if self.seals:
             await self._seal()
         self.heal()

@@ -38,6 +38,7 @@ from pravega_lab.protocol.stream_cut import StreamCut
 from pravega_lab.tutorials.copying.notes import ENUMERATOR, HOOK, SOURCE, Notes
 from pravega_lab.tutorials.copying.result import Stored, cut_lines, disorder, kept_rows
 from pravega_lab.tutorials.recording.recorder import GROUP, STREAM, Recorder, Script
+from pravega_lab.waiting import gather
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,7 +211,7 @@ class Copying(Recorder):
             followers = [asyncio.create_task(one) for one in following]
             await script(self)
             self._ended = True
-            await asyncio.gather(*followers)
+            await gather(*followers)
             self._read_copy()
             self.ledger.settled("committed")
             self.stored = {

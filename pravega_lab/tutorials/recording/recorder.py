@@ -31,6 +31,7 @@ from pravega_lab.observe.stream.causes import Policy
 from pravega_lab.observe.stream.tracker import StreamTracker
 from pravega_lab.protocol.names import epoch_of
 from pravega_lab.testing.simulated import SimulatedPravega, SimulatedProgram
+from pravega_lab.waiting import gather
 
 START_MS = 1_358_154_000_000  # 2013-01-14 09:00 UTC, a Monday of the data set
 STREAM, GROUP = "ops/departures", "ops/desk"
@@ -90,7 +91,7 @@ class Recorder:
             followers = [asyncio.create_task(f(), name=f.__name__) for f in (self._follow, self._follow_log)]
             await script(self)
             self._ended = True
-            await asyncio.gather(*followers)
+            await gather(*followers)
             self.ledger.settled("read")
             await self.group.close()
 

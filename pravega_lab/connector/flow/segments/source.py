@@ -9,7 +9,6 @@ savepoint.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,6 +43,7 @@ from pravega_lab.engine.flow.source.sources import (
 )
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
+from pravega_lab.waiting import gather
 
 
 class SegmentReader(SplitReader):
@@ -281,7 +281,7 @@ async def initial_splits(
         followed = [await segments.successors(s.segment_id) for s in begins if begins[s] == SEGMENT_READ]
         fresh = {s: 0 for found in followed for s in found if not _is_behind(s, begins)}
         return [split_of(stream, s, at) for s, at in {**begins, **fresh}.items() if at != SEGMENT_READ]
-    ends, between = await asyncio.gather(segments.ends(end), segments.between(start, end))
+    ends, between = await gather(segments.ends(end), segments.between(start, end))
     stops = {segment: at for segment, at in ends.items() if at != SEGMENT_READ}
     found = [split_of(stream, s, begins.get(s, 0), stops.get(s.segment_id)) for s in between]
     return [split for split in found if not split.is_read and split.offset != split.end]
