@@ -37,7 +37,10 @@ COMMANDS = {
         "pravega_lab.engine.flow.checkpoint.command",
         "say what a job's checkpoint or savepoint holds",
     ),
-    "doctor": ("pravega_lab.doctor", "say what this machine has and what to do where something is missing"),
+    "doctor": (
+        "pravega_lab.terminal.doctor",
+        "say what this machine has and what to do where something is missing",
+    ),
 }
 
 

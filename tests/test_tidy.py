@@ -23,11 +23,12 @@ TYPESCRIPT_LINES_MAX = 400
 NOTEBOOK_BYTES_MAX = 200_000
 
 # Who may import whom. Every package and every module at the root is listed, lowest first, and may import
-# only what is listed for it; `errors` is everybody's. The order of the list is the order of the layers:
-# a test checks that no entry names a later one.
+# only what is listed for it; `errors` and `waiting` are everybody's. The order of the list is the order of
+# the layers: a test checks that no entry names a later one.
 _ENGINE = {"engine.flow", "engine.store", "engine.server"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
+    "waiting": set(),
     "protocol": set(),
     "client": {"protocol"},
     "progress": {"client"},
@@ -43,9 +44,8 @@ ARROWS: dict[str, set[str]] = {
     "connector.rows": set(),
     "connector.spark": {"connector.rows", "client", "protocol"},
     "pyspark_pravega": {"connector.spark"},
-    "doctor": {"connector.spark"},
     "observe": {"client", "protocol"},
-    "terminal": {"observe", "client", "protocol"},
+    "terminal": {"observe", "connector.spark", "client", "protocol"},
     "admin": {"terminal", "engine.store", "protocol"},
     "widgets": {"observe", "progress"},
     "testing": _ENGINE | {"engine.simulation", "connector.flow", "observe", "client", "protocol"},
@@ -235,7 +235,7 @@ def test_arrows() -> None:
     for module, targets in graph().items():
         part = home(module)
         for target, line in targets.items():
-            if home(target) not in {part, "errors"} | ARROWS[part]:
+            if home(target) not in {part, "errors", "waiting"} | ARROWS[part]:
                 wrong.append(f"{module}:{line} imports {target}; {part} may use {sorted(ARROWS[part])}")
     assert not wrong, "\n".join(wrong)
 
@@ -344,6 +344,17 @@ def test_what_decides_is_given_time_chance_and_disk(place: str) -> None:
             if top in BANNED:
                 wrong.append(f"{where}:{line} imports {top}: {BANNED[top]}")
         wrong += [f"{where}:{call.lineno} opens a file: use Disk" for call in calls_of(path, "open")]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_whoever_waits_takes_the_same_steps_on_every_python() -> None:
+    used = {f"asyncio.{name}" for name in ("gather", "wait", "wait_for", "shield")}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno} uses {ast.unparse(node)}: import it from pravega_lab.waiting"
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in used
+    ]
     assert not wrong, "\n".join(wrong)
 
 

@@ -1,4 +1,4 @@
-"""``pravega-lab watch``: a cluster or a running reader group in a terminal, only by looking at it.
+"""``pravega-lab watch`` shows a cluster or a reader group in a terminal; ``doctor`` checks this machine.
 
-The command line imports this folder; it imports `observe` and the client.
+The command line imports this folder; it imports `observe` and the client, and `doctor` the Spark connector.
 """

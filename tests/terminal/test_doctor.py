@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pravega_lab import doctor
 from pravega_lab.connector.spark.session import java
 from pravega_lab.errors import SetupError
+from pravega_lab.terminal import doctor
 from tests.connector.spark.other_python import make_other_python
 
 
