@@ -94,7 +94,7 @@ unit: setup  ## protocol, store, client, simulation, conformance
 # The JVMs live for seconds: they start quickly with these options.
 QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark_jvm)"
 
-pythons: setup  ## the fast tests of protocol and client on every Python 3.11 to 3.14 found here
+pythons: setup  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
 	$(PY) tests/pythons.py
 
 spark: setup  ## the Spark connector, with kills and a real cluster

@@ -1,14 +1,16 @@
-"""Run the fast tests of protocol and client on each supported Python of this machine.
+"""Run the fast tests of protocol and client on each supported Python of this machine, and compare their journals.
 
     python tests/pythons.py [3.12 3.14]
 
 Run by ``make pythons``. Without arguments it takes every Python that `VERSIONS` names and that is on the PATH
-or installed by pyenv. Each has an environment in ``.venvs``. Exits non-zero if a test fails, if a requested
-Python is not there, or if there is none at all.
+or installed by pyenv. Each has an environment in ``.venvs``. More than a hundred simulated runs must have the
+same journals on all of them. Exits non-zero if a test fails, if journals differ, if a requested Python is not
+there, or if there is none at all.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -28,7 +30,8 @@ TOOLS = (
     "pytest-timeout",
     "pytest-xdist",
 )
-TESTS = ("protocol", "client", "test_extras.py")
+TESTS = ("protocol", "client", "test_extras.py", "test_waiting.py")
+SEEDS = 8  # of each scenario
 
 
 def find(version: str) -> Path | None:
@@ -69,16 +72,33 @@ def run_tests(python: Path, version: str) -> bool:
     return subprocess.run([*command, "-m", marks], cwd=ROOT, check=False).returncode == 0
 
 
+def journals(version: str) -> dict[str, str]:
+    """Return hashes of the journals of simulated runs on one Python, whose environment is there."""
+    own = ROOT / ".venvs" / version / "bin" / "python"
+    done = subprocess.run([own, ROOT / "tests/journals.py", str(SEEDS)], stdout=subprocess.PIPE, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
 def main(asked: list[str]) -> int:
     """Test on the versions asked for, or on all there are, and return the exit code."""
     found = {version: find(version) for version in asked or VERSIONS}
     results = {}
+    reference: dict[str, str] = {}
     for version, python in found.items():
         if python is None:
             results[version] = "not here"
             continue
         print(f"pythons: {version}", flush=True)
         results[version] = "passed" if run_tests(python, version) else "FAILED"
+        if results[version] == "passed":
+            runs = journals(version)
+            reference = reference or runs
+            different = [name for name, journal in runs.items() if journal != reference[name]]
+            print(f"pythons: {version}: {len(runs) - len(different)} of {len(runs)} journals are the same")
+            if different:
+                print(f"pythons: {version}: other journals than on the first Python: {', '.join(different)}")
+                results[version] = "FAILED"
     print("pythons:", ", ".join(f"{version} {result}" for version, result in results.items()))
     wrong = {"FAILED", "not here"} if asked else {"FAILED"}
     return int(bool(wrong & set(results.values())) or "passed" not in results.values())
