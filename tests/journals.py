@@ -16,12 +16,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pravega_lab.connector.simulation.scenario import run_connector  # noqa: E402
-from pravega_lab.engine.simulation.flow.race import run_race_seed  # noqa: E402
-from pravega_lab.engine.simulation.flow.scenario import run_flow  # noqa: E402
-from pravega_lab.engine.simulation.groups.scenario import run_groups  # noqa: E402
-from pravega_lab.engine.simulation.kernel.run import Result  # noqa: E402
-from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed  # noqa: E402
+from pravega_lab.connector.simulation.scenario import run_connector
+from pravega_lab.engine.simulation.flow.race import run_race_seed
+from pravega_lab.engine.simulation.flow.scenario import run_flow
+from pravega_lab.engine.simulation.groups.scenario import run_groups
+from pravega_lab.engine.simulation.kernel.run import Result
+from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed
 
 SCENARIOS: dict[str, Callable[[int], Result]] = {
     **{name: partial(run_seed, scenario=name) for name in NAMES},

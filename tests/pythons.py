@@ -1,4 +1,4 @@
-"""Run the fast tests of protocol and client on each supported Python of this machine, and compare their journals.
+"""Test protocol and client on each supported Python of this machine, and compare journals of simulated runs.
 
     python tests/pythons.py [3.12 3.14]
 
