@@ -1,9 +1,10 @@
 """How fast Spark gets typed rows from a stream: python -m benchmarks.typed_rows
 
-The same events, JSON objects of ten fields, read in four ways as batch queries into Spark's "noop" sink: the
-raw source alone, the raw source with Spark's own `from_json` behind it, format "json" of the connector with
-all ten columns, and with one of them. Every way runs in one task, so that a ratio compares the same cores. A
-second table writes the rows: Spark's `to_json` before the raw sink, and format "json" of the sink.
+The same rows of ten fields, read in several ways as batch queries into Spark's "noop" sink: JSON objects by
+the raw source alone, by the raw source and Spark's own `from_json`, and by format "json" of the connector
+with all ten columns, and with one of them; and Avro, without unions, by format "avro". Every way runs in one
+task, so that a ratio compares the same cores. A second table writes the rows: Spark's `to_json` before the
+raw sink, and the formats of the sink.
 """
 
 from __future__ import annotations
@@ -22,15 +23,29 @@ from pravega_lab.connector.spark import create_session
 from pravega_lab.engine.server.store_process import StoreProcess
 
 RAW, FROM_JSON, TYPED, ONE_FIELD = "raw", "raw, from_json", "format json", "format json, 1 of 10"
+AVRO, AVRO_ONE_FIELD = "format avro", "format avro, 1 of 10"
 TO_JSON = "to_json, raw sink"
 READ, WRITTEN = "read, rows/s", "written, rows/s"
 FIELDS = "id bigint, price double, quantity int, ok boolean, item string, place string, day date"
 SCHEMA = f"{FIELDS}, at timestamp, customer bigint, remark string"
-SCOPE, STREAM = "bench", "orders"
+SCOPE, STREAM, AVRO_STREAM = "bench", "orders", "orders-avro"
 WRITE_EVENTS = 100_000  # at a time
-RATIO_WANTED, ONE_FIELD_WANTED = 2.0, 1.2
+RATIO_WANTED, ONE_FIELD_WANTED, AVRO_WANTED = 2.0, 1.2, 1_200_000.0
 
 Action = Callable[[], None]
+
+
+def avro_schema() -> str:
+    """Return the schema of the rows without a union, as JSON."""
+    kinds: dict[str, Any] = {"bigint": "long", "int": "int", "double": "double", "boolean": "boolean"}
+    kinds |= {"string": "string", "date": {"type": "int", "logicalType": "date"}}
+    kinds["timestamp"] = {"type": "long", "logicalType": "timestamp-micros"}
+    columns = [column.split() for column in SCHEMA.split(", ")]
+    fields = [{"name": name, "type": kinds[kind]} for name, kind in columns]
+    return json.dumps({"type": "record", "name": "order", "fields": fields})
+
+
+AVRO_SCHEMA = avro_schema()
 
 
 def event(number: int) -> bytes:
@@ -67,16 +82,22 @@ def readers(spark: Any, where: dict[str, str]) -> dict[str, Action]:
         row = functions.from_json(functions.col("event").cast("string"), SCHEMA)
         return raw().select(row.alias("row")).select("row.*")
 
+    def avro(schema: str) -> Any:
+        options = {**where, "stream": AVRO_STREAM, "format": "avro", "avro_schema": AVRO_SCHEMA}
+        return spark.read.format("pravega").options(**options).schema(schema).load()
+
     return {
         RAW: lambda: noop(raw()),
         FROM_JSON: lambda: noop(from_json()),
         TYPED: lambda: noop(typed(SCHEMA)),
         ONE_FIELD: lambda: noop(typed("customer bigint")),
+        AVRO: lambda: noop(avro(SCHEMA)),
+        AVRO_ONE_FIELD: lambda: noop(avro("customer bigint")),
     }
 
 
 def writers(spark: Any, where: dict[str, str], events: int) -> dict[str, Action]:
-    """Return the two ways to write, of rows that Spark has in its memory."""
+    """Return the ways to write rows that Spark has in its memory, and write them as Avro to be read."""
     read = spark.read.format("pravega").options(**where, format="json").schema(SCHEMA).load()
     rows = read.cache()
     if rows.count() != events:
@@ -86,9 +107,11 @@ def writers(spark: Any, where: dict[str, str], events: int) -> dict[str, Action]
         target = {"controller": where["controller"], "scope": SCOPE, "stream": "copy", **more}
         frame.write.format("pravega").mode("append").options(**target).save()
 
+    write(rows, format="avro", avro_schema=AVRO_SCHEMA, stream=AVRO_STREAM)
     return {
         TO_JSON: lambda: write(rows.selectExpr("to_json(struct(*)) AS event")),
         TYPED: lambda: write(rows, format="json"),
+        AVRO: lambda: write(rows, format="avro", avro_schema=AVRO_SCHEMA),
     }
 
 
@@ -97,7 +120,7 @@ def main() -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--events", type=int, default=400_000)
     options = parser.parse_args()
-    run = Run(f"Typed rows of {options.events:,} JSON events of ten fields, one task")
+    run = Run(f"Typed rows, {options.events:,} events of ten fields, one task")
     with ExitStack() as stack:
         uri = stack.enter_context(StoreProcess(None)).uri
         spark = create_session("typed_rows", memory="1g")
@@ -109,7 +132,10 @@ def main() -> int:
     run.target("read, format json : from_json", wanted, RATIO_WANTED)
     one = run.ratio("read, 1 : 10 fields", (READ, ONE_FIELD), (READ, TYPED))
     run.target("read, 1 : 10 fields", one, ONE_FIELD_WANTED)
+    run.target("read, format avro", run.median(READ, AVRO), AVRO_WANTED)
+    run.ratio("read, format avro : from_json", (READ, AVRO), (READ, FROM_JSON))
     run.ratio("written, format json : to_json", (WRITTEN, TYPED), (WRITTEN, TO_JSON))
+    run.ratio("written, format avro : to_json", (WRITTEN, AVRO), (WRITTEN, TO_JSON))
     return run.finish(options)
 
 

@@ -19,6 +19,20 @@ class UnreadableRowError(Exception):
 class RowFormat(Protocol):
     """Turns events into columns and columns into events."""
 
+    def check_reading(self) -> None:
+        """Refuse columns that can be written and not read.
+
+        Raises:
+            BadInputError: A column is one of them.
+        """
+
+    def check_writing(self) -> None:
+        """Refuse columns that can be read and not written.
+
+        Raises:
+            BadInputError: A column is one of them.
+        """
+
     def parse(self, events: Any) -> Any:
         """Return the rows of an Arrow array of binary as a record batch with one row per event.
 

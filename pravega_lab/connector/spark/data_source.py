@@ -82,14 +82,14 @@ class PravegaDataSource(DataSource):
         """Return the name of the format."""
         return FORMAT
 
-    def schema(self) -> str:
+    def schema(self) -> Any:
         """Return the columns of the rows, or of the table that option ``metadata`` names.
 
         Raises:
             BadInputError: A format is given, whose columns only the user can know.
         """
         if self._parsed.format:
-            return default_schema(self._parsed.format)
+            return default_schema(self._parsed)
         table = self._parsed.metadata
         return METADATA_SCHEMAS[table] if table else SCHEMA
 

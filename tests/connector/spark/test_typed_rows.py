@@ -171,6 +171,11 @@ def test_a_schema_that_cannot_be_filled_is_refused(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        (
+            {"format": "json", "avro_schema": "{}"},
+            "does not go with format 'json'. It belongs to format 'avro'",
+        ),
+        ({"avro_schema": "{}"}, "'avro_schema' was given without 'format'"),
         ({"format": "jsn"}, "no format 'jsn'.*'json'"),
         ({"corrupt_rows": "drop"}, "'corrupt_rows' was given without 'format'"),
         ({"format": "json", "corrupt_rows": "skip"}, "one of fail, drop, keep"),
@@ -196,4 +201,32 @@ def test_rows_that_cannot_be_written_are_refused(column: str, kind: Any, words: 
 
 
 def test_the_default_columns_of_raw_rows() -> None:
-    assert default_schema("raw") == "event binary"
+    assert default_schema(parse_options({**ADDRESS, "format": "raw"})) == "event binary"
+
+
+AVRO = """{"type": "record", "name": "order", "fields": [
+    {"name": "id", "type": "long"}, {"name": "item", "type": ["null", "string"]}]}"""
+LATER = AVRO.replace("]}]}", ']}, {"name": "place", "type": "string", "default": "Berlin"}]}')
+
+
+@pytest.mark.spark
+def test_avro_is_written_and_read_with_a_given_schema_a_later_one_and_a_derived_one(
+    spark: Any, address: dict[str, str]
+) -> None:
+    rows = spark.createDataFrame([(1, "tea"), (2, None)], "id bigint, item string")
+    given = {**address, "format": "avro", "avro_schema": AVRO}
+    rows.write.format("pravega").mode("append").options(**given).save()
+    found = spark.read.format("pravega").options(**given, avro_reader_schema=LATER).load()
+    assert found.columns == ["id", "item", "place"]
+    assert sorted(map(tuple, found.collect())) == [(1, "tea", "Berlin"), (2, None, "Berlin")]
+    assert sorted(row.id for row in load(spark, given, "id bigint").collect()) == [1, 2]
+    wrong = "bytes follow|ends in the middle"
+    with pytest.raises(PySparkException, match=rf"segment 0 .*is no row of format 'avro': .*{wrong}"):
+        load(spark, {**address, "format": "avro"}, "id bigint").collect()
+    with pytest.raises(PySparkException, match=r"column .itm. is not in the Avro schema"):
+        load(spark, given, "itm string").collect()
+
+    derived = {**address, "stream": "derived", "format": "avro"}
+    frame(spark, 20).write.format("pravega").mode("append").options(**derived).save()
+    wanted = {tuple(row) for row in frame(spark, 20).drop("_routing_key").collect()}
+    assert {tuple(row) for row in load(spark, derived, ORDERS).collect()} == wanted

@@ -6,8 +6,9 @@ Both are values that Spark can pickle. Neither contains a secret.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pravega_lab.connector.rows.formats import FORMAT_OPTIONS
 from pravega_lab.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class PravegaOptions:
     metadata: str | None = None
     format: str | None = None
     corrupt_rows: str = FAIL
+    avro_schema: str | None = None
+    avro_reader_schema: str | None = None
     allow_create_scope: bool | None = None
     allow_create_stream: bool | None = None
     default_num_segments: int | None = None
@@ -97,6 +100,12 @@ class PravegaOptions:
             *(self.controller, self.ca_file, self.credentials_file),
             *(self.validate_host_name, self.rewrite, self.plain_credentials),
         )
+
+    @property
+    def format_options(self) -> dict[str, Any]:
+        """The given options of the format, by the names of `rows.formats.FORMAT_OPTIONS`."""
+        names = [name for names in FORMAT_OPTIONS.values() for name in names]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def address(self) -> dict[str, str]:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from pravega_lab.connector.rows.formats import FORMAT_OPTIONS, check_options
 from pravega_lab.connector.spark.options.checked import EARLIEST, LATEST, UNBOUNDED, PravegaOptions
 from pravega_lab.connector.spark.options.declared import (
     BY_NAME,
@@ -131,6 +132,8 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
     for one, other in pairs:
         if one in values and other in values:
             raise BadInputError(f"options '{one}' and '{other}' were both given. Leave one of them out")
+    for names in FORMAT_OPTIONS.values():
+        check_options(values.get("format"), [name for name in names if name in values])
     if "corrupt_rows" in values and "format" not in values:
         raise BadInputError(
             "option 'corrupt_rows' was given without 'format'. Events are only parsed if a format is named, "

@@ -9,6 +9,7 @@ from pravega_lab.connector.spark.options.checked import (
     KEEP,
     METADATA_TABLES,
 )
+from pravega_lab.connector.spark.options.format_options import FORMAT_OPTIONS
 from pravega_lab.connector.spark.options.option import SOURCE, Option
 from pravega_lab.connector.spark.options.values import (
     Parser,
@@ -47,6 +48,7 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
         "What becomes of events that are no rows.",
         one_of(FAIL, DROP, KEEP),
     ),
+    *FORMAT_OPTIONS,
     Option(
         "start_stream_cut",
         SOURCE,

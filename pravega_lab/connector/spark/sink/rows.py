@@ -6,6 +6,7 @@ Typed rows may have a column ``_routing_key``, which is the key of the event and
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from typing import Any
 
 from pravega_lab.connector.rows.formats import row_format
@@ -15,18 +16,24 @@ from pravega_lab.errors import BadInputError
 KEY_COLUMN = "_routing_key"
 
 
-def check_rows(schema: Any, format_name: str | None = None, key_column: str | None = None) -> None:
+def check_rows(
+    schema: Any,
+    format_name: str | None = None,
+    key_column: str | None = None,
+    format_options: Mapping[str, Any] | None = None,
+) -> None:
     """Refuse rows that cannot become events, of a Spark ``schema``.
 
     Args:
         key_column: The column of typed rows that is also the routing key.
+        format_options: The options of the format.
 
     Raises:
         BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type; or the
             format cannot contain the rows.
     """
     if format_name:
-        _check_typed(schema, format_name)
+        _check_typed(schema, format_name, format_options)
         if key_column is not None:
             _check_key(schema, key_column)
     else:
@@ -51,7 +58,7 @@ def _check_plain(schema: Any) -> None:
             )
 
 
-def _check_typed(schema: Any, format_name: str) -> None:
+def _check_typed(schema: Any, format_name: str, format_options: Mapping[str, Any] | None) -> None:
     for field in schema.fields:
         found = field.dataType.simpleString()
         if field.name == KEY_COLUMN and found != "string":
@@ -64,7 +71,7 @@ def _check_typed(schema: Any, format_name: str) -> None:
     columns = [field for field in arrow_schema(schema) if field.name != KEY_COLUMN]
     if not columns:
         raise BadInputError("the rows to write have no column beside the routing key. Select at least one")
-    row_format(format_name, columns)
+    row_format(format_name, columns, format_options).check_writing()
 
 
 def _check_key(schema: Any, name: str) -> None:
@@ -85,7 +92,10 @@ def _check_key(schema: Any, name: str) -> None:
 
 
 def arrays(
-    batch: Any, format_name: str | None = None, key_column: str | None = None
+    batch: Any,
+    format_name: str | None = None,
+    key_column: str | None = None,
+    format_options: Mapping[str, Any] | None = None,
 ) -> tuple[Any, Any | None]:
     """Return the events as an Arrow array of binary, and the keys as one of text, or ``None`` without keys.
 
@@ -100,10 +110,11 @@ def arrays(
     key = KEY_COLUMN if format_name else "routing_key"
     keys = batch.column(key) if key in names else None
     if format_name and key_column is not None:
-        keys, events = batch.column(key_column), row_format(format_name, batch.schema).encode(batch)
+        keys = batch.column(key_column)
+        events = row_format(format_name, batch.schema, format_options).encode(batch)
     elif format_name:
         rows = batch if keys is None else batch.drop_columns([key])
-        events = row_format(format_name, rows.schema).encode(rows)
+        events = row_format(format_name, rows.schema, format_options).encode(rows)
     else:
         events = batch.column("event")
     if events.null_count:

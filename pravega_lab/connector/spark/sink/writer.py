@@ -60,11 +60,13 @@ def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
     stream = stream_of(options.cluster, options.output)
     if options.exactly_once:
         return _write_transaction(stream, options, batches)
-    written = (
-        arrays(batch, options.format, options.routing_key_column) for batch in batches if batch.num_rows
-    )
+    written = (_arrays(options, batch) for batch in batches if batch.num_rows)
     with stream.writer() as writer:
         return Written(rows=sum(writer.write(*events_and_keys) for events_and_keys in written))
+
+
+def _arrays(options: PravegaOptions, batch: Any) -> tuple[Any, Any | None]:
+    return arrays(batch, options.format, options.routing_key_column, options.format_options)
 
 
 def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterator[Any]) -> Written:
@@ -72,7 +74,7 @@ def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterato
     try:
         for batch in batches:
             if batch.num_rows:
-                events, keys = arrays(batch, options.format, options.routing_key_column)
+                events, keys = _arrays(options, batch)
                 transaction = transaction or stream.begin_transaction(options.transaction_timeout_ms)
                 transaction.write(events, keys)
                 rows, digest = rows + len(events), add(digest, digest_of(events, keys))
@@ -92,7 +94,7 @@ class _Sink:
     """The common part of both writers."""
 
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
-        check_rows(schema, options.format, options.routing_key_column)
+        check_rows(schema, options.format, options.routing_key_column, options.format_options)
         self._options = options
         key = (options.cluster, options.output)
         if key not in _ensured:

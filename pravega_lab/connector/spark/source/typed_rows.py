@@ -31,17 +31,24 @@ SHOWN_BYTES = 60
 _log = logging.getLogger(__name__)
 
 
-def default_schema(format_name: str) -> str:
-    """Return the columns that a format has without a schema of the user's.
+def default_schema(options: PravegaOptions) -> Any:
+    """Return the columns that the options give a format without a schema of the user's.
 
     Raises:
-        BadInputError: Only format ``raw`` has such columns.
+        BadInputError: Only the user can know the columns.
     """
-    if format_name == "raw":
+    if options.format == "raw":
         return "event binary"
+    if options.format == "avro" and options.avro_schema:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        from pravega_lab.connector.rows.avro.arrow_types import arrow_schema_of
+
+        return from_arrow_schema(arrow_schema_of(options.avro_reader_schema or options.avro_schema))
+    known = ", or .option('avro_schema', …)" if options.format == "avro" else ""
     raise BadInputError(
-        f"format '{format_name}' needs the columns of its rows. Add "
-        ".schema('id bigint, name string'), with names and types of your rows"
+        f"format '{options.format}' needs the columns of its rows. Add "
+        f".schema('id bigint, name string'), with names and types of your rows{known}"
     )
 
 
@@ -68,7 +75,7 @@ def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
         )
     fields = _fields(arrow_schema(schema))
     if fields or options.format == "raw":
-        row_format(str(options.format), fields)
+        row_format(str(options.format), fields, options.format_options).check_reading()
 
 
 def _check_metadata(name: str, found: str) -> None:
@@ -101,7 +108,7 @@ class TypedRows:
         self._stream = scoped_stream
         self._format_name = str(options.format)
         self._corrupt_rows = options.corrupt_rows
-        self._format = row_format(self._format_name, fields) if len(fields) else None
+        self._format = row_format(self._format_name, fields, options.format_options) if len(fields) else None
         self.dropped = 0
 
     def rows(self, batch: Any) -> Any:
