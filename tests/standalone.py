@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -95,3 +97,12 @@ class Standalone:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def logged_url(store: Standalone, event: str) -> str:
+    """The url in the line of a store's log about ``event``, ``registry_open`` for example."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while (found := re.search(rf"\b{event} url=(\S+)", store.errors())) is None:
+        assert time.monotonic() < deadline, store.errors()
+        time.sleep(0.01)
+    return found[1]

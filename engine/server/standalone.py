@@ -41,6 +41,8 @@ from .limits.log_lines import LogLines
 from .monitoring import logs
 from .monitoring import options as monitoring_options
 from .monitoring.options import serve_admin_port
+from .registry import options as registry_options
+from .registry.options import serve_registry
 from .runner import StoreRunner
 from .security import options as security_options
 from .security.options import Security
@@ -94,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     security_options.add_arguments(parser)
     add_options(parser)
     monitoring_options.add_arguments(parser)
+    registry_options.add_arguments(parser, _port)
 
 
 def _port(text: str) -> int:
@@ -218,6 +221,7 @@ class _Standalone:
         self._runner.serve_controller(self._host, store_port)
         self._controller, controller_port = await _serve_grpc(self._runner, self._args, self._security)
         admin = await serve_admin_port(self._args, self._runner, self._disk, self._counts)
+        registry = await serve_registry(self._args, self._runner, self._security, self._host)
         self._watch_for_the_end(loop)
         print(f"ready {self._security.scheme}://{self._host}:{controller_port}", flush=True)
         stopped = loop.create_task(self._stop.wait())
@@ -227,6 +231,9 @@ class _Standalone:
         server.close()
         if admin is not None:
             admin.close()
+        if registry is not None:
+            registry[0].close()
+            registry[1].end()
         if running.done():
             return await self._give_up(running)
         await self._shut_down()
