@@ -28,20 +28,21 @@ class Verdict:
         return self.words
 
 
-def check(exercise: str, answer: Any = ...) -> Verdict:
-    """Check an answer to an exercise of a tutorial.
+def check(exercise: str | Exercise, answer: Any = ...) -> Verdict:
+    """Check an answer to an exercise.
 
     The first wrong answer gets a hint, the second another one, the third and later ones the solution. Without
     an answer (``...``) the question is repeated. Neither that nor an impossible answer is counted.
 
     Args:
-        exercise: Tutorial and number, ``"03.1"`` or ``"3.1"``.
+        exercise: Tutorial and number, ``"03.1"`` or ``"3.1"``; or an exercise of your own lesson, which
+            `exercise` makes.
         answer: The answer; the question says of which kind.
 
     Raises:
         BadInputError: There is no such exercise; the message names the nearest.
     """
-    asked = find(exercise)
+    asked = exercise if isinstance(exercise, Exercise) else find(exercise)
     wanted = asked.read.__doc__
     if answer is ...:
         return _verdict(asked, False, f"{asked.asks} Put your answer, {wanted}, in place of the dots.")
