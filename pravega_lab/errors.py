@@ -67,8 +67,12 @@ class StoreUnavailableError(PravegaError):
     definite = Definite.UNKNOWN
 
 
+class RegistryUnavailableError(StoreUnavailableError):
+    """Raised when a schema registry does not answer within the time allowed. The message has its address."""
+
+
 class NotFoundError(PravegaError):
-    """Raised when a scope, stream, segment or table does not exist."""
+    """Raised when a scope, stream, segment or table does not exist, or a group, schema or encoding."""
 
 
 class ScopeNotFoundError(NotFoundError):
@@ -153,6 +157,10 @@ class TransactionFailedError(PravegaError):
 
 class RefusedError(PravegaError):
     """Raised when the store refuses for a reason without a class of its own. The message quotes the store."""
+
+
+class IncompatibleSchemaError(RefusedError):
+    """Raised when the policy of a group does not allow a schema, or the schema is of another format."""
 
 
 class AccessDeniedError(RefusedError):

@@ -20,6 +20,7 @@ MODULES = {
     "pravega_lab": ["pravega_lab"],
     "Client": ["pravega_lab.client"],
     "Reader groups": ["pravega_lab.client.reader_group"],
+    "Schema registry": ["pravega_lab.client.registry"],
     "Spark connector": ["pravega_lab.connector.spark"],
     "Engine": [
         "pravega_lab.engine.flow.graph.stream",

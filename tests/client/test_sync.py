@@ -23,6 +23,14 @@ from pravega_lab.client.byte_streams import reader as byte_reader
 from pravega_lab.client.byte_streams import writer as byte_writer
 from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.reading import batches, segment_reader
+from pravega_lab.client.registry import (
+    AsyncDeserializer,
+    AsyncSchemaRegistry,
+    AsyncSerializer,
+    Deserializer,
+    SchemaRegistry,
+    Serializer,
+)
 from pravega_lab.client.shared_state import revisioned, synchronizer
 from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
 from pravega_lab.client.tables import entries, key_value_table, table
@@ -42,6 +50,9 @@ PAIRS = [
     (StateSynchronizer, synchronizer.AsyncStateSynchronizer),
     (sync.KeyValueTable, key_value_table.AsyncKeyValueTable),
     (sync.Entries, entries.AsyncEntries),
+    (SchemaRegistry, AsyncSchemaRegistry),
+    (Serializer, AsyncSerializer),
+    (Deserializer, AsyncDeserializer),
 ]
 # What the core's parts offer to each other.
 INTERNAL = {
