@@ -7,6 +7,14 @@ from difflib import get_close_matches
 from typing import Any
 
 from pravega_lab.connector.rows.avro_rows import AvroRows
+from pravega_lab.connector.rows.changes.debezium import METADATA as DEBEZIUM_METADATA
+from pravega_lab.connector.rows.changes.debezium import DebeziumRows
+from pravega_lab.connector.rows.changes.partial import (
+    CANAL_METADATA,
+    MAXWELL_METADATA,
+    CanalRows,
+    MaxwellRows,
+)
 from pravega_lab.connector.rows.csv_rows import CsvRows
 from pravega_lab.connector.rows.json_rows import JsonRows
 from pravega_lab.connector.rows.parsing import RowFormat
@@ -18,6 +26,15 @@ FORMATS: dict[str, Callable[..., RowFormat]] = {
     "csv": CsvRows,
     "raw": RawRows,
     "avro": AvroRows,
+    "debezium-json": DebeziumRows,
+    "canal-json": CanalRows,
+    "maxwell-json": MaxwellRows,
+}
+#: The metadata columns of the formats of changes, with their types in Spark. Other formats have none.
+FORMAT_METADATA: dict[str, dict[str, str]] = {
+    "debezium-json": DEBEZIUM_METADATA,
+    "canal-json": CANAL_METADATA,
+    "maxwell-json": MAXWELL_METADATA,
 }
 #: The options of a format: keyword arguments of its class, and names of options of Spark's source and sink.
 FORMAT_OPTIONS: dict[str, tuple[str, ...]] = {"avro": ("avro_schema", "avro_reader_schema")}

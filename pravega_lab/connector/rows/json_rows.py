@@ -30,7 +30,7 @@ class JsonRows:
 
         for field in schema:
             _check(field.name, field.type)
-        self._schema = schema
+        self.schema = pa.schema(list(schema))
         self._read_as = pa.schema([pa.field(field.name, _parsed_as(field.type)) for field in schema])
 
     def check_reading(self) -> None:
@@ -63,7 +63,7 @@ class JsonRows:
             # No event is blank and each is in braces, so the number tells whether each is one object.
             if table.num_rows != len(events):
                 raise UnreadableRowError("it is not exactly one JSON object")
-            table = table.cast(self._schema)
+            table = table.cast(self.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise UnreadableRowError(_reason(str(error))) from None
         return table.combine_chunks().to_batches()[0]
@@ -72,7 +72,7 @@ class JsonRows:
         """Return one JSON object per row. A null is written as null, and so are not-a-number and infinity."""
         import pyarrow as pa
 
-        return _objects(rows.schema.names, rows.columns).cast(pa.binary())
+        return objects(rows.schema.names, rows.columns).cast(pa.binary())
 
 
 def _check(name: str, kind: Any) -> None:
@@ -117,7 +117,7 @@ def _reason(text: str) -> str:
     return text.removesuffix(" in row 0")
 
 
-def _objects(names: Sequence[str], columns: Sequence[Any]) -> Any:
+def objects(names: Sequence[str], columns: Sequence[Any]) -> Any:
     """Return the JSON objects whose fields are ``columns``, as an Arrow array of text."""
     import pyarrow.compute as pc
 
@@ -145,7 +145,7 @@ def _of_valid(column: Any) -> Any:
     if types.is_string(kind):
         return _quoted(column)
     if types.is_struct(kind):
-        return _objects([field.name for field in kind], column.flatten())
+        return objects([field.name for field in kind], column.flatten())
     if types.is_list(kind):
         values = pa.ListArray.from_arrays(column.offsets, _texts(column.values))
         return pc.binary_join_element_wise("[", pc.binary_join(values, ","), "]", "")

@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+#: The column of the rows of `RowFormat.parse` that has the indexes of their events.
+EVENT_INDEX = "_event_index"
+
 
 class UnreadableRowError(Exception):
     """An event of a batch is not a row of the schema. The message says why."""
@@ -36,12 +39,18 @@ class RowFormat(Protocol):
     def parse(self, events: Any) -> Any:
         """Return the rows of an Arrow array of binary as a record batch with one row per event.
 
+        A format whose events may have several rows, or none, returns the index of each row's event in a
+        further column `EVENT_INDEX`.
+
         Raises:
-            UnreadableRowError: An event is not exactly one row of the schema.
+            UnreadableRowError: An event is no row of the schema.
         """
 
     def encode(self, rows: Any) -> Any:
-        """Return the rows of a record batch as an Arrow array of binary with one event per row."""
+        """Return the rows of a record batch as an Arrow array of binary with one event per row.
+
+        A format of changes returns null for the row before an update, which is in the event of the next row.
+        """
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ def parse_events(parse: Callable[[Any], Any], events: Any) -> tuple[Any, list[Un
     while pending:
         start, end = pending.pop()
         try:
-            parts.append(parse(events.slice(start, end - start)))
+            parts.append(_from(start, parse(events.slice(start, end - start))))
         except UnreadableRowError as error:
             if end - start == 1:
                 unreadable.append(Unreadable(start, str(error)))
@@ -81,13 +90,49 @@ def parse_events(parse: Callable[[Any], Any], events: Any) -> tuple[Any, list[Un
     return (pa.Table.from_batches(parts) if parts else None), unreadable
 
 
-def spread(rows: Any, count: int, unreadable: Sequence[Unreadable]) -> Any:
-    """Return ``rows`` as a table of ``count`` rows that has nulls where an event was unreadable."""
+def _from(start: int, rows: Any) -> Any:
+    """Return rows with the indexes of their events in the batch, from those in the slice from ``start``."""
+    import pyarrow.compute as pc
+
+    place = rows.schema.get_field_index(EVENT_INDEX)
+    if place < 0 or not start:
+        return rows
+    return rows.set_column(place, EVENT_INDEX, pc.add(rows.column(place), start))
+
+
+def placed(
+    rows: Any, count: int, unreadable: Sequence[Unreadable], *, with_unreadable: bool
+) -> tuple[Any, Any]:
+    """Return the rows of ``count`` events in order, and the index of each row's event as an Arrow array.
+
+    Args:
+        rows: The table that `parse_events` returned, or None.
+        count: The number of events.
+        unreadable: Those that `parse_events` found.
+        with_unreadable: Whether an unreadable event becomes a row of nulls. Otherwise it has no row.
+
+    Returns:
+        The table, or None if no event parsed; and the indexes, or None if every event has one row.
+    """
+    import numpy as np
     import pyarrow as pa
 
-    bad = {event.index for event in unreadable}
-    good = iter(range(count - len(bad)))
-    return rows.take(pa.array([None if i in bad else next(good) for i in range(count)], pa.int64()))
+    bad = np.array([event.index for event in unreadable], np.int64)
+    if rows is not None and EVENT_INDEX in rows.schema.names:
+        index = rows.column(EVENT_INDEX).to_numpy()
+        rows = rows.drop_columns([EVENT_INDEX])
+    elif not unreadable:
+        return rows, None
+    else:
+        index = np.setdiff1d(np.arange(count), bad)
+        index = index if rows is not None else index[:0]
+    if not with_unreadable or not unreadable:
+        return rows, pa.array(index, pa.int64())
+    order = np.argsort(np.concatenate([index, bad]), kind="stable")
+    index = np.concatenate([index, bad])[order]
+    if rows is not None:
+        rows = rows.take(pa.array(order, pa.int64(), mask=order >= rows.num_rows))
+    return rows, pa.array(index, pa.int64())
 
 
 def joined(events: Any) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pravega_lab.connector.rows.formats import row_format
-from pravega_lab.connector.rows.parsing import parse_events, spread
+from pravega_lab.connector.rows.parsing import parse_events, placed
 from pravega_lab.errors import BadInputError
 
 DAY = datetime.date(2024, 1, 2)
@@ -111,7 +111,12 @@ def test_damaged_events_stand_alone_and_their_neighbours_keep_their_rows() -> No
         for event in unreadable:
             assert re.search(words, event.reason), event
         wanted = [None if n in places else n for n in range(40)]
-        assert spread(parsed, 40, unreadable)["id"].to_pylist() == wanted
+        rows, index = placed(parsed, 40, unreadable, with_unreadable=True)
+        assert rows["id"].to_pylist() == wanted
+        assert index.to_pylist() == list(range(40))
+        assert placed(parsed, 40, unreadable, with_unreadable=False)[1].to_pylist() == [
+            n for n in range(40) if n not in places
+        ]
     halves = [b'{"id":', b"1}", b'{"id":1}{"id":2}', b'{"id":3}']  # as many objects as events
     _, unreadable = parse_events(parse, pa.array(halves, pa.binary()))
     assert [event.index for event in unreadable] == [0, 1, 2]

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from pravega_lab.client import Client, ScalingPolicy, connect
 from pravega_lab.connector.spark.options import parse_options
-from pravega_lab.connector.spark.sink.rows import check_rows
+from pravega_lab.connector.spark.sink.rows import arrays, check_rows
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.connector.spark.source.typed_rows import TypedRows, check_typed_schema, default_schema
 from pravega_lab.errors import BadInputError, CorruptRowError
@@ -156,6 +156,8 @@ def test_a_batch_without_one_good_event() -> None:
     [
         ("_ofset", LongType(), {}, "there is no '_ofset'. Did you mean '_offset'"),
         ("_offset", StringType(), {}, "'_offset' is bigint, not string"),
+        ("_row_kind", StringType(), {}, "no '_row_kind'. It belongs to format debezium-json and canal-json"),
+        ("_table", LongType(), {"format": "maxwell-json"}, "'_table' is string, not bigint"),
         ("_corrupt", BinaryType(), {}, "Add .option.'corrupt_rows', 'keep'. to fill it"),
         ("id", LongType(), {"corrupt_rows": "keep"}, "the schema has no column '_corrupt binary'"),
         ("id", BinaryType(), {}, "'id' is binary, which format 'json' cannot contain"),
@@ -176,6 +178,13 @@ def test_a_schema_that_cannot_be_filled_is_refused(
             "does not go with format 'json'. It belongs to format 'avro'",
         ),
         ({"avro_schema": "{}"}, "'avro_schema' was given without 'format'"),
+        ({"format": "debezum-json"}, "no format 'debezum-json'.*'debezium-json'"),
+        ({"primary_key": "id"}, "'primary_key' was given without 'format'"),
+        ({"format": "json", "primary_key": "id,id"}, "'primary_key' is 'id,id'; it is one or several"),
+        (
+            {"format": "json", "primary_key": "id", "routing_key_column": "id"},
+            "'primary_key' and 'routing_key_column' were both given",
+        ),
         ({"format": "jsn"}, "no format 'jsn'.*'json'"),
         ({"corrupt_rows": "drop"}, "'corrupt_rows' was given without 'format'"),
         ({"format": "json", "corrupt_rows": "skip"}, "one of fail, drop, keep"),
@@ -198,6 +207,90 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, str], words: str
 def test_rows_that_cannot_be_written_are_refused(column: str, kind: Any, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         check_rows(StructType().add(column, kind), "json")
+
+
+CHANGES = StructType().add("id", LongType()).add("_row_kind", StringType())
+
+
+@pytest.mark.parametrize(
+    ("schema", "format_name", "key", "words"),
+    [
+        (CHANGES, "debezium-json", (), "'_row_kind' and no primary key, .*Add .option.'primary_key'"),
+        (CHANGES, "json", ("id",), "events of format 'json' have no row kind. Choose one of debezium-json"),
+        (
+            CHANGES,
+            "canal-json",
+            ("i",),
+            "'primary_key' names 'i', which is no column of the rows. Did you mean 'id'",
+        ),
+        (
+            StructType().add("id", LongType()).add("_routing_key", StringType()),
+            *("json", ("id",), "column '_routing_key', and option 'primary_key' is 'id'. Both give"),
+        ),
+        (StructType().add("id", BinaryType()), "raw", ("id",), "'id' of the primary key is binary"),
+        (
+            StructType().add("_row_kind", StringType()),
+            "canal-json",
+            ("id",),
+            "no column beside the routing key",
+        ),
+    ],
+)
+def test_a_primary_key_that_does_not_fit_the_rows_is_refused(
+    schema: StructType, format_name: str, key: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(BadInputError, match=words):
+        check_rows(schema, format_name, primary_key=key)
+
+
+def test_the_routing_key_is_the_primary_key_and_an_update_of_it_is_two_events() -> None:
+    rows = [(1, "a", "-U"), (1, "b", "+U"), (1, "b", "-U"), (2, "b", "+U"), (2, "b", "-D")]
+    names = ["id", "item", "_row_kind"]
+    batch = pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    events, keys = arrays(batch, "maxwell-json", primary_key=("id",))
+    assert keys.to_pylist() == ["1", "1", "2", "2"]
+    assert [json.loads(event)["type"] for event in events.to_pylist()] == [
+        "update",
+        "delete",
+        "insert",
+        "delete",
+    ]
+    _, keys = arrays(batch.drop_columns(["_row_kind"]), "json", primary_key=("id", "item"))
+    assert keys.to_pylist() == ["1|a", "1|b", "1|b", "2|b", "2|b"]
+    with pytest.raises(BadInputError, match="'id' of the primary key is null in 1 of 1 rows"):
+        arrays(
+            pa.RecordBatch.from_pylist([{"id": None}], pa.schema([("id", pa.int64())])),
+            "json",
+            primary_key=["id"],
+        )
+
+
+@pytest.mark.spark
+def test_change_rows_are_written_by_primary_key_and_read_in_order(
+    spark: Any, client: Client, address: dict[str, str]
+) -> None:
+    stream = client.create_stream(f"{address['scope']}/orders", scaling=ScalingPolicy.fixed(3))
+    columns = "id bigint, item string, _row_kind string"
+    rows = [(n % 7, f"v{n // 7}", "+I" if n < 7 else "-D" if n >= 63 else kind) for n in range(70)
+            for kind in (["+U"] if n < 7 or n >= 63 else ["-U", "+U"])]  # fmt: skip
+    changes = {**address, "format": "debezium-json"}
+    made = spark.createDataFrame(rows, columns).coalesce(1)
+    made.write.format("pravega").mode("append").options(**changes, primary_key="id").save()
+    stream.write([b"", b"{}"])
+
+    found = load(
+        spark, changes, f"{columns}, _offset bigint, _segment_id bigint", corrupt_rows="drop"
+    ).collect()
+    assert len(found) == len(rows)
+    for key in range(7):
+        mine = [row for row in found if row.id == key]
+        assert [(row.item, row._row_kind) for row in mine] == [row[1:] for row in rows if row[0] == key]
+        assert len({row._segment_id for row in mine}) == 1
+        assert [row._offset for row in mine] == sorted(row._offset for row in mine)
+    kept = load(spark, changes, f"{columns}, _corrupt binary", corrupt_rows="keep").collect()
+    assert [tuple(row) for row in kept if row._corrupt is not None] == [(None, None, None, b"{}")]
+    assert len(kept) == len(rows) + 1
+    assert load(spark, changes, "_offset bigint", corrupt_rows="drop").count() == len(rows)
 
 
 def test_the_default_columns_of_raw_rows() -> None:

@@ -57,6 +57,18 @@ def flink_cuts(name: str, given: str) -> tuple[str, ...]:
     return tuple(cut(name, part) for part in listed(text(name, given), ";"))
 
 
+def columns(name: str, given: str) -> tuple[str, ...]:
+    """Return the names of columns, which commas separate.
+
+    Raises:
+        BadInputError: There is no name, or one twice.
+    """
+    found = tuple(part.strip() for part in given.split(",") if part.strip())
+    if not found or len(set(found)) < len(found):
+        raise BadInputError(f"option '{name}' is '{given}'; it is one or several columns, each once")
+    return found
+
+
 def format_name(name: str, given: str) -> str:
     return check_format(text(name, given))
 

@@ -139,6 +139,16 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
             "option 'corrupt_rows' was given without 'format'. Events are only parsed if a format is named, "
             "such as .option('format', 'json')"
         )
+    if "primary_key" in values and "format" not in values:
+        raise BadInputError(
+            "option 'primary_key' was given without 'format'. Rows only have such columns if a format is "
+            "named, such as .option('format', 'debezium-json')"
+        )
+    if "primary_key" in values and "routing_key_column" in values:
+        raise BadInputError(
+            "options 'primary_key' and 'routing_key_column' were both given, and both give the routing key. "
+            "Leave one of them out"
+        )
     if "routing_key_column" in values and "format" not in values:
         raise BadInputError(
             "option 'routing_key_column' was given without 'format'. Without a format, column routing_key is "

@@ -69,6 +69,14 @@ SINK_OPTIONS: tuple[Option, ...] = (
         flink="sink.routing-key.field.name",
     ),
     Option(
+        "primary_key",
+        SINK,
+        "columns, separated by commas",
+        "",
+        "The columns that identify a typed row. Rows with the same values stay in order.",
+        parsers.columns,
+    ),
+    Option(
         "sink.enable.watermark-propagation",
         SINK,
         "boolean",

@@ -6,14 +6,19 @@ Typed rows may have a column ``_routing_key``, which is the key of the event and
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.spark.sink.primary_key import (
+    KEY_COLUMN,
+    check_primary_key,
+    keys_of,
+    with_kinds_of_one_key,
+)
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.errors import BadInputError
-
-KEY_COLUMN = "_routing_key"
 
 
 def check_rows(
@@ -21,12 +26,14 @@ def check_rows(
     format_name: str | None = None,
     key_column: str | None = None,
     format_options: Mapping[str, Any] | None = None,
+    primary_key: Sequence[str] = (),
 ) -> None:
     """Refuse rows that cannot become events, of a Spark ``schema``.
 
     Args:
         key_column: The column of typed rows that is also the routing key.
         format_options: The options of the format.
+        primary_key: The columns of typed rows that identify a row, and give the routing key.
 
     Raises:
         BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type; or the
@@ -34,6 +41,7 @@ def check_rows(
     """
     if format_name:
         _check_typed(schema, format_name, format_options)
+        check_primary_key(schema, format_name, primary_key)
         if key_column is not None:
             _check_key(schema, key_column)
     else:
@@ -63,13 +71,13 @@ def _check_typed(schema: Any, format_name: str, format_options: Mapping[str, Any
         found = field.dataType.simpleString()
         if field.name == KEY_COLUMN and found != "string":
             raise BadInputError(f"column '{KEY_COLUMN}' is {found}, and a routing key is a string. Cast it")
-        if field.name.startswith("_") and field.name != KEY_COLUMN:
+        if field.name.startswith("_") and field.name not in (KEY_COLUMN, KIND_COLUMN):
             raise BadInputError(
                 f"column '{field.name}' cannot be written: names that begin with _ are metadata of the "
                 f"source. Drop it, or rename it. The routing key is in column '{KEY_COLUMN}'"
             )
     columns = [field for field in arrow_schema(schema) if field.name != KEY_COLUMN]
-    if not columns:
+    if not any(field.name != KIND_COLUMN for field in columns):
         raise BadInputError("the rows to write have no column beside the routing key. Select at least one")
     row_format(format_name, columns, format_options).check_writing()
 
@@ -96,20 +104,28 @@ def arrays(
     format_name: str | None = None,
     key_column: str | None = None,
     format_options: Mapping[str, Any] | None = None,
+    primary_key: Sequence[str] = (),
 ) -> tuple[Any, Any | None]:
     """Return the events as an Arrow array of binary, and the keys as one of text, or ``None`` without keys.
 
-    The values of ``key_column`` are keys and stay in the events. Column ``_routing_key`` is not in them.
+    The values of ``key_column`` are keys and stay in the events, and so do those of ``primary_key``. Column
+    ``_routing_key`` is not in them.
 
     Raises:
-        BadInputError: An event is null.
+        BadInputError: An event is null, or a value of the primary key.
     """
     import pyarrow as pa
 
     names = batch.schema.names
     key = KEY_COLUMN if format_name else "routing_key"
     keys = batch.column(key) if key in names else None
-    if format_name and key_column is not None:
+    if format_name and primary_key:
+        keys = keys_of(batch, primary_key)
+        rows = batch if KIND_COLUMN not in names else with_kinds_of_one_key(batch, keys)
+        events = row_format(format_name, rows.schema, format_options).encode(rows)
+        if KIND_COLUMN in names:  # an update is two rows and one event
+            events, keys = events.drop_null(), keys.filter(events.is_valid())
+    elif format_name and key_column is not None:
         keys = batch.column(key_column)
         events = row_format(format_name, batch.schema, format_options).encode(batch)
     elif format_name:

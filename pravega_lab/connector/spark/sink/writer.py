@@ -66,7 +66,9 @@ def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
 
 
 def _arrays(options: PravegaOptions, batch: Any) -> tuple[Any, Any | None]:
-    return arrays(batch, options.format, options.routing_key_column, options.format_options)
+    return arrays(
+        *(batch, options.format, options.routing_key_column, options.format_options, options.primary_key)
+    )
 
 
 def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterator[Any]) -> Written:
@@ -94,7 +96,10 @@ class _Sink:
     """The common part of both writers."""
 
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
-        check_rows(schema, options.format, options.routing_key_column, options.format_options)
+        check_rows(
+            *(schema, options.format, options.routing_key_column, options.format_options),
+            options.primary_key,
+        )
         self._options = options
         key = (options.cluster, options.output)
         if key not in _ensured:

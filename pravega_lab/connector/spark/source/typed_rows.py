@@ -11,8 +11,8 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pravega_lab.connector.rows.formats import row_format
-from pravega_lab.connector.rows.parsing import Unreadable, parse_events, spread
+from pravega_lab.connector.rows.formats import FORMAT_METADATA, row_format
+from pravega_lab.connector.rows.parsing import Unreadable, parse_events, placed
 from pravega_lab.connector.spark.options import DROP, FAIL, KEEP, PravegaOptions
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.errors import BadInputError, CorruptRowError
@@ -61,7 +61,7 @@ def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
     """
     for field in schema.fields:
         if field.name.startswith("_"):
-            _check_metadata(field.name, field.dataType.simpleString())
+            _check_metadata(field.name, field.dataType.simpleString(), str(options.format))
     names = schema.fieldNames()
     if options.corrupt_rows == KEEP and CORRUPT not in names:
         raise BadInputError(
@@ -73,24 +73,30 @@ def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
             f"the schema has column '{CORRUPT}', and option 'corrupt_rows' is '{options.corrupt_rows}'. "
             "Add .option('corrupt_rows', 'keep') to fill it"
         )
-    fields = _fields(arrow_schema(schema))
+    fields = _fields(arrow_schema(schema), str(options.format))
     if fields or options.format == "raw":
         row_format(str(options.format), fields, options.format_options).check_reading()
 
 
-def _check_metadata(name: str, found: str) -> None:
-    if name not in METADATA:
-        near = difflib.get_close_matches(name, METADATA, n=1, cutoff=0.5)
-        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(METADATA)}"
+def _check_metadata(name: str, found: str, format_name: str) -> None:
+    known = {column: kind for column, (kind, _) in METADATA.items()}
+    known |= FORMAT_METADATA.get(format_name, {})
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(known)}"
+        owners = [other for other, columns in FORMAT_METADATA.items() if name in columns]
+        hint = f"It belongs to format {' and '.join(owners)}" if owners else hint
         raise BadInputError(f"columns that begin with _ are metadata, and there is no '{name}'. {hint}")
-    if found != METADATA[name][0]:
-        raise BadInputError(f"column '{name}' is {METADATA[name][0]}, not {found}. Cast it in the query")
+    if found != known[name]:
+        raise BadInputError(f"column '{name}' is {known[name]}, not {found}. Cast it in the query")
 
 
-def _fields(schema: Any) -> Any:
+def _fields(schema: Any, format_name: str) -> Any:
+    """Return the columns that the format fills: fields of the row, and metadata of the format."""
     import pyarrow as pa
 
-    return pa.schema([field for field in schema if not field.name.startswith("_")])
+    of_format = FORMAT_METADATA.get(format_name, {})
+    return pa.schema([f for f in schema if f.name in of_format or not f.name.startswith("_")])
 
 
 class TypedRows:
@@ -103,12 +109,14 @@ class TypedRows:
     """
 
     def __init__(self, options: PravegaOptions, schema: Any, scoped_stream: str) -> None:
-        fields = _fields(schema)
+        fields = _fields(schema, str(options.format))
         self._schema = schema
         self._stream = scoped_stream
         self._format_name = str(options.format)
         self._corrupt_rows = options.corrupt_rows
-        self._format = row_format(self._format_name, fields, options.format_options) if len(fields) else None
+        # The number of rows is that of the events, but for changes.
+        wanted = len(fields) or options.format in FORMAT_METADATA
+        self._format = row_format(self._format_name, fields, options.format_options) if wanted else None
         self.dropped = 0
 
     def rows(self, batch: Any) -> Any:
@@ -121,39 +129,46 @@ class TypedRows:
 
         if not batch.num_rows:
             return None
-        parsed, unreadable = None, list[Unreadable]()
+        parsed, index, unreadable = None, None, list[Unreadable]()
         if self._format is not None:
             parsed, unreadable = parse_events(self._format.parse, batch.column("event"))
-        if unreadable:
-            batch, parsed = self._without(batch, parsed, unreadable)
+            self._count(batch, unreadable)
+            keeps = self._corrupt_rows == KEEP
+            parsed, index = placed(parsed, batch.num_rows, unreadable, with_unreadable=keeps)
+        if index is not None:
+            batch = batch.take(index)
         if not batch.num_rows:
             return None
-        bad = {event.index for event in unreadable} if self._corrupt_rows == KEEP else set()
-        columns = [self._column(field, batch, parsed, bad) for field in self._schema]
+        is_bad = self._is_bad(index, unreadable)
+        columns = [self._column(field, batch, parsed, is_bad) for field in self._schema]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    def _without(self, batch: Any, parsed: Any, unreadable: list[Unreadable]) -> tuple[Any, Any]:
-        """Return what is left of a batch with unreadable events, under the user's choice."""
-        import pyarrow as pa
-
-        if self._corrupt_rows == FAIL:
+    def _count(self, batch: Any, unreadable: list[Unreadable]) -> None:
+        """Refuse or count the unreadable events, under the user's choice."""
+        if unreadable and self._corrupt_rows == FAIL:
             raise CorruptRowError(self._words(batch, unreadable[0]))
-        if self._corrupt_rows == KEEP:
-            return batch, None if parsed is None else spread(parsed, batch.num_rows, unreadable)
-        if not self.dropped:
-            _log.warning("dropped: %s", self._words(batch, unreadable[0]))
-        self.dropped += len(unreadable)
-        bad = {event.index for event in unreadable}
-        kept = [index for index in range(batch.num_rows) if index not in bad]
-        return batch.take(pa.array(kept, pa.int64())), parsed
+        if unreadable and self._corrupt_rows == DROP:
+            if not self.dropped:
+                _log.warning("dropped: %s", self._words(batch, unreadable[0]))
+            self.dropped += len(unreadable)
 
-    def _column(self, field: Any, batch: Any, parsed: Any, bad: set[int]) -> Any:
+    def _is_bad(self, index: Any, unreadable: list[Unreadable]) -> Any:
+        """Return which rows are those of unreadable events, or None if none is."""
         import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not unreadable or self._corrupt_rows != KEEP:
+            return None
+        return pc.is_in(index, pa.array([event.index for event in unreadable], pa.int64()))
+
+    def _column(self, field: Any, batch: Any, parsed: Any, is_bad: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
         if field.name == CORRUPT:
-            events = batch.column("event").to_pylist() if bad else []
-            values = [events[index] if index in bad else None for index in range(batch.num_rows)]
-            return pa.array(values, pa.binary())
+            if is_bad is None:
+                return pa.nulls(batch.num_rows, pa.binary())
+            return pc.if_else(is_bad, batch.column("event").cast(pa.binary()), None)
         if field.name in METADATA:
             source = METADATA[field.name][1]
             if source is not None:
