@@ -67,6 +67,7 @@ check: setup $(NODE_STAMP)  ## for daily work: lint, types and the fast tests
 lint: setup $(NODE_STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/zizmor --offline --quiet --persona=pedantic .github
 	$(NODE) node_modules/.bin/biome ci
 
 types: setup $(NODE_STAMP)

@@ -1,12 +1,17 @@
 """The build backend: setuptools, after the views' TypeScript was bundled (see bundle_views.py).
 
+What it builds is packed again, so that equal sources give equal files (see finish.py).
+
 Fresh bundles need no Node and no network, so a source archive builds without both. Where bundles are missing
 or old, the build asks pip for Node.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bundle_views import NODE_WHEEL, are_fresh, bundle_views
+from finish import finish_sdist, finish_wheel
 from setuptools import build_meta
 from setuptools.build_meta import prepare_metadata_for_build_editable, prepare_metadata_for_build_wheel
 
@@ -48,13 +53,17 @@ def build_wheel(
 ) -> str:
     """Build a wheel that contains the bundles, and return its file name."""
     bundle_views()
-    return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
+    name = build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
+    finish_wheel(Path(wheel_directory, name))
+    return name
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Build a source archive that contains the sources and the bundles, and return its file name."""
     bundle_views()
-    return build_meta.build_sdist(sdist_directory, config_settings)
+    name = build_meta.build_sdist(sdist_directory, config_settings)
+    finish_sdist(Path(sdist_directory, name))
+    return name
 
 
 def build_editable(
