@@ -73,12 +73,13 @@ class SimulatedDisk:
         """See `Disk`. Raises OSError when a drawn fault fails the sync; some of the sectors are
         written then.
         """
-        if offset + len(data) > len(self._files[name]):
-            raise AssertionError(
-                f"a group of {len(data)} bytes at {offset} leaves {name}: {len(self._files[name])}"
-            )
+        size = len(self._files.get(name, b"")) or offset + len(data)
+        if offset + len(data) > size:
+            raise AssertionError(f"a group of {len(data)} bytes at {offset} leaves {name}: {size}")
         write = _Write(name, offset, bytes(data))
         await self._take_time(write)
+        if name not in self._files:
+            raise OSError(errno.ESTALE, "the file was removed while it was written", name)
         if self._strikes("failed sync", self.conditions.fail_chance):
             self._tear(write)
             raise OSError(errno.EIO, "the sync failed", name)
@@ -123,10 +124,34 @@ class SimulatedDisk:
         """Make all removals permanent, as a sync of the folder does."""
         self._deleted.clear()
 
+    def flip(self, name: str, offset: int, bits: int) -> None:
+        """Invert bits of one byte."""
+        self._files[name][offset] ^= bits
+
+    def zero(self, name: str, offset: int, length: int) -> None:
+        """Lose what is written there: zeros are in its place."""
+        end = min(offset + length, len(self._files[name]))
+        self._files[name][offset:end] = bytes(end - offset)
+
+    def cut(self, name: str, length: int) -> None:
+        """Cut a file to ``length`` bytes."""
+        del self._files[name][length:]
+
+    def copy_files(self) -> dict[str, bytes]:
+        """Return the content of all files."""
+        return {name: bytes(data) for name, data in self._files.items()}
+
+    def replace_files(self, files: dict[str, bytes]) -> None:
+        """Make these the files of the disk."""
+        self._files = {name: bytearray(data) for name, data in files.items()}
+        self._deleted.clear()
+
     def _tear(self, write: _Write) -> None:
         """Write a drawn subset of the sectors. None and all are drawn as often as a mixture."""
         share = self._chance.choice((0.0, 0.5, 0.9, 1.0))
         self.faults["torn"] += 0.0 < share < 1.0
+        if write.name not in self._files:
+            return
         file, start, end = self._files[write.name], write.offset, write.offset + len(write.data)
         for sector in range(start - start % SECTOR_BYTES, end, SECTOR_BYTES):
             if self._chance.random() < share:

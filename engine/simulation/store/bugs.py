@@ -33,11 +33,25 @@ from ...store.streams.streams import StreamCalls
 from ...store.transactions import commits
 from ...store.transactions.transactions import Transactions
 from . import tier_bugs
+from .clocks import bugs as clock_bugs
+from .damage import bugs as damage_bugs
+from .key_values import bugs as key_value_bugs
 from .planting import BUGS, Bug, Replacement
 from .planting import bug as _bug
 from .retention import bugs as retention_bugs
+from .tokens import bugs as token_bugs
 
-__all__ = ["BUGS", "Bug", "Replacement", "retention_bugs", "tier_bugs"]
+__all__ = [
+    "BUGS",
+    "Bug",
+    "Replacement",
+    "clock_bugs",
+    "damage_bugs",
+    "key_value_bugs",
+    "retention_bugs",
+    "tier_bugs",
+    "token_bugs",
+]
 
 # -- log and segment store -----------------------------------------------------------------------------------
 

@@ -16,7 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pravega_lab.protocol.hashing import key_position
 
 from ..kernel.journal import Journal
+from .clocks.checkers import leases_are_kept, leases_end_in_time
 from .history import KEYLESS, History, Reader, Segment, Transaction, key_of, source_of
+from .key_values.checkers import (
+    conditions_exclude,
+    listings_are_complete,
+    listings_are_in_order,
+    transfers_are_whole,
+)
 from .register import table_is_a_register
 from .retention.checkers import (
     head_is_where_the_bytes_begin,
@@ -25,6 +32,7 @@ from .retention.checkers import (
     minimum_is_kept,
     subscribers_are_waited_for,
 )
+from .tokens.checkers import expired_tokens_are_refused, tokens_are_good_in_time, tokens_open_nothing_else
 
 Problems = list[str]
 
@@ -347,4 +355,13 @@ CHECKERS: dict[str, Callable[[History], Problems]] = {
     "retention keeps no more than the maximum": maximum_is_kept,
     "the head never moves back": head_never_moves_back,
     "the head is where the bytes begin": head_is_where_the_bytes_begin,
+    "leases end in time": leases_end_in_time,
+    "leases are kept": leases_are_kept,
+    "tokens open nothing else": tokens_open_nothing_else,
+    "expired tokens are refused": expired_tokens_are_refused,
+    "tokens are good in time": tokens_are_good_in_time,
+    "transfers are whole": transfers_are_whole,
+    "conditions exclude each other": conditions_exclude,
+    "listings are in order": listings_are_in_order,
+    "listings are complete": listings_are_complete,
 }

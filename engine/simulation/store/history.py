@@ -132,6 +132,7 @@ class History:
     """The facts of a journal. The journal is folded on construction."""
 
     def __init__(self, journal: Journal) -> None:
+        self.journal = journal
         self.written: dict[tuple[str, str], list[str]] = {}  # (source, key) -> events in order of writing
         self.write_seq: dict[str, int] = {}
         self.acked_seq: dict[str, int] = {}

@@ -18,12 +18,18 @@ from ..kernel.run import Result, run_story
 from . import apps, readers
 from .bugs import BUGS
 from .checkers import check
+from .clocks.apps import ClockSetter, Tenant
+from .damage.scenario import DamageScenario
+from .key_values import apps as key_value_apps
 from .retention import apps as retention_apps
 from .storage_scenario import StorageScenario
 from .tier import draw_settings, draw_tier_trouble
+from .tokens.apps import Thief
+from .tokens.users import USER, access_control
 from .world import World
 
 Populate = Callable[[World, Random], None]
+DAMAGE = "damage"
 
 
 # -- who takes part ------------------------------------------------------------------------------------------
@@ -122,6 +128,39 @@ def _tiers(world: World, chance: Random) -> None:
     world.apps.append(apps.Transactions(world, "txn", chance.choice((0, 4))))
 
 
+def _clocks(world: World, chance: Random) -> None:
+    """Transactions that nobody renews, on a machine whose wall clock jumps."""
+    world.trouble_s = 20.0
+    world.clock_skews_ms = (0, 0, -1_000, -3_600_000)
+    for n in range(2):
+        world.apps.append(Tenant(world, f"tenant{n}", chance.choice((1, 2))))
+    world.apps.append(ClockSetter(world, "clock", world.store, chance.choice((1, 2, 3))))
+    world.apps.append(apps.Writer(world, "writer", chance.choice((0, 8))))
+
+
+def _tokens(world: World, chance: Random) -> None:
+    """Writers, transactions and a reader with tokens that expire, and a thief of tokens."""
+    world.trouble_s = 10.0
+    world.clock_skews_ms = (0,)  # the time of tokens is compared with virtual time
+    world.store.user, world.store.access_control = USER, access_control
+    world.apps.append(Thief(world, "thief", chance.randint(3, 6)))
+    world.apps.append(apps.Writer(world, "writer", chance.randint(5, 25)))
+    world.apps.append(apps.Transactions(world, "txn", chance.choice((0, 4))))
+    world.apps.append(apps.Scaler(world, "scaler", chance.choice((0, 2))))
+    world.until_end.append(readers.Follower(world, "follower"))
+
+
+def _key_values(world: World, chance: Random) -> None:
+    """Transfers between accounts, notes that come and go, and listings, in one key-value table."""
+    users = chance.choice((1, 2))
+    for n in range(users):
+        notes = key_value_apps.notes_of(n, users)
+        world.apps.append(key_value_apps.Scribe(world, f"scribe{n}", chance.randint(20, 60), notes))
+    for n in range(chance.choice((2, 3))):
+        world.apps.append(key_value_apps.Cashier(world, f"cashier{n}", chance.randint(10, 30)))
+    world.apps.append(key_value_apps.Auditor(world, "auditor", chance.randint(20, 50)))
+
+
 POPULATIONS: dict[str, Populate] = {
     "writers": _writers,
     "transactions": _transactions,
@@ -131,10 +170,13 @@ POPULATIONS: dict[str, Populate] = {
     "singles": _singles,
     "tiers": _tiers,
     "retention": _retention,
+    "clocks": _clocks,
+    "tokens": _tokens,
+    "key-values": _key_values,
 }
 # What a seed chooses from. A scenario that is added here would give other scenarios to the seeds.
 SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "full", "everything")
-NAMES = tuple(dict.fromkeys((*SCENARIOS, "singles", "tiers", "retention")))
+NAMES = tuple(dict.fromkeys((*SCENARIOS, *POPULATIONS, DAMAGE)))
 
 
 def scenario_of(seed: int) -> str:
@@ -165,6 +207,8 @@ def draw_trouble(world: World, chance: Random, scenario: str) -> None:
         disk.fail_chance = chance.choice((0.0, 0.02))
         disk.crash_chance = chance.choice((0.0, 0.05, 0.2))
         disk.capacity_bytes = chance.choice((1 << 40, 1 << 40, 4)) * world.store.file_bytes
+    if scenario in ("clocks", "tokens"):
+        disk.capacity_bytes = 1 << 40  # on a full disk leases end late, and answers wait
     if scenario == "full":
         disk.capacity_bytes = chance.choice((4, 6, 8)) * world.store.file_bytes
     if chance.random() < 0.6:
@@ -197,14 +241,15 @@ def run_seed(seed: int, scenario: str | None = None, bug: str | None = None) -> 
 
 def _tell(result: Result, loop: SimulationLoop) -> None:
     try:
-        (_run_log if result.scenario == "log" else _run)(result, loop)
+        (_run_storage if result.scenario in ("log", DAMAGE) else _run)(result, loop)
     finally:
         faults = dict(sorted(result.faults.items()))
         result.journal.add("world", "end", steps=loop.steps, draws=loop.draws, faults=faults)
 
 
-def _run_log(result: Result, loop: SimulationLoop) -> None:
-    storage = StorageScenario(loop, result.journal)
+def _run_storage(result: Result, loop: SimulationLoop) -> None:
+    kind = DamageScenario if result.scenario == DAMAGE else StorageScenario
+    storage = kind(loop, result.journal)
     result.faults = storage.faults
     result.problems += loop.run_until_complete(storage.run())
 

@@ -8,6 +8,7 @@ fails.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -18,6 +19,8 @@ from ...server.connection import SegmentStoreProtocol
 from ...server.runner import StoreRunner
 from ...store.admin.rules import problems_of
 from ...store.metadata.replies import Answer, Outcome, RpcError
+from ...store.security.access_control import AccessControl
+from ...store.security.passwords import User
 from ...store.storage.recovery import open_storage
 from ...store.streams.writer_times import PERIOD_MS
 from ...store.tiers.settings import TierSettings
@@ -48,10 +51,13 @@ class StoreProcess:
         self.watermark_period_ms = PERIOD_MS
         self.objects: SimulatedObjects | None = None  # tier 2, if segments move there
         self.tier_settings = TierSettings()
+        self.user: User | None = None  # who makes all calls of the controller
+        self.access_control: Callable[[], AccessControl] | None = None  # of a store that demands tokens
         self.rebuild_chance = 0.0  # how often a start takes the snapshot from tier 2
         self._loop = loop
         self._journal = journal
         self._chance = Random(f"{loop.seed}/store")
+        self._clock_offset_ms = 0
         self._running: asyncio.Task[None] | None = None
         self._power_cut = asyncio.Event()
         self.disk.on_power_cut = self._power_cut.set
@@ -67,11 +73,15 @@ class StoreProcess:
         self._journal.add("world", "start", life=self.lives, clock_skew_ms=clock_skew_ms)
         await process.spawn(self._serve(process, clock_skew_ms), name="store starts")
 
+    def set_clock(self, jump_ms: int) -> None:
+        """Let the wall clock of the machine jump, for this life and those after it."""
+        self._clock_offset_ms += jump_ms
+
     async def _serve(self, process: Process, clock_skew_ms: int) -> None:
         loop, chance = self._loop, self._chance
 
         def clock() -> int:
-            return WALL_START_MS + clock_skew_ms + loop.now_us // 1000
+            return WALL_START_MS + clock_skew_ms + self._clock_offset_ms + loop.now_us // 1000
 
         def new_id() -> UUID:
             return UUID(int=chance.getrandbits(128), version=4)
@@ -81,6 +91,8 @@ class StoreProcess:
             "watermark_period_ms": self.watermark_period_ms,
             "file_bytes": self.file_bytes,
         }
+        if self.access_control is not None:
+            settings["access"] = self.access_control()
         if self.objects is not None:
             settings |= {"objects": self.objects, "tier_settings": self.tier_settings}
         runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **settings)
@@ -89,7 +101,7 @@ class StoreProcess:
         runner.serve_controller(HOST, PORT)
 
         async def serve(method: str, request: bytes) -> bytes:
-            return await answer(runner, method, request)
+            return await answer(runner, method, request, self.user)
 
         self.port.open(process, serve)
 
@@ -124,10 +136,10 @@ class StoreProcess:
         return problems_of(open_storage(self.disk, file_bytes=self.file_bytes))
 
 
-async def answer(runner: StoreRunner, method: str, request: bytes) -> bytes:
+async def answer(runner: StoreRunner, method: str, request: bytes, user: User | None = None) -> bytes:
     """Carry out one call of the controller, as ``server/grpc.py`` does. Raises RpcError."""
     outcome: Outcome
-    found = runner.call(method, request)
+    found = runner.call(method, request, user)
     if isinstance(found, Answer):
         return found.payload
     settled: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()

@@ -86,7 +86,10 @@ class World:
     def client(self, who: str) -> AsyncClient:
         """Return a client with its own link and random generator."""
         link = SimulatedControllerLink(self.network, self.store.port)
-        return AsyncClient(f"tcp://{HOST}:{PORT}", link=link, chance=Random(f"{self.loop.seed}/{who}"))
+        uri, chance = f"tcp://{HOST}:{PORT}", Random(f"{self.loop.seed}/{who}")
+        user = self.store.user
+        credentials = None if user is None else (user.name, "password")
+        return AsyncClient(uri, link=link, chance=chance, credentials=credentials)
 
     async def run(self, segments: int, trouble: Callable[[], None]) -> None:
         """Run the whole scenario, until the journal is complete. ``trouble`` is called after the set-up."""

@@ -48,6 +48,27 @@ def test_seeds_of_retention() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "lines"),
+    [
+        ("damage", {"damage", "refused", "stop", "crash"}),
+        ("clocks", {"clock-jump", "lease-seen"}),
+        ("tokens", {"token-reply", "acked", "txn-committed"}),
+        ("key-values", {"kv-transferred", "kv-refused", "kv-listed"}),
+    ],
+)
+def test_seeds_of_a_scenario(scenario: str, lines: set[str]) -> None:
+    results = [run_seed(seed, scenario) for seed in range(2 * CHUNK)]
+    failed = [result for result in results if result.problems]
+    assert not failed, "\n".join(f"{r.summary()}\n  {r.problems[:3]}\n  repeat: {r.command}" for r in failed)
+    assert lines <= {entry.what for result in results for entry in result.journal.entries}
+    if scenario == "damage":
+        faults = sum((result.faults for result in results), Counter[str]())
+        kinds = ("flip", "cut", "remove", "zero", "flip while running", "removed while running")
+        assert {f"damage: {kind}" for kind in kinds} <= set(faults)
+
+
+@pytest.mark.slow
 def test_a_few_seeds_meet_every_kind_of_fault_and_every_kind_of_line() -> None:
     """The checkers have something to check. Otherwise a run that does nothing would pass them all."""
     faults: Counter[str] = Counter()
