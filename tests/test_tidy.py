@@ -46,7 +46,7 @@ ARROWS: dict[str, set[str]] = {
     "pyspark_pravega": {"connector.spark"},
     "observe": {"client", "protocol"},
     "terminal": {"observe", "connector.spark", "client", "protocol"},
-    "admin": {"terminal", "engine.store", "protocol"},
+    "admin": {"terminal", "engine.store", "engine.server", "protocol"},
     "widgets": {"observe", "progress"},
     "testing": _ENGINE | {"engine.simulation", "connector.flow", "observe", "client", "protocol"},
     "lab": _ENGINE

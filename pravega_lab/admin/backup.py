@@ -11,27 +11,34 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 from pravega_lab.engine.store.admin.log_scan import scan_logs, tail_of
 from pravega_lab.engine.store.admin.verify import Verdict, verify
 from pravega_lab.engine.store.log.disk import RealDisk
+from pravega_lab.engine.store.storage.recovery import open_storage
+from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError
 
 from .folder import LOCK, FrozenFolder, on_folder
+from .tier_copies import FOLDER, Listed, copy_chunks, restore_chunks
 
 LIST = "backup.json"
 FORMAT = 1
+FORMAT_WITH_CHUNKS = 2
 UNFINISHED = ".unfinished"
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a backup or a restore wrote: the folder, the files in it, and the bytes without trailing zeros."""
+    """What a backup or a restore wrote: the folder, the files in it, and the bytes without trailing zeros.
+    Chunks of tier 2 count as files.
+    """
 
     folder: Path
     files: int
@@ -39,20 +46,30 @@ class Copied:
     verdict: Verdict
 
 
-def backup(data: str | Path, to: str | Path) -> Copied:
+def backup(
+    data: str | Path,
+    to: str | Path,
+    *,
+    tier2: str | None = None,
+    tier2_options: Mapping[str, Any] | None = None,
+) -> Copied:
     """Copy a stopped or running store to the new folder ``to``.
 
     Every event that was acknowledged before the call is in the copy, and nothing is in it in part.
 
+    Args:
+        tier2: The folder in tier 2 of a store that has one. Its chunks are copied, too.
+        tier2_options: Options of its file system (fsspec).
+
     Raises:
-        BadInputError: ``data`` is no store, or ``to`` exists.
+        BadInputError: ``data`` is no store, ``to`` exists, or the store needs its ``tier2``.
         CorruptStoreError: The store is damaged.
     """
     target = _new_folder(Path(to), "--to")
-    return on_folder(data, lambda frozen: _backup(frozen, target))
+    return on_folder(data, lambda frozen: _backup(frozen, target, tier2, tier2_options or {}))
 
 
-def _backup(frozen: FrozenFolder, target: Path) -> Copied:
+def _backup(frozen: FrozenFolder, target: Path, tier2: str | None, options: Mapping[str, Any]) -> Copied:
     _require_sound(verify(frozen, is_running=frozen.is_running), frozen.folder)
     unfinished = _make_empty(target)
     ends = {scan.name: scan.end for scan in tail_of(scan_logs(frozen, []))}
@@ -61,28 +78,39 @@ def _backup(frozen: FrozenFolder, target: Path) -> Copied:
         data = frozen.read(name, 0, ends.get(name, size)).rstrip(b"\0")
         _write(unfinished / name, data, size)
         listed.append({"name": name, "size": size, "bytes": len(data), "crc32": crc32(data)})
+    chunks = copy_chunks(frozen, tier2, options, lambda name, data: _write_chunk(unfinished, name, data))
     about = {
-        "format": FORMAT,
+        "format": FORMAT_WITH_CHUNKS if chunks else FORMAT,
         "made_by": f"pravega-lab {version('pravega-lab')}",
         "made_ms": time.time_ns() // 1_000_000,
     }
-    text = json.dumps({**about, "files": listed}, indent=1).encode()
+    text = json.dumps({**about, "files": listed, "chunks": chunks}, indent=1).encode()
     _write(unfinished / LIST, text, len(text))
     with FrozenFolder(unfinished) as copy:
         verdict = _require_sound(verify(copy), unfinished)
     _publish(unfinished, target)
-    return Copied(target, len(listed), sum(file["bytes"] for file in listed), verdict)  # type: ignore[misc]
+    return _copied(target, [*listed, *chunks], verdict)
 
 
-def restore(source: str | Path, data: str | Path) -> Copied:
+def restore(
+    source: str | Path,
+    data: str | Path,
+    *,
+    tier2: str | None = None,
+    tier2_options: Mapping[str, Any] | None = None,
+) -> Copied:
     """Make the new data folder ``data`` of a backup.
 
+    Args:
+        tier2: A new folder in tier 2, for a backup with chunks. The restored store is started with it.
+        tier2_options: Options of its file system (fsspec).
+
     Raises:
-        BadInputError: ``source`` is no backup, or ``data`` exists.
+        BadInputError: ``source`` is no backup, ``data`` exists, or the chunks need an empty ``tier2``.
         CorruptStoreError: A file of the backup is missing or differs from what was copied.
     """
     folder = Path(source)
-    files = _listed(folder)
+    files, chunks = _listed(folder)
     target = _new_folder(Path(data), "--data")
     unfinished = _make_empty(target)
     disk = RealDisk(unfinished)
@@ -94,29 +122,37 @@ def restore(source: str | Path, data: str | Path) -> Copied:
     (unfinished / LOCK).unlink(missing_ok=True)
     with FrozenFolder(unfinished) as restored:
         verdict = _require_sound(verify(restored), unfinished)
+        store_id = Tiered(open_storage(restored)).store_id
+    restore_chunks(folder, chunks, store_id, tier2, tier2_options or {})
     _publish(unfinished, target)
-    return Copied(target, len(files), sum(int(file["bytes"]) for file in files.values()), verdict)
+    return _copied(target, [*files.values(), *chunks], verdict)
 
 
-def _listed(folder: Path) -> dict[str, Mapping[str, int]]:
-    """Return the files that a backup lists, by name."""
+def _copied(target: Path, files: Sequence[Listed], verdict: Verdict) -> Copied:
+    return Copied(target, len(files), sum(int(file["bytes"]) for file in files), verdict)
+
+
+def _listed(folder: Path) -> tuple[dict[str, Mapping[str, int]], list[Listed]]:
+    """Return the files that a backup lists, by name, and its chunks."""
     try:
         found = json.loads((folder / LIST).read_bytes())
         made_as, files = found["format"], {file["name"]: file for file in found["files"]}
+        chunks = list(found.get("chunks", ()))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInputError(
             f"{str(folder)!r} is no backup: its {LIST} cannot be read ({error})."
             " Give --from a folder that 'pravega-lab admin backup' made."
         ) from None
-    if made_as != FORMAT:
+    if made_as not in (FORMAT, FORMAT_WITH_CHUNKS):
         raise BadInputError(
-            f"The backup {str(folder)!r} has version {made_as}, and this release reads version {FORMAT}."
+            f"The backup {str(folder)!r} has version {made_as}, and this release reads version"
+            f" {FORMAT_WITH_CHUNKS} and earlier ones."
             " Restore it with the release that made it."
         )
     for name in files:
         if Path(name).name != name or name in (LOCK, LIST, "..", "."):
             raise BadInputError(f"The backup {str(folder)!r} lists {name!r}, which is no file of a store.")
-    return files
+    return files, chunks
 
 
 def _content(folder: Path, name: str, file: Mapping[str, int]) -> bytes:
@@ -156,6 +192,11 @@ def _make_empty(target: Path) -> Path:
     return unfinished
 
 
+def _write_chunk(unfinished: Path, name: str, data: bytes) -> None:
+    (unfinished / FOLDER).mkdir(mode=0o700, exist_ok=True)
+    _write(unfinished / FOLDER / name, data, len(data))
+
+
 def _write(path: Path, data: bytes, size: int) -> None:
     """Write and sync a file of ``size`` bytes. The zeros after ``data`` take no room."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -168,6 +209,8 @@ def _write(path: Path, data: bytes, size: int) -> None:
 
 def _publish(unfinished: Path, target: Path) -> None:
     """Sync the folder and give it its name, in one step."""
+    if (unfinished / FOLDER).exists():
+        _sync(unfinished / FOLDER)
     _sync(unfinished)
     unfinished.rename(target.absolute())
     _sync(target.absolute().parent)

@@ -10,8 +10,10 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
+from pravega_lab.engine.server.tiers.options import storage_options
 from pravega_lab.errors import BadInputError
 from pravega_lab.terminal.text import printable
 
@@ -40,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="the store's data folder")
     parser.add_argument("--to", type=Path, metavar="DIR", help="of backup: the new folder of the backup")
     parser.add_argument("--from", type=Path, metavar="DIR", dest="source", help="of restore: the backup")
+    parser.add_argument(
+        "--tier2",
+        metavar="URL",
+        help="of backup: the folder in tier 2 that the store uses; of restore: a new one",
+    )
+    parser.add_argument("--tier2-options", metavar="JSON", help="options of its file system")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each row, and for the result")
 
 
@@ -75,6 +83,8 @@ def _check_options(args: argparse.Namespace) -> None:
         if (value is not None) != (args.action == action):
             verb = "needs" if value is None else "takes no"
             raise BadInputError(f"{args.action} {verb} {option} DIR")
+    if args.tier2 is not None and args.action not in ("backup", "restore"):
+        raise BadInputError(f"{args.action} takes no --tier2: it looks at the data folder alone")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -124,7 +134,8 @@ def _change(args: argparse.Namespace) -> int:
         line = f"{args.data}: {done.before_bytes} bytes before, {done.after_bytes} after; {done.verdict}"
     else:
         is_backup = args.action == "backup"
-        copied = backup(args.data, args.to) if is_backup else restore(args.source, args.data)
+        work = partial(backup, args.data, args.to) if is_backup else partial(restore, args.source, args.data)
+        copied = work(tier2=args.tier2, tier2_options=storage_options(args.tier2_options))
         result = {"folder": str(copied.folder), "files": copied.files, "size_bytes": copied.size_bytes}
         made = "backup" if is_backup else "restored store"
         line = (

@@ -189,3 +189,58 @@ def test_a_running_store_is_checked_and_listed_and_not_changed(busy: tuple[Path,
     assert "numbers" in [row["stream"] for row in admin.rows(folder)]
     with pytest.raises(Exception, match="in use by another store"):
         admin.compact(folder)
+
+
+@pytest.mark.slow
+def test_a_backup_with_tier_2_is_consistent_and_restored_elsewhere_after_a_kill(tmp_path: Path) -> None:
+    def tier(folder: Path) -> tuple[str, ...]:
+        return ("--tier2", str(folder), "--tier2-chunk-bytes", "4096", "--tier2-after-s", "0.02")
+
+    folder, objects, backup = tmp_path / "store", tmp_path / "objects", tmp_path / "backup"
+    written = 0
+    with StoreProcess(folder, options=tier(objects)) as store, connect(store.uri) as client:
+        stream = client.create_stream("s/numbers")
+        while len(list(objects.glob("chunk-*"))) < 5:
+            stream.write([b"%d" % n for n in range(written, written + 100)], ["k"] * 100)
+            written += 100
+        with pytest.raises(BadInputError, match="Give the --tier2 that it uses"):
+            admin.backup(folder, backup)
+        assert (
+            main(["admin", "backup", "--data", str(folder), "--to", str(backup), "--tier2", str(objects)])
+            == 0
+        )
+        stream.write([b"after the backup"], "k")
+        store.kill()
+    shutil.rmtree(folder)
+    shutil.rmtree(objects)
+    restored, elsewhere = tmp_path / "restored", tmp_path / "elsewhere"
+    with pytest.raises(BadInputError, match="Give --tier2 a new folder"):
+        admin.restore(backup, restored)
+    assert not restored.exists()
+    admin.restore(backup, restored, tier2=str(elsewhere))
+    assert admin.check(restored).is_sound
+    with StoreProcess(restored, options=tier(elsewhere)) as store, connect(store.uri) as client:
+        with client.stream("s/numbers").read() as batches:
+            events = [event for batch in batches for event in batch.column("event").to_pylist()]
+        assert events == [b"%d" % n for n in range(written)]
+        client.stream("s/numbers").write([b"it serves"], "k")
+    with pytest.raises(BadInputError, match="is not empty"):
+        admin.restore(backup, tmp_path / "again", tier2=str(backup))
+
+
+@pytest.mark.slow
+def test_a_backup_without_one_of_its_chunks_is_refused(tmp_path: Path) -> None:
+    folder, objects = tmp_path / "store", tmp_path / "objects"
+    options = ("--tier2", str(objects), "--tier2-chunk-bytes", "4096", "--tier2-after-s", "0.02")
+    with StoreProcess(folder, options=options) as store, connect(store.uri) as client:
+        stream = client.create_stream("s/a")
+        while not list(objects.glob("chunk-*")):
+            stream.write([bytes(1000)] * 10, "k")
+    admin.backup(folder, tmp_path / "backup", tier2=str(objects))
+    next((tmp_path / "backup" / "tier2").iterdir()).unlink()  # each of them is needed
+    with pytest.raises(CorruptStoreError, match="is missing or damaged"):
+        admin.restore(tmp_path / "backup", tmp_path / "restored", tier2=str(tmp_path / "elsewhere"))
+    assert not (tmp_path / "restored").exists()
+    shutil.rmtree(objects)
+    with pytest.raises(CorruptStoreError, match="is missing in tier 2"):
+        admin.backup(folder, tmp_path / "second", tier2=str(objects))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...store.storage.storage import Storage
+from ...store.tiers.mover import Mover
 from ..segment_store import SegmentStore
 
 
@@ -21,14 +22,18 @@ class Health:
         return 200 if self.status == "ready" else 503
 
 
-def health_of(storage: Storage, store: SegmentStore) -> Health:
+def health_of(storage: Storage, store: SegmentStore, mover: Mover | None = None) -> Health:
     """Return the health of a store that serves.
 
     It is degraded while it refuses what would make it grow (``disk_full``), or does not read from some
-    connections because the disk is slower than they are (``throttled``).
+    connections because the disk is slower than they are (``throttled``). With tier 2 it is also degraded
+    while a step of moving has failed and is tried again (``tier2_failing``), and while appends wait because
+    too many bytes are still in the log (``tier2_behind``).
     """
     if storage.has_failed:
         return Health("failed", ("write_failed",))
-    signs = (("disk_full", storage.is_full), ("throttled", store.throttled_count))
+    signs = [("disk_full", storage.is_full), ("throttled", store.throttled_count)]
+    if mover is not None:
+        signs += [("tier2_failing", mover.failures), ("tier2_behind", mover.is_behind)]
     reasons = [name for name, is_so in signs if is_so]
     return Health("degraded" if reasons else "ready", tuple(reasons))

@@ -42,13 +42,13 @@ async def serve_admin_port(
     """
     if args.admin_port is None:
         return None
-    samples = Samples(runner.storage, runner.segment_store, runner.pump, counts.counts)
+    samples = Samples(runner.storage, runner.segment_store, runner.pump, counts.counts, runner.tier)
     metadata = runner.metadata
     metadata.watchers.append(samples.tally.watch)
     folder = disk.folder if isinstance(disk, RealDisk) else None
     port = AdminPort(
         lambda: samples.collect(metadata.catalog, shutil.disk_usage(folder).free if folder else None),
-        lambda: health_of(runner.storage, runner.segment_store),
+        lambda: health_of(runner.storage, runner.segment_store, runner.tier.mover if runner.tier else None),
     )
     try:
         server = await port.listen(args.admin_host, args.admin_port)

@@ -18,6 +18,7 @@ from ...store.metadata.states import StreamState, TransactionState
 from ...store.storage.storage import Storage
 from ..pump import Pump
 from ..segment_store import SegmentStore
+from ..tiers.loop import TierLoop
 
 STREAMS_MAX = 1_000
 """Streams with samples of their own. With more streams, only the sums are exported."""
@@ -100,15 +101,24 @@ def _names_of(record: rec.Record) -> Iterator[str]:
 class Samples:
     """Collects the metrics of one store.
 
-    ``logged`` is the number of lines of the log by level, as it is counted.
+    ``logged`` is the number of lines of the log by level, as it is counted. ``tier`` is tier 2, if the store
+    has one.
     """
 
-    def __init__(self, storage: Storage, store: SegmentStore, pump: Pump, logged: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        store: SegmentStore,
+        pump: Pump,
+        logged: Mapping[str, int],
+        tier: TierLoop | None = None,
+    ) -> None:
         self.tally = Tally()
         self._logged = logged
         self._storage = storage
         self._store = store
         self._pump = pump
+        self._tier = tier
         self._begin = storage.totals()
 
     def collect(self, catalog: Catalog | None, free_bytes: int | None) -> list[Metric]:
@@ -119,6 +129,8 @@ class Samples:
             free_bytes: Room on the disk, None in memory.
         """
         found = [*self._of_segment_store(), *self._of_log(free_bytes)]
+        if self._tier is not None:
+            found += self._of_tier(self._tier)
         if catalog is not None:
             found += [*self._of_controller(catalog)]
         return found
@@ -158,6 +170,20 @@ class Samples:
             yield _gauge("pravega_lab_disk_free_bytes", "Room on the disk of the data folder.", free_bytes)
         for level, number in self._logged.items():
             yield _counter(f"pravega_logged_{level}", f"Log lines with the level of {level}.", number)
+
+    def _of_tier(self, tier: TierLoop) -> Iterator[Metric]:
+        storage = "pravega_segmentstore_storage"
+        yield _counter(f"{storage}_write_bytes", "Bytes of segments written to tier 2.", tier.written_bytes)
+        yield _counter(f"{storage}_read_bytes", "Bytes of segments read from tier 2.", tier.reader.read_bytes)
+        chunks = tier.tiered.chunks()
+        ours = "pravega_lab_tier2"
+        yield _gauge(f"{ours}_chunks", "Objects of tier 2 in which segments have bytes.", len(chunks))
+        stored = sum(chunk.length for chunk in chunks)
+        yield _gauge(f"{ours}_bytes", "Bytes of these objects.", stored)
+        log_bytes = tier.tiered.log_bytes
+        yield _gauge(f"{ours}_log_bytes", "Bytes of segments that are still in the log.", log_bytes)
+        yield _gauge(f"{ours}_failures", "Failed steps since the last that succeeded.", tier.mover.failures)
+        yield _gauge(f"{ours}_behind", "1 while appends wait for tier 2.", tier.mover.is_behind)
 
     def _of_controller(self, catalog: Catalog) -> Iterator[Metric]:
         for name, about in _TALLIED.items():

@@ -62,6 +62,7 @@ class TierLoop:
         self.reader = ChunkReader(tiered, objects, cache, loop)
         tiered.storage.read_chunk = cache.read
         self.tiered = tiered
+        self.written_bytes = 0  # bytes of segments, those of uploads that were tried again too
         self._objects = objects
         self._now_ms = now_ms
         self._resume = resume
@@ -127,6 +128,7 @@ class TierLoop:
         if pieces:
             checksums = checksums_of(data, self.tiered.store_id, step.number)
             await self._objects.write(step.name, data)
+            self.written_bytes += len(data)
             if await self._objects.size(step.name) != len(data):
                 raise OSError(f"the chunk {step.name!r} is not as long as what was written")
             chunk = Chunk(step.number, step.name, len(data), checksums)

@@ -42,6 +42,7 @@ class ChunkReader:
         self._objects = objects
         self._cache = cache
         self._loop = loop
+        self.read_bytes = 0
         self._waiting: dict[tuple[int, int], dict[Then, None]] = {}
         self._fetches: dict[tuple[int, int], asyncio.Task[None]] = {}
 
@@ -75,6 +76,7 @@ class ChunkReader:
         while self._waiting[key]:
             try:
                 data = await self._objects.read(chunk.name, key[1], end)
+                self.read_bytes += len(data)
                 self._cache.put(chunk, key[1], data)
                 return None
             except FileNotFoundError:

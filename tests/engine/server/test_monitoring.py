@@ -45,6 +45,8 @@ JAVA = {
     "controller.transactions.committed": "counter",
     "controller.transactions.aborted": "counter",
     "controller.transactions.opened": "gauge",
+    "segmentstore.storage.write_bytes": "counter",
+    "segmentstore.storage.read_bytes": "counter",
     "logged_errors": "counter",
     "logged_warnings": "counter",
 }
@@ -57,9 +59,12 @@ def spelled(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[tuple[str, str]]:
-    """The URIs of a store and of its admin port."""
-    store = Standalone("--memory", "--admin-port", "0", "--log-format", "json")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The URIs of a store with tier 2 and of its admin port."""
+    folder = tmp_path_factory.mktemp("served")
+    tier = ("--tier2", str(folder / "objects"), "--tier2-chunk-bytes", "4096", "--tier2-after-s", "0.02")
+    data = ("--data", str(folder / "store"))
+    store = Standalone(*data, *tier, "--admin-port", "0", "--log-format", "json")
     with store as uri:
         deadline = time.monotonic() + START_TIMEOUT_S
         while "admin_port_open" not in store.errors():
@@ -104,6 +109,14 @@ def test_metrics_have_the_names_of_java_and_count_what_clients_do(served: tuple[
     assert grown["pravega_controller_stream_created_total"] == 1
     assert after['pravega_controller_segments_count{scope="s",stream="events"}'] == 1
     assert after['pravega_lab_stream_bytes{scope="s",stream="events"}'] == 5 + 2 * 8
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not after["pravega_segmentstore_storage_write_bytes_total"]:
+        assert time.monotonic() < deadline
+        after = values(get(f"{admin}/metrics")[2])
+    assert after["pravega_segmentstore_storage_write_bytes_total"] >= 5 + 2 * 8
+    assert {
+        f"pravega_lab_tier2_{name}" for name in ("chunks", "bytes", "log_bytes", "failures", "behind")
+    } <= set(after)
     names = {name.partition("{")[0] for name in after}
     assert {spelled(name) for name in JAVA} <= names
     ours = {name for name in names if name.startswith("pravega_") and not name.startswith("pravega_lab_")}

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from pravega_lab.engine.server.monitoring.health import health_of
 from pravega_lab.engine.server.runner import StoreRunner
 from pravega_lab.engine.server.tiers import reads
 from pravega_lab.engine.server.tiers.objects import FsspecObjects
@@ -206,8 +207,12 @@ def test_a_failing_tier_holds_writers_back_and_releases_them(
             assert life.tiered.log_bytes > SETTINGS.backlog_bytes
             assert not transport.is_reading
             await life.until(lambda: "tier 2 is down" in caplog.text)
+            assert life.runner.tier is not None
+            whole = (life.runner.storage, life.runner.segment_store, life.runner.tier.mover)
+            await life.until(lambda: health_of(*whole).reasons[-2:] == ("tier2_failing", "tier2_behind"))
             life.objects.is_down = False
             await life.until(lambda: not protocol.is_throttled and transport.is_reading)
+            await life.until(lambda: health_of(*whole).status == "ready")
             assert await life.read("a") == (bytes(4) + (10_000).to_bytes(4, "big") + bytes(10_000)) * number
 
     with caplog.at_level(logging.WARNING):

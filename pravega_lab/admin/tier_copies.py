@@ -1,0 +1,118 @@
+"""The chunks of a backup: copied from tier 2 into the folder of the backup, and from there into a new tier 2.
+
+The log of a store says which chunks it needs and what their checksums are. A chunk never changes, so the
+chunks that a state of the log names, and that state, are a store at one moment. A running store may delete a
+chunk while it is copied. The copy then begins again, with a later state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from pravega_lab.engine.server.tiers.objects import FsspecObjects, Objects
+from pravega_lab.engine.store.log.chunks import MARKER, damaged_block, marker
+from pravega_lab.engine.store.storage.recovery import open_storage
+from pravega_lab.engine.store.storage.tiered import Tiered
+from pravega_lab.errors import BadInputError, CorruptStoreError
+
+from .folder import FrozenFolder
+
+FOLDER = "tier2"
+"""The folder with the chunks inside the folder of a backup."""
+
+Listed = Mapping[str, Any]
+
+
+def copy_chunks(
+    frozen: FrozenFolder, url: str | None, options: Mapping[str, Any], write: Callable[[str, bytes], None]
+) -> list[Listed]:
+    """Copy every chunk that a state of a store needs, and return their names, sizes and checksums.
+
+    Args:
+        url: The folder in tier 2, None if the store has none.
+        write: Stores a chunk under its name.
+
+    Raises:
+        BadInputError: The store has bytes in tier 2, and there is no ``url``.
+        CorruptStoreError: A chunk is missing or damaged.
+    """
+    tiered = Tiered(open_storage(frozen))
+    chunks = list(tiered.chunks())
+    if chunks and url is None:
+        raise BadInputError(
+            f"Segments of this store have bytes in {len(chunks)} chunks in tier 2. Give the --tier2 that it"
+            " uses, so that the backup contains them."
+        )
+    if url is None or not chunks:
+        return []
+    listed: list[Listed] = []
+    with closing(FsspecObjects(url, dict(options))) as objects:
+        for chunk in chunks:
+            data = _read(objects, chunk.name)
+            if damaged_block(chunk, 0, data, tiered.store_id) is not None or len(data) != chunk.length:
+                raise CorruptStoreError(
+                    f"The chunk {chunk.name!r} in tier 2 is damaged (checksum). Restore it from a copy."
+                )
+            write(chunk.name, data)
+            listed.append({"name": chunk.name, "bytes": len(data), "crc32": crc32(data)})
+    return listed
+
+
+def restore_chunks(
+    source: Path, chunks: Sequence[Listed], store_id: bytes, url: str | None, options: Mapping[str, Any]
+) -> None:
+    """Copy the chunks of a backup into a new folder of tier 2.
+
+    Raises:
+        BadInputError: There is no ``url``, or something else is in that folder.
+        CorruptStoreError: A chunk of the backup is missing or damaged.
+    """
+    if not chunks:
+        return
+    if url is None:
+        raise BadInputError(
+            f"The backup {str(source)!r} has {len(chunks)} chunks of tier 2. Give --tier2 a new folder for"
+            " them."
+        )
+    contents = {str(chunk["name"]): chunk for chunk in chunks}
+    with closing(FsspecObjects(url, dict(options))) as objects:
+        others = sorted(set(asyncio.run(objects.names())) - {*contents, MARKER})
+        found = None if MARKER not in asyncio.run(objects.names()) else _read(objects, MARKER)
+        if others or found not in (None, marker(store_id)):
+            what = repr(others[0]) if others else "another store"
+            raise BadInputError(f"--tier2 {url!r} is not empty: it has {what}. Give a new folder.")
+        for name, data in _contents(source, contents):
+            asyncio.run(objects.write(name, data))
+        asyncio.run(objects.write(MARKER, marker(store_id)))
+
+
+def _contents(source: Path, chunks: Mapping[str, Listed]) -> Iterator[tuple[str, bytes]]:
+    for name, chunk in chunks.items():
+        if Path(name).name != name:
+            raise BadInputError(f"The backup {str(source)!r} lists {name!r}, which is no chunk.")
+        path = source / FOLDER / name
+        data = path.read_bytes() if path.exists() else b""
+        if len(data) != chunk["bytes"] or crc32(data) != chunk["crc32"]:
+            raise CorruptStoreError(
+                f"The chunk {name!r} of the backup is missing or damaged. Use another backup."
+            )
+        yield name, data
+
+
+def _read(objects: Objects, name: str) -> bytes:
+    try:
+        return asyncio.run(_whole(objects, name))
+    except FileNotFoundError:
+        raise CorruptStoreError(
+            f"The chunk {name!r} is missing in tier 2, and a segment has bytes in it. Is this the --tier2 of"
+            " the store?"
+        ) from None
+
+
+async def _whole(objects: Objects, name: str) -> bytes:
+    return await objects.read(name)
