@@ -37,6 +37,10 @@ COMMANDS = {
         "pravega_lab.engine.flow.checkpoint.command",
         "say what a job's checkpoint or savepoint holds",
     ),
+    "catalog": (
+        "pravega_lab.connector.spark.catalog.command",
+        "print what a Spark session needs to have the catalog pravega",
+    ),
     "doctor": (
         "pravega_lab.terminal.doctor",
         "say what this machine has and what to do where something is missing",

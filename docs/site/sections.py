@@ -24,7 +24,7 @@ EXPLANATION = [
 #: Pages about the tutorials, after them.
 AFTER_TUTORIALS = ["quiz"]
 #: How-to guides that come first, in the order in which a new user needs them.
-FIRST_GUIDES = ["install", "client", "spark", "cluster", "store"]
+FIRST_GUIDES = ["install", "client", "spark", "tables", "cluster", "store"]
 SECTIONS = ["tutorials", "guides", "reference", "explanation"]
 
 

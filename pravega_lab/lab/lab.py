@@ -161,9 +161,12 @@ class Lab:
             from pravega_lab.connector.spark.session.session import create_session
 
             with Progress("starting Spark"):
+                settings = self._catalog_settings()
                 self._spark = create_session(
-                    fast_workers=self._fast_workers, environment=self._access_environment()
+                    fast_workers=self._fast_workers, environment=self._access_environment(), conf=settings
                 )
+                for name, value in settings.items():  # of a session that another lab started
+                    self._spark.conf.set(name, value)
         return self._spark
 
     @property
@@ -359,6 +362,13 @@ class Lab:
             for started in (self._forks, self.observers, self.drivers):
                 started.clear()
         atexit.unregister(self.close)  # only now: a store that could not be stopped is tried again at exit
+
+    def _catalog_settings(self) -> dict[str, str]:
+        """Return the settings with which Spark's catalog ``pravega`` has the streams of this lab."""
+        from pravega_lab.connector.spark.catalog.jar import SETTING
+
+        options = {"controller": self.uri, **Access.of(self._access).to_options()}
+        return {f"{SETTING}.{name}": value for name, value in options.items()}
 
     def _access_environment(self) -> dict[str, str]:
         """Return the environment of processes that this lab starts: they find the credentials only there."""

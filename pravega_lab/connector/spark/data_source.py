@@ -28,7 +28,14 @@ from pyspark.sql.streaming.datasource import (
 
 from pravega_lab.connector.spark.connections import client_of, close_all, stream_of
 from pravega_lab.connector.spark.format import FORMAT
-from pravega_lab.connector.spark.options import EARLIEST, LATEST, UNBOUNDED, PravegaOptions, parse_options
+from pravega_lab.connector.spark.options import (
+    COMMAND,
+    EARLIEST,
+    LATEST,
+    UNBOUNDED,
+    PravegaOptions,
+    parse_options,
+)
 from pravega_lab.connector.spark.session.hold import Hold, held
 from pravega_lab.connector.spark.session.worker_python import check_packages
 from pravega_lab.connector.spark.source.limits import advance
@@ -75,7 +82,9 @@ class PravegaDataSource(DataSource):
     def __init__(self, options: Any) -> None:
         super().__init__(options)
         check_packages()
-        self._parsed = parse_options(options, properties=self.properties)
+        self._command = COMMAND in options
+        if not self._command:
+            self._parsed = parse_options(options, properties=self.properties)
 
     @classmethod
     def name(cls) -> str:
@@ -88,6 +97,10 @@ class PravegaDataSource(DataSource):
         Raises:
             BadInputError: A format is given, whose columns only the user can know.
         """
+        if self._command:
+            from pravega_lab.connector.spark.catalog.commands import answer, answer_schema
+
+            return answer_schema(answer(self.options, self.properties))
         if self._parsed.format:
             return default_schema(self._parsed)
         table = self._parsed.metadata

@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 VARIABLES, MASTER, WORKER_1, WORKER_2, SUBMIT = re.findall(
     r"^```sh\n(.*?)^```$", (ROOT / "docs" / "cluster.md").read_text(), re.MULTILINE | re.DOTALL
 )
+TABLES = ROOT / "docs" / "tables.md"
+CATALOG_JOB = Path(__file__).parent / "jobs" / "read_catalog.py"
 RUN_S_MAX = 300.0
 
 
@@ -72,5 +74,23 @@ def test_the_main_job_runs_by_the_lines_of_the_page(
         verdict = check(some, read_json(source), read_json(client.stream(f"{scope}/hours")), late=0)
         assert verdict.exact, verdict
         assert verdict.hours > 20
+        source_of_catalog = client.create_stream(f"{scope}/plain")
+        source_of_catalog.write([b"a", b"b", b"a"])
+    check_the_catalog(environ, scope)
     executors = sorted(Path(environ["SPARK_WORK"]).glob("*/app-*/*"))
-    assert len(executors) == 2
+    assert len(executors) >= 2
+
+
+def check_the_catalog(environ: dict[str, str], scope: str) -> None:
+    """A session that is not ours has the catalog by the line of docs/tables.md."""
+    found = re.search(r"^```sh\n(spark-submit .*?)^```$", TABLES.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    conf = "--master $SPARK_MASTER --conf spark.executor.memory=512m --conf spark.ui.enabled=false"
+    line = (
+        found[1].replace("spark-submit", f"spark-submit {conf}").replace("job.py", f"{CATALOG_JOB} {scope}")
+    )
+    done = subprocess.run(
+        ["bash", "-c", line], env=environ, capture_output=True, text=True, timeout=RUN_S_MAX, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "found a2 b1" in done.stdout

@@ -16,9 +16,11 @@ from pravega_lab.connector.spark.options.checked import (
 )
 from pravega_lab.connector.spark.options.declared import OPTION_NAMES, OPTIONS
 from pravega_lab.connector.spark.options.option import Option
-from pravega_lab.connector.spark.options.parsing import parse_options
+from pravega_lab.connector.spark.options.parsing import CATALOG_TABLE, COMMAND, parse_options
 
 __all__ = [
+    "CATALOG_TABLE",
+    "COMMAND",
     "DROP",
     "EARLIEST",
     "FAIL",

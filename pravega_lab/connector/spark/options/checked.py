@@ -55,7 +55,8 @@ class PravegaOptions:
     """The checked options of one source or sink; picklable.
 
     ``streams`` are names without scope, or ``scope/stream``. ``None`` means that the option was not given.
-    Sizes are in bytes, times in milliseconds. ``streams_key`` is the option that named the streams.
+    Sizes are in bytes, times in milliseconds. ``streams_key`` is the option that named the streams,
+    and ``in_catalog`` whether they are those of a table of the catalog ``pravega``.
     """
 
     scope: str
@@ -93,6 +94,7 @@ class PravegaOptions:
     primary_key: tuple[str, ...] = ()
     execution_type: str | None = None
     streams_key: str = "stream"
+    in_catalog: bool = False
 
     @property
     def cluster(self) -> Cluster:

@@ -26,6 +26,10 @@ from pravega_lab.connector.spark.options.option import SECRET, SECRET_NAMES, Opt
 from pravega_lab.connector.spark.tables import NO_OPTIONS, refuse_stored_table, view_statement
 from pravega_lab.errors import BadInputError
 
+#: A command of the catalog in place of the options of a source (`catalog.commands`).
+COMMAND = "catalog.command"
+#: Marks the options of a table of the catalog.
+CATALOG_TABLE = "catalog.table"
 #: Names that Spark itself adds to the options of a source or sink.
 SPARKS_OWN = ("checkpointlocation", "queryname", "outputmode", "triggerinterval", "mode")
 #: Options that a property or the environment can give too, in this order: field, property, variable.
@@ -61,7 +65,7 @@ def parse_options(
     names: dict[str, str] = {}  # of the fields: the names under which they were given
     values: dict[str, Any] = {}
     for name, text in options.items():
-        if name in SPARKS_OWN:
+        if name in SPARKS_OWN or name == CATALOG_TABLE:
             continue
         option = _declared(name, text)
         value = option.value(name, text)
@@ -81,7 +85,9 @@ def parse_options(
         )
     _join_cuts(values)
     _refuse_contradictions(values)
-    return PravegaOptions(**values, streams_key=names.get("streams", "stream"))
+    return PravegaOptions(
+        **values, streams_key=names.get("streams", "stream"), in_catalog=CATALOG_TABLE in options
+    )
 
 
 def _declared(name: str, text: str) -> Option:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pravega_lab.connector.spark.catalog.jar import install
 from pravega_lab.connector.spark.options.parsing import FALLBACKS
 from pravega_lab.connector.spark.session.worker_python import set_worker_python
 from pravega_lab.errors import SetupError
@@ -78,6 +79,7 @@ def register(spark: Any) -> None:
 
         source = WithProperties
     spark.dataSource.register(source)
+    install(spark)
 
 
 def _properties(spark: Any) -> dict[str, str]:

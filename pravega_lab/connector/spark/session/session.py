@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pravega_lab.connector.spark.catalog.jar import CLASS, SETTING
 from pravega_lab.connector.spark.session.hold import HOLD_FOLDER_VARIABLE
 from pravega_lab.connector.spark.session.java import find_java
 from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE, write_progress
@@ -47,6 +48,7 @@ LOCAL_CONF = {
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
+    SETTING: CLASS,
     "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
     "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "3",
 }

@@ -196,7 +196,7 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        if context is not None:
+        if context is not None and not self._options.in_catalog:
             refuse_new_table(self._options.address, context.getLocalProperty)
         return TaskWritten("", write_rows(self._options, iterator))
 

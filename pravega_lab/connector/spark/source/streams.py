@@ -18,7 +18,7 @@ from pravega_lab.protocol.names import short_name
 from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
-    from pravega_lab.client import RetentionPolicy, ScalingPolicy
+    from pravega_lab.client import Client, RetentionPolicy, ScalingPolicy, StreamConfiguration
 
 Cut = dict[int, int]
 
@@ -174,18 +174,48 @@ def ensure_stream(options: PravegaOptions, scoped_stream: str, *, by_default: bo
             f"there is no stream {scoped_stream} at {options.controller}. Check options 'scope' and "
             f"'stream', or let it be created with option 'allow_create_stream'"
         )
-    scope_allowed = options.allow_create_scope
     from pravega_lab.errors import AlreadyExistsError
 
     try:
-        client.create_stream(
-            scoped_stream,
-            scaling=_scaling(options),
-            retention=_retention(options),
-            create_scope=True if scope_allowed is None else scope_allowed,
-        )
+        create_stream(client, options, scoped_stream)
     except AlreadyExistsError:
         return
+
+
+def create_stream(client: Client, options: PravegaOptions, scoped_stream: str) -> None:
+    """Create a stream with the settings that the options have for it.
+
+    Raises:
+        AlreadyExistsError: There is such a stream.
+        ScopeNotFoundError: There is no such scope, and the options do not allow to create it.
+    """
+    scope_allowed = options.allow_create_scope
+    client.create_stream(
+        scoped_stream,
+        scaling=_scaling(options),
+        retention=_retention(options),
+        create_scope=True if scope_allowed is None else scope_allowed,
+    )
+
+
+def creation_options(about: StreamConfiguration) -> dict[str, str]:
+    """Return the options with which `create_stream` makes a stream of this configuration.
+
+    Limits that no option has are left out: the maximum of a retention policy.
+    """
+    scaling, retention = about.scaling, about.retention
+    found = {"default_num_segments": scaling.min_segments}
+    if scaling.kind.name != "FIXED":
+        found["default_scale_factor"] = scaling.scale_factor
+    if scaling.kind.name == "KBYTES_PER_S":
+        found["default_segment_target_rate_bytes_per_sec"] = scaling.target_rate * 1024
+    if scaling.kind.name == "EVENTS_PER_S":
+        found["default_segment_target_rate_events_per_sec"] = scaling.target_rate
+    if retention.kind.name == "TIME":
+        found["default_retention_duration_milliseconds"] = retention.minimum
+    if retention.kind.name == "SIZE":
+        found["default_retention_size_bytes"] = retention.minimum
+    return {name: str(value) for name, value in found.items()}
 
 
 def _scaling(options: PravegaOptions) -> ScalingPolicy:

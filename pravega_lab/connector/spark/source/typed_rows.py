@@ -63,7 +63,8 @@ def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
         if field.name.startswith("_"):
             _check_metadata(field.name, field.dataType.simpleString(), str(options.format))
     names = schema.fieldNames()
-    if options.corrupt_rows == KEEP and CORRUPT not in names:
+    # A query of the catalog asks for the columns that it needs.
+    if options.corrupt_rows == KEEP and CORRUPT not in names and not options.in_catalog:
         raise BadInputError(
             f"option 'corrupt_rows' is 'keep', and the schema has no column '{CORRUPT} binary' for the bytes "
             "of events that do not parse. Add it"

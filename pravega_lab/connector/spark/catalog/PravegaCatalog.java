@@ -1,0 +1,389 @@
+package pravega_lab;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonWriteBuilder;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Scopes as databases and streams as tables. Every operation is a command to the Python data source, whose
+ * answer is in the metadata of the one column of its schema. Spark's compiler Janino compiles this file: no
+ * lambdas, no diamonds, raw types.
+ */
+public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
+  private static final String FORMAT = "pravega";
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private String name;
+
+  public void initialize(String name, CaseInsensitiveStringMap options) {
+    this.name = name;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String[] defaultNamespace() {
+    String given = (String) settings().get("default-database");
+    return given == null ? new String[0] : new String[] {given};
+  }
+
+  // ---- databases
+
+  public String[][] listNamespaces() {
+    List found = texts(ask(command("list_databases")).get("names"));
+    String[][] names = new String[found.size()][];
+    for (int i = 0; i < names.length; i++) names[i] = new String[] {(String) found.get(i)};
+    return names;
+  }
+
+  public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
+    if (namespace.length == 0) return listNamespaces();
+    loadNamespaceMetadata(namespace);
+    return new String[0][];
+  }
+
+  public boolean namespaceExists(String[] namespace) {
+    try {
+      loadNamespaceMetadata(namespace);
+      return true;
+    } catch (NoSuchNamespaceException missing) {
+      return false;
+    }
+  }
+
+  public Map loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+    if (namespace.length != 1) throw new NoSuchNamespaceException(namespace);
+    JsonNode answer = ask(in("load_database", namespace));
+    if (failed(answer, "no_database")) throw new NoSuchNamespaceException(namespace);
+    return map(part(answer, "properties"));
+  }
+
+  public void createNamespace(String[] namespace, Map metadata) throws NamespaceAlreadyExistsException {
+    JsonNode answer = ask(in("create_database", namespace));
+    if (failed(answer, "database_exists")) throw new NamespaceAlreadyExistsException(namespace);
+  }
+
+  public void alterNamespace(String[] namespace, NamespaceChange[] changes) {
+    throw new UnsupportedOperationException("a scope has no properties. Nothing can be altered");
+  }
+
+  public boolean dropNamespace(String[] namespace, boolean cascade)
+      throws NoSuchNamespaceException, NonEmptyNamespaceException {
+    JsonNode answer = ask(in("drop_database", namespace).put("cascade", cascade));
+    if (failed(answer, "no_database")) throw new NoSuchNamespaceException(namespace);
+    if (failed(answer, "not_empty")) throw new NonEmptyNamespaceException(namespace);
+    return true;
+  }
+
+  // ---- tables
+
+  public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
+    if (namespace.length != 1) throw new NoSuchNamespaceException(namespace);
+    JsonNode answer = ask(in("list_tables", namespace));
+    if (failed(answer, "no_database")) throw new NoSuchNamespaceException(namespace);
+    List found = texts(part(answer, "names"));
+    Identifier[] tables = new Identifier[found.size()];
+    for (int i = 0; i < tables.length; i++) tables[i] = Identifier.of(namespace, (String) found.get(i));
+    return tables;
+  }
+
+  /** Asked before a table is dropped, which works for a table that cannot be loaded too. */
+  public boolean tableExists(Identifier table) {
+    return table.namespace().length == 1 && part(ask(of("table_exists", table)), "exists").asBoolean();
+  }
+
+  public Table loadTable(Identifier table) throws NoSuchTableException {
+    if (table.namespace().length != 1) throw new NoSuchTableException(table);
+    JsonNode answer = ask(of("load_table", table));
+    if (failed(answer, "no_table")) throw new NoSuchTableException(table);
+    return new StreamTable(name + "." + table.namespace()[0] + "." + table.name(), answer);
+  }
+
+  public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map properties)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    if (table.namespace().length != 1) throw new NoSuchNamespaceException(table.namespace());
+    ObjectNode command = of("create_table", table).put("partitioned", partitions.length > 0);
+    command.put("columns", columns(schema));
+    ObjectNode given = command.putObject("properties");
+    for (Object entry : properties.entrySet()) {
+      given.put((String) ((Map.Entry) entry).getKey(), (String) ((Map.Entry) entry).getValue());
+    }
+    JsonNode answer = ask(command);
+    if (failed(answer, "no_database")) throw new NoSuchNamespaceException(table.namespace());
+    if (failed(answer, "table_exists")) throw new TableAlreadyExistsException(table);
+    return new StreamTable(name + "." + table.namespace()[0] + "." + table.name(), answer);
+  }
+
+  public Table alterTable(Identifier table, TableChange[] changes) throws NoSuchTableException {
+    ObjectNode command = of("alter_table", table);
+    ObjectNode set = command.putObject("set");
+    for (int i = 0; i < changes.length; i++) {
+      if (changes[i] instanceof TableChange.SetProperty) {
+        TableChange.SetProperty change = (TableChange.SetProperty) changes[i];
+        set.put(change.property(), change.value());
+      } else if (changes[i] instanceof TableChange.RemoveProperty) {
+        set.putNull(((TableChange.RemoveProperty) changes[i]).property());
+      } else {
+        throw new UnsupportedOperationException(
+            "only properties of a stream can be altered. Columns are a property too: "
+                + "ALTER TABLE … SET TBLPROPERTIES (columns 'id bigint, name string')");
+      }
+    }
+    JsonNode answer = ask(command);
+    if (failed(answer, "no_table")) throw new NoSuchTableException(table);
+    return new StreamTable(name + "." + table.namespace()[0] + "." + table.name(), answer);
+  }
+
+  public boolean dropTable(Identifier table) {
+    if (table.namespace().length != 1) return false;
+    return !failed(ask(of("drop_table", table)), "no_table");
+  }
+
+  public void renameTable(Identifier from, Identifier to) {
+    throw new UnsupportedOperationException("a stream cannot be renamed. Create another one and copy its rows");
+  }
+
+  // ---- commands
+
+  /** The settings of this catalog as they are now: a session may change them after the first use. */
+  private Map settings() {
+    String prefix = "spark.sql.catalog." + name + ".";
+    Map found = new HashMap();
+    Map all = scala.jdk.javaapi.CollectionConverters.asJava(SQLConf.get().getAllConfs());
+    for (Object key : all.keySet()) {
+      if (((String) key).startsWith(prefix)) found.put(((String) key).substring(prefix.length()), all.get(key));
+    }
+    return found;
+  }
+
+  private ObjectNode command(String what) {
+    return JSON.createObjectNode().put("do", what);
+  }
+
+  private ObjectNode in(String what, String[] namespace) {
+    return command(what).put("scope", String.join(".", namespace));
+  }
+
+  private ObjectNode of(String what, Identifier table) {
+    return in(what, table.namespace()).put("stream", table.name());
+  }
+
+  private JsonNode ask(ObjectNode command) {
+    Map options = settings();
+    options.put("catalog.command", command.toString());
+    StructType schema = source().inferSchema(new CaseInsensitiveStringMap(options));
+    try {
+      JsonNode answer = JSON.readTree(schema.apply(0).metadata().getString("answer"));
+      if (failed(answer, "refused")) throw new IllegalArgumentException(part(answer, "message").asText());
+      return answer;
+    } catch (java.io.IOException wrong) {
+      throw new RuntimeException(wrong);
+    }
+  }
+
+  /** Janino takes the method of the supertype TreeNode, which returns less. */
+  private static JsonNode part(JsonNode object, String key) {
+    return (JsonNode) object.get(key);
+  }
+
+  private static boolean failed(JsonNode answer, String why) {
+    return answer.has("error") && part(answer, "error").asText().equals(why);
+  }
+
+  private static String columns(StructType schema) {
+    StringBuilder text = new StringBuilder();
+    StructField[] fields = schema.fields();
+    for (int i = 0; i < fields.length; i++) {
+      String quoted = "`" + fields[i].name().replace("`", "``") + "`";
+      text.append(i == 0 ? "" : ", ").append(quoted).append(" ").append(fields[i].dataType().catalogString());
+    }
+    return text.toString();
+  }
+
+  private static List texts(JsonNode list) {
+    List found = new ArrayList();
+    for (int i = 0; i < list.size(); i++) found.add(((JsonNode) list.get(i)).asText());
+    return found;
+  }
+
+  private static Map map(JsonNode object) {
+    Map found = new HashMap();
+    for (Iterator names = object.fieldNames(); names.hasNext(); ) {
+      String key = (String) names.next();
+      found.put(key, part(object, key).asText());
+    }
+    return found;
+  }
+
+  /** A new one for every scan: it keeps options and plan. */
+  private static PythonDataSourceV2 source() {
+    PythonDataSourceV2 source = new PythonDataSourceV2();
+    source.setShortName(FORMAT);
+    return source;
+  }
+
+  private static CaseInsensitiveStringMap with(Map stored, CaseInsensitiveStringMap given) {
+    Map all = new HashMap(stored);
+    for (Object key : given.keySet()) all.put(key, given.get(key));
+    return new CaseInsensitiveStringMap(all);
+  }
+
+  /** A stream, whose rows the Python data source reads and writes. */
+  static class StreamTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
+    private final String name;
+    private final StructType schema;
+    private final MetadataColumn[] hidden;
+    private final Map options;
+    private final Map properties;
+    private final boolean anySchema;
+
+    StreamTable(String name, JsonNode answer) {
+      this.name = name;
+      this.schema = StructType.fromDDL(part(answer, "columns").asText());
+      this.options = map(part(answer, "options"));
+      this.properties = map(part(answer, "properties"));
+      this.anySchema = part(answer, "any_schema").asBoolean();
+      String listed = part(answer, "hidden").asText();
+      StructField[] fields = listed.isEmpty() ? new StructField[0] : StructType.fromDDL(listed).fields();
+      this.hidden = new MetadataColumn[fields.length];
+      for (int i = 0; i < fields.length; i++) hidden[i] = new Hidden(fields[i].name(), fields[i].dataType());
+    }
+
+    public String name() {
+      return name;
+    }
+
+    public StructType schema() {
+      return schema;
+    }
+
+    public Map properties() {
+      return properties;
+    }
+
+    public MetadataColumn[] metadataColumns() {
+      return hidden;
+    }
+
+    public Set capabilities() {
+      Set found = EnumSet.of(
+          TableCapability.BATCH_READ,
+          TableCapability.MICRO_BATCH_READ,
+          TableCapability.BATCH_WRITE,
+          TableCapability.STREAMING_WRITE,
+          TableCapability.TRUNCATE);
+      if (anySchema) found.add(TableCapability.ACCEPT_ANY_SCHEMA);
+      return found;
+    }
+
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
+      return new Pruned(schema, with(options, given));
+    }
+
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+      return new PythonWriteBuilder(source(), FORMAT, new WithOptions(info, with(options, info.options())));
+    }
+  }
+
+  /** Asks Python only for the columns that a batch query needs; the Python source cannot be told otherwise. */
+  static class Pruned implements ScanBuilder, SupportsPushDownRequiredColumns {
+    private final CaseInsensitiveStringMap options;
+    private final StructType whole;
+    private StructType required;
+
+    Pruned(StructType whole, CaseInsensitiveStringMap options) {
+      this.whole = whole;
+      this.required = whole;
+      this.options = options;
+    }
+
+    public void pruneColumns(StructType required) {
+      StructField[] one = new StructField[] {whole.fields()[whole.length() - 1]};
+      this.required = required.isEmpty() ? new StructType(one) : required;
+    }
+
+    public Scan build() {
+      return new PythonScan(source(), FORMAT, required, options, new Filter[0]);
+    }
+  }
+
+  /** The options of a write, with those of the table. */
+  static class WithOptions implements LogicalWriteInfo {
+    private final LogicalWriteInfo info;
+    private final CaseInsensitiveStringMap options;
+
+    WithOptions(LogicalWriteInfo info, CaseInsensitiveStringMap options) {
+      this.info = info;
+      this.options = options;
+    }
+
+    public CaseInsensitiveStringMap options() {
+      return options;
+    }
+
+    public String queryId() {
+      return info.queryId();
+    }
+
+    public StructType schema() {
+      return info.schema();
+    }
+  }
+
+  /** A column that a query may name and that SELECT * leaves out. */
+  static class Hidden implements MetadataColumn {
+    private final String name;
+    private final DataType type;
+
+    Hidden(String name, DataType type) {
+      this.name = name;
+      this.type = type;
+    }
+
+    public String name() {
+      return name;
+    }
+
+    public DataType dataType() {
+      return type;
+    }
+  }
+}

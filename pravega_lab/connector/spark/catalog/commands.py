@@ -1,0 +1,231 @@
+"""The operations of Spark's catalog, answered in a Python worker of Spark.
+
+A command is JSON in the option ``catalog.command``. The answer is JSON too, and travels in the metadata of
+the one column of the schema that the data source returns. An error that Spark has a class for is in the
+answer as a word, so that Spark reports it in its own terms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pravega_lab.connector.spark.connections import client_of
+from pravega_lab.connector.spark.options import CATALOG_TABLE, COMMAND, PravegaOptions, parse_options
+from pravega_lab.connector.spark.options.declared import BY_NAME
+from pravega_lab.connector.spark.options.option import CREATION
+from pravega_lab.connector.spark.source.rows import SCHEMA
+from pravega_lab.connector.spark.source.streams import create_stream, creation_options
+from pravega_lab.connector.tables.catalog import Catalog
+from pravega_lab.connector.tables.columns import Column, ddl, parse_columns
+from pravega_lab.connector.tables.description import Description, describe
+from pravega_lab.connector.tables.descriptions import StoredDescriptions
+from pravega_lab.errors import (
+    AlreadyExistsError,
+    BadInputError,
+    NotEmptyError,
+    PravegaError,
+    ScopeNotFoundError,
+    StreamNotFoundError,
+)
+
+#: Settings of the catalog itself; Flink has them too (flink.md 12.4).
+SETTINGS = ("type", "default-database", "serialization.format")
+#: Properties that Spark adds to a table, and that say nothing about the stream.
+SPARKS_PROPERTIES = ("owner", "provider", "external", "is_managed_location", "collation", "table_type")
+#: Properties of a table that are no options.
+COLUMNS, COMMENT, KEY, WATERMARK = "columns", "comment", "primary_key", "watermark"
+DEFAULT_FORMAT = "json"
+_ERRORS = {
+    ScopeNotFoundError: "no_database",
+    StreamNotFoundError: "no_table",
+    NotEmptyError: "not_empty",
+}
+
+
+def answer(given: Mapping[str, str], properties: Mapping[str, str]) -> str:
+    """Return the answer to the command in the options ``given``, as JSON.
+
+    Args:
+        given: The settings of the catalog, and the command.
+        properties: The properties of the session; see `parse_options`.
+    """
+    options = {name.lower(): value for name, value in given.items()}
+    command = json.loads(options.pop(COMMAND))
+    try:
+        return json.dumps(_Commands(options, properties).run(command))
+    except AlreadyExistsError:
+        kind = "table_exists" if "stream" in command else "database_exists"
+        return json.dumps({"error": kind})
+    except PravegaError as error:
+        for class_, kind in _ERRORS.items():
+            if isinstance(error, class_):
+                return json.dumps({"error": kind, "message": str(error)})
+        return json.dumps({"error": "refused", "message": str(error)})
+
+
+class _Commands:
+    """Carries out commands with the settings of a catalog."""
+
+    def __init__(self, options: Mapping[str, str], properties: Mapping[str, str]) -> None:
+        self._settings = {name: options[name] for name in SETTINGS if name in options}
+        self._options = {name: value for name, value in options.items() if name not in SETTINGS}
+        self._properties = properties
+        self._catalog = self._open(self._parsed("_", "_"))
+
+    def run(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the operation ``do`` of the command returns."""
+        do: Callable[..., dict[str, Any]] = getattr(self, command["do"])
+        return do(**{name: value for name, value in command.items() if name != "do"})
+
+    def list_databases(self) -> dict[str, Any]:
+        return {"names": self._catalog.databases()}
+
+    def load_database(self, scope: str) -> dict[str, Any]:
+        self._catalog.check_database(scope)
+        return {"properties": {}}
+
+    def create_database(self, scope: str) -> dict[str, Any]:
+        self._catalog.create_database(scope)
+        return {}
+
+    def drop_database(self, scope: str, cascade: bool) -> dict[str, Any]:
+        self._catalog.drop_database(scope, cascade=cascade)
+        return {}
+
+    def list_tables(self, scope: str) -> dict[str, Any]:
+        return {"names": self._catalog.tables(scope)}
+
+    def table_exists(self, scope: str, stream: str) -> dict[str, Any]:
+        return {"exists": self._catalog.client.stream(f"{scope}/{stream}").exists()}
+
+    def load_table(self, scope: str, stream: str) -> dict[str, Any]:
+        return self._table(scope, stream, self._catalog.describe(scope, stream))
+
+    def create_table(
+        self, scope: str, stream: str, columns: str, properties: Mapping[str, str], partitioned: bool
+    ) -> dict[str, Any]:
+        if partitioned:
+            raise BadInputError(
+                "PARTITIONED BY: a stream is divided into segments by its routing keys. Leave it out, and "
+                "name a column of text: TBLPROPERTIES (routing_key_column 'name')"
+            )
+        given = self._given(properties)
+        provider = properties.get("provider", "pravega").lower()
+        if provider not in ("pravega", "parquet"):  # parquet is Spark's own default
+            given.setdefault("format", provider)
+        options = self._parsed(scope, stream, {k: v for k, v in given.items() if k in BY_NAME})
+        description = self._description(columns or given.pop(COLUMNS, ""), given)
+        client = self._catalog.client
+        self._catalog.create_table(
+            scope, stream, description, lambda: create_stream(client, options, f"{scope}/{stream}")
+        )
+        return self._table(scope, stream, description)
+
+    def alter_table(self, scope: str, stream: str, set: Mapping[str, str | None]) -> dict[str, Any]:
+        old = self._catalog.describe(scope, stream)
+        now: dict[str, str | None] = {**self._written(old), **self._given(set)}
+        given = {name: value for name, value in now.items() if value is not None}
+        description = self._description(given.pop(COLUMNS, ""), given)
+        if description is None:
+            self._catalog.descriptions.remove(scope, stream)
+        else:
+            self._parsed(scope, stream, {"format": description.format, **description.options})
+            self._catalog.descriptions.put(scope, stream, description)
+        return self._table(scope, stream, description)
+
+    def drop_table(self, scope: str, stream: str) -> dict[str, Any]:
+        self._catalog.drop_table(scope, stream)
+        return {}
+
+    def _open(self, options: PravegaOptions) -> Catalog:
+        client = client_of(options.cluster)
+        return Catalog(client, StoredDescriptions(client))
+
+    def _parsed(self, scope: str, stream: str, more: Mapping[str, str] | None = None) -> PravegaOptions:
+        address = {"scope": scope, "stream": stream, **(more or {})}
+        return parse_options({**self._options, **address}, properties=self._properties)
+
+    def _given(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the properties of a statement that are the user's. Spark repeats options with a prefix."""
+        found = {name.lower().removeprefix("option."): value for name, value in properties.items()}
+        if "location" in found:
+            raise BadInputError("LOCATION: a table is a stream, whose place is its name. Leave it out")
+        for name in found:
+            if name not in BY_NAME and name not in (COLUMNS, COMMENT, KEY, WATERMARK, *SPARKS_PROPERTIES):
+                self._parsed("_", "_", {name: ""})  # raises with the nearest name
+        return {name: value for name, value in found.items() if name not in SPARKS_PROPERTIES}
+
+    def _description(self, columns: str, given: Mapping[str, str]) -> Description | None:
+        """Return the description of a table with these columns and properties, or None without columns."""
+        default = self._settings.get("serialization.format", DEFAULT_FORMAT)
+        if columns and given.get("format") == "raw" and parse_columns(columns) == parse_columns(SCHEMA):
+            columns = ""  # SHOW CREATE TABLE of a stream that is not described
+        name = given.get("format", default if columns else "raw")
+        if not columns and name != "raw":
+            raise BadInputError(
+                f"format '{name}' needs the columns of its rows. Write them as CREATE TABLE … (id bigint, "
+                "name string), or as TBLPROPERTIES (columns 'id bigint, name string')"
+            )
+        if not columns:
+            return None
+        options = {k: v for k, v in given.items() if k in BY_NAME and BY_NAME[k].group != CREATION}
+        options.pop("format", None)
+        column, _, delay = given.get(WATERMARK, "").strip().partition(" ")
+        return describe(
+            columns,
+            name,
+            options=options,
+            comment=given.get(COMMENT, ""),
+            primary_key=tuple(part.strip() for part in given.get(KEY, "").split(",") if part.strip()),
+            watermark=(column, delay.strip()) if column else None,
+        )
+
+    def _written(self, description: Description | None) -> dict[str, str]:
+        """Return the properties of a description as a statement has them."""
+        if description is None:
+            return {}
+        found = {COLUMNS: ddl(description.columns), "format": description.format, **description.options}
+        found[COMMENT] = description.comment
+        found[KEY] = ", ".join(description.primary_key)
+        found[WATERMARK] = " ".join(description.watermark or ())
+        return {name: value for name, value in found.items() if value}
+
+    def _table(self, scope: str, stream: str, description: Description | None) -> dict[str, Any]:
+        found = self._catalog.client.stream(f"{scope}/{stream}")
+        written = {name: value for name, value in self._written(description).items() if name != COLUMNS}
+        properties = {**creation_options(found.configuration()), **written}
+        options = {**self._options, "scope": scope, "stream": stream, CATALOG_TABLE: "true"}
+        if description is None:
+            # A table of the source has its five columns; a sink takes event and routing_key.
+            return {
+                "columns": ddl(parse_columns(SCHEMA)),
+                "hidden": "",
+                "options": options,
+                "properties": {"format": "raw", **properties},
+                "any_schema": True,
+            }
+        options |= {"format": description.format, **description.options}
+        return {
+            "columns": ddl(description.columns),
+            "hidden": ddl(hidden_columns(keeps="keep" in description.options.get("corrupt_rows", ""))),
+            "options": options,
+            "properties": properties,
+            "any_schema": False,
+        }
+
+
+def hidden_columns(*, keeps: bool) -> tuple[Column, ...]:
+    """Return the metadata columns of typed rows. ``_corrupt`` is one of them if events are kept."""
+    from pravega_lab.connector.spark.source.typed_rows import CORRUPT, METADATA
+
+    text = ", ".join(f"{name} {of[0]}" for name, of in METADATA.items() if keeps or name != CORRUPT)
+    return parse_columns(text)
+
+
+def answer_schema(text: str) -> Any:
+    """Return the schema that carries an answer to the JVM."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    return StructType([StructField("answer", StringType(), metadata={"answer": text})])

@@ -1,0 +1,101 @@
+"""The catalog: scopes as databases, streams as tables. Spark's catalog and ``lab.catalog`` call it.
+
+Names that begin with ``_`` are hidden. Only an empty database is dropped without ``cascade``.
+
+Source: flink.md 12.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pravega_lab.connector.tables.description import Description
+from pravega_lab.connector.tables.descriptions import Descriptions
+from pravega_lab.errors import (
+    AlreadyExistsError,
+    NotEmptyError,
+    ScopeNotFoundError,
+    StreamNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from pravega_lab.client import Client
+
+
+class Catalog:
+    """The scopes and streams of one store, with the descriptions of its tables."""
+
+    def __init__(self, client: Client, descriptions: Descriptions) -> None:
+        self.client = client
+        self.descriptions = descriptions
+
+    def databases(self) -> list[str]:
+        """Return the names of the scopes, without internal ones, sorted."""
+        return [scope for scope in self.client.list_scopes() if not scope.startswith("_")]
+
+    def check_database(self, scope: str) -> None:
+        """Raise `ScopeNotFoundError` if there is no such scope."""
+        if scope not in self.databases():
+            raise ScopeNotFoundError(f"there is no scope {scope}. Create it with CREATE DATABASE")
+
+    def create_database(self, scope: str) -> None:
+        """Create a scope. Raises `AlreadyExistsError`, and `BadInputError` for a name that cannot be."""
+        if not self.client.create_scope(scope):
+            raise AlreadyExistsError(f"scope {scope} exists already")
+
+    def drop_database(self, scope: str, *, cascade: bool = False) -> None:
+        """Delete a scope; with ``cascade``, its streams too.
+
+        Raises:
+            ScopeNotFoundError: There is no such scope.
+            NotEmptyError: It has streams, and ``cascade`` is False.
+        """
+        self.check_database(scope)
+        if not cascade and self.client.list_streams(scope):
+            raise NotEmptyError(f"scope {scope} has streams. Drop them first, or drop the scope with CASCADE")
+        self.descriptions.remove_scope(scope)
+        self.client.delete_scope(scope, recursive=cascade)
+
+    def tables(self, scope: str) -> list[str]:
+        """Return the names of the streams of a scope, sorted. Raises `ScopeNotFoundError`."""
+        return [stream for stream in self.client.list_streams(scope) if not stream.startswith("_")]
+
+    def describe(self, scope: str, stream: str) -> Description | None:
+        """Return the description of a table, or None for a stream that is not described.
+
+        Raises:
+            StreamNotFoundError: There is no such stream.
+            BadInputError: The stream was deleted and created again after it was described.
+        """
+        if not self.client.stream(f"{scope}/{stream}").exists():
+            raise StreamNotFoundError(f"there is no stream {scope}/{stream}")
+        return self.descriptions.get(scope, stream)
+
+    def create_table(
+        self, scope: str, stream: str, description: Description | None, create_stream: Callable[[], object]
+    ) -> None:
+        """Create a stream and describe it.
+
+        Args:
+            create_stream: Creates the stream and raises `AlreadyExistsError` if it exists.
+
+        Raises:
+            ScopeNotFoundError: There is no such scope.
+            AlreadyExistsError: There is such a stream.
+        """
+        self.check_database(scope)
+        create_stream()
+        if description is not None:
+            self.descriptions.put(scope, stream, description)
+        else:
+            self.descriptions.remove(scope, stream)  # that of an earlier stream of this name
+
+    def drop_table(self, scope: str, stream: str) -> None:
+        """Seal and delete a stream, and forget its description. Raises `StreamNotFoundError`."""
+        found = self.client.stream(f"{scope}/{stream}")
+        if not found.exists():
+            raise StreamNotFoundError(f"there is no stream {scope}/{stream}")
+        found.seal()
+        found.delete()
+        self.descriptions.remove(scope, stream)

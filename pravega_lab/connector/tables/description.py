@@ -1,0 +1,116 @@
+"""What is known about a table besides its stream: columns, format, options; and how that is stored.
+
+The bytes are JSON. A description also has the ids of the stream's first segments: a stream that was
+deleted and created again has other ids, so that an old description is found out (pravega.md A8).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pravega_lab.connector.rows.formats import check_format, row_format
+from pravega_lab.connector.tables.columns import Column, arrow_schema, parse_columns
+from pravega_lab.errors import BadInputError
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Description:
+    """A description of a table; hashable and picklable but for its options.
+
+    Attributes:
+        columns: The columns of the rows.
+        format: The format of the events.
+        options: Options of the connector that always belong to the table, under their names in Spark.
+        primary_key: Columns that identify a row.
+        watermark: A column of event time and how late its rows may be, such as ``("time", "5 s")``.
+        comment: What the table is for.
+        first_segments: The ids of the first segments of the stream.
+    """
+
+    columns: tuple[Column, ...]
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    primary_key: tuple[str, ...] = ()
+    watermark: tuple[str, str] | None = None
+    comment: str = ""
+    first_segments: tuple[int, ...] = ()
+
+    def check(self) -> None:
+        """Check that the format can contain the columns, and that named columns exist.
+
+        Raises:
+            BadInputError: The format is unknown or cannot contain a column, or a column is missing.
+        """
+        check_format(self.format)
+        if not self.columns:
+            raise BadInputError("a table needs at least one column. Write them as id bigint, name string")
+        row_format(self.format, arrow_schema(self.columns))
+        names = [column.name for column in self.columns]
+        wanted = {"primary_key": self.primary_key, "watermark": self.watermark[:1] if self.watermark else ()}
+        if key := self.options.get("routing_key_column"):
+            wanted["routing_key_column"] = (key,)
+        for what, columns in wanted.items():
+            for name in columns:
+                if name not in names:
+                    raise BadInputError(
+                        f"{what} names column '{name}', and the table has: {', '.join(names)}. Name one"
+                    )
+
+    def to_bytes(self) -> bytes:
+        """Return the description as JSON."""
+        return json.dumps(
+            {
+                "version": VERSION,
+                "columns": [[column.name, column.type] for column in self.columns],
+                "format": self.format,
+                "options": dict(self.options),
+                "primary_key": self.primary_key,
+                "watermark": self.watermark,
+                "comment": self.comment,
+                "first_segments": self.first_segments,
+            }
+        ).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Description:
+        """Return the description in JSON.
+
+        Raises:
+            BadInputError: It was written by a later version of this package.
+        """
+        found = json.loads(data)
+        if found["version"] != VERSION:
+            raise BadInputError(
+                f"the description of the table has version {found['version']}, and this is version {VERSION}"
+                ". Install a newer pravega-lab"
+            )
+        return cls(
+            columns=tuple(Column(name, type_) for name, type_ in found["columns"]),
+            format=found["format"],
+            options=found["options"],
+            primary_key=tuple(found["primary_key"]),
+            watermark=tuple(found["watermark"]) if found["watermark"] else None,
+            comment=found["comment"],
+            first_segments=tuple(found["first_segments"]),
+        )
+
+
+def describe(columns: str | Sequence[Column], format_name: str, **more: object) -> Description:
+    """Return a checked description.
+
+    Args:
+        columns: Columns, or their text such as ``id bigint, name string``.
+        format_name: The format of the events.
+        more: Other attributes of `Description`.
+
+    Raises:
+        BadInputError: See `Description.check`.
+    """
+    found = parse_columns(columns) if isinstance(columns, str) else tuple(columns)
+    made = Description(found, check_format(format_name), **more)  # type: ignore[arg-type]
+    made.check()
+    return made

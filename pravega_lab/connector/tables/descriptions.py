@@ -1,0 +1,83 @@
+"""Where descriptions of tables come from: `Descriptions`, and the one that keeps them in the store.
+
+A schema registry is another such place: it describes a stream by the schemas of its group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from pravega_lab.connector.tables.description import Description
+from pravega_lab.errors import BadInputError, NotFoundError
+
+if TYPE_CHECKING:
+    from pravega_lab.client import Client
+
+#: The table segment in each scope that has the descriptions, by the name of the stream.
+TABLE = "table-descriptions"
+
+
+class Descriptions(Protocol):
+    """Knows which columns and which format the events of a stream have."""
+
+    def get(self, scope: str, stream: str) -> Description | None:
+        """Return the description of a stream, or None if it has none."""
+
+    def put(self, scope: str, stream: str, description: Description) -> None:
+        """Set the description of a stream that exists."""
+
+    def remove(self, scope: str, stream: str) -> None:
+        """Forget the description of a stream, if it has one."""
+
+    def remove_scope(self, scope: str) -> None:
+        """Forget the descriptions of all streams of a scope that is to be deleted."""
+
+
+class StoredDescriptions:
+    """Descriptions in a table segment of the scope; they are as durable as the stream."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def get(self, scope: str, stream: str) -> Description | None:
+        """Return the description of a stream, or None if it has none.
+
+        Raises:
+            BadInputError: The stream was deleted and created again after it was described.
+        """
+        try:
+            found = self._client.table(f"{scope}/{TABLE}").get(stream.encode())
+        except NotFoundError:
+            return None
+        if found is None:
+            return None
+        description = Description.from_bytes(found.value)
+        if description.first_segments != self._first_segments(scope, stream):
+            raise BadInputError(
+                f"stream {scope}/{stream} was deleted and created again after it was described as a table of "
+                f"format '{description.format}'. Drop the table and create it again"
+            )
+        return description
+
+    def put(self, scope: str, stream: str, description: Description) -> None:
+        """Set the description of a stream that exists."""
+        table = self._client.table(f"{scope}/{TABLE}")
+        table.create()
+        whole = replace(description, first_segments=self._first_segments(scope, stream))
+        table.put(stream.encode(), whole.to_bytes())
+
+    def remove(self, scope: str, stream: str) -> None:
+        """Forget the description of a stream, if it has one."""
+        try:
+            self._client.table(f"{scope}/{TABLE}").remove(stream.encode())
+        except NotFoundError:
+            return
+
+    def remove_scope(self, scope: str) -> None:
+        """Forget the descriptions of all streams of a scope that is to be deleted."""
+        self._client.table(f"{scope}/{TABLE}").delete()
+
+    def _first_segments(self, scope: str, stream: str) -> tuple[int, ...]:
+        segments = self._client.stream(f"{scope}/{stream}").epoch_segments(0)
+        return tuple(segment.segment_id for segment in segments)

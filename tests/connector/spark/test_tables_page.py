@@ -1,0 +1,45 @@
+"""Every example of docs/tables.md runs as printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pravega_lab
+from pravega_lab import Lab
+
+PAGE = Path(__file__).parents[3] / "docs" / "tables.md"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_examples_run_in_their_order(
+    spark: Any, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PAGE.read_text()
+    lab = Lab(uri=store)
+    monkeypatch.setattr(pravega_lab, "Lab", lambda: lab)
+    names: dict[str, Any] = {"checkpoint": str(tmp_path / "checkpoint")}
+    blocks = list(re.finditer(r"```(python|sql)\n(.*?)```", text, re.DOTALL))
+    try:
+        for block in blocks:
+            line = text[: block.start()].count("\n") + 1  # so that a traceback names the line of the page
+            if block[1] == "python":
+                exec(compile("\n" * line + block[2], PAGE.name, "exec"), names)
+            else:
+                for statement in block[2].split(";"):
+                    spark.sql(statement).collect()
+        assert [row.page for row in spark.table("pravega.shop.visits").collect()] == ["home", "cart", "order"]
+        assert sorted(row.item for row in spark.table("pravega.shop.items").collect()) == sorted(
+            ["tea", "cup", "pot"] * 2
+        )
+        assert [row.item for row in spark.table("pravega.shop.cheap").collect()] == ["tea"]
+    finally:
+        spark.sql("DROP DATABASE IF EXISTS pravega.shop CASCADE")
+        for name in lab._catalog_settings():
+            spark.conf.unset(name)
+        lab._spark = None  # the session is that of all tests
+        lab.close()

@@ -1,0 +1,114 @@
+"""The catalog of a store: databases, tables, and descriptions that survive what they should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pravega_lab.client import Client, connect
+from pravega_lab.connector.tables.catalog import Catalog
+from pravega_lab.connector.tables.description import Description, describe
+from pravega_lab.connector.tables.descriptions import TABLE, StoredDescriptions
+from pravega_lab.errors import (
+    AlreadyExistsError,
+    BadInputError,
+    NotEmptyError,
+    ScopeNotFoundError,
+    StreamNotFoundError,
+)
+
+ORDERS = describe("id bigint, item string", "json")
+
+
+@pytest.fixture
+def client(store: str) -> Iterator[Client]:
+    with connect(store) as client:
+        yield client
+
+
+@pytest.fixture
+def catalog(client: Client) -> Catalog:
+    return Catalog(client, StoredDescriptions(client))
+
+
+def create(catalog: Catalog, scope: str, stream: str, description: Description | None) -> None:
+    name = f"{scope}/{stream}"
+    catalog.create_table(scope, stream, description, lambda: catalog.client.create_stream(name))
+
+
+def test_a_description_is_found_by_another_client(
+    catalog: Catalog, store: str, scope_name: Callable[[], str]
+) -> None:
+    scope = scope_name()
+    catalog.create_database(scope)
+    create(catalog, scope, "orders", ORDERS)
+    create(catalog, scope, "plain", None)
+    assert catalog.tables(scope) == ["orders", "plain"]
+    with connect(store) as other:
+        found = Catalog(other, StoredDescriptions(other))
+        described = found.describe(scope, "orders")
+        assert described is not None
+        assert (described.columns, described.format) == (ORDERS.columns, "json")
+        assert found.describe(scope, "plain") is None
+
+
+def test_a_description_does_not_outlive_its_stream(
+    catalog: Catalog, client: Client, scope_name: Callable[[], str]
+) -> None:
+    scope = scope_name()
+    catalog.create_database(scope)
+    create(catalog, scope, "orders", ORDERS)
+    stream = client.stream(f"{scope}/orders")
+    stream.seal()
+    stream.delete()
+    client.create_stream(f"{scope}/orders")
+    with pytest.raises(BadInputError, match="was deleted and created again"):
+        catalog.describe(scope, "orders")
+    catalog.drop_table(scope, "orders")
+    create(catalog, scope, "orders", None)
+    assert catalog.describe(scope, "orders") is None
+
+
+def test_what_exists_keeps_its_description_when_it_is_created_again(
+    catalog: Catalog, scope_name: Callable[[], str]
+) -> None:
+    scope = scope_name()
+    catalog.create_database(scope)
+    create(catalog, scope, "orders", ORDERS)
+    with pytest.raises(AlreadyExistsError):
+        create(catalog, scope, "orders", None)
+    assert catalog.describe(scope, "orders") is not None
+    with pytest.raises(AlreadyExistsError):
+        catalog.create_database(scope)
+
+
+def test_only_an_empty_database_is_dropped_without_cascade(
+    catalog: Catalog, client: Client, scope_name: Callable[[], str]
+) -> None:
+    scope = scope_name()
+    catalog.create_database(scope)
+    create(catalog, scope, "orders", ORDERS)
+    with pytest.raises(NotEmptyError, match="CASCADE"):
+        catalog.drop_database(scope)
+    assert catalog.describe(scope, "orders") is not None
+    catalog.drop_database(scope, cascade=True)
+    assert scope not in catalog.databases()
+    client.create_scope(scope)
+    assert client.table(f"{scope}/{TABLE}").create()  # nothing is left of the old one
+
+
+def test_what_is_missing_is_named(catalog: Catalog, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    for call in (
+        lambda: catalog.tables(scope),
+        lambda: catalog.drop_database(scope),
+        lambda: create(catalog, scope, "a", None),
+    ):
+        with pytest.raises(ScopeNotFoundError):
+            call()
+    catalog.create_database(scope)
+    for call in (lambda: catalog.describe(scope, "a"), lambda: catalog.drop_table(scope, "a")):
+        with pytest.raises(StreamNotFoundError):
+            call()
+    assert not [name for name in catalog.databases() if name.startswith("_")]

@@ -1,0 +1,76 @@
+"""Columns as SQL writes them, their Arrow types, and descriptions as bytes."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pravega_lab.connector.tables.columns import Column, arrow_schema, arrow_type, ddl, parse_columns
+from pravega_lab.connector.tables.description import Description, describe
+from pravega_lab.errors import BadInputError
+
+
+def test_columns_are_a_name_and_a_type() -> None:
+    found = parse_columns(
+        "id BIGINT, `a, b` decimal( 10, 2 ), tags array<string>, at: struct<x:int, y: date>"
+    )
+    assert [column.name for column in found] == ["id", "a, b", "tags", "at"]
+    assert arrow_schema(found).types == [
+        pa.int64(),
+        pa.decimal128(10, 2),
+        pa.list_(pa.string()),
+        pa.struct([("x", pa.int32()), ("y", pa.date32())]),
+    ]
+    assert parse_columns(ddl(found)) == found
+    assert parse_columns("`a``b` int") == (Column("a`b", "int"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "arrow"),
+    [
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestamp_ntz", pa.timestamp("us")),
+        ("map<string,bigint>", pa.map_(pa.string(), pa.int64())),
+        ("varchar(20)", pa.string()),
+        ("decimal", pa.decimal128(10, 0)),
+    ],
+)
+def test_types_have_arrow_types(text: str, arrow: pa.DataType) -> None:
+    assert arrow_type(text) == arrow
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id bigin", "no type 'bigin'. Did you mean 'bigint'"),
+        ("id", "'id' is no column"),
+        ("id int, ID bigint", "'id' is there twice"),
+        ("d decimal(50,2)", r"no type 'decimal\(50,2\)'"),
+        ("a array<string,int>", "no type 'array"),
+    ],
+)
+def test_wrong_columns_are_refused_in_words(text: str, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        parse_columns(text)
+
+
+def test_a_description_is_read_back_from_its_bytes() -> None:
+    made = describe(
+        "id bigint, at timestamp, name string",
+        "JSON",
+        options={"routing_key_column": "name"},
+        primary_key=("id",),
+        watermark=("at", "5 s"),
+        first_segments=(0, 1),
+    )
+    assert made.format == "json"
+    assert Description.from_bytes(made.to_bytes()) == made
+    with pytest.raises(BadInputError, match="Install a newer pravega-lab"):
+        Description.from_bytes(made.to_bytes().replace(b'"version": 1', b'"version": 9'))
+
+
+def test_a_description_names_columns_that_exist() -> None:
+    with pytest.raises(BadInputError, match="primary_key names column 'key', and the table has: id"):
+        describe("id bigint", "json", primary_key=("key",))
+    with pytest.raises(BadInputError, match="Did you mean 'json'"):
+        describe("id bigint", "jsn")
