@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pravega_lab.client.framing import decode, pure_python
-from pravega_lab.client.framing.decode import EventDecoder, batch_schema, cut_off
+from pravega_lab.client.framing.decode import EventDecoder
+from pravega_lab.client.framing.event_batch import batch_schema, cut_off
 from pravega_lab.errors import ProtocolError
 
 PAYLOADS = [b"", b"a", b"bb" * 50, b"", b"c" * 3000, b"d" * 7] * 4

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pravega_lab.client import AsyncClient, Client, Stream
-from pravega_lab.client.framing.decode import batch_schema
+from pravega_lab.client.framing.event_batch import batch_schema
 from pravega_lab.client.reader_group import reading
 from pravega_lab.client.reader_group.core import pace
 from pravega_lab.client.reader_group.core.pace import Pace

@@ -6,31 +6,18 @@ Payloads are copied once, from the block to the array. Only small blocks take a 
 
 from __future__ import annotations
 
-import struct
-from array import array
-from functools import cache
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pravega_lab.client.framing import pure_python
 from pravega_lab.client.framing.arrays import array_framing
+from pravega_lab.client.framing.event_batch import HAVE_ARRAYS, arrow_batch, binary, event_batch, integers
 from pravega_lab.client.framing.values import EVENT_TYPE, HEADER, HEADER_BYTES
 from pravega_lab.errors import ProtocolError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pravega_lab.client.framing.event_batch import EventBatch
 
 FEW_BYTES = 4096  # up to this block size pure Python is as fast as numba, and starts faster
-_I32 = struct.Struct("<i")
-
-
-@cache
-def batch_schema() -> pa.Schema:
-    """Return the columns: event (binary), segment_id (int64), offset (int64, of the event's header)."""
-    import pyarrow as pa
-
-    kinds = [("event", pa.binary()), ("segment_id", pa.int64()), ("offset", pa.int64())]
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds])
 
 
 class EventDecoder:
@@ -46,7 +33,7 @@ class EventDecoder:
         """Return the offset after the last whole event."""
         return self._offset - len(self._carried)
 
-    def decode(self, block: memoryview) -> pa.RecordBatch | None:
+    def decode(self, block: memoryview) -> EventBatch | None:
         """Return the events that ``block`` completes, None if there are none.
 
         Raises:
@@ -85,68 +72,32 @@ class EventDecoder:
         self._carried = bytearray()
         return first, used
 
-    def _decode_rest(self, rest: memoryview, first: bytes | None, begin: int) -> pa.RecordBatch | None:
+    def _decode_rest(self, rest: memoryview, first: bytes | None, begin: int) -> EventBatch | None:
         rest_begin = self._offset - len(rest)
-        make = _few if len(rest) <= FEW_BYTES else _many
-        events, offsets, end = make(rest, first, begin, rest_begin)
+        few = len(rest) <= FEW_BYTES or not HAVE_ARRAYS
+        batch, end = (self._few if few else self._many)(rest, first, begin, rest_begin)
         self._carried = bytearray(rest[end:])
-        if len(events) == 0:
-            return None
-        import pyarrow as pa
+        return batch
 
-        ids = array("q", (self._segment_id,)) * len(events)
-        return pa.RecordBatch.from_arrays([events, _integers(ids), offsets], schema=batch_schema())
+    def _few(
+        self, block: memoryview, first: bytes | None, begin: int, block_begin: int
+    ) -> tuple[EventBatch | None, int]:
+        payloads, starts, end = pure_python.decode(block)
+        offsets = [block_begin + start for start in starts]
+        if first is not None:
+            payloads.insert(0, first)
+            offsets.insert(0, begin)
+        return (event_batch(payloads, self._segment_id, offsets) if payloads else None), end
 
-
-def _integers(values: Any) -> pa.Array:
-    """Return an Arrow array of int64. ``pa.array`` would first import pandas, for a quarter of a second."""
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
-
-
-def _binary(payload: Any, ends: Any) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(
-        pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), pa.py_buffer(payload)]
-    )
-
-
-def _few(block: memoryview, first: bytes | None, begin: int, block_begin: int) -> tuple[Any, Any, int]:
-    payloads, starts, end = pure_python.decode(block)
-    offsets = [block_begin + start for start in starts]
-    if first is not None:
-        payloads.insert(0, first)
-        offsets.insert(0, begin)
-    ends = array("i", accumulate(map(len, payloads), initial=0))
-    return _binary(b"".join(payloads), ends), _integers(array("q", offsets)), end
-
-
-def _many(block: memoryview, first: bytes | None, begin: int, block_begin: int) -> tuple[Any, Any, int]:
-    found = array_framing().decode(block, first)
-    offsets = found.starts
-    offsets += block_begin
-    if first is not None:
-        offsets[0] = begin
-    return _binary(found.payload, found.offsets), _integers(offsets), found.end
-
-
-def cut_off(batch: pa.RecordBatch, bytes_max: int) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-    """Return the first events of a batch with at most ``bytes_max`` of payload, and the other events.
-
-    The first part has at least one event. The second part is None if no event is left for it.
-    """
-    events = batch.column(0)
-    _, ends_buffer, payload = events.buffers()
-    if payload.size <= bytes_max:  # of the whole buffer, so it is at least the payload of this batch
-        return batch, None
-    import numpy as np
-
-    ends = np.frombuffer(ends_buffer, np.int32)[events.offset : events.offset + len(events) + 1]
-    if ends[-1] - ends[0] <= bytes_max:
-        return batch, None
-    n_events = max(int(np.searchsorted(ends, ends[0] + bytes_max, side="right")) - 1, 1)
-    if n_events == len(events):
-        return batch, None
-    return batch.slice(0, n_events), batch.slice(n_events)
+    def _many(
+        self, block: memoryview, first: bytes | None, begin: int, block_begin: int
+    ) -> tuple[EventBatch | None, int]:
+        found = array_framing().decode(block, first)
+        if not len(found.starts):
+            return None, found.end
+        offsets = found.starts
+        offsets += block_begin
+        if first is not None:
+            offsets[0] = begin
+        events = binary(found.payload, found.offsets)
+        return arrow_batch(events, self._segment_id, integers(offsets)), found.end

@@ -8,6 +8,7 @@ position in the key space immediately, so that they keep it when they have to be
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from random import Random
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from pravega_lab.client.framing import pure_python
 from pravega_lab.client.framing.arrays import array_framing
 from pravega_lab.client.framing.data_frames import EVENT, ROUTING_KEY, columns_of
+from pravega_lab.client.framing.event_batch import HAVE_ARRAYS
 from pravega_lab.client.framing.values import Run
 from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
 from pravega_lab.errors import BadInputError, EventTooLargeError
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
     from pravega_lab.client.values import Events, Keys
 
-FEW = 32  # up to this many events pure Python is as fast as numba, and starts faster
+# Up to this many events pure Python is as fast as numba, and starts faster.
+FEW = 32 if HAVE_ARRAYS else sys.maxsize
 SLICE_EVENTS = 65_536  # events of a large array that are framed and sent before the next ones
 SLICE_BYTES = 8 * MIB
 ROUTE_EVENTS = 512  # events per route that a slice should have: smaller blocks cost more than their events

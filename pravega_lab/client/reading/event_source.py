@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.framing.decode import EventDecoder, cut_off
+from pravega_lab.client.framing.decode import EventDecoder
+from pravega_lab.client.framing.event_batch import cut_off, event_batch, joined
 from pravega_lab.client.framing.values import HEADER_BYTES
 from pravega_lab.client.reading.segment_input import SegmentInput
 from pravega_lab.client.segment_stores import Connections
@@ -77,9 +78,7 @@ class SegmentSource:
 
     def put_back(self, batch: pa.RecordBatch) -> None:
         """Take back the last events of the batch that `take_batch` returned last, to return them again."""
-        import pyarrow as pa
-
-        self._batch = batch if self._batch is None else pa.concat_batches([batch, self._batch])
+        self._batch = batch if self._batch is None else joined(batch, self._batch)
 
     def _next_batch(self) -> pa.RecordBatch | None:
         while self._batch is None:
@@ -91,15 +90,9 @@ class SegmentSource:
 
     def _singles(self) -> tuple[pa.RecordBatch, int]:
         """Return the rest of a batch of which single events were returned."""
-        import pyarrow as pa
-
-        from pravega_lab.client.framing.decode import batch_schema
-
         events, offsets = self._events[::-1], self._offsets[::-1]
         self._events, self._offsets = [], []
-        ids = pa.array([self.segment_id] * len(events), pa.int64())
-        columns = [pa.array(events, pa.binary()), ids, pa.array(offsets, pa.int64())]
-        batch = pa.RecordBatch.from_arrays(columns, schema=batch_schema())
+        batch = event_batch(events, self.segment_id, offsets)
         return batch, offsets[-1] + HEADER_BYTES + len(events[-1])
 
     async def close(self) -> None:

@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.framing.decode import EventDecoder, cut_off
+from pravega_lab.client.framing.decode import EventDecoder
+from pravega_lab.client.framing.event_batch import cut_off
 from pravega_lab.client.reading import cuts
 from pravega_lab.client.reading.lineage import Lineage, without_placeholders
 from pravega_lab.client.reading.segment_input import BYTES_AHEAD, SegmentInput, TruncatedError
