@@ -23,7 +23,10 @@ COMMANDS = {
         "pravega_lab.engine.server.security.password_command",
         "print the line of a user for a store's password file",
     ),
-    "admin": ("pravega_lab.admin.command", "list, check, back up, restore or compact a store's folder"),
+    "admin": (
+        "pravega_lab.terminal.admin.command",
+        "list, check, back up, restore or compact a store",
+    ),
     "demo": (
         "pravega_lab.demo.command",
         "flights through a splitting stream, Spark killed and restarted, exactly once",

@@ -27,7 +27,7 @@ SCENARIOS: dict[str, Callable[[int], Result]] = {
     **{name: partial(run_seed, scenario=name) for name in NAMES},
     "groups": run_groups,
     "flow": run_flow,
-    "connector": run_connector,
+    "connector": lambda seed: run_connector(seed)[0],
     "race": run_race_seed,
 }
 
@@ -41,5 +41,10 @@ def hashes(seeds: Sequence[int], scenarios: Sequence[str] = tuple(SCENARIOS)) ->
     }
 
 
+def main(words: Sequence[str]) -> None:
+    """Print the hashes of the number of seeds in the first word, of the scenarios in the others."""
+    print(json.dumps(hashes(range(1, 1 + int(words[0])), words[1:] or tuple(SCENARIOS))))
+
+
 if __name__ == "__main__":
-    print(json.dumps(hashes(range(1, 1 + int(sys.argv[1])), sys.argv[2:] or tuple(SCENARIOS))))
+    main(sys.argv[1:])

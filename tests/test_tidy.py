@@ -23,12 +23,12 @@ TYPESCRIPT_LINES_MAX = 400
 NOTEBOOK_BYTES_MAX = 200_000
 
 # Who may import whom. Every package and every module at the root is listed, lowest first, and may import
-# only what is listed for it; `errors` and `waiting` are everybody's. The order of the list is the order of
+# only what is listed for it; `errors` and `portable` are everybody's. The order of the list is the order of
 # the layers: a test checks that no entry names a later one.
 _ENGINE = {"engine.flow", "engine.store", "engine.server"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "waiting": set(),
+    "portable": set(),
     "protocol": set(),
     "client": {"protocol"},
     "progress": {"client"},
@@ -46,8 +46,7 @@ ARROWS: dict[str, set[str]] = {
     "connector.spark": {"connector.tables", "connector.rows", "client", "protocol"},
     "pyspark_pravega": {"connector.spark"},
     "observe": {"client", "protocol"},
-    "terminal": {"observe", "connector.spark", "client", "protocol"},
-    "admin": {"terminal", "engine.store", "engine.server", "protocol"},
+    "terminal": {"observe", "connector.spark", "engine.store", "engine.server", "client", "protocol"},
     "widgets": {"observe", "progress"},
     "testing": _ENGINE | {"engine.simulation", "connector.flow", "observe", "client", "protocol"},
     "lab": _ENGINE
@@ -236,7 +235,7 @@ def test_arrows() -> None:
     for module, targets in graph().items():
         part = home(module)
         for target, line in targets.items():
-            if home(target) not in {part, "errors", "waiting"} | ARROWS[part]:
+            if home(target) not in {part, "errors", "portable"} | ARROWS[part]:
                 wrong.append(f"{module}:{line} imports {target}; {part} may use {sorted(ARROWS[part])}")
     assert not wrong, "\n".join(wrong)
 
@@ -351,7 +350,7 @@ def test_what_decides_is_given_time_chance_and_disk(place: str) -> None:
 def test_whoever_waits_takes_the_same_steps_on_every_python() -> None:
     used = {f"asyncio.{name}" for name in ("gather", "wait", "wait_for", "shield")}
     wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno} uses {ast.unparse(node)}: import it from pravega_lab.waiting"
+        f"{path.relative_to(ROOT)}:{node.lineno} uses {ast.unparse(node)}: use pravega_lab.portable.waiting"
         for path in modules()
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Attribute) and ast.unparse(node) in used

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.waiting import shield
+from pravega_lab.portable.waiting import shield
 
 from ..flow.checkpoint.handles import CompletedCheckpoint
 from ..flow.elements import SubtaskId

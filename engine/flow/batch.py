@@ -11,11 +11,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.columns import np, npt, pa
 
 Row = dict[str, Any]
 NO_TIMESTAMP = -(2**63)

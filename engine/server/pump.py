@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pravega_lab.waiting import gather
+from pravega_lab.portable.waiting import gather
 
 from ..store.errors import DiskFull
 from ..store.log.disk import Disk

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from pravega_lab.waiting import gather
+from pravega_lab.portable.waiting import gather
 
 from ..store.clock import JUMP_MS_MAX, StoreClock
 from ..store.controller import Controller

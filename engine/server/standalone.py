@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError, StoreFullError, StoreUnavailableError
-from pravega_lab.waiting import FIRST_COMPLETED, gather, wait, wait_for
+from pravega_lab.portable.waiting import FIRST_COMPLETED, gather, wait, wait_for
 
 from ..store.errors import DiskFull, StorageError, TierMismatch
 from ..store.log.disk import MemoryDisk, RealDisk

@@ -13,9 +13,9 @@ from pravega_lab.client.controller.calls import Controller
 from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.values import SegmentInfo
 from pravega_lab.errors import RefusedError, SegmentNotFoundError
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
 from pravega_lab.protocol.wire.commands import GetStreamSegmentInfo, StreamSegmentInfo
-from pravega_lab.waiting import gather
 
 NO_TOKEN = ""  # what `SegmentStores.ask` replaces if there are tokens
 

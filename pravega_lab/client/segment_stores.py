@@ -20,6 +20,7 @@ from pravega_lab.errors import (
     RefusedError,
     SegmentNotFoundError,
 )
+from pravega_lab.portable.waiting import gather, shield
 from pravega_lab.protocol.wire.commands import (
     AuthTokenCheckFailed,
     Command,
@@ -29,7 +30,6 @@ from pravega_lab.protocol.wire.commands import (
     OperationUnsupported,
     WrongHost,
 )
-from pravega_lab.waiting import gather, shield
 
 
 class MovedError(TransientError):

@@ -47,8 +47,8 @@ from pravega_lab.errors import PravegaError
 from pravega_lab.observe.job.observer import JobObserver
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.ledger.ledger import Ledger, Verdict
+from pravega_lab.portable.waiting import FIRST_COMPLETED, wait, wait_for
 from pravega_lab.testing.simulated import SimulatedPravega
-from pravega_lab.waiting import FIRST_COMPLETED, wait, wait_for
 
 if TYPE_CHECKING:
     from pravega_lab.client.values import Bound

@@ -26,11 +26,11 @@ import grpc
 
 from pravega_lab.client.connection import own_stores
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 from pravega_lab.protocol.addresses import is_loopback
 from pravega_lab.protocol.controller import controller_pb2
 from pravega_lab.protocol.controller.methods import METHODS
 from pravega_lab.protocol.wire import commands
-from pravega_lab.waiting import FIRST_COMPLETED, wait
 
 WAIT_S_MAX = 240.0  # a driver may have to start before the message comes
 _NAMES = {

@@ -26,7 +26,7 @@ from pravega_lab.engine.simulation.store.scenarios import draw_trouble
 from pravega_lab.engine.simulation.store.store_process import HOST, PORT
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import BadInputError
-from pravega_lab.waiting import FIRST_COMPLETED, wait
+from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
-from pravega_lab.waiting import shield
+from pravega_lab.portable.waiting import shield
 
 from ...flow.elements import SubtaskId
 from ...flow.master.config import JobConfig

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow.compute  # noqa: F401  # slow to load, so load it before the first record
 
-from pravega_lab.waiting import gather
+from pravega_lab.portable.waiting import gather
 
 from ...flow.checkpoint.plan import TaskAck
 from ...flow.elements import SubtaskId

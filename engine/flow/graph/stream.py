@@ -13,9 +13,8 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.columns import pa
 
 from ..batch import Row
 from ..observer import NoObserver, Observer

@@ -15,10 +15,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from pravega_lab.errors import BadInputError
-from pravega_lab.waiting import FIRST_COMPLETED, gather, wait
+from pravega_lab.portable.columns import np
+from pravega_lab.portable.waiting import FIRST_COMPLETED, gather, wait
 
 from ..batch import Batch, RowKind, concatenated
 from ..checkpoint.history import end_rules

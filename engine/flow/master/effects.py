@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from pravega_lab.waiting import FIRST_COMPLETED, wait
+from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 
 from ..cancelling import is_being_cancelled
 from ..checkpoint import effects as do

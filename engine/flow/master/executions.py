@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pravega_lab.waiting import gather
+from pravega_lab.portable.waiting import gather
 
 from ..checkpoint.plan import CheckpointPlan, compute_plan
 from ..elements import SubtaskId

@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-from pravega_lab.waiting import FIRST_COMPLETED, shield, wait
+from pravega_lab.portable.waiting import FIRST_COMPLETED, shield, wait
 
 from ..checkpoint import metadata
 from ..checkpoint.handles import CompletedCheckpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from pravega_lab.waiting import wait
+from pravega_lab.portable.waiting import wait
 
 from ..checkpoint.pending import Request
 from ..checkpoint.stop import StopState, StopWithSavepoint

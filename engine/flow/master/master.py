@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Collection
 from typing import Any
 
-from pravega_lab.waiting import gather
+from pravega_lab.portable.waiting import gather
 
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint

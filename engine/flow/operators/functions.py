@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
+from pravega_lab.portable.columns import np, pa
 
 from ..batch import Row, RowKind
 from ..state.handles import ListMode

@@ -6,10 +6,8 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.columns import np, pa
 
 from ..batch import Batch, Row, RowKind
 from ..state.key_index import can_be_indexed

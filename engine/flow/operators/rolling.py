@@ -6,9 +6,7 @@ They exist for integers only, and only while int64 is exact. The loop over recor
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from pravega_lab.portable.columns import np, npt, pa
 
 Ints = npt.NDArray[np.int64]
 EXACT_MAX = 2**62

@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from pravega_lab.waiting import gather, shield
+from pravega_lab.portable.waiting import gather, shield
 
 from ..batch import Batch, Row
 from ..errors import JobError

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
+from pravega_lab.portable.columns import pa
 
 from ..batch import Batch, Row
 from ..state.plain_values import PlainSerializer

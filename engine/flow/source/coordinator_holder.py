@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from pravega_lab.waiting import gather
+from pravega_lab.portable.waiting import gather
 
 from ..errors import CheckpointFailedError, Reason
 from .event_gate import EventGate

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from pravega_lab.waiting import wait
+from pravega_lab.portable.waiting import wait
 
 from ..elements import Barrier, CheckpointKind, CheckpointOptions
 from ..errors import IllegalStateError

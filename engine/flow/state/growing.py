@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from pravega_lab.portable.columns import np, npt
 
 Item = TypeVar("Item", bound=np.generic)
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from pravega_lab.portable.columns import np, npt, pa
 
 from .growing import Growing
 from .key_index import Codes, KeyIndex

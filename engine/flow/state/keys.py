@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable import HAVE_ARRAYS
+from pravega_lab.portable.columns import np, npt, pa
 
 from ..batch import Batch, Row
 from .growing import Growing
@@ -122,7 +120,7 @@ class KeySelector:
 
         The keys are an Arrow array if the batch has them in a column; each occurs once there.
         """
-        if isinstance(self.by, str) and batch.num_rows > 16:
+        if HAVE_ARRAYS and isinstance(self.by, str) and batch.num_rows > 16:
             arrow = batch.arrow
             if self.by not in arrow.schema.names:
                 raise BadInputError(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
+from pravega_lab.portable.columns import pa
 
 from ..errors import IllegalStateError
 from . import plain_values as plain

@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
+from pravega_lab.portable.columns import np, npt
 
 from ..batch import Batch
 from ..elements import (

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pravega_lab.waiting import wait
+from pravega_lab.portable.waiting import wait
 
 from ..elements import Barrier, SubtaskId
 from .channels import Deliver

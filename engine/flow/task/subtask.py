@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pravega_lab.waiting import wait
+from pravega_lab.portable.waiting import wait
 
 from ..batch import Batch
 from ..checkpoint.history import History, end_rules

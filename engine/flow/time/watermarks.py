@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.columns import np
 
 from ..batch import NO_TIMESTAMP, Batch, Row
 from ..elements import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, Watermark, WatermarkStatus

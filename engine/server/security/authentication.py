@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from pravega_lab.waiting import shield
+from pravega_lab.portable.waiting import shield
 
 from ...store.metadata.replies import RpcError
 from ...store.security.passwords import DIGEST_BYTES, ITERATIONS, SALT_BYTES, PasswordHash, User, matches

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from pravega_lab.waiting import wait_for
+from pravega_lab.portable.waiting import wait_for
 
 from ...store.errors import StoreFailed, TierMismatch
 from ...store.log.chunks import MARKER, Chunk, Piece, checksums_of

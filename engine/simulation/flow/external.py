@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pravega_lab.errors import PravegaError
-from pravega_lab.waiting import wait_for
+from pravega_lab.portable.waiting import wait_for
 
 from ...flow.batch import Batch, Row
 from ...flow.source.master_hook import MasterHook

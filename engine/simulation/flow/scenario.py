@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from pravega_lab.errors import PravegaError
-from pravega_lab.waiting import wait_for
+from pravega_lab.portable.waiting import wait_for
 
 from ...flow.checkpoint.coordinator import CheckpointConfig
 from ...flow.elements import SubtaskId

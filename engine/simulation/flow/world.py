@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from pravega_lab.waiting import FIRST_COMPLETED, wait
+from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 
 from ...flow.batch import Batch
 from ...flow.elements import Barrier

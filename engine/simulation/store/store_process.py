@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from pravega_lab.waiting import FIRST_COMPLETED, wait
+from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 
 from ...server.connection import SegmentStoreProtocol
 from ...server.runner import StoreRunner

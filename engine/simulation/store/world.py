@@ -17,6 +17,7 @@ from typing import Protocol
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
 from pravega_lab.errors import NotFoundError, RefusedError
+from pravega_lab.portable.waiting import wait
 from pravega_lab.protocol.names import (
     parent_of,
     parse_segment_name,
@@ -24,7 +25,6 @@ from pravega_lab.protocol.names import (
     split_scoped_name,
     table_segment_name,
 )
-from pravega_lab.waiting import wait
 
 from ...store.storage.storage import Storage
 from ..kernel.journal import Journal

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from pravega_lab.client.values import Successor
 from pravega_lab.errors import AccessDeniedError, SegmentNotFoundError
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import SegmentRange, epoch_of
-from pravega_lab.waiting import gather
 
 Successors = Mapping[int, Sequence[Successor]]
 Ranges = Mapping[int, SegmentRange]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from pravega_lab.client.framing import pure_python
 from pravega_lab.client.framing.arrays import array_framing
-from pravega_lab.client.framing.event_batch import HAVE_ARRAYS, arrow_batch, binary, event_batch, integers
+from pravega_lab.client.framing.event_batch import arrow_batch, binary, event_batch, integers
 from pravega_lab.client.framing.values import EVENT_TYPE, HEADER, HEADER_BYTES
 from pravega_lab.errors import ProtocolError
+from pravega_lab.portable import HAVE_ARRAYS
 
 if TYPE_CHECKING:
     from pravega_lab.client.framing.event_batch import EventBatch

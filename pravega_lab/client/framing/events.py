@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from pravega_lab.client.framing import pure_python
 from pravega_lab.client.framing.arrays import array_framing
 from pravega_lab.client.framing.data_frames import EVENT, ROUTING_KEY, columns_of
-from pravega_lab.client.framing.event_batch import HAVE_ARRAYS
 from pravega_lab.client.framing.values import Run
 from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
 from pravega_lab.errors import BadInputError, EventTooLargeError
+from pravega_lab.portable import HAVE_ARRAYS
 from pravega_lab.protocol.hashing import key_position
 
 if TYPE_CHECKING:

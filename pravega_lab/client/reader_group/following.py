@@ -24,9 +24,9 @@ from pravega_lab.errors import (
     StreamSealedError,
     TruncatedDataError,
 )
+from pravega_lab.portable.waiting import gather, wait
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, SegmentRange, split_scoped_name
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
-from pravega_lab.waiting import gather, wait
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.opening import HasStoreAccess

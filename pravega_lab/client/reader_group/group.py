@@ -31,11 +31,11 @@ from pravega_lab.errors import (
     RefusedError,
     SegmentNotFoundError,
 )
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.names import parse_segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
-from pravega_lab.waiting import gather
 
 POLL_S_MIN = 0.02
 POLL_S_MAX = 0.5

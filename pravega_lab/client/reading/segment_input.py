@@ -18,8 +18,8 @@ from pravega_lab.client.context import NO_TOKEN, StreamContext
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError, PravegaError, SegmentNotFoundError
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
-from pravega_lab.waiting import gather
 
 READ_BYTES = 2 * MIB  # the most that a store gives in one reply
 READS_AHEAD = 3

@@ -8,7 +8,7 @@ from typing import Self
 
 from pravega_lab.client.tables.partitions import successor
 from pravega_lab.client.tables.values import KeyValueEntry
-from pravega_lab.waiting import gather
+from pravega_lab.portable.waiting import gather
 
 Fetch = Callable[[int, bytes, bytes], Awaitable[list[KeyValueEntry]]]
 Range = tuple[list[int], bytes, bytes]

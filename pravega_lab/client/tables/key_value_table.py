@@ -29,6 +29,7 @@ from pravega_lab.client.tables.values import (
 )
 from pravega_lab.client.values import NO_VERSION, NOT_EXISTS
 from pravega_lab.errors import BadInputError, NotFoundError, require
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import TABLE_SUFFIX, kv_table_segment_name, split_scoped_name
 from pravega_lab.protocol.wire.commands import (
     ReadTable,
@@ -45,7 +46,6 @@ from pravega_lab.protocol.wire.commands import (
     UpdateTableEntries,
 )
 from pravega_lab.protocol.wire.key_range import encode_range
-from pravega_lab.waiting import gather
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,6 +20,7 @@ from pravega_lab.client.framing.values import Run
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import KIB, MIB
 from pravega_lab.errors import PravegaError, SegmentNotFoundError
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,
     AppendSetup,
@@ -28,7 +29,6 @@ from pravega_lab.protocol.wire.commands import (
     SegmentIsSealed,
     SetupAppend,
 )
-from pravega_lab.waiting import gather
 
 BLOCK_BYTES = 1 * MIB  # of whole events; one large event may exceed it
 IN_FLIGHT_BYTES_MAX = 4 * MIB  # per segment

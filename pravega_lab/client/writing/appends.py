@@ -22,8 +22,8 @@ from pravega_lab.client.values import MIB
 from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
 from pravega_lab.client.writing.event_buffer import Added, Collected, EventBuffer
 from pravega_lab.errors import AppendUnknownError, PravegaError
+from pravega_lab.portable.waiting import shield
 from pravega_lab.protocol.names import SegmentRange
-from pravega_lab.waiting import shield
 
 UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
 

@@ -23,8 +23,8 @@ from pravega_lab.errors import (
     StoreUnavailableError,
     TransactionFailedError,
 )
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import SegmentRange, transaction_segment_name
-from pravega_lab.waiting import gather
 
 if TYPE_CHECKING:
     from pravega_lab.client.values import Events, Keys

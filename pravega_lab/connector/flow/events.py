@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.columns import pa
 from pravega_lab.protocol.names import split_scoped_name
 
 

@@ -35,8 +35,8 @@ from pravega_lab.engine.simulation.kernel.traffic import RULE, Size
 from pravega_lab.engine.simulation.store.store_process import WALL_START_MS
 from pravega_lab.engine.simulation.store.world import World, events_in
 from pravega_lab.errors import PravegaError
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
-from pravega_lab.waiting import gather
 
 SCOPE, IN, OUT, GROUP = "sim", "sim/in", "sim/out", "sim/copy"
 KEYS = 6

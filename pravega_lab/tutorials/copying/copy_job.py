@@ -33,12 +33,12 @@ from pravega_lab.engine.simulation.flow.world import FlowConditions, FlowHost, F
 from pravega_lab.engine.simulation.store.world import EVENT_HEADER_BYTES, events_in
 from pravega_lab.errors import BadInputError, NotFoundError
 from pravega_lab.observe.job.observer import JobObserver
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import SegmentRange, epoch_of, number_of, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import StreamCut
 from pravega_lab.tutorials.copying.notes import ENUMERATOR, HOOK, SOURCE, Notes
 from pravega_lab.tutorials.copying.result import Stored, cut_lines, disorder, kept_rows
 from pravega_lab.tutorials.recording.recorder import GROUP, STREAM, Recorder, Script
-from pravega_lab.waiting import gather
 
 if TYPE_CHECKING:
     import pandas as pd

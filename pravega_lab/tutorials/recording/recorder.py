@@ -29,9 +29,9 @@ from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.observe.ledger.numbered import make
 from pravega_lab.observe.stream.causes import Policy
 from pravega_lab.observe.stream.tracker import StreamTracker
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import epoch_of
 from pravega_lab.testing.simulated import SimulatedPravega, SimulatedProgram
-from pravega_lab.waiting import gather
 
 START_MS = 1_358_154_000_000  # 2013-01-14 09:00 UTC, a Monday of the data set
 STREAM, GROUP = "ops/departures", "ops/desk"

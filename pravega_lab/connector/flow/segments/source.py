@@ -41,9 +41,9 @@ from pravega_lab.engine.flow.source.sources import (
     SplitEnumerator,
     SplitEnumeratorContext,
 )
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
-from pravega_lab.waiting import gather
 
 
 class SegmentReader(SplitReader):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.admin.compact import carry_out
 from pravega_lab.engine.store.admin.verify import verify
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.storage.recovery import open_storage
+from pravega_lab.terminal.admin.compact import carry_out
 from tests.engine.store.admin.test_verify import content_of
 from tests.engine.store.storage_driver import STORES, Driver, TornDisk, now, stored
 

@@ -1,4 +1,4 @@
-"""`pravega_lab.waiting` behaves as asyncio does, and its steps are the same on every Python."""
+"""`pravega_lab.portable.waiting` behaves as asyncio does, and its steps are the same on every Python."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pravega_lab import waiting
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
+from pravega_lab.portable import waiting
 
 BOTH = pytest.mark.parametrize("module", [asyncio, waiting], ids=["asyncio", "ours"])
 
