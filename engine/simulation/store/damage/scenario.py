@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pravega_lab.waiting import wait_for
+from pravega_lab.portable.waiting import wait_for
 
 from ....server.pump import Pump
 from ....store.errors import CorruptStoreError, StoreVersionError
