@@ -18,6 +18,7 @@ from pravega_lab.connector.rows.changes.partial import (
 from pravega_lab.connector.rows.csv_rows import CsvRows
 from pravega_lab.connector.rows.json_rows import JsonRows
 from pravega_lab.connector.rows.parsing import RowFormat
+from pravega_lab.connector.rows.protobuf.protobuf_rows import ProtobufRows
 from pravega_lab.connector.rows.raw_rows import RawRows
 from pravega_lab.errors import BadInputError
 
@@ -26,6 +27,7 @@ FORMATS: dict[str, Callable[..., RowFormat]] = {
     "csv": CsvRows,
     "raw": RawRows,
     "avro": AvroRows,
+    "protobuf": ProtobufRows,
     "debezium-json": DebeziumRows,
     "canal-json": CanalRows,
     "maxwell-json": MaxwellRows,
@@ -37,7 +39,10 @@ FORMAT_METADATA: dict[str, dict[str, str]] = {
     "maxwell-json": MAXWELL_METADATA,
 }
 #: The options of a format: keyword arguments of its class, and names of options of Spark's source and sink.
-FORMAT_OPTIONS: dict[str, tuple[str, ...]] = {"avro": ("avro_schema", "avro_reader_schema")}
+FORMAT_OPTIONS: dict[str, tuple[str, ...]] = {
+    "avro": ("avro_schema", "avro_reader_schema"),
+    "protobuf": ("protobuf_descriptor", "protobuf_message"),
+}
 
 
 def check_format(name: str) -> str:

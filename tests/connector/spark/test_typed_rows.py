@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 from pyspark.errors import PySparkException
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
@@ -207,6 +208,48 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, str], words: str
 def test_rows_that_cannot_be_written_are_refused(column: str, kind: Any, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         check_rows(StructType().add(column, kind), "json")
+
+
+def proto(folder: Path) -> dict[str, str]:
+    """Write the descriptor of a message with two fields, and return the options."""
+    file = FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")
+    order = file.message_type.add(name="Order")
+    order.field.add(name="id", number=1, type=FieldDescriptorProto.TYPE_INT64, label=1)
+    order.field.add(name="item", number=2, type=FieldDescriptorProto.TYPE_STRING, label=1)
+    path = folder / "shop.desc"
+    path.write_bytes(FileDescriptorSet(file=[file]).SerializeToString())
+    return {
+        "format": "protobuf",
+        "protobuf_message": "shop.Order",
+        "protobuf_descriptor_file": str(path),
+    }
+
+
+@pytest.mark.spark
+def test_messages_of_protobuf_are_written_and_read_with_the_columns_of_their_descriptor(
+    spark: Any, client: Client, address: dict[str, str], tmp_path: Path
+) -> None:
+    given = {**address, **proto(tmp_path)}
+    rows = spark.createDataFrame([(1, "tea"), (2, "cup")], "id bigint, item string")
+    rows.write.format("pravega").mode("append").options(**given, primary_key="id").save()
+    client.stream(f"{address['scope']}/orders").write([b"\xff"])
+    found = spark.read.format("pravega").options(**given, corrupt_rows="drop").load()
+    assert found.columns == ["id", "item"]
+    assert sorted(map(tuple, found.collect())) == [(1, "tea"), (2, "cup")]
+
+
+def test_a_descriptor_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    given = {**ADDRESS, **proto(tmp_path)}
+    assert default_schema(parse_options(given)).simpleString() == "struct<id:bigint,item:string>"
+    with pytest.raises(BadInputError, match=r"no-file', which cannot be read: No such file.*protoc"):
+        parse_options({**given, "protobuf_descriptor_file": "no-file"})
+    with pytest.raises(BadInputError, match="'protobuf_descriptor' are the same option"):
+        parse_options({**given, "protobuf_descriptor": "aaaa"})
+    del given["protobuf_descriptor_file"]
+    with pytest.raises(BadInputError, match=r"begins with '#' and is not in base64.*descriptor_file"):
+        parse_options({**given, "protobuf_descriptor": "#"})
+    with pytest.raises(BadInputError, match="needs a descriptor and the name of a message"):
+        default_schema(parse_options(given))
 
 
 CHANGES = StructType().add("id", LongType()).add("_row_kind", StringType())

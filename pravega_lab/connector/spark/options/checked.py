@@ -76,6 +76,8 @@ class PravegaOptions:
     corrupt_rows: str = FAIL
     avro_schema: str | None = None
     avro_reader_schema: str | None = None
+    protobuf_descriptor: bytes | None = None
+    protobuf_message: str | None = None
     allow_create_scope: bool | None = None
     allow_create_stream: bool | None = None
     default_num_segments: int | None = None

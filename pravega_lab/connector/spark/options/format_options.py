@@ -2,8 +2,44 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+from pathlib import Path
+
 from pravega_lab.connector.spark.options.option import SOURCE, Option
 from pravega_lab.connector.spark.options.values import text
+from pravega_lab.errors import BadInputError
+
+
+def descriptor_file(name: str, given: str) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        BadInputError: The file cannot be read.
+    """
+    try:
+        return Path(text(name, given)).read_bytes()
+    except OSError as error:
+        raise BadInputError(
+            f"option '{name}' is '{given}', which cannot be read: {error.strerror}. Name a file that "
+            "protoc --include_imports --descriptor_set_out has written, on the machine of the driver"
+        ) from None
+
+
+def descriptor(name: str, given: str) -> bytes:
+    """Return the bytes that a text has in base64.
+
+    Raises:
+        BadInputError: The text is not in base64.
+    """
+    try:
+        return base64.b64decode(text(name, given), validate=True)
+    except binascii.Error as error:
+        raise BadInputError(
+            f"option '{name}' begins with '{given[:20]}' and is not in base64: {error}. Encode the bytes of "
+            "a FileDescriptorSet, or name its file with option 'protobuf_descriptor_file'"
+        ) from None
+
 
 FORMAT_OPTIONS: tuple[Option, ...] = (
     Option(
@@ -20,6 +56,31 @@ FORMAT_OPTIONS: tuple[Option, ...] = (
         "JSON",
         "",
         "Format `avro`: a later schema, whose aliases and defaults apply.",
+        text,
+    ),
+    Option(
+        "protobuf_descriptor_file",
+        SOURCE,
+        "path",
+        "",
+        "Format `protobuf`: a file with a `FileDescriptorSet`, on the driver.",
+        descriptor_file,
+        field="protobuf_descriptor",
+    ),
+    Option(
+        "protobuf_descriptor",
+        SOURCE,
+        "base64",
+        "",
+        "Format `protobuf`: the bytes of a `FileDescriptorSet`, in place of the file.",
+        descriptor,
+    ),
+    Option(
+        "protobuf_message",
+        SOURCE,
+        "text",
+        "",
+        "Format `protobuf`: the message of an event, `package.Message`.",
         text,
     ),
 )

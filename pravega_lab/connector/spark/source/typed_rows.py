@@ -45,6 +45,14 @@ def default_schema(options: PravegaOptions) -> Any:
         from pravega_lab.connector.rows.avro.arrow_types import arrow_schema_of
 
         return from_arrow_schema(arrow_schema_of(options.avro_reader_schema or options.avro_schema))
+    if options.format == "protobuf":
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        from pravega_lab.connector.rows.protobuf import arrow_types
+        from pravega_lab.connector.rows.protobuf.protobuf_rows import class_of
+
+        message = class_of(options.protobuf_descriptor, options.protobuf_message)
+        return from_arrow_schema(arrow_types.arrow_schema_of(message.DESCRIPTOR))
     known = ", or .option('avro_schema', …)" if options.format == "avro" else ""
     raise BadInputError(
         f"format '{options.format}' needs the columns of its rows. Add "

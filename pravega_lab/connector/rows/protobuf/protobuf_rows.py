@@ -1,0 +1,185 @@
+"""Rows as messages of Protocol Buffers, one per event, without a header.
+
+The library parses each message, and columns are collected field by field. A field that has presence
+(`optional`, a message, a member of a `oneof`) and is absent is null; any other absent field has its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Any
+
+from pravega_lab.connector.rows.parsing import UnreadableRowError
+from pravega_lab.connector.rows.protobuf.arrow_types import TIMESTAMP, check_columns, is_map
+from pravega_lab.connector.rows.protobuf.descriptors import message_class
+from pravega_lab.errors import BadInputError
+
+MICROS = 1_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ProtobufRows:
+    """Parses and encodes rows of one Arrow schema as messages.
+
+    Args:
+        schema: The Arrow schema of the columns, which are fields of the message.
+        protobuf_descriptor: The bytes of a ``FileDescriptorSet``.
+        protobuf_message: The name of the message, ``package.Message``.
+
+    Raises:
+        BadInputError: The descriptor or the message is missing or wrong, or a column is no field of it.
+    """
+
+    def __init__(
+        self, schema: Any, protobuf_descriptor: bytes | None = None, protobuf_message: str | None = None
+    ) -> None:
+        import pyarrow as pa
+
+        self._schema = pa.schema(list(schema))
+        self._class = class_of(protobuf_descriptor, protobuf_message)
+        check_columns(self._schema, self._class.DESCRIPTOR)
+
+    def check_reading(self) -> None:
+        """Do nothing: what can be written can be read."""
+
+    def check_writing(self) -> None:
+        """Do nothing: what can be read can be written."""
+
+    def parse(self, events: Any) -> Any:
+        """Return one row per event.
+
+        Raises:
+            UnreadableRowError: An event is no message.
+        """
+        import pyarrow as pa
+        from google.protobuf.message import DecodeError
+
+        try:
+            messages = list(map(self._class.FromString, events.to_pylist()))
+            fields = self._class.DESCRIPTOR.fields_by_name
+            columns = [_column(messages, fields[field.name], field.type) for field in self._schema]
+        except (DecodeError, UnicodeDecodeError, pa.ArrowInvalid, OverflowError) as error:
+            name = self._class.DESCRIPTOR.full_name
+            raise UnreadableRowError(f"it is no message '{name}': {error}") from None
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def encode(self, rows: Any) -> Any:
+        """Return one message per row. Of a null, the field stays absent.
+
+        Raises:
+            BadInputError: A value is no value of its field, such as a symbol that an enum does not have.
+        """
+        import pyarrow as pa
+
+        message = self._class.DESCRIPTOR
+        try:
+            events = [
+                self._class(**_values(row, message)).SerializeToString(deterministic=True)
+                for row in rows.to_pylist()
+            ]
+        except (TypeError, ValueError) as error:
+            raise BadInputError(
+                f"a row is no message '{message.full_name}': {error}. Cast or filter the values"
+            ) from None
+        return pa.array(events, pa.binary())
+
+
+def class_of(descriptor: bytes | None, message: str | None) -> Any:
+    """Return the class of the message that both options of the format name.
+
+    Raises:
+        BadInputError: One of them is missing, or there is no such message.
+    """
+    if descriptor is None or message is None:
+        raise BadInputError(
+            "format 'protobuf' needs a descriptor and the name of a message. Add "
+            ".option('protobuf_descriptor_file', '<file of protoc --descriptor_set_out>') and "
+            ".option('protobuf_message', '<package.Message>')"
+        )
+    return message_class(descriptor, message)
+
+
+def _column(messages: Sequence[Any], field: Any, kind: Any) -> Any:
+    """Return one field of all messages as an Arrow array."""
+    import pyarrow as pa
+
+    values = list(map(attrgetter(field.name), messages))
+    if is_map(field):
+        return _map(values, field, kind)
+    if field.is_repeated:
+        items = [item for value in values for item in value]
+        offsets = _offsets(values)
+        made = _items(items, field, kind.value_type)
+        return pa.Array.from_buffers(kind, len(values), [None, offsets], children=[made])
+    present = None
+    if field.has_presence:
+        name = field.name
+        present = [message.HasField(name) for message in messages]
+    return _items(values, field, kind, present)
+
+
+def _items(values: Sequence[Any], field: Any, kind: Any, present: Sequence[bool] | None = None) -> Any:
+    """Return values of a field, of which some are absent, as an Arrow array."""
+    import pyarrow as pa
+
+    if field.message_type and field.message_type.full_name != TIMESTAMP:
+        inner = field.message_type.fields_by_name
+        children = [_column(values, inner[child.name], child.type) for child in kind]
+        mask = None if present is None else pa.array([not one for one in present], pa.bool_())
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+    if field.message_type:
+        values = [value.seconds * MICROS + value.nanos // 1000 for value in values]
+    elif field.enum_type:
+        names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+        values = [names.get(value, str(value)) for value in values]
+    if present is not None and not all(present):
+        values = [value if there else None for value, there in zip(values, present, strict=True)]
+    return pa.array(values, kind)
+
+
+def _map(values: Sequence[Any], field: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    entry = field.message_type.fields_by_name
+    keys = _items([key for value in values for key in value], entry["key"], kind.key_type)
+    items = _items([value[key] for value in values for key in value], entry["value"], kind.item_type)
+    pairs = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
+    return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[pairs])
+
+
+def _offsets(values: Sequence[Any]) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    ends = np.cumsum([0, *map(len, values)])
+    return pa.py_buffer(ends.astype(np.int32))
+
+
+def _values(row: dict[str, Any], message: Any) -> dict[str, Any]:
+    """Return the values of a row as the arguments of a message, without its nulls."""
+    fields = message.fields_by_name
+    return {name: _value(value, fields[name]) for name, value in row.items() if value is not None}
+
+
+def _value(value: Any, field: Any) -> Any:
+    if is_map(field):
+        inner = field.message_type.fields_by_name["value"]
+        return {key: _one(item, inner) for key, item in value if item is not None}
+    if field.is_repeated:
+        return [_one(item, field) for item in value]
+    return _one(value, field)
+
+
+def _one(value: Any, field: Any) -> Any:
+    if value is None:
+        raise ValueError(f"field '{field.name}' has a null among its items")
+    if field.message_type and field.message_type.full_name == TIMESTAMP:
+        micros = (value - EPOCH) // timedelta(microseconds=1)
+        return {"seconds": micros // MICROS, "nanos": micros % MICROS * 1000}
+    if field.message_type:
+        return _values(value, field.message_type)
+    if field.enum_type and value.lstrip("-").isdigit():
+        return int(value)
+    return int(value) if field.cpp_type == field.CPPTYPE_UINT64 else value
