@@ -21,8 +21,9 @@ Row = dict[str, object]
 def stream_rows(storage: Storage) -> list[Row]:
     """Return a row for each stream, internal ones included, by name.
 
-    Columns: scope, stream, state, segments (active ones), epochs, bytes and events that can be read, open
-    transactions, scaling, retention.
+    Columns: scope, stream, state, segments (active ones), epochs, bytes and events that can be read, bytes in
+    the log and in tier 2, open transactions, scaling, retention. Bytes that were truncated inside a chunk or
+    a group may still be in a tier.
     """
     facts = Facts(storage)
     return [_stream_row(facts, facts.streams[key]) for key in sorted(facts.streams)]
@@ -41,6 +42,8 @@ def _stream_row(facts: Facts, stream: StreamFacts) -> Row:
         "epochs": len(stream.epoch_records),
         "bytes": sum(segment.length - segment.start for segment in found),
         "events_written": sum(segment.event_count for segment in found),
+        "log_bytes": sum(segment.extents.log_bytes() for segment in found),
+        "tier2_bytes": sum(sum(s.extents.lengths) - s.extents.log_bytes() for s in found),
         "open_transactions": sum(t.state is TransactionState.OPEN for t in stream.transactions),
         "scaling": pb.ScalingPolicy.ScalingPolicyType.Name(scaling.scaleType),
         "retention": pb.RetentionPolicy.RetentionPolicyType.Name(retention.retentionType),

@@ -48,7 +48,7 @@ from pravega_lab.connector.spark.source.offsets import (
     following,
     initial,
 )
-from pravega_lab.connector.spark.source.reading import read_slices
+from pravega_lab.connector.spark.source.reading import read_slices, read_what_is_left
 from pravega_lab.connector.spark.source.rows import (
     METADATA_SCHEMAS,
     SCHEMA,
@@ -160,14 +160,16 @@ class _Slices:
         """
         schema = arrow_schema(self._schema)
         for stream, pieces in _by_stream(partition.slices):
-            batches = read_slices(stream_of(self._options.cluster, stream), pieces)
+            read = read_slices if self._options.fail_on_data_loss else read_what_is_left
+            batches = read(stream_of(self._options.cluster, stream), pieces)
             if self._options.format:
                 yield from typed_rows(self._options, schema, stream, batches)
             else:
                 yield from rows_of(schema, stream, batches)
 
     def _views(self) -> list[StreamView]:
-        return [StreamView(self._options.cluster, stream) for stream in self._streams]
+        fails = self._options.fail_on_data_loss
+        return [StreamView(self._options.cluster, stream, fails_on_loss=fails) for stream in self._streams]
 
     def _plan(self, start: Cuts, end: Cuts, wanted_bytes: int | None = None) -> list[SlicesPartition]:
         streams = []

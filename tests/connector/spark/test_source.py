@@ -205,6 +205,26 @@ def test_bad_input_is_refused_in_words(spark: Any, new_stream: Any, client: Clie
     truncated = error_of(lambda: read(spark, options(stream, start_stream_cut=head)).load().count())
     assert "TruncatedDataError" in truncated
     assert str(middle) in truncated or middle.to_text() in truncated
+    lenient = options(stream, start_stream_cut=head, fail_on_data_loss="false")
+    assert read(spark, lenient).load().count() == 10
+
+
+def test_a_query_whose_head_has_moved_fails_or_continues_at_the_head(
+    spark: Any, new_stream: Any, tmp_path: Path
+) -> None:
+    stream = new_stream()
+    write_numbers(stream, 0, 20)
+    first = Collected(spark, options(stream, start_stream_cut="earliest"), tmp_path)
+    first.run()
+    write_numbers(stream, 20, 30)
+    middle = stream.tail()
+    write_numbers(stream, 30, 40)
+    stream.truncate(middle)
+    assert "TruncatedDataError" in error_of(first.run)
+    lenient = options(stream, start_stream_cut="earliest", fail_on_data_loss="false")
+    then = Collected(spark, lenient, tmp_path)
+    then.run()
+    assert then.events == [f"k{i % 7}:{i}".encode() for i in range(30, 40)]
 
 
 def test_an_unreachable_controller_is_named_within_seconds(spark: Any) -> None:

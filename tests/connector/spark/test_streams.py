@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 import pytest
@@ -13,7 +13,7 @@ from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.client.values import RetentionKind, ScalingKind
 from pravega_lab.connector.spark.options import Cluster, parse_options
 from pravega_lab.connector.spark.source.limits import advance
-from pravega_lab.connector.spark.source.reading import read_slices
+from pravega_lab.connector.spark.source.reading import read_slices, read_what_is_left
 from pravega_lab.connector.spark.source.splits import plan
 from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream
 from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
@@ -131,6 +131,40 @@ def test_a_segment_truncated_away_is_told_with_where_to_go_on(stream: Stream) ->
     with pytest.raises(TruncatedDataError, match="reading can resume at") as caught:
         view_of(stream).slices(start, dict(stream.tail().positions))
     assert caught.value.resume_at == stream.head()
+
+
+def numbers_in(batches: Iterable[pa.RecordBatch]) -> list[int]:
+    return sorted(int(e.split(b":")[1]) for b in batches for e in b.column("event").to_pylist())
+
+
+def test_what_was_truncated_is_left_out_where_the_options_say_so(
+    stream: Stream, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(stream, 0, 50)
+    start = dict(stream.tail().positions)
+    write(stream, 50, 100)
+    stream.split(stream.segments()[0].segment_id)
+    write(stream, 100, 150)
+    middle = stream.tail()
+    write(stream, 150, 200)
+    tail = dict(stream.tail().positions)
+    lenient = StreamView(Cluster(stream.client.uri), stream.scoped_name, fails_on_loss=False)
+    planned = lenient.slices(start, tail)
+    assert numbers_in(read_what_is_left(stream, planned)) == list(range(50, 200))
+    assert not caplog.messages
+
+    stream.truncate(middle)  # after the batch was planned, in part below its first segments
+    assert numbers_in(read_what_is_left(stream, planned)) == list(range(150, 200))
+    assert "were truncated before they were read" in caplog.text
+    assert numbers_in(read_slices(stream, lenient.slices(start, tail))) == list(range(150, 200))
+    text = StreamCut(stream.scoped_name, start).to_text()
+    assert lenient.resolve(text) == start
+    backlog = lenient.backlog(start, tail)
+    assert sum(backlog.end[s] - backlog.begin[s] for s in backlog.begin) == sum(
+        offset - middle.positions[segment] for segment, offset in tail.items()
+    )
+    [cut] = advance([backlog], 1, [lenient.boundary])
+    assert numbers_in(read_slices(stream, lenient.slices(start, cut)))[0] >= 150
 
 
 def options(client: Client, scope: str, **more: str) -> dict[str, str]:

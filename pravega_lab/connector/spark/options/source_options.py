@@ -74,6 +74,14 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
         official=True,
     ),
     Option(
+        "fail_on_data_loss",
+        SOURCE,
+        "boolean",
+        "true",
+        "`false` continues at the head where events were truncated before they were read.",
+        boolean,
+    ),
+    Option(
         "approx_bytes_per_trigger",
         SOURCE,
         "whole number",

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pravega_lab.connector.spark.source.splits import SegmentSlice
+from pravega_lab.connector.spark.source.splits import SegmentSlice, without_truncated
+from pravega_lab.errors import SegmentNotFoundError, TruncatedDataError
 from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 BATCH_BYTES = 2 * 1024 * 1024
 #: How much to take from the client at a time. Small segments give many batches.
 TOGETHER_BYTES = 2 * 1024 * 1024
+EVENT_HEADER_BYTES = 8
 
 
 def read_slices(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]:
@@ -31,3 +33,29 @@ def read_slices(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]
     with stream.read(start, end, batch_bytes=BATCH_BYTES) as batches:
         while found := batches.next_batches(TOGETHER_BYTES):
             yield from found
+
+
+def read_what_is_left(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]:
+    """Yield the batches of `read_slices`, without events that are truncated before they are read."""
+    while pieces:
+        done: dict[int, int] = {}
+        try:
+            for batch in read_slices(stream, pieces):
+                yield batch
+                if batch.num_rows:
+                    last = len(batch.column("event")[-1].as_py())
+                    after = batch.column("offset")[-1].as_py() + EVENT_HEADER_BYTES + last
+                    done[batch.column("segment_id")[-1].as_py()] = after
+            return
+        except TruncatedDataError:
+            starts = {piece.segment_id: segment_start(stream, piece.segment_id) for piece in pieces}
+            left = [piece.after(done.get(piece.segment_id, piece.start)) for piece in pieces]
+            pieces = without_truncated(left, starts)
+
+
+def segment_start(stream: Stream, segment_id: int) -> int | None:
+    """Return the offset of the first event that a segment still has, None if the segment was truncated."""
+    try:
+        return stream.segment_info(segment_id).start_offset
+    except SegmentNotFoundError:
+        return None

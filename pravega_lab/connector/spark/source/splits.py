@@ -10,10 +10,14 @@ unit of its own.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pravega_lab.connector.spark.source.lineage import Span, groups
+from pravega_lab.protocol.names import short_name
+
+log = logging.getLogger(__name__)
 
 #: A task costs Spark 35 to 45 ms, in which a reader moves some megabytes (spark.md 2). Smaller ranges
 #: therefore share a task.
@@ -33,6 +37,10 @@ class SegmentSlice:
     def size_bytes(self) -> int:
         """The number of bytes in this slice."""
         return self.end - self.start
+
+    def after(self, offset: int) -> SegmentSlice:
+        """Return what is left of this slice from ``offset`` on."""
+        return replace(self, start=min(max(self.start, offset), self.end))
 
 
 def slices(
@@ -58,6 +66,27 @@ def slices(
         if begin < stop:
             found.append(SegmentSlice(stream, segment, begin, stop))
     return found
+
+
+def without_truncated(pieces: Sequence[SegmentSlice], starts: Mapping[int, int | None]) -> list[SegmentSlice]:
+    """Return what is left of slices, without empty ones, and log what is not.
+
+    Args:
+        starts: The first offset that each segment still has, None for a segment that was truncated.
+    """
+    left = []
+    for piece in pieces:
+        start = starts[piece.segment_id]
+        kept = piece.after(piece.end if start is None else start)
+        if kept.size_bytes < piece.size_bytes:
+            log.warning(
+                "%s: %d bytes of segment %s were truncated before they were read, and option"
+                " fail_on_data_loss is false",
+                *(piece.stream, piece.size_bytes - kept.size_bytes, short_name(piece.segment_id)),
+            )
+        if kept.size_bytes:
+            left.append(kept)
+    return left
 
 
 def plan(

@@ -12,7 +12,8 @@ from pravega_lab.connector.spark.connections import client_of, stream_of
 from pravega_lab.connector.spark.options import EARLIEST, LATEST, UNBOUNDED, Cluster, PravegaOptions
 from pravega_lab.connector.spark.source.limits import Backlog
 from pravega_lab.connector.spark.source.lineage import Span
-from pravega_lab.connector.spark.source.splits import SegmentSlice, slices
+from pravega_lab.connector.spark.source.reading import segment_start
+from pravega_lab.connector.spark.source.splits import SegmentSlice, slices, without_truncated
 from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
 from pravega_lab.protocol.names import short_name
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -29,10 +30,14 @@ _checked: dict[tuple[Cluster, str], dict[StreamCut, None]] = {}
 
 
 class StreamView:
-    """One stream of one store. Creating it makes no request, and it holds no connection."""
+    """One stream of one store. Creating it makes no request, and it holds no connection.
 
-    def __init__(self, cluster: Cluster, scoped_stream: str) -> None:
+    With ``fails_on_loss`` False, what was truncated counts as read.
+    """
+
+    def __init__(self, cluster: Cluster, scoped_stream: str, *, fails_on_loss: bool = True) -> None:
         self.name = scoped_stream
+        self._fails_on_loss = fails_on_loss
         self._cluster = cluster
         self._spans = _spans.setdefault((cluster, scoped_stream), {})
         self._lengths = _lengths.setdefault((cluster, scoped_stream), {})
@@ -81,7 +86,7 @@ class StreamView:
             return
         self.spans(list(cut.positions))
         for segment, offset in cut.positions.items():
-            if offset > (length := self.length(segment)):
+            if offset > (length := self.length(segment)) and (self._fails_on_loss or length):
                 raise BadInputError(
                     f"the stream cut given is at {offset} in segment {short_name(segment)} of "
                     f"{self.name}, which has {length} bytes. Pass a cut that tail() or position() returned"
@@ -124,6 +129,8 @@ class StreamView:
             try:
                 info = stream.segment_info(segment)
             except SegmentNotFoundError as error:
+                if not self._fails_on_loss:
+                    return 0
                 head = stream.head()
                 raise TruncatedDataError(
                     f"{self.name}: segment {segment} of the batch was truncated away; reading can resume at "
@@ -139,17 +146,32 @@ class StreamView:
         """Return what is between two cuts, segment by segment."""
         between = self.between(start, end)
         lengths = {segment: self.length(segment) for segment in between if end.get(segment, -1) < 0}
-        return slices(self.name, between, start, end, lengths)
+        found = slices(self.name, between, start, end, lengths)
+        if self._fails_on_loss:
+            return found
+        return without_truncated(found, {piece.segment_id: self._start(piece.segment_id) for piece in found})
 
     def backlog(self, start: Mapping[int, int], target: Mapping[int, int]) -> Backlog:
         """Return what is left to read from ``start`` to ``target``."""
         between = self.between(start, target)
+        begin = {segment: start.get(segment, 0) for segment in between}
+        end = {s: target[s] if s in target else self.length(s) for s in between}
+        if not self._fails_on_loss:
+            for segment in between:
+                first = self._start(segment)
+                end[segment] = max(begin[segment], end[segment])
+                begin[segment] = (
+                    end[segment] if first is None else min(max(begin[segment], first), end[segment])
+                )
         return Backlog(
             spans=self.spans(between),
-            begin={segment: start.get(segment, 0) for segment in between},
-            end={s: target[s] if s in target else self.length(s) for s in between},
+            begin=begin,
+            end=end,
             target=frozenset(target),
         )
+
+    def _start(self, segment: int) -> int | None:
+        return segment_start(stream_of(self._cluster, self.name), segment)
 
     def boundary(self, segment: int, begin: int, at_least: int) -> int:
         """Return the end of the first event that ends at ``at_least`` or later; see `limits.Boundary`."""
