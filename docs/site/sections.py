@@ -22,7 +22,7 @@ EXPLANATION = [
     "../SECURITY",
 ]
 #: Pages about the tutorials, after them.
-AFTER_TUTORIALS = ["quiz"]
+AFTER_TUTORIALS = ["quiz", "tutorial-results"]
 #: How-to guides that come first, in the order in which a new user needs them.
 FIRST_GUIDES = ["install", "client", "spark", "tables", "cluster", "store"]
 SECTIONS = ["tutorials", "guides", "reference", "explanation"]

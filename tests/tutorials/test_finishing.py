@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -13,6 +14,13 @@ from pravega_lab.tutorials.final_checkpoints import (
     chain,
     checkpoints_after_the_end,
     listing,
+)
+from pravega_lab.tutorials.final_checkpoints_pictures import (
+    end_of_data_picture,
+    refusal,
+    stored,
+    two_subtasks,
+    waiting_picture,
 )
 
 
@@ -88,3 +96,43 @@ def test_a_chain_waits_once_or_in_every_task(sinks: int) -> None:
             rows = [row["n"] for _, _, found in listing(run, f"out-{n}") for row in found]
             assert sorted(rows) == [*range(20)]
         run.close()
+
+
+def test_a_part_that_finishes_first_is_partially_finished_and_takes_no_new_operator_in_front() -> None:
+    run = two_subtasks()
+    run.until("checkpoint")
+    assert set(stored(run, 1).operator) == {"running"}  # the one that waits stores its state
+    run.until("checkpoint")
+    assert stored(run, 2).operator.to_dict() == {
+        "customers": "partially finished",
+        "known": "partially finished",
+    }
+    assert stored(run, 2)["subtask 1"].to_dict() == {"customers": "finished", "known": "finished"}
+    assert refusal(run, 2, "") == ""
+    assert refusal(run, 2, "clean").startswith(
+        "known is partially finished in checkpoint 2, and clean in front"
+    )
+
+
+def test_the_picture_has_the_waits_one_after_the_other_or_all_at_once() -> None:
+    for way, is_one_wait in ((Finishing.FLIP_147, True), (Finishing.WAIT_IN_EACH_TASK, False)):
+        run = chain(2, way)
+        run.until("end")
+        words = str(waiting_picture(run, "waits"))
+        waits = [tuple(map(int, found)) for found in re.findall(r"checkpoint from (\d+) to (\d+)", words)]
+        assert len(waits) == 3
+        overlap = max(begin for begin, _ in waits) < min(end for _, end in waits)
+        assert overlap is is_one_wait
+
+
+def test_the_end_of_data_is_drawn_before_the_barrier_and_the_barrier_before_the_close() -> None:
+    run = chain(2, Finishing.FLIP_147)
+    run.until("end")
+    words = str(end_of_data_picture(run)).splitlines()[1:]
+    for task in ("source", "sink 1", "sink 2"):
+        own = [line.split(", ", 1)[1] for line in words if f", {task}: " in line]
+        order = [
+            next(n for n, line in enumerate(own) if what in line) for what in ("finish", "barrier", "close")
+        ]
+        assert order == sorted(order), task
+    assert "sink 2: last watermark (from sink 1)" in "\n".join(words)
