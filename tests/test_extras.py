@@ -103,6 +103,7 @@ with Lab() as lab:
     stream = lab.create_stream("extras/s")
     def views():
         import pravega_lab.widgets
+        pravega_lab.widgets.show()
     for call in (lambda: lab.show(stream), lab.controls, views, views):
         try:
             call()

@@ -9,8 +9,6 @@ from pathlib import Path
 from struct import unpack
 from typing import Any
 
-import ipywidgets
-
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.group.observations import GroupSeen
 from pravega_lab.observe.job.observations import JobSeen
@@ -34,6 +32,7 @@ from ..segment_map.view import SegmentMap
 from ..svg.palette import STYLE
 from .clock import Clock
 from .export import export
+from .jupyter import ipywidgets, needed
 from .still import still
 from .view import View
 
@@ -129,6 +128,7 @@ def show(*things: Any, scale: float = 1.0, title: str | None = None) -> Board:
     Raises:
         BadInputError: A thing is none of these; the message says how to get one from it.
     """
+    needed()
     if not things:
         raise BadInputError("show() needs something to show: a view, a journal, or an observer.")
     for thing in things:

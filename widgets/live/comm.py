@@ -14,7 +14,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Protocol
 
-import anywidget
+from .jupyter import anywidget
 
 
 class Listener(Protocol):

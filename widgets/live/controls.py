@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
-
 from pravega_lab.errors import BadInputError
 
 from .clock import Clock
+from .jupyter import ipywidgets, needed
 
 REFRESH_S = 1.0
 
@@ -156,6 +155,7 @@ class Controls(ipywidgets.VBox):
     """
 
     def __init__(self, acts: Sequence[Act], clock: Clock | None = None) -> None:
+        needed()
         self.rows = {act.name: _Row(act) for act in acts}
         self.clock = clock
         self._ended = threading.Event()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import Protocol
 
-import ipywidgets
-
 from pravega_lab.errors import BadInputError
 
 from .board import Board
 from .controls import Act, Controls
+from .jupyter import ipywidgets, needed
 from .view import View
 
 
@@ -33,6 +32,7 @@ class RunBoard(Board):
     """
 
     def __init__(self, run: Run) -> None:
+        needed()
         self.run, self.runs = run, [run]
         self._seen = [run]
         self._is_settling = False

@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from uuid import uuid4
 
-import anywidget
-import traitlets
-
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.observations import Observation
@@ -29,6 +26,7 @@ from ..bundles import bundle, style
 from .clock import Clock, clock_named
 from .comm import control
 from .export import export
+from .jupyter import anywidget, needed, traitlets
 from .payload import Payload
 from .publisher import Publisher
 from .scrubber_facts import ScrubberFacts
@@ -333,6 +331,7 @@ class View(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         if is_run_by_program():
             return {"text/html": still(self.picture()[1], self.alternative), "text/plain": repr(self)}
+        needed()
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
             return None

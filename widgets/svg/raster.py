@@ -5,8 +5,7 @@ from __future__ import annotations
 import zlib
 from struct import pack
 
-import numpy as np
-from numpy.typing import NDArray
+from pravega_lab.portable.columns import np, npt
 
 from .palette import rgb
 
@@ -30,7 +29,7 @@ class Raster:
     """Holds pixels of a palette. Colours are ``#rrggbb``, at most 256 of them, white first."""
 
     def __init__(self, width: int, height: int) -> None:
-        self.pixels: NDArray[np.uint8] = np.zeros((height, width), np.uint8)
+        self.pixels: npt.NDArray[np.uint8] = np.zeros((height, width), np.uint8)
         self._colours: dict[str, int] = {"#ffffff": 0}
 
     def _index(self, colour: str) -> int:
