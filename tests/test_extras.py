@@ -158,10 +158,10 @@ def modules_of(extra: str) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", ["none", "spark", "notebook"])
+@pytest.mark.parametrize("extra", ["none", "spark"])
 def test_the_install_page_says_what_each_import_needs(extra: str) -> None:
     lines = lines_of_the_page()
-    assert set(lines) == {"none", "spark", "notebook"}
+    assert set(lines) == {"none", "spark"}
     code = BLOCK.format(absent=sorted(set(EXTRA_OF) - modules_of(extra)))
     code += "\n".join(lines[extra])
     for other in set(lines) - {extra, "none"}:
