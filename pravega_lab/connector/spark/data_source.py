@@ -1,13 +1,14 @@
 """The data source ``pravega``: the classes that Spark creates for ``format("pravega")``.
 
 They run in Spark's Python workers, never in the process of the user (spark.md 1.2). Spark pickles their
-instances, so they hold options and schemas and no connection. No reader overrides
-`DataSourceReader.pushFilters`, because Spark raises an error for it under its default settings.
+instances, so they hold options and schemas and no connection. Only `FilteringReader` overrides
+`DataSourceReader.pushFilters`, because Spark raises an error for it unless a setting allows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyspark.sql.datasource import (
     DataSourceReader,
     DataSourceStreamArrowWriter,
     DataSourceStreamReader,
+    Filter,
     InputPartition,
 )
 from pyspark.sql.streaming.datasource import (
@@ -48,6 +50,7 @@ from pravega_lab.connector.spark.source.offsets import (
     following,
     initial,
 )
+from pravega_lab.connector.spark.source.pushdown import PUSHING, Wanted
 from pravega_lab.connector.spark.source.reading import read_slices, read_what_is_left
 from pravega_lab.connector.spark.source.rows import (
     METADATA_SCHEMAS,
@@ -110,7 +113,7 @@ class PravegaDataSource(DataSource):
         """Return the reader of a batch query."""
         if self._parsed.metadata:
             return MetadataReader(self._parsed, schema)
-        return PravegaReader(self._parsed, schema)
+        return (FilteringReader if PUSHING in sys.modules else PravegaReader)(self._parsed, schema)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         """Return the reader of a streaming query.
@@ -151,6 +154,7 @@ class _Slices:
         self._options = options
         self._schema = schema
         self._streams = options.scoped_streams
+        self._wanted = Wanted()
 
     def read(self, partition: SlicesPartition) -> Iterator[Any]:
         """Yield the rows of one partition as Arrow record batches, slice after slice.
@@ -162,6 +166,7 @@ class _Slices:
         for stream, pieces in _by_stream(partition.slices):
             read = read_slices if self._options.fail_on_data_loss else read_what_is_left
             batches = read(stream_of(self._options.cluster, stream), pieces)
+            batches = self._wanted.events(pieces, batches)
             if self._options.format:
                 yield from typed_rows(self._options, schema, stream, batches)
             else:
@@ -174,7 +179,7 @@ class _Slices:
     def _plan(self, start: Cuts, end: Cuts, wanted_bytes: int | None = None) -> list[SlicesPartition]:
         streams = []
         for view in self._views():
-            found = view.slices(start[view.name], end[view.name])
+            found = self._wanted.slices(view.slices(start[view.name], end[view.name]))
             streams.append((found, view.spans([piece.segment_id for piece in found])))
         size = {} if wanted_bytes is None else {"wanted_bytes": wanted_bytes}
         planned = plan(streams, ordered=self._options.ordered, **size)
@@ -198,6 +203,15 @@ class PravegaReader(_Slices, DataSourceReader):
         start = {v.name: v.resolve(EARLIEST if first in (None, UNBOUNDED) else first) for v in self._views()}
         end = {v.name: v.resolve(last or LATEST) for v in self._views()}
         return self._plan(start, end, BATCH_PARTITION_BYTES)
+
+
+class FilteringReader(PravegaReader):
+    """Reads what the filters of a query on segment and offset admit. Spark evaluates all filters again."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Remember the filters, and return all of them for Spark to evaluate."""
+        self._wanted = self._wanted.narrowed(filters, is_typed=bool(self._options.format))
+        return filters
 
 
 class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStreamReader):

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pravega_lab.connector.spark.source.pointers import event_pointers
 from pravega_lab.errors import BadInputError
 
 #: The columns of the official Spark connector, in its order.
@@ -25,6 +26,7 @@ _TYPES = {
     "stream": "string",
     "segment_id": "bigint",
     "offset": "bigint",
+    "event_pointer": "binary",
 }
 
 
@@ -65,6 +67,7 @@ class RowBuilder:
 
     def __init__(self, schema: Any, scoped_stream: str) -> None:
         self._schema = schema
+        self._stream = scoped_stream
         scope, stream = scoped_stream.split("/")
         self._names = {"scope": scope, "stream": stream}
         self._constants: dict[str, Any] = {}
@@ -77,6 +80,8 @@ class RowBuilder:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _column(self, name: str, batch: Any) -> Any:
+        if name == "event_pointer":
+            return event_pointers(self._stream, batch)
         if name not in self._names:
             return batch.column(name)
         import pyarrow as pa

@@ -14,6 +14,7 @@ from typing import Any
 from pravega_lab.connector.rows.formats import FORMAT_METADATA, row_format
 from pravega_lab.connector.rows.parsing import Unreadable, parse_events, placed
 from pravega_lab.connector.spark.options import DROP, FAIL, KEEP, PravegaOptions
+from pravega_lab.connector.spark.source.pointers import event_pointers
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.errors import BadInputError, CorruptRowError
 
@@ -25,6 +26,7 @@ METADATA = {
     "_segment_id": ("bigint", "segment_id"),
     "_offset": ("bigint", "offset"),
     "_event": ("binary", "event"),
+    "_event_pointer": ("binary", None),
     CORRUPT: ("binary", None),
 }
 SHOWN_BYTES = 60
@@ -178,6 +180,8 @@ class TypedRows:
             if is_bad is None:
                 return pa.nulls(batch.num_rows, pa.binary())
             return pc.if_else(is_bad, batch.column("event").cast(pa.binary()), None)
+        if field.name == "_event_pointer":
+            return event_pointers(self._stream, batch)
         if field.name in METADATA:
             source = METADATA[field.name][1]
             if source is not None:
