@@ -41,7 +41,7 @@ ARROWS: dict[str, set[str]] = {
     "engine.simulation": _ENGINE | {"client", "protocol"},
     "connector.flow": {"engine.flow", "client", "protocol"},
     "connector.simulation": {"engine.simulation", "connector.flow", "engine.flow", "client", "protocol"},
-    "connector.rows": {"protocol"},
+    "connector.rows": {"client", "protocol"},
     "connector.tables": {"connector.rows", "client", "protocol"},
     "connector.spark": {"connector.tables", "connector.rows", "client", "protocol"},
     "pyspark_pravega": {"connector.spark"},

@@ -20,6 +20,7 @@ from pravega_lab.connector.rows.json_rows import JsonRows
 from pravega_lab.connector.rows.parsing import RowFormat
 from pravega_lab.connector.rows.protobuf.protobuf_rows import ProtobufRows
 from pravega_lab.connector.rows.raw_rows import RawRows
+from pravega_lab.connector.rows.registry.registry_rows import RegistryRows
 from pravega_lab.errors import BadInputError
 
 FORMATS: dict[str, Callable[..., RowFormat]] = {
@@ -27,6 +28,7 @@ FORMATS: dict[str, Callable[..., RowFormat]] = {
     "csv": CsvRows,
     "raw": RawRows,
     "avro": AvroRows,
+    "pravega-registry": RegistryRows,
     "protobuf": ProtobufRows,
     "debezium-json": DebeziumRows,
     "canal-json": CanalRows,
@@ -42,6 +44,10 @@ FORMAT_METADATA: dict[str, dict[str, str]] = {
 FORMAT_OPTIONS: dict[str, tuple[str, ...]] = {
     "avro": ("avro_schema", "avro_reader_schema"),
     "protobuf": ("protobuf_descriptor", "protobuf_message"),
+    "pravega-registry": (
+        *("registry_uri", "registry_namespace", "registry_group", "registry_format"),
+        *("registry_codec", "registry_register", "registry_access"),
+    ),
 }
 
 

@@ -47,6 +47,10 @@ FLINKS = [
     "sink.txn-lease-renewal.interval",
     "sink.enable.watermark-propagation",
     "sink.routing-key.field.name",
+    "pravega-registry.uri",
+    "pravega-registry.namespace",
+    "pravega-registry.group-id",
+    "pravega-registry.format",
 ]
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DEFAULT_CONTROLLER = "tcp://localhost:9090"
 EARLIEST, LATEST, UNBOUNDED = "earliest", "latest", "unbounded"
+#: The format whose schemas are in a registry.
+REGISTRY = "pravega-registry"
 METADATA_TABLES = ("StreamInfo", "Streams")
 #: What becomes of an event that is no row of the schema: the query fails, the event is dropped and counted,
 #: or its bytes are in column ``_corrupt`` and its fields are null.
@@ -77,6 +79,12 @@ class PravegaOptions:
     corrupt_rows: str = FAIL
     avro_schema: str | None = None
     avro_reader_schema: str | None = None
+    registry_uri: str | None = None
+    registry_namespace: str | None = None
+    registry_group: str | None = None
+    registry_format: str | None = None
+    registry_codec: str | None = None
+    registry_register: bool | None = None
     protobuf_descriptor: bytes | None = None
     protobuf_message: str | None = None
     allow_create_scope: bool | None = None
@@ -110,8 +118,19 @@ class PravegaOptions:
     @property
     def format_options(self) -> dict[str, Any]:
         """The given options of the format, by the names of `rows.formats.FORMAT_OPTIONS`."""
-        names = [name for names in FORMAT_OPTIONS.values() for name in names]
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        names = FORMAT_OPTIONS.get(self.format or "", ())
+        found = {name: getattr(self, name) for name in names if getattr(self, name, None) is not None}
+        return found if self.format != REGISTRY else {**self._registry_defaults(), **found}
+
+    def _registry_defaults(self) -> dict[str, Any]:
+        """The group of the one stream that is named, in the namespace of its scope; and the access."""
+        access = {name: value for name, value in self.cluster.access().items() if name != "rewrite"}
+        found: dict[str, Any] = {"registry_access": access, "registry_namespace": self.scope}
+        streams = (self.sink_stream,) if self.sink_stream else self.streams
+        if len(streams) == 1:
+            scope, _, found["registry_group"] = self._scoped(str(streams[0])).partition("/")
+            found["registry_namespace"] = scope
+        return found
 
     @property
     def address(self) -> dict[str, str]:

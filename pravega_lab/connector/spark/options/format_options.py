@@ -6,8 +6,8 @@ import base64
 import binascii
 from pathlib import Path
 
-from pravega_lab.connector.spark.options.option import SOURCE, Option
-from pravega_lab.connector.spark.options.values import text
+from pravega_lab.connector.spark.options.option import SINK, SOURCE, Option
+from pravega_lab.connector.spark.options.values import boolean, one_of, text
 from pravega_lab.errors import BadInputError
 
 
@@ -57,6 +57,58 @@ FORMAT_OPTIONS: tuple[Option, ...] = (
         "",
         "Format `avro`: a later schema, whose aliases and defaults apply.",
         text,
+    ),
+    Option(
+        "registry_uri",
+        SOURCE,
+        "address",
+        "",
+        "Format `pravega-registry`: `http://host:port` of the schema registry, also in a sink.",
+        text,
+        flink="pravega-registry.uri",
+    ),
+    Option(
+        "registry_namespace",
+        SOURCE,
+        "text",
+        "",
+        "Format `pravega-registry`: the namespace of the group. By default the scope of the stream.",
+        text,
+        flink="pravega-registry.namespace",
+    ),
+    Option(
+        "registry_group",
+        SOURCE,
+        "text",
+        "",
+        "Format `pravega-registry`: the group. By default the name of the stream.",
+        text,
+        flink="pravega-registry.group-id",
+    ),
+    Option(
+        "registry_format",
+        SINK,
+        "avro, json or protobuf",
+        "avro",
+        "Format `pravega-registry`: the format of a schema that the sink adds.",
+        one_of("avro", "json", "protobuf"),
+        flink="pravega-registry.format",
+    ),
+    Option(
+        "registry_codec",
+        SINK,
+        "none, gzip or snappy",
+        "none",
+        "Format `pravega-registry`: what compresses each event.",
+        one_of("none", "gzip", "snappy"),
+    ),
+    Option(
+        "registry_register",
+        SINK,
+        "true or false",
+        "false",
+        "Format `pravega-registry`: the sink adds the group, a schema of the columns, and the codec.",
+        boolean,
     ),
     Option(
         "protobuf_descriptor_file",

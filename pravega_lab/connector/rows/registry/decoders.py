@@ -1,0 +1,156 @@
+"""Decode the events of one encoding id into rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pravega_lab.client.registry.serializers import codecs
+from pravega_lab.connector.rows.avro.decode import AvroDecoder
+from pravega_lab.connector.rows.json_rows import JsonRows
+from pravega_lab.connector.rows.parsing import UnreadableRowError
+from pravega_lab.connector.rows.protobuf.protobuf_rows import ProtobufRows
+from pravega_lab.connector.rows.registry.schemas import columns_of
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.registry.header import HEADER_BYTES, PROTOCOL
+from pravega_lab.protocol.registry.names import AVRO, JSON, NO_CODEC, PROTOBUF
+from pravega_lab.protocol.registry.values import SchemaInfo
+
+
+class Decoder:
+    """Decodes the events of one encoding id."""
+
+    def __init__(self, schema: SchemaInfo, codec: str, columns: Any, latest: SchemaInfo | None) -> None:
+        self._codec = codec
+        self._columns = columns
+        kind = schema.format.kind
+        if latest is not None and latest.format.kind != kind:
+            raise BadInputError(f"it is {schema.format.name}, and the latest one is {latest.format.name}")
+        self._avro: AvroDecoder | None = None
+        self._rows: JsonRows | _Messages | None = None
+        if kind == AVRO:
+            self._avro = _avro_decoder(schema, codec, columns, latest)
+        elif kind == JSON:
+            self._rows = JsonRows(known_columns(schema, columns) if latest is None else columns)
+        elif kind == PROTOBUF:
+            self._rows = _messages(schema, columns, latest)
+        else:
+            raise BadInputError(f"format 'pravega-registry' has no rows of {schema.format.name}")
+
+    def parse(self, events: Any) -> Any:
+        """Return the rows of events. Raises UnreadableRowError."""
+        if self._avro is not None and self._codec == NO_CODEC:
+            return self._avro.decode(events)
+        bodies = self._bodies(events)
+        if self._avro is not None:
+            return self._avro.decode(bodies)
+        assert self._rows is not None
+        return self._rows.parse(bodies)
+
+    def _bodies(self, events: Any) -> Any:
+        import pyarrow as pa
+
+        bodies = _without_headers(events)
+        if self._codec == NO_CODEC:
+            return bodies
+        try:
+            decoded = [codecs.decode(self._codec, body) for body in bodies.to_pylist()]
+        except BadInputError as error:
+            raise UnreadableRowError(str(error)) from None
+        if isinstance(self._rows, JsonRows):  # Java compresses whole buffers, so that zeros follow
+            decoded = [body.rstrip(b"\0") for body in decoded]
+        return pa.array(decoded, pa.binary())
+
+
+def _avro_decoder(schema: SchemaInfo, codec: str, columns: Any, latest: SchemaInfo | None) -> AvroDecoder:
+    in_header = HEADER_BYTES if codec == NO_CODEC else 0
+    return AvroDecoder(
+        schema.data,
+        columns,
+        None if latest is None else latest.data,
+        header_bytes=in_header,
+        may_be_followed=codec != NO_CODEC,
+    )
+
+
+def known_columns(schema: SchemaInfo, columns: Any) -> Any:
+    """Return the columns. Raises `BadInputError` if one is not in a JSON Schema that lists its properties."""
+    import json
+
+    properties = json.loads(schema.data).get("properties")
+    for name in columns.names:
+        if isinstance(properties, dict) and properties and name not in properties:
+            known = ", ".join(properties)
+            raise BadInputError(
+                f"column '{name}' is not in the JSON Schema '{schema.type}', which has {known}"
+            )
+    return columns
+
+
+class _Messages:
+    """Rows of messages that may lack columns of later versions."""
+
+    def __init__(self, inner: ProtobufRows, columns: Any) -> None:
+        self._inner, self._columns = inner, columns
+
+    def parse(self, bodies: Any) -> Any:
+        import pyarrow as pa
+
+        try:
+            found = self._inner.parse(bodies)
+        except UnreadableRowError:  # or of buffers that Java compressed, so that zeros follow
+            stripped = [body.rstrip(b"\0") for body in bodies.to_pylist()]
+            found = self._inner.parse(pa.array(stripped, pa.binary()))
+        arrays = [
+            found.column(field.name)
+            if field.name in found.schema.names
+            else pa.nulls(len(bodies), field.type)
+            for field in self._columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._columns)
+
+
+def message_rows(schema: SchemaInfo, columns: Any) -> ProtobufRows:
+    return ProtobufRows(columns, schema.data, schema.type)
+
+
+def _messages(schema: SchemaInfo, columns: Any, latest: SchemaInfo | None) -> _Messages:
+    if latest is None:
+        return _Messages(message_rows(schema, columns), columns)
+    message_rows(latest, columns)  # refuses columns that no version has
+    names = columns_of(schema).names
+    known = [field for field in columns if field.name in names]
+    return _Messages(message_rows(schema, known), columns)
+
+
+def _parts(events: Any) -> tuple[Any, Any]:
+    """Return the offsets of an Arrow array of binary, and the bytes that they are in."""
+    import numpy as np
+
+    offsets = np.frombuffer(events.buffers()[1], np.int32)[events.offset : events.offset + len(events) + 1]
+    return offsets, np.frombuffer(events.buffers()[2] or b"", np.uint8)
+
+
+def _without_headers(events: Any) -> Any:
+    """Return events that have a header, without it."""
+    import numpy as np
+    import pyarrow as pa
+
+    offsets, data = _parts(events)
+    is_body = np.ones(offsets[-1] - offsets[0], bool)
+    is_body[(offsets[:-1, None] - offsets[0] + np.arange(HEADER_BYTES)).ravel()] = False
+    bodies = data[offsets[0] : offsets[-1]][is_body]
+    ends = offsets - offsets[0] - HEADER_BYTES * np.arange(len(offsets))
+    buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(bodies)]
+    return pa.Array.from_buffers(pa.binary(), len(events), buffers)
+
+
+def encoding_ids(events: Any) -> Any:
+    """Return the encoding id of each event. Raises UnreadableRowError if one has no header."""
+    import numpy as np
+
+    offsets, data = _parts(events)
+    starts = offsets[:-1]
+    if (np.diff(offsets) < HEADER_BYTES).any() or (data[starts] != PROTOCOL).any():
+        raise UnreadableRowError("it has no header of a schema registry, which is 01 and an encoding id")
+    places = starts[:, None] + np.arange(1, HEADER_BYTES)
+    return data[places].astype(np.int64) @ np.array([1 << 24, 1 << 16, 1 << 8, 1])
