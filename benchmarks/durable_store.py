@@ -1,0 +1,238 @@
+"""What a durable store promises for its disk and for this machine: python -m benchmarks.durable_store
+
+Acknowledged single appends against the disk's own sync rate; 1,000 producers with one event in flight each
+against one such producer; what the checksums of reads cost; how long a store takes to recover from a log, and
+how much memory it needs then; and what it does while nobody uses it.
+
+The store is a process of its own, on a new folder. ``--data DIR`` puts the folder on another disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.run import Run, parser_of, rounds_of
+from pravega_lab.client import AsyncClient, ScalingPolicy, connect
+from pravega_lab.engine.server.store_process import StoreProcess
+
+EVENT_BYTES = 256
+SYNC_BYTES = 4096
+FILL_BYTES = 1_008
+FREE_PORTS = ("--controller-port", "0", "--segment-store-port", "0", "--with-parent")
+START_PROGRAM = "import sys; from pravega_lab.cli import main; sys.exit(main(sys.argv[1:]))"
+UNCHECKED_PROGRAM = """
+from pravega_lab.engine.store.log import verified
+verified.group_is_valid = lambda group, salt: True
+"""
+STORE = "durable"
+SYNC = "the disk alone, 4 KiB written and synced, 1/s"
+ONE, MANY = "1 producer, one event of 256 B in flight, events/s", "the same, {:,} producers, events/s"
+CHECKED, UNCHECKED = "a client reads from the disk, MB/s", "the same without checksums, MB/s"
+CHECKED_CPU, UNCHECKED_CPU = "CPU of both for 1 GB, s", "the same without checksums, s"
+RECOVERY, RECOVERY_BYTES = "recovery of the log, s", "bytes of the log, MB"
+MEMORY, IDLE = "resident memory, {:,} segments, MB", "CPU of an idle store, {:,} segments, %"
+APPENDS_WANTED, PRODUCERS_WANTED, CHECKSUMS_WANTED = 0.8, 10.0, 0.95
+RECOVERY_S_WANTED, IDLE_WANTED = 5.0, 1.0
+MEMORY_WANTED = {1_000: 300.0, 10_000: 500.0}
+
+
+def syncs_per_second(folder: Path, seconds: float) -> float:
+    """What the disk does as the log does it: writes into a file of zeros that is open with O_DSYNC."""
+    path = folder / "alone"
+    path.write_bytes(bytes(64 << 20))
+    handle = os.open(path, os.O_WRONLY | os.O_DSYNC)
+    try:
+        os.fsync(handle)
+        block, count, begin = b"x" * SYNC_BYTES, 0, time.perf_counter()
+        while (took := time.perf_counter() - begin) < seconds:
+            os.pwrite(handle, block, count * SYNC_BYTES % (64 << 20))
+            count += 1
+        return count / took
+    finally:
+        os.close(handle)
+        path.unlink()
+
+
+async def events_per_second(uri: str, stream: str, producers: int, seconds: float) -> float:
+    """Acknowledged events of producers that each wait for an event before they send the next one."""
+    event = b"x" * EVENT_BYTES
+    async with AsyncClient(uri) as client:
+        handle = await client.create_stream(stream, scaling=ScalingPolicy.fixed(1))
+        counts = [0] * producers
+
+        async def produce(number: int) -> None:
+            async with handle.writer() as writer:
+                await writer.write(event, "key")
+                await writer.flush()
+                started.set()
+                await begin.wait()
+                while time.perf_counter() < end[0]:
+                    await writer.write(event, "key")
+                    await writer.flush()
+                    counts[number] += 1
+
+        started, begin, end = asyncio.Event(), asyncio.Event(), [0.0]
+        tasks = [asyncio.create_task(produce(n)) for n in range(producers)]
+        await started.wait()
+        await asyncio.sleep(producers / 1000)  # until most have their connection
+        began_s = time.perf_counter()
+        end[0] = began_s + seconds
+        begin.set()
+        for task in tasks:
+            await task
+        return sum(counts) / (time.perf_counter() - began_s)
+
+
+def fill(uri: str, stream: str, segments: int, size_bytes: int) -> None:
+    """Write events of 1 kB until the log has so many bytes."""
+    with connect(uri) as client:
+        handle = client.create_stream(stream, scaling=ScalingPolicy.fixed(segments))
+        events = pa.array([b"%01000d" % n for n in range(20_000)], pa.binary())
+        keys = pa.array([f"key-{n}" for n in range(20_000)])
+        for _ in range(max(1, size_bytes // (20_000 * FILL_BYTES))):
+            handle.write(events, keys)
+
+
+def read_rate(data: Path, stream: str, *, checksums: bool) -> tuple[float, float]:
+    """Start a store on ``data``, and read a stream with our client.
+
+    Return the megabytes per second, and the CPU seconds of client and store together for a gigabyte.
+    """
+    program = ("" if checksums else UNCHECKED_PROGRAM) + START_PROGRAM
+    command = [sys.executable, "-c", program, "standalone", "--data", str(data), *FREE_PORTS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            with connect(process.stdout.readline().split()[1]) as client:
+                done, begin = 0, time.perf_counter()
+                cpu_s = cpu_seconds(process.pid) + time.process_time()
+                with client.stream(stream).read() as batches:
+                    while some := batches.next_batches():
+                        done += sum(batch.num_rows for batch in some)
+                took = time.perf_counter() - begin
+                cpu_s = cpu_seconds(process.pid) + time.process_time() - cpu_s
+                return done * FILL_BYTES / 1e6 / took, cpu_s / (done * FILL_BYTES / 1e9)
+        finally:
+            process.terminate()
+
+
+def memory_mb(pid: int) -> float:
+    """The resident memory of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024 / 1e6
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_percent(pid: int, seconds: float) -> float:
+    """The share of one core that a process takes."""
+    before = cpu_seconds(pid)
+    time.sleep(seconds)
+    return 100 * (cpu_seconds(pid) - before) / seconds
+
+
+def measure_appends(run: Run, options: argparse.Namespace, folder: Path) -> None:
+    """One producer between two measurements of the disk, then many."""
+    with StoreProcess(folder / "appends") as store:
+        for number in rounds_of(options):
+            syncs = [syncs_per_second(folder, options.seconds / 4)]
+            one = asyncio.run(events_per_second(store.uri, f"s/one-{number}", 1, options.seconds))
+            syncs.append(syncs_per_second(folder, options.seconds / 4))
+            many = asyncio.run(
+                events_per_second(store.uri, f"s/many-{number}", options.producers, options.seconds)
+            )
+            if number:
+                run.add(SYNC, STORE, sum(syncs) / 2)
+                run.add(ONE, STORE, one)
+                run.add(MANY.format(options.producers), STORE, many)
+    ratio = run.ratio("single appends : syncs of the disk", (ONE, STORE), (SYNC, STORE))
+    run.target("single appends : syncs of the disk", ratio, APPENDS_WANTED)
+    name = f"{options.producers:,} producers : 1"
+    run.target(
+        name,
+        run.ratio(name, (MANY.format(options.producers), STORE), (ONE, STORE)),
+        PRODUCERS_WANTED,
+    )
+
+
+def measure_log(run: Run, options: argparse.Namespace, folder: Path) -> None:
+    """Fill a log, kill the store, recover, and read the log with and without checksums."""
+    data = folder / "log"
+    with StoreProcess(data) as store:
+        fill(store.uri, "s/full", 10, options.log_mb * 1_000_000)
+        for number in rounds_of(options):
+            store.kill()
+            begin = time.perf_counter()
+            store.start()
+            took = time.perf_counter() - begin
+            if number:
+                run.add(RECOVERY, STORE, took)
+                size = sum(path.stat().st_size for path in data.glob("log-*")) / 1e6
+                run.add(RECOVERY_BYTES, STORE, size)
+    for number in rounds_of(options):
+        for checksums in (True, False) if number % 2 else (False, True):
+            rate, cpu_s = read_rate(data, "s/full", checksums=checksums)
+            if number:
+                run.add(CHECKED if checksums else UNCHECKED, STORE, rate)
+                run.add(CHECKED_CPU if checksums else UNCHECKED_CPU, STORE, cpu_s)
+    run.target(RECOVERY, run.median(RECOVERY, STORE), RECOVERY_S_WANTED, at_least=False)
+    run.ratio("with checksums : without", (CHECKED, STORE), (UNCHECKED, STORE))
+    name = "the same by CPU time"
+    run.target(name, run.ratio(name, (UNCHECKED_CPU, STORE), (CHECKED_CPU, STORE)), CHECKSUMS_WANTED)
+
+
+def measure_memory(run: Run, options: argparse.Namespace, folder: Path) -> None:
+    """Fill stores of many segments, and look at the process afterwards."""
+    for segments in options.segments:
+        with StoreProcess(folder / f"memory-{segments}") as store:
+            fill(store.uri, "s/many", segments, options.log_mb * 1_000_000)
+            run.add(MEMORY.format(segments), STORE, memory_mb(store.pid))
+            run.add(IDLE.format(segments), STORE, cpu_percent(store.pid, options.idle_s))
+        wanted = MEMORY_WANTED.get(segments)
+        if wanted is not None:
+            what = MEMORY.format(segments)
+            run.target(what, run.median(what, STORE), wanted, at_least=False)
+        what = IDLE.format(segments)
+        run.target(what, run.median(what, STORE), IDLE_WANTED, at_least=False)
+
+
+PARTS = {"appends": measure_appends, "log": measure_log, "memory": measure_memory}
+
+
+def main() -> int:
+    parser = parser_of(__doc__, rounds=3)
+    parser.add_argument("--only", choices=PARTS, help="one part (default: all)")
+    parser.add_argument(
+        "--seconds", type=float, default=4.0, help="of each measurement of appends (%(default)g)"
+    )
+    parser.add_argument("--producers", type=int, default=1_000, help="at the same time (%(default)s)")
+    parser.add_argument("--log-mb", type=int, default=1_000, help="megabytes of events (%(default)s)")
+    parser.add_argument(
+        "--segments", type=int, nargs="*", default=[1_000, 10_000], help="of memory (%(default)s)"
+    )
+    parser.add_argument("--idle-s", type=float, default=10.0, help="seconds of an idle store (%(default)g)")
+    parser.add_argument("--data", metavar="DIR", help="folder for the stores (default: a temporary one)")
+    options = parser.parse_args()
+    run = Run("A durable store")
+    with tempfile.TemporaryDirectory(dir=options.data) as folder:
+        for name, measure in PARTS.items():
+            if options.only in (None, name):
+                measure(run, options, Path(folder))
+    return run.finish(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
