@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -28,6 +28,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from pravega_lab.connector.spark.catalog.described import described
 from pravega_lab.connector.spark.connections import client_of, close_all, stream_of
 from pravega_lab.connector.spark.format import FORMAT
 from pravega_lab.connector.spark.options import (
@@ -63,8 +64,16 @@ from pravega_lab.connector.spark.source.rows import (
 from pravega_lab.connector.spark.source.splits import SegmentSlice, plan
 from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream
 from pravega_lab.connector.spark.source.typed_rows import check_typed_schema, default_schema, typed_rows
+from pravega_lab.connector.spark.tables import (
+    is_created,
+    own_options,
+    stored_options,
+    table_schema,
+)
 from pravega_lab.errors import BadInputError
 
+#: Options of which one says what to read or write.
+ADDRESSES = ("scope", "stream", "scan.streams", "sink.stream", "metadata")
 #: A batch query needs no low latency, so its tasks are fewer and larger (spark.md 2).
 BATCH_PARTITION_BYTES = 32 * 1024 * 1024
 
@@ -86,8 +95,10 @@ class PravegaDataSource(DataSource):
         super().__init__(options)
         check_packages()
         self._command = COMMAND in options
-        if not self._command:
-            self._parsed = parse_options(options, properties=self.properties)
+        self._is_created = is_created(options)
+        self._given = own_options(options) if self._is_created else dict(options)
+        if not self._command and any(name.lower() in ADDRESSES for name in self._given):
+            self._parsed()  # A table of the session catalog has its address in its columns.
 
     @classmethod
     def name(cls) -> str:
@@ -104,16 +115,34 @@ class PravegaDataSource(DataSource):
             from pravega_lab.connector.spark.catalog.commands import answer, answer_schema
 
             return answer_schema(answer(self.options, self.properties))
-        if self._parsed.format:
-            return default_schema(self._parsed)
-        table = self._parsed.metadata
-        return METADATA_SCHEMAS[table] if table else SCHEMA
+        options = self._parsed()
+        if self._is_created:
+            return self._new_table(options)
+        if options.format:
+            return options.columns or default_schema(options)
+        return METADATA_SCHEMAS[options.metadata] if options.metadata else SCHEMA
+
+    def _parsed(self, schema: Any = None) -> PravegaOptions:
+        """Return the options: the user's, and before these, those of the table that the schema is of."""
+        stored = {} if schema is None else stored_options(schema)
+        options = parse_options({**stored, **self._given}, properties=self.properties)
+        return replace(options, stored=True) if stored else options
+
+    def _new_table(self, options: PravegaOptions) -> Any:
+        """Return the schema of a table of the session catalog."""
+        if options.format:
+            return table_schema(str(options.columns or default_schema(options)), self._given)
+        if found := described(options):
+            columns, more = found
+            return table_schema(columns, {**more, **self._given})
+        return table_schema(SCHEMA, self._given)
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Return the reader of a batch query."""
-        if self._parsed.metadata:
-            return MetadataReader(self._parsed, schema)
-        return (FilteringReader if PUSHING in sys.modules else PravegaReader)(self._parsed, schema)
+        options = self._parsed(schema)
+        if options.metadata:
+            return MetadataReader(options, schema)
+        return (FilteringReader if PUSHING in sys.modules else PravegaReader)(options, schema)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         """Return the reader of a streaming query.
@@ -121,26 +150,27 @@ class PravegaDataSource(DataSource):
         Raises:
             BadInputError: Option ``metadata`` is given, or the options are those of a batch query.
         """
-        if self._parsed.execution_type == "batch":
+        options = self._parsed(schema)
+        if options.execution_type == "batch":
             raise BadInputError(
                 "'scan.execution.type' is 'batch', and this is a streaming query. Use spark.read, or leave "
                 "the option out"
             )
-        if self._parsed.metadata:
+        if options.metadata:
             raise BadInputError("option 'metadata' works with spark.read only. Remove it, or use spark.read")
-        return PravegaStreamReader(self._parsed, schema)
+        return PravegaStreamReader(options, schema)
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of a batch query."""
         from pravega_lab.connector.spark.sink.writer import PravegaWriter
 
-        return PravegaWriter(self._parsed, schema, overwrite)
+        return PravegaWriter(self._parsed(schema), schema, overwrite)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Return the writer of a streaming query."""
         from pravega_lab.connector.spark.sink.writer import PravegaStreamWriter
 
-        return PravegaStreamWriter(self._parsed, schema, overwrite)
+        return PravegaStreamWriter(self._parsed(schema), schema, overwrite)
 
 
 class _Slices:

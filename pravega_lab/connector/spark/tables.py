@@ -1,35 +1,100 @@
-"""The refusal of tables of Spark's catalog, and the temporary view that works instead.
+"""Tables of Spark's session catalog: ``CREATE TABLE t USING pravega OPTIONS (…)``.
 
-Spark stores the options of a table and never passes them to a Python data source (spark.md 13). A stored
-table could therefore not be read, and rows written into it would seem to be lost.
+Spark stores the options of such a table and never passes them to a Python data source, except once: when it
+asks for the schema of a table that is created without columns. The options therefore travel in the metadata
+of the columns, which Spark stores and passes back. What cannot work that way is refused, and the error names
+what does.
+
+Source: spark.md 13.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from pravega_lab.connector.tables.columns import Column, arrow_schema, parse_columns
 from pravega_lab.errors import BadInputError
 
-NO_OPTIONS = "Spark does not pass the options of a stored table to this source, so the table cannot be read"
+#: Options that Spark adds when it creates a table. It also repeats each option with a prefix.
+MARKS = ("provider", "owner", "comment", "location", "path", "external", "is_managed_location", "collation")
+REPEATED = "option."
+#: The key of the options in the metadata of a column.
+KEY = "pravega"
+#: Columns of the source that a sink has no use for. INSERT INTO t (event) leaves them null.
+OF_THE_SOURCE = ("scope", "stream", "segment_id", "offset")
+NO_OPTIONS = (
+    "Spark passes this source no options of a table whose CREATE lists columns, or that is made of a "
+    "query or of a frame"
+)
 
 
 def view_statement(options: Mapping[str, str]) -> str:
     """Return the SQL of a temporary view with the address in ``options``, or with placeholders for it."""
+    return f"CREATE TEMPORARY VIEW <name> USING pravega OPTIONS ({_address(options)})"
+
+
+def ways_that_work(options: Mapping[str, str]) -> str:
+    """Return sentences with the statements that create a table that can be used."""
+    scope, stream = (options.get(name) or f"<{name}>" for name in ("scope", "stream"))
+    return (
+        f"Use the catalog: CREATE TABLE pravega.`{scope}`.`{stream}` (<columns>), also with AS SELECT. Or "
+        f"write columns as an option: CREATE TABLE <name> USING pravega OPTIONS ({_address(options)}, "
+        f"format 'json', columns 'id bigint, name string'). Or use a temporary view: "
+        f"{view_statement(options)}"
+    )
+
+
+def _address(options: Mapping[str, str]) -> str:
     address = {"controller": "tcp://host:9090", "scope": "<scope>", "stream": "<stream>"}
-    written = ", ".join(f"{name} '{options.get(name) or missing}'" for name, missing in address.items())
-    return f"CREATE TEMPORARY VIEW <name> USING pravega OPTIONS ({written})"
+    return ", ".join(f"{name} '{options.get(name) or missing}'" for name, missing in address.items())
 
 
-def refuse_stored_table(options: Mapping[str, str]) -> None:
-    """Refuse ``CREATE TABLE … USING pravega``, which Spark marks with an option ``provider``.
+def is_created(options: Mapping[str, str]) -> bool:
+    """Return whether Spark asks for the schema of a table that is being created."""
+    return "provider" in options
 
-    Raises:
-        BadInputError: The options are those of a table. The message has the statement of a temporary view.
+
+def own_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a table without those that Spark added."""
+    lower = {name.lower(): value for name, value in options.items()}
+    return {
+        name: value for name, value in lower.items() if name not in MARKS and not name.startswith(REPEATED)
+    }
+
+
+def table_schema(columns: str, options: Mapping[str, str]) -> Any:
+    """Return the Spark schema of a new table, whose columns carry its options.
+
+    The first column of text is marked as a ``varchar`` of great length. Without such a mark, Spark leaves the
+    metadata out when it writes rows that fit the table already, as ``insertInto`` does.
+
+    Args:
+        columns: The columns, such as ``id bigint, name string``.
+        options: The user's options.
     """
-    if "provider" in options:
-        raise BadInputError(
-            f"CREATE TABLE … USING pravega: {NO_OPTIONS}. Use a temporary view: {view_statement(options)}"
-        )
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    found: Sequence[Column] = parse_columns(columns)
+    fields, marked = [], False
+    for field in from_arrow_schema(arrow_schema(found), prefer_timestamp_ntz=True).fields:
+        metadata = {KEY: json.dumps(dict(options))}
+        if isinstance(field.dataType, StringType) and not marked:
+            metadata["__CHAR_VARCHAR_TYPE_STRING"] = "varchar(1000000)"
+            marked = True
+        fields.append(StructField(field.name, field.dataType, metadata=metadata))
+    return StructType(fields)
+
+
+def stored_options(schema: Any) -> dict[str, str]:
+    """Return the options that the columns of a stored table carry; none for any other schema."""
+    for field in schema.fields:
+        if KEY in (field.metadata or {}):
+            found: dict[str, str] = json.loads(field.metadata[KEY])
+            return found
+    return {}
 
 
 def refuse_new_table(options: Mapping[str, str], local_property: Callable[[str], str | None]) -> None:
@@ -44,12 +109,11 @@ def refuse_new_table(options: Mapping[str, str], local_property: Callable[[str],
         local_property: Returns a local property of the task.
 
     Raises:
-        BadInputError: The rows are those of a new table. The message has the statement of a temporary view.
+        BadInputError: The rows are those of a new table. The message has the statements that work.
     """
     execution, root = (local_property(f"spark.sql.execution.{name}") for name in ("id", "root.id"))
     if execution != root and local_property("sql.streaming.queryId") is None:
         raise BadInputError(
             f"this statement creates a table USING pravega. {NO_OPTIONS}. No row was written. Write with "
-            ".format('pravega').mode('append').save(), and read the stream through a temporary view: "
-            f"{view_statement(options)}"
+            f".format('pravega').mode('append').save(). {ways_that_work(options)}"
         )

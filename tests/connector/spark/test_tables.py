@@ -1,9 +1,8 @@
-"""Tables of Spark's catalog are refused, no row is written into them, and errors name what works."""
+"""Tables of Spark's session catalog: what works, and errors that name what works instead."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,38 +41,78 @@ def rows(spark: Any) -> Any:
     return spark.range(3).selectExpr("cast(id as string) AS event")
 
 
-@pytest.mark.spark
-def test_the_error_of_create_table_names_a_view_that_works(spark: Any, address: dict[str, str]) -> None:
-    said = refused(lambda: spark.sql(f"CREATE TABLE stored USING pravega {sql_options(address)}"))
-    assert "the options of a stored table" in said
-    view = re.search(r"CREATE TEMPORARY VIEW .*\)", said)
-    assert view is not None
-    spark.sql(view[0].replace("<name>", "stored_view"))
-    assert spark.sql("SELECT event FROM stored_view").count() == 2
-    assert not spark.catalog.tableExists("stored")
-    said = refused(lambda: spark.catalog.createTable("stored", source="pravega", **address))
-    assert view[0] in said
+@pytest.fixture
+def orders(spark: Any, address: dict[str, str]) -> Iterator[str]:
+    """A table of typed rows in the session catalog."""
+    options = {**address, "stream": "orders", "format": "json", "columns": "id bigint, item string"}
+    options["allow_create_stream"] = "true"
+    spark.sql(f"CREATE TABLE orders USING pravega {sql_options(options)}")
+    yield "orders"
+    spark.sql("DROP TABLE orders")
 
 
 @pytest.mark.spark
-def test_a_statement_that_creates_a_table_writes_no_row(spark: Any, address: dict[str, str]) -> None:
+def test_a_table_of_the_session_catalog_is_read_and_filled(spark: Any, orders: str, tmp_path: Path) -> None:
+    spark.sql("INSERT INTO orders VALUES (1, 'tea'), (2, 'cup')")
+    spark.sql("INSERT INTO orders (id) SELECT 3")
+    frame = spark.createDataFrame([(4, "pot")], "id bigint, item string")
+    frame.write.insertInto(orders)
+    frame.write.format("pravega").mode("append").saveAsTable(orders)
+    frame.writeTo(orders).append()
+    expected = [(1, "tea"), (2, "cup"), (3, None), (4, "pot"), (4, "pot"), (4, "pot")]
+    assert sorted(map(tuple, spark.sql("SELECT * FROM orders").collect())) == expected
+    assert spark.read.table(orders).where("item = 'pot'").count() == 3
+    rows = spark.readStream.option("start_stream_cut", "earliest").table(orders)
+    writer = rows.selectExpr("id + 10 AS id", "item").writeStream.trigger(availableNow=True)
+    writer.option("checkpointLocation", str(tmp_path)).toTable(orders).awaitTermination()
+    assert spark.table(orders).count() == 2 * len(expected)
+
+
+@pytest.mark.spark
+def test_a_table_of_the_session_catalog_is_described(spark: Any, orders: str) -> None:
+    described = [row.col_name for row in spark.sql("DESCRIBE TABLE orders").collect()]
+    assert described[:2] == ["id", "item"]
+    assert "id BIGINT" in spark.sql("SHOW CREATE TABLE orders").collect()[0][0]
+    spark.sql("CREATE TEMPORARY VIEW cheap AS SELECT item FROM orders")
+    assert spark.sql("SELECT * FROM cheap").count() == 0
+    with pytest.raises(PySparkException, match="a stream is only appended to"):
+        spark.sql("INSERT OVERWRITE orders VALUES (1, 'x')")
+
+
+@pytest.mark.spark
+def test_a_table_of_events_has_the_columns_of_the_source(spark: Any, address: dict[str, str]) -> None:
+    spark.catalog.createTable("stored", source="pravega", **address)
+    try:
+        spark.sql("INSERT INTO stored (event) VALUES (X'63')")
+        found = spark.sql("SELECT cast(event AS string) AS event, stream FROM stored").collect()
+        assert sorted(map(tuple, found)) == [("a", "in"), ("b", "in"), ("c", "in")]
+        with pytest.raises(PySparkException, match="'stream' is filled by the source"):
+            spark.sql("INSERT INTO stored (event, stream) VALUES (X'63', 'in')")
+    finally:
+        spark.sql("DROP TABLE stored")
+
+
+@pytest.mark.spark
+def test_a_statement_that_makes_a_table_of_a_query_writes_no_row(spark: Any, address: dict[str, str]) -> None:
     frame, options = rows(spark), sql_options(address)
-    view = f"CREATE TEMPORARY VIEW <name> USING pravega {options}"
-    assert view in refused(lambda: frame.write.format("pravega").options(**address).saveAsTable("made"))
-    assert view in refused(lambda: frame.writeTo("made").using("pravega").options(**address).create())
+    way = f"CREATE TABLE pravega.`{address['scope']}`.`in`"
+    assert way in refused(lambda: frame.write.format("pravega").options(**address).saveAsTable("made"))
+    assert way in refused(lambda: frame.writeTo("made").using("pravega").options(**address).create())
     said = refused(lambda: spark.sql(f"CREATE TABLE made USING pravega {options} AS SELECT 'x' AS event"))
-    assert "CREATE TEMPORARY VIEW <name> USING pravega OPTIONS" in said
+    assert "CREATE TABLE pravega.`<scope>`.`<stream>`" in said
     assert not spark.catalog.tableExists("made")
     assert count(spark, address) == 2
 
 
 @pytest.mark.spark
-def test_a_table_with_columns_cannot_be_read_and_the_error_names_the_view(spark: Any) -> None:
+def test_a_table_with_columns_cannot_be_read_and_the_error_names_what_works(spark: Any) -> None:
     spark.sql("CREATE TABLE with_columns (event BINARY) USING pravega")
     try:
         said = refused(lambda: spark.table("with_columns").count())
     finally:
         spark.sql("DROP TABLE with_columns")
+    assert "CREATE TABLE pravega.`<scope>`.`<stream>` (<columns>)" in said
+    assert "columns 'id bigint, name string'" in said
     assert "CREATE TEMPORARY VIEW <name> USING pravega OPTIONS (controller 'tcp://host:9090'" in said
 
 

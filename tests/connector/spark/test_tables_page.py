@@ -31,7 +31,7 @@ def test_the_examples_run_in_their_order(
                 exec(compile("\n" * line + block[2], PAGE.name, "exec"), names)
             else:
                 for statement in block[2].split(";"):
-                    spark.sql(statement).collect()
+                    spark.sql(statement.replace("{uri}", store)).collect()
         assert [row.page for row in spark.table("pravega.shop.visits").collect()] == ["home", "cart", "order"]
         assert sorted(row.item for row in spark.table("pravega.shop.items").collect()) == sorted(
             ["tea", "cup", "pot"] * 2

@@ -115,7 +115,9 @@ class _Commands:
         provider = properties.get("provider", "pravega").lower()
         if provider not in ("pravega", "parquet"):  # parquet is Spark's own default
             given.setdefault("format", provider)
-        options = self._parsed(scope, stream, {k: v for k, v in given.items() if k in BY_NAME})
+        options = self._parsed(
+            scope, stream, {k: v for k, v in given.items() if k in BY_NAME and k != COLUMNS}
+        )
         description = self._description(columns or given.pop(COLUMNS, ""), given)
         client = self._catalog.client
         self._catalog.create_table(
@@ -171,7 +173,8 @@ class _Commands:
         if not columns:
             return None
         options = {k: v for k, v in given.items() if k in BY_NAME and BY_NAME[k].group != CREATION}
-        options.pop("format", None)
+        for name_of_its_own in ("format", COLUMNS):
+            options.pop(name_of_its_own, None)
         column, _, delay = given.get(WATERMARK, "").strip().partition(" ")
         return describe(
             columns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pravega_lab.connector.rows.formats import check_format
 from pravega_lab.connector.spark.options.checked import EARLIEST, LATEST, UNBOUNDED
 from pravega_lab.connector.spark.options.values import boolean, listed, supported, text, without_repetition
+from pravega_lab.connector.tables.columns import parse_columns
 from pravega_lab.errors import BadInputError
 
 
@@ -67,6 +68,11 @@ def columns(name: str, given: str) -> tuple[str, ...]:
     if not found or len(set(found)) < len(found):
         raise BadInputError(f"option '{name}' is '{given}'; it is one or several columns, each once")
     return found
+
+
+def typed_columns(name: str, given: str) -> str:
+    parse_columns(text(name, given))
+    return given
 
 
 def format_name(name: str, given: str) -> str:

@@ -58,7 +58,8 @@ class PravegaOptions:
 
     ``streams`` are names without scope, or ``scope/stream``. ``None`` means that the option was not given.
     Sizes are in bytes, times in milliseconds. ``streams_key`` is the option that named the streams,
-    and ``in_catalog`` whether they are those of a table of the catalog ``pravega``.
+    ``in_catalog`` whether they are those of a table of the catalog ``pravega``, and ``stored`` whether they
+    are those of a table of Spark's session catalog.
     """
 
     scope: str
@@ -106,6 +107,8 @@ class PravegaOptions:
     execution_type: str | None = None
     streams_key: str = "stream"
     in_catalog: bool = False
+    columns: str | None = None
+    stored: bool = False
 
     @property
     def cluster(self) -> Cluster:

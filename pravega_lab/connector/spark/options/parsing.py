@@ -23,7 +23,7 @@ from pravega_lab.connector.spark.options.declared import (
 )
 from pravega_lab.connector.spark.options.old_keys import new_key
 from pravega_lab.connector.spark.options.option import SECRET, SECRET_NAMES, Option
-from pravega_lab.connector.spark.tables import NO_OPTIONS, refuse_stored_table, view_statement
+from pravega_lab.connector.spark.tables import NO_OPTIONS, ways_that_work
 from pravega_lab.errors import BadInputError
 
 #: A command of the catalog in place of the options of a source (`catalog.commands`).
@@ -55,13 +55,11 @@ def parse_options(
 
     Raises:
         BadInputError: An option is unknown (the message suggests the nearest name), a value has the wrong
-            type or range, ``scope`` or ``stream`` is missing, two options contradict each other, or the
-            options are those of a table in Spark's catalog.
+            type or range, ``scope`` or ``stream`` is missing, or two options contradict each other.
 
     Source: flink.md 11.2 for Flink's names and errors, 13.3 for the precedence.
     """
     options = {name.lower(): str(value).strip() for name, value in given.items()}
-    refuse_stored_table(options)
     names: dict[str, str] = {}  # of the fields: the names under which they were given
     values: dict[str, Any] = {}
     for name, text in options.items():
@@ -77,7 +75,7 @@ def parse_options(
             names[option.sets], values[option.sets] = name, value
     _fall_back(values, properties or {}, os.environ if environ is None else environ)
     if not values.get("scope"):
-        hint = "" if values else f". {NO_OPTIONS}. Use a temporary view: {view_statement({})}"
+        hint = "" if values else f". {NO_OPTIONS}. {ways_that_work({})}"
         raise BadInputError(f"option 'scope' is missing. Add .option('scope', '<scope of the stream>'){hint}")
     if not (values.get("streams") or values.get("sink_stream") or values.get("metadata") == "Streams"):
         raise BadInputError(
@@ -154,6 +152,11 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
         raise BadInputError(
             "options 'primary_key' and 'routing_key_column' were both given, and both give the routing key. "
             "Leave one of them out"
+        )
+    if "columns" in values and "format" not in values:
+        raise BadInputError(
+            "option 'columns' was given without 'format'. Name the format in which the columns are an event, "
+            "such as .option('format', 'json')"
         )
     if "routing_key_column" in values and "format" not in values:
         raise BadInputError(

@@ -48,6 +48,14 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
         "What becomes of events that are no rows.",
         one_of(FAIL, DROP, KEEP),
     ),
+    Option(
+        "columns",
+        SOURCE,
+        "columns",
+        "",
+        "The columns of typed rows, such as `id bigint, name string`, for want of a schema.",
+        parsers.typed_columns,
+    ),
     *FORMAT_OPTIONS,
     Option(
         "start_stream_cut",

@@ -18,6 +18,7 @@ from pravega_lab.connector.spark.sink.primary_key import (
     with_kinds_of_one_key,
 )
 from pravega_lab.connector.spark.source.rows import arrow_schema
+from pravega_lab.connector.spark.tables import OF_THE_SOURCE
 from pravega_lab.errors import BadInputError
 
 
@@ -27,6 +28,7 @@ def check_rows(
     key_column: str | None = None,
     format_options: Mapping[str, Any] | None = None,
     primary_key: Sequence[str] = (),
+    stored: bool = False,
 ) -> None:
     """Refuse rows that cannot become events, of a Spark ``schema``.
 
@@ -34,6 +36,7 @@ def check_rows(
         key_column: The column of typed rows that is also the routing key.
         format_options: The options of the format.
         primary_key: The columns of typed rows that identify a row, and give the routing key.
+        stored: Whether the rows go to a table of the session catalog, which may leave columns null.
 
     Raises:
         BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type; or the
@@ -45,11 +48,29 @@ def check_rows(
         if key_column is not None:
             _check_key(schema, key_column)
     else:
-        _check_plain(schema)
+        _check_plain(schema, stored)
 
 
-def _check_plain(schema: Any) -> None:
+def without_source_columns(batch: Any) -> Any:
+    """Return rows of a table of the session catalog without the columns that only the source fills.
+
+    Raises:
+        BadInputError: One of these columns has a value, which would be lost.
+    """
+    found = [name for name in batch.schema.names if name in OF_THE_SOURCE]
+    for name in found:
+        if batch.column(name).null_count < batch.num_rows:
+            raise BadInputError(
+                f"column '{name}' is filled by the source and cannot be written. Leave it out: "
+                "INSERT INTO t (event) …"
+            )
+    return batch.drop_columns(found) if found else batch
+
+
+def _check_plain(schema: Any, stored: bool) -> None:
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if stored:
+        types = {name: found for name, found in types.items() if name not in OF_THE_SOURCE}
     allowed = {"event": ("binary", "string"), "routing_key": ("string",)}
     if "event" not in types:
         raise BadInputError(

@@ -30,7 +30,7 @@ from pravega_lab.connector.spark.sink.commit_steps import (
 )
 from pravega_lab.connector.spark.sink.digest import add, digest_of
 from pravega_lab.connector.spark.sink.register import Record, Written, abortable
-from pravega_lab.connector.spark.sink.rows import arrays, check_rows
+from pravega_lab.connector.spark.sink.rows import arrays, check_rows, without_source_columns
 from pravega_lab.connector.spark.source.streams import ensure_stream
 from pravega_lab.connector.spark.tables import refuse_new_table
 from pravega_lab.errors import BadInputError, PravegaError
@@ -66,6 +66,8 @@ def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
 
 
 def _arrays(options: PravegaOptions, batch: Any) -> tuple[Any, Any | None]:
+    if options.stored and not options.format:
+        batch = without_source_columns(batch)
     return arrays(
         *(batch, options.format, options.routing_key_column, options.format_options, options.primary_key)
     )
@@ -99,6 +101,7 @@ class _Sink:
         check_rows(
             *(schema, options.format, options.routing_key_column, options.format_options),
             options.primary_key,
+            options.stored,
         )
         self._options = options
         key = (options.cluster, options.output)
