@@ -1,4 +1,4 @@
-"""`Books`: which event was written, acknowledged, read and committed, how often, and in which order.
+"""`ArrayBooks`: which event was written, acknowledged, read and committed, how often, and in which order.
 
 The books are columnar, with a place per event and a numpy array per fact, so that a million events take
 seconds. They decide what is lost, doubled and out of order. They know no time and no journal.
@@ -9,18 +9,24 @@ after that of a later event of its key. Another arrival makes it doubled, not ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pravega_lab.errors import BadInputError
+from pravega_lab.observe.ledger.entries import (
+    ARRIVALS,
+    START,
+    Arrival,
+    Offence,
+    Standing,
+    as_list,
+    check_type,
+    keys_of,
+    written_before,
+)
 
-Arrival = Literal["read", "committed"]
-ARRIVALS: tuple[Arrival, ...] = ("read", "committed")
 Ints = npt.NDArray[np.int64]
 _TYPES: dict[str, Any] = {
     "key": np.int32, "place": np.int64, "written_call": np.int32, "acknowledged": np.bool_, "late": np.bool_,
@@ -33,34 +39,10 @@ _TYPES: dict[str, Any] = {
         )
     },
 }  # fmt: skip
-_START = {"key": -1, "place": -1, "written_call": -1, **{f"call_{a}": -1 for a in ARRIVALS}}
 NOBODY = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Offence:
-    """An event, by its place in the books, and what is wrong with it. ``index`` is its place in the call
-    that reported it.
-    """
-
-    what: str
-    slot: int
-    index: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The counts of events at one arrival; see `LedgerCounted`."""
-
-    lost: int | None
-    doubled: int | None
-    out_of_order: int | None
-    strange: int | None
-    unknown: int | None
-    in_flight: int | None
-
-
-class Books:
+class ArrayBooks:
     """The books of one ledger. Ids are ints, strings or bytes, of one type in all calls."""
 
     def __init__(self) -> None:
@@ -68,7 +50,7 @@ class Books:
         self._ids: list[Any] = []
         self._keys: dict[str, int] = {}
         self._key_names: list[str] = []
-        self._column = {name: np.full(1024, _START.get(name, 0), kind) for name, kind in _TYPES.items()}
+        self._column = {name: np.full(1024, START.get(name, 0), kind) for name, kind in _TYPES.items()}
         self._written = 0
         self._newest = {arrival: np.full(64, -1, np.int64) for arrival in ARRIVALS}
         self._settled = dict.fromkeys(ARRIVALS, 0)
@@ -103,13 +85,11 @@ class Books:
         unique, first = np.unique(slots, return_index=True)
         if again.any() or len(unique) < len(slots):
             again |= ~np.isin(np.arange(len(slots)), first)
-            raise BadInputError(
-                f"event {self._ids[slots[int(again.argmax())]]!r} was written before: the ids of a ledger "
-                "tell its events apart, so give each write another one"
-            )
+            raise written_before(self._ids[slots[int(again.argmax())]])
+        codes = self._codes_of(keys, len(slots))
         self.has["written"] = True
         self._column["place"][slots] = np.arange(self._written, self._written + len(slots))
-        self._column["key"][slots] = self._codes_of(keys, len(slots))
+        self._column["key"][slots] = codes
         self._column["written_call"][slots] = call
         self._written += len(slots)
         return len(slots)
@@ -258,7 +238,7 @@ class Books:
 
     def _slots_of(self, ids: Any) -> Ints:
         items = as_list(ids)
-        self._check_type(items)
+        check_type(self._ids, items)
         slots, n_before = self._slots, len(self._slots)
         known = list(map(slots.get, items))
         if None in known:
@@ -275,44 +255,15 @@ class Books:
         if n <= have:
             return
         for name, old in self._column.items():
-            more = np.full(max(n, 2 * have) - have, _START.get(name, 0), old.dtype)
+            more = np.full(max(n, 2 * have) - have, START.get(name, 0), old.dtype)
             self._column[name] = np.concatenate([old, more])
 
     def _codes_of(self, keys: Any, n: int) -> npt.NDArray[np.int32]:
         if keys is None:
             return np.full(n, NOBODY, np.int32)
-        items = [keys] * n if isinstance(keys, str) else as_list(keys)
-        if len(items) != n:
-            raise BadInputError(f"{n} events and {len(items)} keys: give one key for all, or one for each")
         codes = self._keys
         n_before = len(codes)
-        found = (NOBODY if k is None else codes.setdefault(k, len(codes)) for k in items)
+        found = (NOBODY if k is None else codes.setdefault(k, len(codes)) for k in keys_of(keys, n))
         result = np.fromiter(found, np.int32, n)
         self._key_names.extend(islice(codes, n_before, None))
         return result
-
-    def _check_type(self, items: list[Any]) -> None:
-        if not items or not self._ids:
-            return
-        had, now = type(self._ids[0]), type(items[0])
-        if had is not now:
-            raise BadInputError(
-                f"the ids of this ledger are {had.__name__} ({self._ids[0]!r}, …) and these are "
-                f"{now.__name__} ({items[0]!r}, …): bring them to one type"
-            )
-
-
-def as_list(values: Any) -> list[Any]:
-    """Return ids or keys of any form (one, a list, numpy, Arrow, pandas) as a list of plain values."""
-    if isinstance(values, (str, bytes, int)):
-        return [values]
-    if hasattr(values, "null_count") and hasattr(values, "to_pylist"):  # Arrow; numpy's way is faster
-        numbers = not values.null_count and str(values.type).startswith(("int", "uint"))
-        return list(values.to_numpy(zero_copy_only=False).tolist() if numbers else values.to_pylist())
-    if hasattr(values, "tolist"):
-        return list(values.tolist())
-    if isinstance(values, Iterable):
-        return list(values)
-    raise BadInputError(
-        f"ids are one, a list, or an Arrow, numpy or pandas array, not {type(values).__name__}"
-    )

@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError, PravegaError
 from pravega_lab.observe.journal.journal import Journal
-from pravega_lab.observe.ledger.event_books import ARRIVALS, Arrival, Books, Offence
+from pravega_lab.observe.ledger.entries import ARRIVALS, Arrival, Offence
 from pravega_lab.observe.ledger.fold import sentence
 from pravega_lab.observe.ledger.numbered import Parse, numbered
 from pravega_lab.observe.ledger.observations import COLUMNS, Acted, LedgerCounted, LedgerOffended
+from pravega_lab.portable import HAVE_ARRAYS
+
+if TYPE_CHECKING or HAVE_ARRAYS:
+    from pravega_lab.observe.ledger.event_books import ArrayBooks as Books
+else:
+    from pravega_lab.observe.ledger.plain_books import PlainBooks as Books
 
 if TYPE_CHECKING:
     from pravega_lab.client import Stream
