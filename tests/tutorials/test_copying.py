@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.tutorials.copying.copy_job import ONE_EVENT, Copying, Story, copied
+from pravega_lab.tutorials.copying.pictures import owners_picture, recovery_picture
 from pravega_lab.widgets.drawings.cut_picture import CutLine, CutPicture
 
 STORY = Story(acts=((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3")))
@@ -123,3 +125,25 @@ def test_the_picture_says_what_it_shows() -> None:
     assert "#1 e0: barrier 8, kept nobody's, read on at 5 of 10: 3 doubled" in repr(picture)
     assert "in nobody" in svg
     assert list(picture.frame["lost"]) == [3, 0]
+
+
+def test_the_group_of_the_legacy_reader_is_reset_before_new_readers_are_deployed() -> None:
+    legacy = str(recovery_picture(run("a"))).splitlines()
+    order = [
+        next(n for n, line in enumerate(legacy) if what in line)
+        for what in ("reset ends", "deploys", "joins")
+    ]
+    assert order == sorted(order)
+    assert sum("deploys" in line for line in legacy) == 1
+    induced = str(recovery_picture(run("b3"))).splitlines()
+    deploys = [n for n, line in enumerate(induced) if "deploys" in line]
+    resets = [n for n, line in enumerate(induced) if "reset begins" in line]
+    assert len(deploys) == 2
+    assert deploys[-1] < resets[0]
+
+
+def test_a_segment_changes_hands_between_the_barrier_and_the_failure() -> None:
+    words = str(owners_picture(run("b1"), until_s=9)).splitlines()
+    moments = dict(re.findall(r"(barrier 2|failure) at ([\d.]+)", words[-2]))
+    [begins] = re.findall(r"^#4 e2: no reader from ([\d.]+)", "\n".join(words), re.MULTILINE)
+    assert float(moments["barrier 2"]) < float(begins) < float(moments["failure"])

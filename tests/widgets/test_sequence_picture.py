@@ -81,3 +81,10 @@ def test_bad_input_is_named() -> None:
         sequence_picture("None", ["a"], [])
     with pytest.raises(BadInputError, match="in lane 'c', and the lanes are a, b"):
         sequence_picture("Other", ["a", "b"], [SequenceStep(0, "c", "x")])
+
+
+def test_whole_milliseconds_are_shown_as_such() -> None:
+    made = sequence_picture(
+        "Two", ["a"], [SequenceStep(500, "a", "begins"), SequenceStep(1_234_500, "a", "ends")]
+    )
+    assert made.words[1:] == ["1. 0 ms, a: begins", "2. 1,234 ms, a: ends"]

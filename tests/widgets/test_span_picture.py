@@ -9,7 +9,7 @@ import pytest
 from pravega_lab.errors import BadInputError
 from pravega_lab.widgets.drawings.line_picture import Mark
 from pravega_lab.widgets.drawings.span_picture import Span, span_picture
-from pravega_lab.widgets.svg.palette import READERS, VERMILION
+from pravega_lab.widgets.svg.palette import NONE, READERS, VERMILION
 from tests.widgets.pictures import drawn
 
 LANES = {"source": [Span(0, 100, "works"), Span(100, 400, "waits")], "sink": [Span(0, 400, "works")]}
@@ -50,3 +50,12 @@ def test_bars_are_to_scale_and_kinds_have_colours() -> None:
 def test_what_cannot_be_drawn_is_refused(lanes: dict[str, list[Span]], said: str) -> None:
     with pytest.raises(BadInputError, match=said):
         span_picture("Waiting", lanes, x="ms")
+
+
+def test_words_of_moments_do_not_cover_each_other() -> None:
+    marks = [Mark(100, "a long word"), Mark(101, "another word"), Mark(400, "at the very end")]
+    svg = span_picture("Waiting", LANES, x="ms", marks=marks, pale=["waits"]).svg
+    places = {word: y for y, word in re.findall(r'y="([\d.]+)" font-size="10"[^>]*>([^<]+)<', svg)}
+    assert float(places["another word"]) < float(places["a long word"]) == float(places["at the very end"])
+    assert f'fill="{NONE}"' in svg
+    assert READERS[1] not in drawn(svg)

@@ -1,12 +1,12 @@
 """Who did what, and in which order: a lane for each actor and a row for each step, drawn once from a run.
 
-Time runs down. Rows are steps and not to scale; their times are on the left. A failing step is vermilion, and
-the lines of code in which it failed may be beside it.
+Time runs down. Rows are steps and not to scale; their times are on the left, in ms if all are whole ms. A
+failing step is vermilion, and the lines of code in which it failed may be beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pravega_lab.errors import BadInputError
@@ -60,7 +60,7 @@ def sequence_picture(
         BadInputError: There is no step, or a step is in a lane that is not among the lanes.
     """
     _check(lanes, steps)
-    drawn, begin_us = list(steps)[-STEPS_MAX:], steps[0].time_us
+    drawn, when = list(steps)[-STEPS_MAX:], _clock(steps)
     left_out = f"the first {len(steps) - len(drawn)} steps are left out" if len(steps) > len(drawn) else ""
     lane_width = LANE_BESIDE_CODE if code else LANE
     width = GUTTER + lane_width * len(lanes)
@@ -74,12 +74,12 @@ def sequence_picture(
         picture.text(x, HEAD - 18, lane, size=12, anchor="middle", fill=TEXT, extra='font-weight="600"')
         picture.line(x, HEAD - 12, x, height - FOOT, LINE, 'stroke-width="2"')
     for row, step in enumerate(drawn):
-        _draw(picture, places, HEAD + ROW * (row + 0.5), step, row + 1, step.time_us - begin_us, width)
+        _draw(picture, places, HEAD + ROW * (row + 0.5), step, row + 1, when(step), width)
     if code:
         row = next((n for n, step in enumerate(drawn) if step.fails), len(drawn) - 1)
         _draw_code(picture, code, wrong, width, HEAD + ROW * (row + 0.5), places[drawn[row].lane], height)
     return Drawing(
-        picture, _words(title, "; ".join(filter(None, (outcome, left_out))), drawn, begin_us, code, wrong)
+        picture, _words(title, "; ".join(filter(None, (outcome, left_out))), drawn, when, code, wrong)
     )
 
 
@@ -91,18 +91,27 @@ def _check(lanes: Sequence[str], steps: Sequence[SequenceStep]) -> None:
         raise BadInputError(f"a step is in lane {unknown[0]!r}, and the lanes are {', '.join(lanes)}")
 
 
+def _clock(steps: Sequence[SequenceStep]) -> Callable[[SequenceStep], str]:
+    """Return what says when a step was: since the first one, in µs, or in ms if all steps are at whole ms."""
+    begin_us = steps[0].time_us
+    since = [step.time_us - begin_us for step in steps]
+    if any(since) and not any(time_us % 1000 for time_us in since):
+        return lambda step: f"{(step.time_us - begin_us) // 1000:,} ms"
+    return lambda step: f"{step.time_us - begin_us:,} µs"
+
+
 def _draw(
     picture: Picture,
     places: dict[str, float],
     y: float,
     step: SequenceStep,
     row: int,
-    at_us: int,
+    at: str,
     right: float,
 ) -> None:
     colour, x = VERMILION if step.fails else BLUE, places[step.lane]
     picture.text(4, y + 4, f"{row}", size=11, fill=TEXT, extra='font-weight="600"')
-    picture.text(GUTTER - 8, y + 4, f"{at_us:,} µs", anchor="end")
+    picture.text(GUTTER - 8, y + 4, at, anchor="end")
     words = f"× {step.what}" if step.fails else step.what
     half = sum(CAPITAL if letter.isupper() else LETTER for letter in words) / 2
     if step.by is None or step.by == step.lane:
@@ -152,12 +161,17 @@ def _draw_code(
 
 
 def _words(
-    title: str, outcome: str, steps: Sequence[SequenceStep], begin_us: int, code: Sequence[str], wrong: str
+    title: str,
+    outcome: str,
+    steps: Sequence[SequenceStep],
+    when: Callable[[SequenceStep], str],
+    code: Sequence[str],
+    wrong: str,
 ) -> list[str]:
     told = [title, *([outcome] if outcome else [])]
     for row, step in enumerate(steps, 1):
         by = f" (from {step.by})" if step.by not in (None, step.lane) else ""
         end = ", and that is the failure" if step.fails else ""
-        told.append(f"{row}. {step.time_us - begin_us:,} µs, {step.lane}: {step.what}{by}{end}")
+        told.append(f"{row}. {when(step)}, {step.lane}: {step.what}{by}{end}")
     marked = [line.strip() for line in code if wrong and wrong in line]
     return [*told, *(f"The line: {line}" for line in marked)]

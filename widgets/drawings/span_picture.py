@@ -5,12 +5,12 @@ Time runs to the right and is to scale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pravega_lab.errors import BadInputError
 
-from ..svg.palette import LINE, READERS, SOFT, TEXT, VERMILION
+from ..svg.palette import LINE, NONE, READERS, SOFT, TEXT, VERMILION
 from ..svg.picture import Picture, number, steps
 from .drawing import Drawing
 from .line_picture import Mark
@@ -35,6 +35,7 @@ def span_picture(
     *,
     x: str,
     marks: Sequence[Mark] = (),
+    pale: Collection[str] = (),
     words: Sequence[str] = (),
 ) -> Drawing:
     """Draw a bar for every span, coloured and lettered by its kind.
@@ -43,13 +44,14 @@ def span_picture(
         lanes: The spans of each actor, from top to bottom.
         x: What the axis shows, with its unit.
         marks: Moments that concern all lanes, in their order.
+        pale: Kinds that are grey, because nothing happens in them.
         words: The text alternative. Without it, the spans are named lane by lane.
 
     Raises:
         BadInputError: There is no span, there are more kinds than colours, or a span ends before it begins.
     """
     spans = [span for found in lanes.values() for span in found]
-    kinds = list(dict.fromkeys(span.kind for span in spans))
+    kinds = [kind for kind in dict.fromkeys(span.kind for span in spans) if kind not in pale]
     if not spans:
         raise BadInputError("span_picture() got no spans: there is nothing to draw")
     if len(kinds) > len(READERS):
@@ -61,7 +63,9 @@ def span_picture(
     picture = Picture(WIDTH, HEAD + ROW * len(lanes) + FOOT, title)
     picture.heading(title, "")
     axis = _Axis(lanes, spans, marks)
-    colours = dict(zip(kinds, READERS, strict=False))
+    colours = dict(zip(kinds, READERS, strict=False)) | {
+        span.kind: NONE for span in spans if span.kind in pale
+    }
     _legend(picture, colours)
     axis.draw(picture, x, HEAD + ROW * len(lanes))
     for row, (lane, found) in enumerate(lanes.items()):
@@ -69,15 +73,26 @@ def span_picture(
         picture.text(axis.left - 8, top + ROW / 2 + 3, lane, size=12, anchor="end", fill=TEXT)
         for span in found:
             _bar(picture, axis, span, colours[span.kind], top)
+    _marks(picture, axis, marks, HEAD + ROW * len(lanes))
+    return Drawing(picture, [title, *(words or _words(lanes, marks, x))])
+
+
+def _marks(picture: Picture, axis: _Axis, marks: Sequence[Mark], bottom: float) -> None:
+    """Draw the moments. A word that would cover the one before is a line higher."""
+    ends = [0.0, 0.0]  # where the words of the lower and of the higher line end
     for mark in marks:
         colour, at = VERMILION if mark.fails else SOFT, axis.x(mark.x)
-        picture.line(at, HEAD - 10, at, HEAD + ROW * len(lanes), colour, 'stroke-width="1.5"')
+        picture.line(at, HEAD - 10, at, bottom, colour, 'stroke-width="1.5"')
         word = f"{'× ' if mark.fails else ''}{mark.word}"
-        if at + 3 + len(word) * LETTER < WIDTH:
-            picture.text(at + 3, HEAD - 3, word, size=10, fill=colour)
-        else:
-            picture.text(at - 3, HEAD - 3, word, size=10, anchor="end", fill=colour)
-    return Drawing(picture, [title, *(words or _words(lanes, marks, x))])
+        width = len(word) * LETTER
+        is_last = at + 3 + width > WIDTH
+        begin = at - 3 - width if is_last else at + 3
+        line = 0 if begin >= ends[0] else 1
+        ends[line] = begin + width
+        picture.text(
+            at - 3 if is_last else at + 3, HEAD - 3 - 11 * line, word, size=10, fill=colour,
+            anchor="end" if is_last else "start",
+        )  # fmt: skip
 
 
 class _Axis:
