@@ -2,14 +2,15 @@
 
 The same rows of ten fields, read in several ways as batch queries into Spark's "noop" sink: JSON objects by
 the raw source alone, by the raw source and Spark's own `from_json`, and by format "json" of the connector
-with all ten columns, and with one of them; and Avro, without unions, by format "avro". Every way runs in one
-task, so that a ratio compares the same cores. A second table writes the rows: Spark's `to_json` before the
-raw sink, and the formats of the sink.
+with all ten columns, and with one of them; and Avro without unions, messages of Protocol Buffers, and inserts
+of Debezium by their formats. Every way runs in one task, so that a ratio compares the same cores. A second
+table writes the rows: Spark's `to_json` before the raw sink, and the formats of the sink.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import sys
 import time
@@ -24,11 +25,12 @@ from pravega_lab.engine.server.store_process import StoreProcess
 
 RAW, FROM_JSON, TYPED, ONE_FIELD = "raw", "raw, from_json", "format json", "format json, 1 of 10"
 AVRO, AVRO_ONE_FIELD = "format avro", "format avro, 1 of 10"
+PROTOBUF, DEBEZIUM = "format protobuf", "format debezium-json"
 TO_JSON = "to_json, raw sink"
 READ, WRITTEN = "read, rows/s", "written, rows/s"
 FIELDS = "id bigint, price double, quantity int, ok boolean, item string, place string, day date"
 SCHEMA = f"{FIELDS}, at timestamp, customer bigint, remark string"
-SCOPE, STREAM, AVRO_STREAM = "bench", "orders", "orders-avro"
+SCOPE, STREAM = "bench", "orders"
 WRITE_EVENTS = 100_000  # at a time
 RATIO_WANTED, ONE_FIELD_WANTED, AVRO_WANTED = 2.0, 1.2, 1_200_000.0
 
@@ -45,7 +47,29 @@ def avro_schema() -> str:
     return json.dumps({"type": "record", "name": "order", "fields": fields})
 
 
+def descriptor() -> str:
+    """Return the descriptor of the message of a row, in base64. A day is a text there."""
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
+
+    file = FileDescriptorProto(name="order.proto", package="shop", syntax="proto3")
+    file.dependency.append("google/protobuf/timestamp.proto")
+    order = file.message_type.add(name="Order")
+    kinds = {"bigint": "INT64", "int": "INT32", "double": "DOUBLE", "boolean": "BOOL", "timestamp": "MESSAGE"}
+    for number, column in enumerate(SCHEMA.split(", "), 1):
+        name, kind = column.split()
+        field = order.field.add(name=name, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
+        field.type = getattr(FieldDescriptorProto, f"TYPE_{kinds.get(kind, 'STRING')}")
+        if kind == "timestamp":
+            field.type_name = ".google.protobuf.Timestamp"
+    return base64.b64encode(FileDescriptorSet(file=[file]).SerializeToString()).decode()
+
+
 AVRO_SCHEMA = avro_schema()
+OTHERS: dict[str, dict[str, str]] = {
+    AVRO: {"format": "avro", "avro_schema": AVRO_SCHEMA},
+    PROTOBUF: {"format": "protobuf", "protobuf_message": "shop.Order", "protobuf_descriptor": descriptor()},
+    DEBEZIUM: {"format": "debezium-json"},
+}
 
 
 def event(number: int) -> bytes:
@@ -66,7 +90,7 @@ def fill(uri: str, events: int) -> dict[str, str]:
 
 
 def readers(spark: Any, where: dict[str, str]) -> dict[str, Action]:
-    """Return the four ways to read."""
+    """Return the ways to read."""
     from pyspark.sql import functions
 
     def noop(frame: Any) -> None:
@@ -82,8 +106,8 @@ def readers(spark: Any, where: dict[str, str]) -> dict[str, Action]:
         row = functions.from_json(functions.col("event").cast("string"), SCHEMA)
         return raw().select(row.alias("row")).select("row.*")
 
-    def avro(schema: str) -> Any:
-        options = {**where, "stream": AVRO_STREAM, "format": "avro", "avro_schema": AVRO_SCHEMA}
+    def other(name: str, schema: str) -> Any:
+        options = {**where, **OTHERS[name], "stream": OTHERS[name]["format"]}
         return spark.read.format("pravega").options(**options).schema(schema).load()
 
     return {
@@ -91,13 +115,15 @@ def readers(spark: Any, where: dict[str, str]) -> dict[str, Action]:
         FROM_JSON: lambda: noop(from_json()),
         TYPED: lambda: noop(typed(SCHEMA)),
         ONE_FIELD: lambda: noop(typed("customer bigint")),
-        AVRO: lambda: noop(avro(SCHEMA)),
-        AVRO_ONE_FIELD: lambda: noop(avro("customer bigint")),
+        AVRO: lambda: noop(other(AVRO, SCHEMA)),
+        AVRO_ONE_FIELD: lambda: noop(other(AVRO, "customer bigint")),
+        PROTOBUF: lambda: noop(other(PROTOBUF, SCHEMA.replace("day date", "day string"))),
+        DEBEZIUM: lambda: noop(other(DEBEZIUM, f"{SCHEMA}, _row_kind string")),
     }
 
 
 def writers(spark: Any, where: dict[str, str], events: int) -> dict[str, Action]:
-    """Return the ways to write rows that Spark has in its memory, and write them as Avro to be read."""
+    """Return the ways to write rows that Spark has in its memory. Write them in each format to be read."""
     read = spark.read.format("pravega").options(**where, format="json").schema(SCHEMA).load()
     rows = read.cache()
     if rows.count() != events:
@@ -107,11 +133,16 @@ def writers(spark: Any, where: dict[str, str], events: int) -> dict[str, Action]
         target = {"controller": where["controller"], "scope": SCOPE, "stream": "copy", **more}
         frame.write.format("pravega").mode("append").options(**target).save()
 
-    write(rows, format="avro", avro_schema=AVRO_SCHEMA, stream=AVRO_STREAM)
+    texts = rows.withColumn("day", rows.day.cast("string"))
+    sources = {AVRO: rows, PROTOBUF: texts, DEBEZIUM: rows}
+    for name, given in OTHERS.items():
+        write(sources[name], **given, stream=given["format"])
     return {
         TO_JSON: lambda: write(rows.selectExpr("to_json(struct(*)) AS event")),
         TYPED: lambda: write(rows, format="json"),
-        AVRO: lambda: write(rows, format="avro", avro_schema=AVRO_SCHEMA),
+        AVRO: lambda: write(rows, **OTHERS[AVRO]),
+        PROTOBUF: lambda: write(texts, **OTHERS[PROTOBUF]),
+        DEBEZIUM: lambda: write(rows, **OTHERS[DEBEZIUM]),
     }
 
 
@@ -133,9 +164,12 @@ def main() -> int:
     one = run.ratio("read, 1 : 10 fields", (READ, ONE_FIELD), (READ, TYPED))
     run.target("read, 1 : 10 fields", one, ONE_FIELD_WANTED)
     run.target("read, format avro", run.median(READ, AVRO), AVRO_WANTED)
-    run.ratio("read, format avro : from_json", (READ, AVRO), (READ, FROM_JSON))
+    for name in OTHERS:
+        run.ratio(f"read, {name} : from_json", (READ, name), (READ, FROM_JSON))
+    run.ratio("read, format avro : raw source", (READ, AVRO), (READ, RAW))
     run.ratio("written, format json : to_json", (WRITTEN, TYPED), (WRITTEN, TO_JSON))
-    run.ratio("written, format avro : to_json", (WRITTEN, AVRO), (WRITTEN, TO_JSON))
+    for name in OTHERS:
+        run.ratio(f"written, {name} : to_json", (WRITTEN, name), (WRITTEN, TO_JSON))
     return run.finish(options)
 
 

@@ -317,6 +317,24 @@ def test_numba_is_used_where_it_is_installed_and_rows_are_many(monkeypatch: pyte
         running._compiled.cache_clear()
 
 
+def test_loops_are_compiled_where_no_folder_for_the_cache_can_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def njit(signature: Any, *, nogil: bool, cache: bool = False) -> Any:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr("numba.njit", njit)
+    running._compiled.cache_clear()
+    try:
+        loops = running._compiled()
+        assert loops is not None
+        assert loops.decode_rows is running.kernels.decode_rows
+    finally:
+        running._compiled.cache_clear()
+
+
 def one(kind: Any) -> dict[str, Any]:
     return {"type": "record", "name": "r", "fields": [{"name": "price", "type": kind}]}
 

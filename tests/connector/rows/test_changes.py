@@ -185,6 +185,8 @@ def test_values_of_canal_have_their_types_in_json_or_are_texts() -> None:
         ("canal-json", b'{"data":[{"id":"x"}],"type":"INSERT"}', "column 'id': Failed to parse string: 'x'"),
         ("canal-json", b'{"data":[{"id":"1"}],"old":null,"type":"UPDATE"}', "not .* the same number of rows"),
         ("canal-json", b'{"data":null,"type":"DELETE"}', "'data' is null"),
+        ("canal-json", b'{"data":[{"id":"1"}],"old":[null],"type":"UPDATE"}', "a null in place of a row"),
+        ("canal-json", b'{"data":[null],"type":"INSERT"}', "a null in place of a row"),
         ("maxwell-json", b'{"data":{"id":1},"type":"update"}', "'old' is null or absent"),
         ("maxwell-json", b'{"data":{"id":1},"type":"upsert"}', "'type' is 'upsert', not one of insert"),
         ("maxwell-json", b"no", "not a JSON object"),
@@ -203,6 +205,23 @@ def test_an_event_that_is_no_change_stands_alone(name: str, event: bytes, words:
     assert rows.column("id")[place].as_py() is None
     ids = rows.column("id").to_pylist()
     assert ids[:place] + ids[place + 1 :] == [row[0] for rows in wanted for row in rows]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_damaged_event_gives_rows_or_the_reason(name: str) -> None:
+    """A changed byte makes an event unreadable, or another event, and never fails otherwise."""
+    chance = random.Random(11)
+    events, _ = changes(name, 12)
+    parse = row_format(name, ROWS).parse
+    outcomes = set()
+    for event in events * 4:
+        damaged = bytearray(event)
+        for _ in range(chance.randint(0, 2) if event else 0):
+            damaged[chance.randrange(len(damaged))] = chance.choice(b'{}[]",:0ntx\\\xff ')
+        parsed, unreadable = parse_events(parse, pa.array([bytes(damaged)], pa.binary()))
+        outcomes.add(bool(unreadable))
+        assert unreadable or parsed is not None
+    assert outcomes == {True, False}
 
 
 def test_statements_and_marks_are_no_rows() -> None:

@@ -130,6 +130,15 @@ def test_columns_are_what_the_library_reads_and_encoded_rows_are_the_same_messag
     ]
 
 
+def test_a_timestamp_may_have_another_name_of_its_zone() -> None:
+    schema = pa.schema([("at", pa.timestamp("us", "Europe/Berlin"))])
+    format_ = row_format("protobuf", schema, OPTIONS)
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([-1, None, 10**15 + 7], schema.field(0).type)], schema=schema
+    )
+    assert format_.parse(format_.encode(batch)).equals(batch)
+
+
 def test_damaged_messages_stand_alone() -> None:
     good = [message.SerializeToString() for message in messages(count=20)]
     events = [*good[:5], b"\xff", b"\x4a\x01\xff", *good[5:]]  # the second has a text that is not UTF-8

@@ -58,9 +58,16 @@ def _compiled() -> Loops | None:
     yes = types.boolean
     decode = (bytes_, ends, ends, code, longs_out, longs, longs_out, longs_out, yes, yes)
     encode = (bytes_, longs, longs, code, longs_out, longs_out, bytes_out, longs_out)
+
+    def compiled(signature: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+        try:
+            return njit(signature, cache=True, nogil=True)(function)
+        except RuntimeError:  # no folder for the cache can be written
+            return njit(signature, nogil=True)(function)
+
     return Loops(
-        njit(decode, cache=True, nogil=True)(kernels.decode_rows),
-        njit(encode, cache=True, nogil=True)(kernels.encode_rows),
-        njit((bytes_, longs, longs, bytes_out), cache=True, nogil=True)(kernels.gather),
+        compiled(decode, kernels.decode_rows),
+        compiled(encode, kernels.encode_rows),
+        compiled((bytes_, longs, longs, bytes_out), kernels.gather),
         lambda data: data,
     )

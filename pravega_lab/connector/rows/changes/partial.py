@@ -270,7 +270,10 @@ class CanalRows(_PartialRows):
         first = np.cumsum(olds) - olds
         place = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
         places = pa.array(first[of] + place, mask=~is_update[of])
-        return data.flatten(), old.flatten().take(places), of
+        rows, olds = data.flatten(), old.flatten().take(places)
+        if rows.null_count or (olds.is_null().to_numpy(zero_copy_only=False) & is_update[of]).any():
+            raise UnreadableRowError("its member 'data' or 'old' has a null in place of a row")
+        return rows, olds, of
 
 
 def _from_text(texts: Any, field: Any) -> Any:

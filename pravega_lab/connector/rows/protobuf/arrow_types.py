@@ -116,7 +116,7 @@ def _check(path: str, kind: Any, field: Any) -> None:
 
 
 def _is_same(kind: Any, expected: Any) -> bool:
-    """Compare types, without the names of the items of lists and maps."""
+    """Compare types, without the names of items of lists and maps and of time zones."""
     import pyarrow.types as types
 
     if types.is_list(kind) and types.is_list(expected):
@@ -127,4 +127,6 @@ def _is_same(kind: Any, expected: Any) -> bool:
     if types.is_struct(kind) and types.is_struct(expected):
         names = [field.name for field in kind] == [field.name for field in expected]
         return names and all(_is_same(a.type, b.type) for a, b in zip(kind, expected, strict=True))
+    if types.is_timestamp(kind) and types.is_timestamp(expected):
+        return bool(kind.unit == expected.unit) and (kind.tz is None) == (expected.tz is None)
     return bool(kind == expected)
