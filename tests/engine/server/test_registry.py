@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import http.client
 import json
@@ -14,10 +15,17 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from pravega_lab.client.registry import SchemaRegistry
 from pravega_lab.engine.registry.registry import Registry
-from pravega_lab.engine.server.registry.http import BODY_BYTES_MAX
+from pravega_lab.engine.registry.requests import Answer
+from pravega_lab.engine.server.registry.http import BODY_BYTES_MAX, HttpRequest
+from pravega_lab.engine.server.registry.port import RegistryPort
+from pravega_lab.engine.server.runner import StoreRunner
 from pravega_lab.engine.store.security.passwords import password_line
+from pravega_lab.errors import AccessDeniedError, RegistryUnavailableError, TlsError
+from tests.certificates import make_certificates
 from tests.engine.registry.recording import Exchange, answered, comparable, exchanges
+from tests.engine.server.test_runner import SmallDisk, running
 from tests.standalone import Standalone, StandaloneFailedError, logged_url
 
 TIMEOUT_S = 30
@@ -239,3 +247,70 @@ def test_a_port_in_use_is_named(url: str) -> None:
     number = str(urlsplit(url).port)
     with pytest.raises(StandaloneFailedError, match=f"registry cannot listen on 127.0.0.1:{number}"):
         Standalone("--memory", "--registry-port", number).start()
+
+
+def asked(method: str, path: str, body: Any = None) -> HttpRequest:
+    encoded = b"" if body is None else json.dumps(body).encode()
+    return HttpRequest(method, path, {}, {"content-type": "application/json"}, encoded, False)
+
+
+def test_a_full_disk_refuses_what_grows_and_takes_deletions() -> None:
+    async def story(runner: StoreRunner, disk: SmallDisk) -> None:
+        port = RegistryPort(runner, None)
+
+        async def create(number: int) -> Answer:
+            body = {"groupName": f"g{number}", "groupProperties": GROUP}
+            return await port.answer(asked("POST", "/v1/groups", body))
+
+        created = 0
+        while (answer := await create(created)).status == 201:
+            created += 1
+        assert (answer.status, b"full" in answer.body) == (507, True)
+        assert created
+        listed = await port.answer(asked("GET", "/v1/groups"))
+        assert len(json.loads(listed.body)["groups"]) == created  # and not the one that was refused
+        assert (await port.answer(asked("DELETE", "/v1/groups/g0"))).status == 204
+        disk.files_left = 9
+        while (answer := await create(created)).status == 507:
+            await asyncio.sleep(0.05)  # until the store has noticed that there is room
+        assert answer.status == 201
+        listed = await port.answer(asked("GET", "/v1/groups"))
+        assert len(json.loads(listed.body)["groups"]) == created
+
+    running(story)
+
+
+def test_nothing_is_acknowledged_by_a_store_that_cannot_write() -> None:
+    async def story(runner: StoreRunner, disk: SmallDisk) -> None:
+        port = RegistryPort(runner, None)
+        disk.broken = True
+        body = {"groupName": "g", "groupProperties": GROUP}
+        together = [port.answer(asked("POST", "/v1/groups", body)), port.answer(asked("GET", "/v1/groups/g"))]
+        for answer in await asyncio.gather(*together):
+            assert (answer.status, b"look it up" in answer.body) == (503, True)
+        assert (await port.answer(asked("GET", "/v1/groups/g"))).status == 503
+
+    running(story)
+
+
+@pytest.mark.slow
+def test_tls_with_the_certificate_of_the_store(tmp_path: Path) -> None:
+    ca_file = make_certificates(tmp_path, ["DNS:localhost"])
+    (tmp_path / "server.key").chmod(0o600)
+    users = tmp_path / "users"
+    users.touch(0o600)
+    users.write_text(password_line("ann", "secret", "prn::*,READ_UPDATE", b"salt" * 8, 1000) + "\n")
+    options = ("--tls-cert", str(tmp_path / "server.crt"), "--tls-key", str(tmp_path / "server.key"))
+    store = Standalone("--memory", "--registry-port", "0", "--password-file", str(users), *options)
+    with store:
+        url = logged_url(store, "registry_open")
+        assert url.startswith("https://localhost:")
+        registry = SchemaRegistry(url, ca_file=ca_file, credentials=("ann", "secret"))
+        assert registry.create_group("g", "Avro")
+        assert set(registry.list_groups()) == {"g"}
+        with pytest.raises(AccessDeniedError, match="401"):
+            SchemaRegistry(url, ca_file=ca_file, credentials=("ann", "wrong")).list_groups()
+        with pytest.raises(TlsError, match="not signed by"):
+            SchemaRegistry(url, credentials=("ann", "secret")).list_groups()
+        with pytest.raises(RegistryUnavailableError, match=url.replace("https", "http")):
+            SchemaRegistry(url.replace("https", "http"), timeout_s=2).list_groups()
