@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pravega_lab.client.registry import GZIP, NO_CODEC, SNAPPY, SchemaRegistry, Serializer, avro_schema
@@ -68,6 +69,7 @@ def test_a_registry_that_never_answers_is_named_when_the_time_is_over(silent: st
         b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
         b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
     ],
 )
 def test_what_is_no_answer_of_a_registry_is_reported_with_its_address(answer: bytes) -> None:
@@ -101,6 +103,18 @@ def test_credentials_do_not_cross_the_network_in_clear() -> None:
     SchemaRegistry("https://registry.example.org", credentials=("ann", "secret"))
 
 
+def test_credentials_that_cannot_be_read_any_more_are_not_taken_for_a_silent_registry(
+    silent: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "credentials"
+    file.touch(0o600)
+    file.write_text("username=ann\npassword=secret\n")
+    registry = SchemaRegistry(silent, credentials_file=file)
+    file.unlink()
+    with pytest.raises(BadInputError, match="credentials file"):
+        registry.list_groups()
+
+
 def test_headers() -> None:
     assert encode_header(258) == b"\x01\x00\x00\x01\x02"
     assert encoding_id_of(b"\x01\x00\x00\x01\x02body") == 258
@@ -110,12 +124,14 @@ def test_headers() -> None:
 
 
 @pytest.mark.parametrize("codec", [NO_CODEC, GZIP, SNAPPY])
+@settings(deadline=None)
 @given(body=st.binary())
 def test_codecs_return_what_they_were_given(codec: str, body: bytes) -> None:
     assert codecs.decode(codec, codecs.encode(codec, body)) == body
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY])
+@settings(deadline=None)
 @given(body=st.binary(max_size=64))
 def test_any_bytes_are_a_body_or_one_error(codec: str, body: bytes) -> None:
     with suppress(BadInputError):
@@ -165,11 +181,13 @@ def records(depth: int = 1) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+@settings(deadline=None)
 @given(records(), st.binary(max_size=4))
 def test_a_value_is_read_as_it_was_written_whatever_follows(value: dict[str, Any], rest: bytes) -> None:
     assert read_datum(write_datum(WIDE, value) + rest, WIDE) == value
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_value_or_one_error(data: bytes) -> None:
     with suppress(BadInputError):

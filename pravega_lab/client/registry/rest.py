@@ -64,15 +64,16 @@ class RestLink:
             RegistryUnavailableError: There was no answer within the time limit. A call that changes something
                 may have taken effect.
             TlsError: The registry can be reached, but not safely.
+            BadInputError: The credentials cannot be read any more.
         """
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._call(method, target, body)
-        except TlsError:
+        except (TlsError, BadInputError):
             raise
         except TimeoutError:
             raise self._unavailable(f"no answer within {self._timeout_s:g} s") from None
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise self._unavailable(why) from error
 
