@@ -27,6 +27,7 @@ from pravega_lab.engine.server.store_process import StoreProcess
 EVENT_BYTES = 256
 SYNC_BYTES = 4096
 FILL_BYTES = 1_008
+STREAM_SEGMENTS_MAX = 1_000
 FREE_PORTS = ("--controller-port", "0", "--segment-store-port", "0", "--with-parent")
 START_PROGRAM = "import sys; from pravega_lab.cli import main; sys.exit(main(sys.argv[1:]))"
 UNCHECKED_PROGRAM = """
@@ -92,14 +93,17 @@ async def events_per_second(uri: str, stream: str, producers: int, seconds: floa
         return sum(counts) / (time.perf_counter() - began_s)
 
 
-def fill(uri: str, stream: str, segments: int, size_bytes: int) -> None:
-    """Write events of 1 kB until the log has so many bytes."""
+def fill(uri: str, segments: int, size_bytes: int) -> None:
+    """Write events of 1 kB until the log has so many bytes, into streams ``s/0``, ``s/1``, …"""
+    events = pa.array([b"%01000d" % n for n in range(20_000)], pa.binary())
+    keys = pa.array([f"key-{n}" for n in range(20_000)])
     with connect(uri) as client:
-        handle = client.create_stream(stream, scaling=ScalingPolicy.fixed(segments))
-        events = pa.array([b"%01000d" % n for n in range(20_000)], pa.binary())
-        keys = pa.array([f"key-{n}" for n in range(20_000)])
-        for _ in range(max(1, size_bytes // (20_000 * FILL_BYTES))):
-            handle.write(events, keys)
+        streams = [
+            client.create_stream(f"s/{n}", scaling=ScalingPolicy.fixed(min(segments, STREAM_SEGMENTS_MAX)))
+            for n in range(-(-segments // STREAM_SEGMENTS_MAX))
+        ]
+        for n in range(max(len(streams), size_bytes // (20_000 * FILL_BYTES))):
+            streams[n % len(streams)].write(events, keys)
 
 
 def read_rate(data: Path, stream: str, *, checksums: bool) -> tuple[float, float]:
@@ -172,7 +176,7 @@ def measure_log(run: Run, options: argparse.Namespace, folder: Path) -> None:
     """Fill a log, kill the store, recover, and read the log with and without checksums."""
     data = folder / "log"
     with StoreProcess(data) as store:
-        fill(store.uri, "s/full", 10, options.log_mb * 1_000_000)
+        fill(store.uri, 10, options.log_mb * 1_000_000)
         for number in rounds_of(options):
             store.kill()
             begin = time.perf_counter()
@@ -184,7 +188,7 @@ def measure_log(run: Run, options: argparse.Namespace, folder: Path) -> None:
                 run.add(RECOVERY_BYTES, STORE, size)
     for number in rounds_of(options):
         for checksums in (True, False) if number % 2 else (False, True):
-            rate, cpu_s = read_rate(data, "s/full", checksums=checksums)
+            rate, cpu_s = read_rate(data, "s/0", checksums=checksums)
             if number:
                 run.add(CHECKED if checksums else UNCHECKED, STORE, rate)
                 run.add(CHECKED_CPU if checksums else UNCHECKED_CPU, STORE, cpu_s)
@@ -198,7 +202,7 @@ def measure_memory(run: Run, options: argparse.Namespace, folder: Path) -> None:
     """Fill stores of many segments, and look at the process afterwards."""
     for segments in options.segments:
         with StoreProcess(folder / f"memory-{segments}") as store:
-            fill(store.uri, "s/many", segments, options.log_mb * 1_000_000)
+            fill(store.uri, segments, options.log_mb * 1_000_000)
             run.add(MEMORY.format(segments), STORE, memory_mb(store.pid))
             run.add(IDLE.format(segments), STORE, cpu_percent(store.pid, options.idle_s))
         wanted = MEMORY_WANTED.get(segments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -96,6 +97,21 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch:
     (tmp_path / f"pravega-lab-{os.getuid()}").mkdir(mode=0o755)
     with pytest.raises(BadInputError, match="is not a folder of yours that only you can enter"):
         own_stores.folder()
+
+
+def test_old_credentials_of_stores_that_are_gone_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as serving, socket.create_server(("127.0.0.1", 0)) as gone:
+        alive, dead = (server.getsockname()[1] for server in (serving, gone))
+        paths = [own_stores.publish(port, "lab", "secret") for port in (alive, dead)]
+        for path in paths:
+            os.utime(path, (0, 0))
+        gone.close()
+        recent = own_stores.publish(1, "lab", "secret")
+        own_stores.publish(2, "lab", "secret")
+        assert [path.exists() for path in (*paths, recent)] == [True, False, True]
 
 
 def test_an_open_lab_lets_every_program_in(tmp_path: Path) -> None:

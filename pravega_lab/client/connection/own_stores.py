@@ -8,9 +8,13 @@ machine get nowhere.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
+import socket
 import stat
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +23,8 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.addresses import is_loopback
 
 SUFFIX = ".credentials"
+KEPT_S = 86_400
+"""How long the credentials of a store stay that was killed together with its program."""
 
 
 def folder() -> Path:
@@ -41,6 +47,7 @@ def folder() -> Path:
 
 def publish(port: int, user: str, password: str) -> Path:
     """Write the credentials of the store at a port of the loopback, and return the file."""
+    _sweep(time.time())
     path = folder() / f"{port}{SUFFIX}"
     _write(path, f"username={user}\npassword={password}\n")
     return path
@@ -51,6 +58,7 @@ def share(port: int, proxy_port: int) -> None:
     if hasattr(os, "getuid") and (found := _path(port)).exists():
         folder()  # refuses one that others can enter
         _write(_path(proxy_port), found.read_text(encoding="utf-8"))
+        atexit.register(withdraw, proxy_port)
 
 
 def withdraw(port: int) -> None:
@@ -73,6 +81,17 @@ def with_own_credentials(access: Access, host: str, port: int) -> Access:
         return access
     folder()
     return replace(access, credentials_file=str(path), is_own=True)
+
+
+def _sweep(now_s: float) -> None:
+    """Delete old credentials of stores that do not answer."""
+    for path in folder().glob(f"*{SUFFIX}"):
+        with contextlib.suppress(OSError, ValueError):
+            if path.stat().st_mtime > now_s - KEPT_S:
+                continue
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", int(path.name.removesuffix(SUFFIX)))):
+                    path.unlink()
 
 
 def _path(port: int) -> Path:
