@@ -310,7 +310,7 @@ def test_the_routing_key_is_the_primary_key_and_an_update_of_it_is_two_events() 
 
 @pytest.mark.spark
 def test_change_rows_are_written_by_primary_key_and_read_in_order(
-    spark: Any, client: Client, address: dict[str, str]
+    spark: Any, client: Client, address: dict[str, str], tmp_path: Path
 ) -> None:
     stream = client.create_stream(f"{address['scope']}/orders", scaling=ScalingPolicy.fixed(3))
     columns = "id bigint, item string, _row_kind string"
@@ -334,6 +334,17 @@ def test_change_rows_are_written_by_primary_key_and_read_in_order(
     assert [tuple(row) for row in kept if row._corrupt is not None] == [(None, None, None, b"{}")]
     assert len(kept) == len(rows) + 1
     assert load(spark, changes, "_offset bigint", corrupt_rows="drop").count() == len(rows)
+
+    copy = {**address, "format": "maxwell-json", "stream": "copy"}
+    source = spark.readStream.format("pravega").options(**changes, corrupt_rows="drop")
+    for _ in range(2):
+        sink = source.option("start_stream_cut", "earliest").schema(columns).load().writeStream
+        sink = sink.format("pravega").options(**copy, primary_key="id", checkpointLocation=str(tmp_path))
+        sink.trigger(availableNow=True).start().awaitTermination()
+    copied = load(spark, copy, columns).collect()
+    for key in range(7):
+        mine = [(row.item, row._row_kind) for row in copied if row.id == key]
+        assert mine == [row[1:] for row in rows if row[0] == key]
 
 
 def test_the_default_columns_of_raw_rows() -> None:
