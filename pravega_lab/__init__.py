@@ -22,6 +22,7 @@ __all__ = [
     "RetentionPolicy",
     "ScalingPolicy",
     "StreamCut",
+    "Table",
     "__version__",
     "connect",
     "observe",
@@ -34,6 +35,7 @@ _HOMES = {
     "RetentionPolicy": "pravega_lab.client",
     "ScalingPolicy": "pravega_lab.client",
     "StreamCut": "pravega_lab.protocol.stream_cut",
+    "Table": "pravega_lab.connector.tables.table",
     "connect": "pravega_lab.client",
 }
 

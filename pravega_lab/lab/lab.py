@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, Table, connect
+from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, connect
 from pravega_lab.client.connection.access import Access, safe_to_print
 from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.engine.server.limits.limits import Limits
@@ -28,6 +28,8 @@ from pravega_lab.progress import Progress, write_in_slices
 
 if TYPE_CHECKING:
     from pravega_lab.connector.spark.savepoint.savepoint import Savepoint
+    from pravega_lab.connector.tables.table import Table
+    from pravega_lab.connector.tables.tree import CatalogTree
     from pravega_lab.lab.fork import Fork
     from pravega_lab.lab.running_clients import RunningReader, RunningWriter
     from pravega_lab.observe.journal.journal import Journal
@@ -151,8 +153,24 @@ class Lab:
         return write_in_slices(stream, events, keys)
 
     def table(self, name: str) -> Table:
-        """Return the table segment ``scope/name`` without asking the store whether it exists."""
-        return self.client.table(_scoped(name))
+        """Return the stream ``scope/stream`` as a table, with the description that the store has of it.
+
+        A stream that nobody described has no columns yet: ``lab.table(…).schema("id bigint").json().save()``.
+        For a table segment, call ``lab.client.table``.
+
+        Raises:
+            BadInputError: The stream was deleted and created again after it was described.
+        """
+        from pravega_lab.connector.tables.table import Table
+
+        return Table.load(self.client, _scoped(name))
+
+    @property
+    def catalog(self) -> CatalogTree:
+        """Return the scopes, streams and columns of the store: a tree in JupyterLab, and in pandas."""
+        from pravega_lab.connector.tables.tree import CatalogTree
+
+        return CatalogTree(self.client)
 
     @property
     def spark(self) -> Any:

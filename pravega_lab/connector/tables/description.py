@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pravega_lab.connector.rows.formats import check_format, row_format
 from pravega_lab.connector.tables.columns import Column, arrow_schema, parse_columns
+from pravega_lab.connector.tables.durations import EXAMPLES, milliseconds
 from pravega_lab.errors import BadInputError
 
 VERSION = 1
@@ -43,12 +44,15 @@ class Description:
         """Check that the format can contain the columns, and that named columns exist.
 
         Raises:
-            BadInputError: The format is unknown or cannot contain a column, or a column is missing.
+            BadInputError: The format is unknown or cannot contain a column, a column is missing, or the delay
+                of the watermark is no duration.
         """
         check_format(self.format)
         if not self.columns:
             raise BadInputError("a table needs at least one column. Write them as id bigint, name string")
         row_format(self.format, arrow_schema(self.columns))
+        if self.watermark and milliseconds(self.watermark[1]) is None:
+            raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")
         names = [column.name for column in self.columns]
         wanted = {"primary_key": self.primary_key, "watermark": self.watermark[:1] if self.watermark else ()}
         if key := self.options.get("routing_key_column"):

@@ -36,6 +36,9 @@ def test_the_examples_run_in_their_order(
         assert sorted(row.item for row in spark.table("pravega.shop.items").collect()) == sorted(
             ["tea", "cup", "pot"] * 2
         )
+        assert names["frame"].equals(names["same"])
+        assert names["counts"].rows() == [("home", 1)]
+        assert "page" in names["described"].column.values
         assert [row.item for row in spark.table("pravega.shop.cheap").collect()] == ["tea"]
     finally:
         spark.sql("DROP DATABASE IF EXISTS pravega.shop CASCADE")

@@ -74,3 +74,5 @@ def test_a_description_names_columns_that_exist() -> None:
         describe("id bigint", "json", primary_key=("key",))
     with pytest.raises(BadInputError, match="Did you mean 'json'"):
         describe("id bigint", "jsn")
+    with pytest.raises(BadInputError, match="the delay of the watermark is 'soon'"):
+        describe("at timestamp", "json", watermark=("at", "soon"))

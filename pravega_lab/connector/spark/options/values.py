@@ -9,17 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from pravega_lab.connector.tables.durations import EXAMPLES, milliseconds
 from pravega_lab.errors import BadInputError
 
 Parser = Callable[[str, str], Any]
-#: Milliseconds of each unit of a duration, by the names that Flink accepts.
-UNITS_MS = {
-    **dict.fromkeys(("ms", "milli", "millis", "millisecond", "milliseconds"), 1),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1000),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
-    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
-    **dict.fromkeys(("d", "day", "days"), 86_400_000),
-}
 
 
 def text(name: str, given: str) -> str:
@@ -65,12 +58,9 @@ def duration_ms(low_ms: int = 0, high_ms: int = 2**63 - 1) -> Parser:
     """Return the parser of a duration such as ``10 s`` in milliseconds. A number alone is milliseconds."""
 
     def parse(name: str, given: str) -> int:
-        found = re.fullmatch(r"(\d+)\s*([a-z]*)", given.lower())
-        if found is None or (found[2] or "ms") not in UNITS_MS:
-            raise BadInputError(
-                f"option '{name}' is '{given}'; it is a duration, such as 500 ms, 10 s, 5 min, 1 h or 1 d"
-            )
-        value_ms = int(found[1]) * UNITS_MS[found[2] or "ms"]
+        value_ms = milliseconds(given)
+        if value_ms is None:
+            raise BadInputError(f"option '{name}' is '{given}'; it is a duration, such as {EXAMPLES}")
         if not low_ms <= value_ms <= high_ms:
             bounds = f"at least {low_ms} ms" if high_ms == 2**63 - 1 else f"between {low_ms} and {high_ms} ms"
             raise BadInputError(f"option '{name}' is '{given}', {value_ms} ms; it is {bounds}")

@@ -1,0 +1,209 @@
+"""`Table`: one description of a stream of rows, for Spark, pandas, and everything that reads Arrow."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pravega_lab.client.values import HEAD, TAIL
+from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.rows.parsing import parse_events
+from pravega_lab.connector.tables.columns import arrow_schema, ddl, parse_columns
+from pravega_lab.connector.tables.description import Description
+from pravega_lab.connector.tables.descriptions import StoredDescriptions
+from pravega_lab.connector.tables.durations import milliseconds
+from pravega_lab.errors import AlreadyExistsError, BadInputError, CorruptRowError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from pravega_lab.client import Client
+    from pravega_lab.client.values import Bound
+
+SHOWN_BYTES = 60
+
+
+@dataclass(frozen=True)
+class Table:
+    """A stream whose events are rows. Each method returns a changed copy, so that calls can be chained.
+
+    ``Table.create("scope/stream").schema("id bigint, item string").json()`` describes a table, and `on` says
+    in which store it is. ``lab.table("scope/stream")`` does both, with the description that the store has.
+
+    Attributes:
+        scoped_stream: ``scope/stream``.
+        description: Columns, format and options.
+        client: The client of the store, or None.
+    """
+
+    scoped_stream: str
+    description: Description = field(default_factory=lambda: Description((), "raw"))
+    client: Client | None = None
+
+    @classmethod
+    def create(cls, scoped_stream: str) -> Table:
+        """Begin the description of a table. Nothing is created in a store before `save`.
+
+        Raises:
+            BadInputError: The name is not ``scope/stream``.
+        """
+        scope, slash, stream = scoped_stream.partition("/")
+        if not (scope and slash and stream) or "/" in stream:
+            raise BadInputError(f"Table.create('{scoped_stream}'): write scope/stream")
+        return cls(scoped_stream)
+
+    @classmethod
+    def load(cls, client: Client, scoped_stream: str) -> Table:
+        """Return the table with the description that the store has; without one, it has no columns.
+
+        Raises:
+            BadInputError: The stream was deleted and created again after it was described.
+        """
+        table = cls.create(scoped_stream).on(client)
+        found = StoredDescriptions(client).get(*scoped_stream.split("/"))
+        return table if found is None else replace(table, description=found)
+
+    def on(self, client: Client) -> Table:
+        """Say in which store the stream is."""
+        return replace(self, client=client)
+
+    def schema(self, columns: str) -> Table:
+        """Set the columns, such as ``id bigint, item string``. Raises `BadInputError`."""
+        return self._with(columns=parse_columns(columns))
+
+    def format(self, name: str) -> Table:
+        """Set the format of the events, such as ``json``. docs/spark.md lists the formats."""
+        return self._with(format=name)
+
+    def json(self) -> Table:
+        """Say that an event is a JSON object."""
+        return self.format("json")
+
+    def csv(self) -> Table:
+        """Say that an event is a line of values."""
+        return self.format("csv")
+
+    def avro(self) -> Table:
+        """Say that an event is a record of Avro."""
+        return self.format("avro")
+
+    def raw(self) -> Table:
+        """Say that an event is the value of the one column."""
+        return self.format("raw")
+
+    def option(self, name: str, value: str) -> Table:
+        """Set an option of the connector, under its name in Spark."""
+        return self._with(options={**self.description.options, name: value})
+
+    def primary_key(self, *columns: str) -> Table:
+        """Say which columns identify a row."""
+        return self._with(primary_key=columns)
+
+    def watermark(self, column: str, delay: str) -> Table:
+        """Set the column of event times, and how late a row may be, such as ``5 s``."""
+        return self._with(watermark=(column, delay))
+
+    def save(self) -> Table:
+        """Create the stream if it is missing, keep the description in the store, and return the table.
+
+        Raises:
+            BadInputError: The description is incomplete or contradicts itself, or no store is set.
+        """
+        client = self._client()
+        self.description.check()
+        with contextlib.suppress(AlreadyExistsError):  # which is then described again
+            client.create_stream(self.scoped_stream)
+        scope, stream = self.scoped_stream.split("/")
+        StoredDescriptions(client).put(scope, stream, self.description)
+        return self
+
+    def spark_options(self) -> dict[str, str]:
+        """Return the options of ``format("pravega")`` for this table."""
+        scope, stream = self.scoped_stream.split("/")
+        address = {"scope": scope, "stream": stream}
+        if self.client is not None:
+            address = self.client.stream(self.scoped_stream).options()
+        typed = {"format": self.description.format} if self.description.columns else {}
+        return {**address, **typed, **self.description.options}
+
+    def create_temporary(self, spark: Any, name: str) -> None:
+        """Create or replace a temporary view of the table in a Spark session. It takes rows by INSERT too."""
+        columns = f" ({ddl(self.description.columns)})" if self.description.columns else ""
+        options = ", ".join(f"`{key}` {_literal(value)}" for key, value in self.spark_options().items())
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW `{name}`{columns} USING pravega OPTIONS ({options})")
+
+    def read_stream(self, spark: Any, **options: str) -> Any:
+        """Return a streaming frame of the rows in a Spark session, with the watermark of the table."""
+        reader = spark.readStream.format("pravega").options(**{**self.spark_options(), **options})
+        if self.description.columns:
+            reader = reader.schema(ddl(self.description.columns))
+        frame = reader.load()
+        if self.description.watermark is None:
+            return frame
+        column, delay = self.description.watermark
+        return frame.withWatermark(column, f"{milliseconds(delay)} milliseconds")
+
+    def arrow(self, start: Bound = HEAD, end: Bound = TAIL) -> pa.RecordBatchReader:
+        """Return the rows between two stream cuts as a reader of Arrow batches, for one use.
+
+        DuckDB, Polars and pandas take it as it is. Rows of one routing key are in order.
+
+        Args:
+            start: The first position; by default the head when the first batch is read.
+            end: The position after the last event; by default the tail when the first batch is read.
+
+        Raises:
+            BadInputError: The table has no columns, or no store is set.
+            CorruptRowError: While reading: an event is no row of the columns.
+        """
+        import pyarrow as pa
+
+        self.description.check()
+        schema = arrow_schema(self.description.columns)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, self._client(), start, end))
+
+    def to_pandas(self, start: Bound = HEAD, end: Bound = TAIL) -> pd.DataFrame:
+        """Return the rows between two stream cuts as a frame; arguments and errors are those of `arrow`."""
+        frame: pd.DataFrame = self.arrow(start, end).read_pandas()
+        return frame
+
+    def _batches(
+        self, schema: pa.Schema, client: Client, start: Bound, end: Bound
+    ) -> Iterator[pa.RecordBatch]:
+        parse = row_format(self.description.format, schema).parse
+        with client.stream(self.scoped_stream).read(start, end) as found:
+            while batches := found.next_batches():
+                for batch in batches:
+                    rows, unreadable = parse_events(parse, batch.column("event"))
+                    if unreadable:
+                        self._refuse(batch, unreadable[0])
+                    yield from rows.cast(schema).to_batches()
+
+    def _refuse(self, batch: pa.RecordBatch, event: Any) -> None:
+        data = batch.column("event")[event.index].as_py()
+        segment_id, offset = (batch.column(name)[event.index].as_py() for name in ("segment_id", "offset"))
+        raise CorruptRowError(
+            f"the event at offset {offset} of segment {segment_id} of {self.scoped_stream} is no row of "
+            f"format '{self.description.format}': {event.reason}. It begins with "
+            f"{data[:SHOWN_BYTES]!r}. Change the columns, or read the stream with Spark "
+            "and option 'corrupt_rows'"
+        )
+
+    def _with(self, **changes: Any) -> Table:
+        return replace(self, description=replace(self.description, **changes))
+
+    def _client(self) -> Client:
+        if self.client is None:
+            raise BadInputError(
+                f"no store is known for table {self.scoped_stream}. Call .on(client), or begin "
+                "with lab.table(…)"
+            )
+        return self.client
+
+
+def _literal(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

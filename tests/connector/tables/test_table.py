@@ -1,0 +1,69 @@
+"""`Table`: one description, read as Arrow, by pandas and Polars, and by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+import pytest
+
+from pravega_lab.client import Client, connect
+from pravega_lab.connector.tables.table import Table
+from pravega_lab.errors import BadInputError, CorruptRowError
+
+
+@pytest.fixture
+def client(store: str) -> Iterator[Client]:
+    with connect(store) as client:
+        yield client
+
+
+@pytest.fixture
+def orders(client: Client, scope_name: Callable[[], str]) -> Table:
+    table = Table.create(f"{scope_name()}/orders").schema("id bigint, item string").json().on(client).save()
+    client.stream(table.scoped_stream).write(
+        [b'{"id": 1, "item": "tea"}', b'{"id": 2, "item": "cup"}'], ["k"] * 2
+    )
+    return table
+
+
+def test_rows_are_read_as_arrow(orders: Table) -> None:
+    assert orders.to_pandas().to_dict("list") == {"id": [1, 2], "item": ["tea", "cup"]}
+    assert pl.DataFrame(orders.arrow())["id"].sum() == 3
+
+
+def test_rows_are_read_between_two_cuts(orders: Table, client: Client) -> None:
+    stream = client.stream(orders.scoped_stream)
+    middle = stream.tail()
+    stream.write([b'{"id": 3}'], ["k"])
+    assert orders.to_pandas(start=middle)["id"].tolist() == [3]
+    assert orders.to_pandas(end=middle)["id"].tolist() == [1, 2]
+    empty = orders.arrow(middle, middle).read_all()
+    assert (empty.num_rows, empty.schema.names) == (0, ["id", "item"])
+
+
+def test_the_description_is_found_in_the_store(orders: Table, client: Client) -> None:
+    described = orders.watermark("id", "5 s").primary_key("id").option("ordered", "false").save()
+    assert described.description.options == {"ordered": "false"}
+    found = Table.load(client, orders.scoped_stream)
+    assert found.description.watermark == ("id", "5 s")
+    assert found.description.primary_key == ("id",)
+    assert found.to_pandas().equals(orders.to_pandas())
+    assert found.spark_options()["format"] == "json"
+
+
+def test_an_event_that_is_no_row_is_named(orders: Table, client: Client) -> None:
+    client.stream(orders.scoped_stream).write([b"{no json"], ["k"])
+    with pytest.raises(CorruptRowError, match=r"at offset \d+ of segment 0 of .*/orders.*\{no json"):
+        orders.to_pandas()
+
+
+def test_what_is_incomplete_is_refused_in_words(client: Client) -> None:
+    with pytest.raises(BadInputError, match="write scope/stream"):
+        Table.create("orders")
+    with pytest.raises(BadInputError, match="at least one column"):
+        Table.create("a/b").json().on(client).save()
+    with pytest.raises(BadInputError, match=r"Call \.on\(client\)"):
+        Table.create("a/b").schema("id bigint").json().to_pandas()
+    with pytest.raises(BadInputError, match="watermark names column 'time'"):
+        Table.create("a/b").schema("id bigint").json().watermark("time", "5 s").on(client).save()
