@@ -6,8 +6,7 @@ The library parses each message, and columns are collected field by field. A fie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +16,6 @@ from pravega_lab.connector.rows.protobuf.descriptors import message_class
 from pravega_lab.errors import BadInputError
 
 MICROS = 1_000_000
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ProtobufRows:
@@ -74,10 +72,12 @@ class ProtobufRows:
         import pyarrow as pa
 
         message = self._class.DESCRIPTOR
+        kinds = pa.schema([field.with_type(_numbered(field.type)) for field in rows.schema])
+        arguments = _arguments(message)
         try:
             events = [
-                self._class(**_values(row, message)).SerializeToString(deterministic=True)
-                for row in rows.to_pylist()
+                self._class(**arguments(row)).SerializeToString(deterministic=True)
+                for row in rows.cast(kinds).to_pylist()
             ]
         except (TypeError, ValueError) as error:
             raise BadInputError(
@@ -157,29 +157,61 @@ def _offsets(values: Sequence[Any]) -> Any:
     return pa.py_buffer(ends.astype(np.int32))
 
 
-def _values(row: dict[str, Any], message: Any) -> dict[str, Any]:
-    """Return the values of a row as the arguments of a message, without its nulls."""
-    fields = message.fields_by_name
-    return {name: _value(value, fields[name]) for name, value in row.items() if value is not None}
+def _numbered(kind: Any) -> Any:
+    """Return an Arrow type with numbers in place of timestamps, which Python would make objects of."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if types.is_timestamp(kind):
+        return pa.int64()
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_numbered(field.type)) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(kind.key_type, _numbered(kind.item_type))
+    return pa.list_(_numbered(kind.value_type)) if types.is_list(kind) else kind
 
 
-def _value(value: Any, field: Any) -> Any:
+def _arguments(message: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what turns the values of a row into the arguments of a message, without its nulls."""
+    converters = {field.name: _converter(field) for field in message.fields}
+
+    def convert(row: dict[str, Any]) -> dict[str, Any]:
+        return {name: converters[name](value) for name, value in row.items() if value is not None}
+
+    return convert
+
+
+def _converter(field: Any) -> Callable[[Any], Any]:
+    """Return what turns a value of a column into one of a field."""
     if is_map(field):
-        inner = field.message_type.fields_by_name["value"]
-        return {key: _one(item, inner) for key, item in value if item is not None}
-    if field.is_repeated:
-        return [_one(item, field) for item in value]
-    return _one(value, field)
+        item = _of_one(field.message_type.fields_by_name["value"])
+        return lambda pairs: {key: item(value) for key, value in pairs if value is not None}
+    one = _of_one(field)
+    return (lambda values: [_not_null(one, value, field) for value in values]) if field.is_repeated else one
 
 
-def _one(value: Any, field: Any) -> Any:
+def _not_null(one: Callable[[Any], Any], value: Any, field: Any) -> Any:
     if value is None:
         raise ValueError(f"field '{field.name}' has a null among its items")
+    return one(value)
+
+
+def _of_one(field: Any) -> Callable[[Any], Any]:
     if field.message_type and field.message_type.full_name == TIMESTAMP:
-        micros = (value - EPOCH) // timedelta(microseconds=1)
-        return {"seconds": micros // MICROS, "nanos": micros % MICROS * 1000}
+        return lambda micros: {"seconds": micros // MICROS, "nanos": micros % MICROS * 1000}
     if field.message_type:
-        return _values(value, field.message_type)
-    if field.enum_type and value.lstrip("-").isdigit():
-        return int(value)
-    return int(value) if field.cpp_type == field.CPPTYPE_UINT64 else value
+        inner: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
+
+        def message(row: dict[str, Any]) -> dict[str, Any]:
+            if not inner:  # made when it is needed: a message may contain itself
+                inner.append(_arguments(field.message_type))
+            return inner[0](row)
+
+        return message
+    if field.enum_type:
+        return lambda symbol: int(symbol) if symbol.lstrip("-").isdigit() else symbol
+    return int if field.cpp_type == field.CPPTYPE_UINT64 else _same
+
+
+def _same(value: Any) -> Any:
+    return value
