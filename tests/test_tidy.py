@@ -42,7 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "connector.flow": {"engine.flow", "client", "protocol"},
     "connector.simulation": {"engine.simulation", "connector.flow", "engine.flow", "client", "protocol"},
     "connector.rows": {"client", "protocol"},
-    "connector.tables": {"connector.rows", "client", "protocol"},
+    "connector.tables": {"connector.rows", "connector.flow", "engine.flow", "client", "protocol"},
     "connector.spark": {"connector.tables", "connector.rows", "client", "protocol"},
     "pyspark_pravega": {"connector.spark"},
     "observe": {"client", "protocol"},

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.columns import pa
@@ -127,6 +127,19 @@ class StreamEnvironment:
         source = RowsSource(rows, splits=splits, batch_rows=batch_rows)
         return self.from_source(source, watermarks, name=name, uid=uid, parallelism=parallelism)
 
+    def from_table(
+        self,
+        table: Table,
+        *,
+        name: str = "table",
+        uid: str | None = None,
+        parallelism: int | None = None,
+    ) -> DataStream:
+        """Add a table as a source, with its watermarks. `pravega_lab.Table` describes one."""
+        return self.from_source(
+            table.source(), table.watermarks(), name=name, uid=uid, parallelism=parallelism
+        )
+
     def job_graph(self) -> JobGraph:
         """Return the graph of the program.
 
@@ -144,6 +157,19 @@ class StreamEnvironment:
     def _add(self, node: OperatorNode) -> DataStream:
         self.nodes.append(node)
         return DataStream(self, [NodeEdge(node)])
+
+
+class Table(Protocol):
+    """A table, as far as a job reads or writes it."""
+
+    def source(self) -> Source[Any, Any]:
+        """Return a source of its rows."""
+
+    def sink(self) -> Sink | TwoPhaseCommitSink:
+        """Return a sink that appends rows, or changes of rows."""
+
+    def watermarks(self) -> WatermarkStrategy | None:
+        """Return how its rows give watermarks, None if they give none."""
 
 
 class DataStream:
@@ -222,6 +248,12 @@ class DataStream:
         return DataStream(self._env, tagged)
 
     # -- the end -------------------------------------------------------------------------------------------
+
+    def insert_into(
+        self, table: Table, *, name: str = "table", uid: str | None = None, parallelism: int | None = None
+    ) -> DataStream:
+        """Add a table as a sink of the rows, or of the changes that they are."""
+        return self.sink_to(table.sink(), name=name, uid=uid, parallelism=parallelism)
 
     def sink_to(
         self,

@@ -53,7 +53,9 @@ class Client:
 
     def __init__(self, uri: str, *, retry_for_s: float = 30.0, **access: Unpack[AccessOptions]) -> None:
         self.uri = uri
-        self._new_core = partial(AsyncClient, uri, retry_for_s=retry_for_s, **safe_to_print(access))
+        self.access = safe_to_print(access)
+        """How it connects: what was passed as ``access``. Credentials in it are not printed."""
+        self._new_core = partial(AsyncClient, uri, retry_for_s=retry_for_s, **self.access)
         self._cores = {os.getpid(): self._new_core()}
 
     @property

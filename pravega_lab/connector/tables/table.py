@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.client.values import HEAD, TAIL
-from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.rows.formats import FORMAT_METADATA, row_format
 from pravega_lab.connector.rows.parsing import parse_events
 from pravega_lab.connector.tables.columns import arrow_schema, ddl, parse_columns
+from pravega_lab.connector.tables.corrupt import refuse
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import StoredDescriptions
 from pravega_lab.connector.tables.durations import milliseconds
-from pravega_lab.errors import AlreadyExistsError, BadInputError, CorruptRowError
+from pravega_lab.errors import AlreadyExistsError, BadInputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
     from pravega_lab.client import Client
     from pravega_lab.client.values import Bound
-
-SHOWN_BYTES = 60
+    from pravega_lab.connector.flow.config import PravegaConfig
+    from pravega_lab.connector.flow.segments.source import PravegaSegmentSource
+    from pravega_lab.connector.flow.sinks.transactional_sink import PravegaTransactionalSink
+    from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,47 @@ class Table:
         column, delay = self.description.watermark
         return frame.withWatermark(column, f"{milliseconds(delay)} milliseconds")
 
+    def source(self, start: Bound = HEAD, end: Bound | None = None) -> PravegaSegmentSource:
+        """Return the table as a source of the engine, for ``StreamEnvironment.from_table``.
+
+        Args:
+            start: The first position.
+            end: The position after the last event. None: the table is read until its stream is sealed.
+
+        Raises:
+            BadInputError: The table has no columns, or no store is set.
+        """
+        from pravega_lab.connector.flow.segments.source import PravegaSegmentSource
+        from pravega_lab.connector.tables.engine import TableRows
+
+        rows = TableRows(description=self._checked())
+        return PravegaSegmentSource(self._config(), self.scoped_stream, start=start, end=end, rows=rows)
+
+    def sink(self) -> PravegaTransactionalSink:
+        """Return the table as an exactly-once sink of the engine, for ``DataStream.insert_into``.
+
+        Raises:
+            BadInputError: The table has no columns, its format has changes and no primary key is set, or no
+                store is set.
+        """
+        from pravega_lab.connector.flow.sinks.transactional_sink import PravegaTransactionalSink
+        from pravega_lab.connector.tables.engine import TableEvents
+
+        description = self._checked()
+        if description.format in FORMAT_METADATA and not description.primary_key:
+            raise BadInputError(
+                f"format '{description.format}' has changes of rows, and table {self.scoped_stream} has no "
+                "primary key, so the changes of a row could be read in another order. Add .primary_key(…)"
+            )
+        events = TableEvents(description=description)
+        return PravegaTransactionalSink(self._config(), self.scoped_stream, events=events)
+
+    def watermarks(self) -> WatermarkStrategy | None:
+        """Return how rows give the engine watermarks, None without `watermark`."""
+        from pravega_lab.connector.tables.engine import watermarks_of
+
+        return watermarks_of(self.description)
+
     def arrow(self, start: Bound = HEAD, end: Bound = TAIL) -> pa.RecordBatchReader:
         """Return the rows between two stream cuts as a reader of Arrow batches, for one use.
 
@@ -179,21 +223,21 @@ class Table:
                 for batch in batches:
                     rows, unreadable = parse_events(parse, batch.column("event"))
                     if unreadable:
-                        self._refuse(batch, unreadable[0])
+                        refuse(self.scoped_stream, self.description.format, batch, unreadable[0])
                     yield from rows.cast(schema).to_batches()
-
-    def _refuse(self, batch: pa.RecordBatch, event: Any) -> None:
-        data = batch.column("event")[event.index].as_py()
-        segment_id, offset = (batch.column(name)[event.index].as_py() for name in ("segment_id", "offset"))
-        raise CorruptRowError(
-            f"the event at offset {offset} of segment {segment_id} of {self.scoped_stream} is no row of "
-            f"format '{self.description.format}': {event.reason}. It begins with "
-            f"{data[:SHOWN_BYTES]!r}. Change the columns, or read the stream with Spark "
-            "and option 'corrupt_rows'"
-        )
 
     def _with(self, **changes: Any) -> Table:
         return replace(self, description=replace(self.description, **changes))
+
+    def _checked(self) -> Description:
+        self.description.check()
+        return self.description
+
+    def _config(self) -> PravegaConfig:
+        from pravega_lab.connector.flow.config import PravegaConfig
+
+        client = self._client()
+        return PravegaConfig(client.uri, access=client.access)
 
     def _client(self) -> Client:
         if self.client is None:

@@ -11,12 +11,8 @@ from typing import Any
 
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import row_format
-from pravega_lab.connector.spark.sink.primary_key import (
-    KEY_COLUMN,
-    check_primary_key,
-    keys_of,
-    with_kinds_of_one_key,
-)
+from pravega_lab.connector.rows.primary_key import keys_of, with_kinds_of_one_key
+from pravega_lab.connector.spark.sink.primary_key import KEY_COLUMN, check_primary_key
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.connector.spark.tables import OF_THE_SOURCE
 from pravega_lab.errors import BadInputError

@@ -1,0 +1,137 @@
+"""Tables as sources and sinks of the engine: rows, the kinds of their changes, and event times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pravega_lab.connector.flow.events import EventRows, RowEvents
+from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN, KINDS
+from pravega_lab.connector.rows.formats import FORMAT_METADATA, FORMAT_OPTIONS, row_format
+from pravega_lab.connector.rows.parsing import RowFormat, parse_events
+from pravega_lab.connector.rows.primary_key import keys_of, with_kinds_of_one_key
+from pravega_lab.connector.tables.columns import arrow_schema
+from pravega_lab.connector.tables.corrupt import refuse
+from pravega_lab.connector.tables.description import Description
+from pravega_lab.connector.tables.durations import milliseconds
+from pravega_lab.engine.flow.batch import Batch, Row, RowKind
+from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
+from pravega_lab.errors import BadInputError
+
+KEY_OPTION = "routing_key_column"
+
+
+def watermarks_of(description: Description) -> WatermarkStrategy | None:
+    """Return how a table's rows give watermarks, None if the table has none."""
+    if description.watermark is None:
+        return None
+    column, delay = description.watermark
+    return WatermarkStrategy(partial(event_time_ms, column), milliseconds(delay) or 0)
+
+
+def event_time_ms(column: str, row: Row) -> int:
+    """Return a row's event time: a timestamp, or a number of milliseconds since 1970.
+
+    Raises:
+        BadInputError: The value is neither.
+    """
+    value = row[column]
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return round(aware.timestamp() * 1000)
+    if not isinstance(value, int):
+        raise BadInputError(
+            f"column '{column}' gives the watermark, and a row has {value!r} there. Use a timestamp, or a "
+            "number of milliseconds since 1970, and filter rows without one"
+        )
+    return value
+
+
+@dataclass(frozen=True)
+class TableRows(EventRows):
+    """Turns events into a table's rows, a batch at a time. Formats of changes give each row its kind."""
+
+    description: Description = field(kw_only=True)
+
+    def _rows(self, scoped_stream: str, events: pa.RecordBatch) -> Batch:
+        schema, parser = _format(self.description)
+        rows, unreadable = parse_events(parser.parse, events.column(0))
+        if unreadable:
+            refuse(scoped_stream, self.description.format, events, unreadable[0])
+        found = rows.select(schema.names).cast(schema).combine_chunks().to_batches()
+        batch = found[0] if found else pa.RecordBatch.from_pylist([], schema)
+        if KIND_COLUMN not in schema.names:
+            return Batch.of_arrow(batch)
+        kinds = pc.index_in(batch.column(KIND_COLUMN), pa.array(KINDS)).to_numpy().astype(np.int8)
+        return Batch.of_arrow(batch.drop_columns([KIND_COLUMN]), None, kinds)
+
+
+@dataclass(frozen=True)
+class TableEvents(RowEvents):
+    """Turns rows into a table's events. The primary key, or option ``routing_key_column``, gives the key."""
+
+    description: Description = field(kw_only=True)
+
+    def of(self, batch: Batch) -> tuple[Sequence[bytes], Sequence[str] | None]:
+        """Return the events of a batch and their keys (None for random routing), in order.
+
+        Raises:
+            BadInputError: A row lacks a column, has a value of another type, or takes something back in a
+                format that cannot say so.
+        """
+        schema, writer = _format(self.description)
+        kinds = [batch.kind(index) for index in range(batch.num_rows)]
+        rows = [dict(row) for row in batch.rows]
+        if KIND_COLUMN in schema.names:
+            rows = [{**row, KIND_COLUMN: kind.short} for row, kind in zip(rows, kinds, strict=True)]
+        elif any(kind is not RowKind.INSERT for kind in kinds):
+            raise BadInputError(
+                f"a row updates or deletes another, and format '{self.description.format}' has only inserts. "
+                f"Use one of {', '.join(FORMAT_METADATA)}"
+            )
+        arrow = _arrow(rows, schema)
+        keys = self._routing_keys(arrow)
+        if keys is not None and KIND_COLUMN in schema.names:
+            arrow = with_kinds_of_one_key(arrow, keys)
+        events = writer.encode(arrow)
+        wanted = events.is_valid()  # an update is one event, at its second row
+        texts = None if keys is None else keys.filter(wanted).to_pylist()
+        return events.filter(wanted).to_pylist(), texts
+
+    def _routing_keys(self, rows: pa.RecordBatch) -> Any:
+        columns = self.description.primary_key or self.description.options.get(KEY_OPTION)
+        return None if not columns else keys_of(rows, [columns] if isinstance(columns, str) else columns)
+
+
+def _format(description: Description) -> tuple[pa.Schema, RowFormat]:
+    """Return the Arrow columns of a table, with the kind of row where the format has one, and the format."""
+    schema = arrow_schema(description.columns)
+    if description.format in FORMAT_METADATA:
+        schema = schema.append(pa.field(KIND_COLUMN, pa.string()))
+    names = FORMAT_OPTIONS.get(description.format, ())
+    options = {name: value for name, value in description.options.items() if name in names}
+    return schema, row_format(description.format, schema, options)
+
+
+def _arrow(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
+    for row in rows:
+        if missing := [name for name in schema.names if name not in row]:
+            raise BadInputError(
+                f"a row has no column '{missing[0]}', which the table has. It has: {', '.join(row)}"
+            )
+        if other := [name for name in row if name not in schema.names]:
+            raise BadInputError(
+                f"a row has column '{other[0]}', which the table has not. The table has: "
+                f"{', '.join(schema.names)}"
+            )
+    try:
+        return pa.RecordBatch.from_pylist(rows, schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise BadInputError(f"a row does not fit the columns of the table ({schema}): {error}") from error
