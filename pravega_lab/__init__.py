@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pravega_lab.client import Credentials, RetentionPolicy, ScalingPolicy, connect
+    from pravega_lab.connector.tables.table import Table
     from pravega_lab.lab.lab import Lab
     from pravega_lab.observe import observe
     from pravega_lab.protocol.stream_cut import StreamCut
+    from pravega_lab.terminal import admin
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "StreamCut",
     "Table",
     "__version__",
+    "admin",
     "connect",
     "observe",
     "register",
@@ -62,6 +65,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "observe":  # the function, as in `from pravega_lab import observe`, not its package
         return import_module("pravega_lab.observe").observe
+    if name == "admin":  # a package of functions: what the command `pravega-lab admin` does
+        return import_module("pravega_lab.terminal.admin")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'pravega_lab' has no attribute {name!r}")

@@ -56,7 +56,15 @@ ARROWS: dict[str, set[str]] = {
     | {"engine.simulation", "connector.simulation", "connector.flow", "observe", "widgets", "testing"}
     | {"lab", "client", "protocol"},
     "demo": {"lab", "widgets", "connector.spark", "datasets", "progress", "client", "protocol"},
-    "pravega_lab": {"lab", "observe", "connector.spark", "connector.tables", "client", "protocol"},
+    "pravega_lab": {
+        "lab",
+        "terminal",
+        "observe",
+        "connector.spark",
+        "connector.tables",
+        "client",
+        "protocol",
+    },
     "cli": {"pravega_lab", "terminal"},
 }
 # Cycles that are still there; the list only shrinks.

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from pravega_lab import admin
 from pravega_lab.cli import main
 from pravega_lab.client import connect
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.engine.simulation.store.world import events_in
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.errors import BadInputError, CorruptStoreError
-from pravega_lab.terminal import admin
 from tests.engine.store.storage_driver import STORES, stored
 
 
