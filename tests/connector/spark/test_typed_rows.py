@@ -67,9 +67,9 @@ def test_rows_are_written_as_json_and_read_again_in_batch(
     assert load(spark, address, "_offset bigint").count() == 50
     columns = ", ".join(f"{name} '{value}'" for name, value in address.items())
     spark.sql(
-        f"CREATE TEMPORARY VIEW orders (id bigint, price decimal(10,2)) USING pravega OPTIONS ({columns})"
+        f"CREATE TEMPORARY VIEW sold_rows (id bigint, price decimal(10,2)) USING pravega OPTIONS ({columns})"
     )
-    assert spark.sql("SELECT sum(price) FROM orders").collect()[0][0] == sum(row[2] for row in wanted)
+    assert spark.sql("SELECT sum(price) FROM sold_rows").collect()[0][0] == sum(row[2] for row in wanted)
 
 
 @pytest.mark.spark
