@@ -8,12 +8,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 
-def _is_installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
+    """Return whether a package is installed, without importing it."""
     try:
         return find_spec(name) is not None
     except ModuleNotFoundError:  # from a finder that hides it
         return False
 
 
-HAVE_ARRAYS = _is_installed("numpy") and _is_installed("pyarrow")
+HAVE_ARRAYS = is_installed("numpy") and is_installed("pyarrow")
 """Whether numpy and pyarrow are installed. Asking does not import them."""

@@ -6,12 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import google.protobuf
-
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.tutorials.recording.recordings import recorded
 from pravega_lab.widgets import LedgerView, ReaderBoard, SegmentMap, View
 from pravega_lab.widgets.live.export import export
+from tests.light import protobuf_alone
 
 ROOT = Path(__file__).parents[2]
 LIGHT = """
@@ -33,9 +32,7 @@ def views(journal: Journal) -> list[View]:
 
 
 def test_the_page_is_the_same_without_jupyter(tmp_path: Path) -> None:
-    packages = tmp_path / "packages"
-    packages.mkdir()
-    (packages / "google").symlink_to(Path(google.protobuf.__file__).parents[1])
+    packages = protobuf_alone(tmp_path / "packages")
     light = tmp_path / "light.html"
     command = [sys.executable, "-I", "-S", "-c", LIGHT, ROOT, packages, light]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -6,22 +6,15 @@ browser without a kernel for example. Only what shows it in a notebook needs the
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pravega_lab.errors import require
+from pravega_lab.portable import is_installed
 
 NAMES = ("anywidget", "ipywidgets", "traitlets")
 
 
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # from a finder that hides it
-        return False
-
-
-HAVE_JUPYTER = all(map(_is_installed, NAMES))
+HAVE_JUPYTER = all(map(is_installed, NAMES))
 
 if TYPE_CHECKING or HAVE_JUPYTER:
     import anywidget

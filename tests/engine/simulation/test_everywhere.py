@@ -12,16 +12,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import google.protobuf
 import pytest
 
 from tests.journals import hashes
+from tests.light import PROTOBUF, protobuf_alone
 from tests.pythons import VERSIONS, find
 
 ROOT = Path(__file__).parents[3]
 SEEDS = 1  # `make pythons` compares more
 THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
-PROTOBUF = Path(google.protobuf.__file__).parents[1]  # the folder "google"
 LIGHT = """
 import sys
 sys.path.append(sys.argv.pop(1))
@@ -41,9 +40,7 @@ def reference() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def protobuf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder to import from in which there is only protobuf."""
-    folder = tmp_path_factory.mktemp("protobuf")
-    (folder / "google").symlink_to(PROTOBUF)
-    return folder
+    return protobuf_alone(tmp_path_factory.mktemp("protobuf"))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -63,7 +60,7 @@ def test_in_a_browsers_python(reference: dict[str, str], protobuf: Path) -> None
     """Pyodide runs CPython 3.14, compiled to WebAssembly, as a page does."""
     node = shutil.which("node", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if node is None or not (ROOT / "node_modules/pyodide").is_dir():
-        pytest.skip("the runtime of Pyodide is not here: make setup installs it where there is Node.js")
+        pytest.skip("the runtime of Pyodide is not here: make js installs it")
     command = [node, ROOT / "tests/pyodide.mjs", ROOT, PROTOBUF, str(SEEDS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
