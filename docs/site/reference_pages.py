@@ -1,6 +1,6 @@
 """Write the reference into ``docs/api/``: names from their docstrings, options from their declarations.
 
-Every build makes these pages anew. They are not in the repository.
+Each build writes these pages again. They are not in the repository.
 """
 
 from __future__ import annotations

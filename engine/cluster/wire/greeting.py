@@ -7,9 +7,9 @@
                           <-      HELLO random, who, HMAC(token, both randoms and who)
     WELCOME HMAC(token)   ->
 
-Whoever reads the network learns neither the token nor a proof that works on another connection. What follows
-is neither encrypted nor signed: see docs/security.md. A connection on which this does not end in time is
-closed.
+A listener on the network learns neither the token nor a proof that works on another connection. Later
+messages are neither encrypted nor signed: see docs/security.md. A connection on which this does not end in
+time is closed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Guest:
         for awaited in (self._challenge, self._welcome):
             if not awaited.done():
                 awaited.set_exception(ConnectionResetError(why))
-                awaited.exception()  # whoever waits is told; nobody need wait
+                awaited.exception()  # waiters get it too; without one it counts as seen
 
 
 def _nobody(_link: Link, _why: str) -> None:

@@ -1,4 +1,4 @@
-"""Security at the network: credentials of calls, tokens of requests, certificates, and the files behind them.
+"""Access control of the server: credentials of calls, tokens of requests, certificates, and their files.
 
 `engine.store.security` decides; this folder reads files, hashes passwords in a thread and asks.
 """

@@ -1,7 +1,7 @@
 """Who makes a call of the controller: its ``authorization``, checked against the password file.
 
-A hash of a password takes milliseconds on purpose, so one thread computes it while the store goes on. What
-was right once is remembered, as a keyed digest. Waiting calls have a limit, so that guesses cost little.
+A hash of a password takes milliseconds on purpose, so one thread computes it while the store serves others.
+Correct credentials are remembered as a keyed digest. Waiting calls have a limit, so that guesses cost little.
 """
 
 from __future__ import annotations

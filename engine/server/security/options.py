@@ -1,7 +1,7 @@
 """The options of `pravega-lab standalone` that are about security, and what they become.
 
-The store refuses to listen beyond the loopback without TLS and authentication, unless it is told that this is
-meant (``--insecure``).
+The store refuses to listen beyond the loopback without TLS and authentication, unless ``--insecure`` is
+given.
 """
 
 from __future__ import annotations

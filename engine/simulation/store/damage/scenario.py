@@ -197,6 +197,6 @@ class DamageScenario(StorageScenario):
         if storage._files.current is not written:
             return  # it was full, and the next one is there
         if not has_failed:
-            self.problems.append(f"{LOST}: the store goes on without its log file")
+            self.problems.append(f"{LOST}: the store continues without its log file")
         if self._acked > acked:
             self.problems.append(f"{LOST}: {self._acked - acked} submissions were acknowledged into no file")
