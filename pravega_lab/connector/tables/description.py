@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from pravega_lab.connector.rows.formats import check_format, row_format
+from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
+from pravega_lab.connector.rows.formats import FORMAT_METADATA, check_format, row_format
+from pravega_lab.connector.rows.parsing import RowFormat
+from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
+from pravega_lab.connector.rows.stored_options import FLINK_NAMES, stored_format_options
 from pravega_lab.connector.tables.columns import Column, arrow_schema, parse_columns
 from pravega_lab.connector.tables.durations import EXAMPLES, milliseconds
 from pravega_lab.errors import BadInputError
@@ -41,16 +46,16 @@ class Description:
     first_segments: tuple[int, ...] = ()
 
     def check(self) -> None:
-        """Check that the format can contain the columns, and that named columns exist.
+        """Check that the format has its options and can contain the columns, and that named columns exist.
 
         Raises:
-            BadInputError: The format is unknown or cannot contain a column, a column is missing, or the delay
-                of the watermark is no duration.
+            BadInputError: The format is unknown, lacks an option, has one of another format, or cannot
+                contain a column; a column is missing; or the delay of the watermark is no duration.
         """
         check_format(self.format)
         if not self.columns:
             raise BadInputError("a table needs at least one column. Write them as id bigint, name string")
-        row_format(self.format, arrow_schema(self.columns))
+        self.row_format()
         if self.watermark and milliseconds(self.watermark[1]) is None:
             raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")
         names = [column.name for column in self.columns]
@@ -63,6 +68,42 @@ class Description:
                     raise BadInputError(
                         f"{what} names column '{name}', and the table has: {', '.join(names)}. Name one"
                     )
+
+    def arrow_schema(self, *, with_kinds: bool = False) -> Any:
+        """Return the columns in Arrow; ``with_kinds`` adds the kind of row where the format has one."""
+        schema = arrow_schema(self.columns)
+        if with_kinds and self.format in FORMAT_METADATA and KIND_COLUMN not in schema.names:
+            import pyarrow as pa
+
+            schema = schema.append(pa.field(KIND_COLUMN, pa.string()))
+        return schema
+
+    def row_format(self, access: Mapping[str, Any] | None = None, *, with_kinds: bool = False) -> RowFormat:
+        """Return what turns events into rows of the table, and rows into events.
+
+        Args:
+            access: Items of `AccessOptions`, with which a schema registry is asked. None: the environment
+                decides.
+            with_kinds: Whether the rows have the column of `arrow_schema` for their kind.
+
+        Raises:
+            BadInputError: The format is unknown, lacks an option, has one of another format, or cannot
+                contain a column.
+        """
+        options = stored_format_options(self.options)
+        if access and self.format == REGISTRY:
+            options["registry_access"] = {k: v for k, v in access.items() if k != "rewrite"}
+        return row_format(self.format, self.arrow_schema(with_kinds=with_kinds), options)
+
+    def of_stream(self, scoped_stream: str) -> Description:
+        """Return the description with the group of a schema registry that is the stream's by default."""
+        if self.format != REGISTRY:
+            return self
+        scope, _, stream = scoped_stream.partition("/")
+        names = {FLINK_NAMES.get(name.lower(), name.lower()) for name in self.options}
+        group = {"registry_namespace": scope, "registry_group": stream}
+        missing = {name: value for name, value in group.items() if name not in names}
+        return replace(self, options={**self.options, **missing})
 
     def to_bytes(self) -> bytes:
         """Return the description as JSON."""

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pravega_lab.client.connection.access import AccessOptions
 from pravega_lab.connector.flow.events import EventRows, RowEvents
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN, KINDS
-from pravega_lab.connector.rows.formats import FORMAT_METADATA, FORMAT_OPTIONS, row_format
-from pravega_lab.connector.rows.parsing import RowFormat, parse_events
+from pravega_lab.connector.rows.formats import FORMAT_METADATA
+from pravega_lab.connector.rows.parsing import parse_events
 from pravega_lab.connector.rows.primary_key import keys_of, with_kinds_of_one_key
-from pravega_lab.connector.tables.columns import arrow_schema
 from pravega_lab.connector.tables.corrupt import refuse
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.durations import milliseconds
@@ -59,9 +59,11 @@ class TableRows(EventRows):
     """Turns events into a table's rows, a batch at a time. Formats of changes give each row its kind."""
 
     description: Description = field(kw_only=True)
+    access: AccessOptions | None = None
 
     def _rows(self, scoped_stream: str, events: pa.RecordBatch) -> Batch:
-        schema, parser = _format(self.description)
+        schema = self.description.arrow_schema(with_kinds=True)
+        parser = self.description.row_format(self.access, with_kinds=True)
         rows, unreadable = parse_events(parser.parse, events.column(0))
         if unreadable:
             refuse(scoped_stream, self.description.format, events, unreadable[0])
@@ -78,6 +80,7 @@ class TableEvents(RowEvents):
     """Turns rows into a table's events. The primary key, or option ``routing_key_column``, gives the key."""
 
     description: Description = field(kw_only=True)
+    access: AccessOptions | None = None
 
     def of(self, batch: Batch) -> tuple[Sequence[bytes], Sequence[str] | None]:
         """Return the events of a batch and their keys (None for random routing), in order.
@@ -86,7 +89,8 @@ class TableEvents(RowEvents):
             BadInputError: A row lacks a column, has a value of another type, or takes something back in a
                 format that cannot say so.
         """
-        schema, writer = _format(self.description)
+        schema = self.description.arrow_schema(with_kinds=True)
+        writer = self.description.row_format(self.access, with_kinds=True)
         kinds = [batch.kind(index) for index in range(batch.num_rows)]
         rows = [dict(row) for row in batch.rows]
         if KIND_COLUMN in schema.names:
@@ -108,16 +112,6 @@ class TableEvents(RowEvents):
     def _routing_keys(self, rows: pa.RecordBatch) -> Any:
         columns = self.description.primary_key or self.description.options.get(KEY_OPTION)
         return None if not columns else keys_of(rows, [columns] if isinstance(columns, str) else columns)
-
-
-def _format(description: Description) -> tuple[pa.Schema, RowFormat]:
-    """Return the Arrow columns of a table, with the kind of row where the format has one, and the format."""
-    schema = arrow_schema(description.columns)
-    if description.format in FORMAT_METADATA:
-        schema = schema.append(pa.field(KIND_COLUMN, pa.string()))
-    names = FORMAT_OPTIONS.get(description.format, ())
-    options = {name: value for name, value in description.options.items() if name in names}
-    return schema, row_format(description.format, schema, options)
 
 
 def _arrow(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.client.values import HEAD, TAIL
-from pravega_lab.connector.rows.formats import FORMAT_METADATA, row_format
+from pravega_lab.connector.rows.formats import FORMAT_METADATA
 from pravega_lab.connector.rows.parsing import parse_events
-from pravega_lab.connector.tables.columns import arrow_schema, ddl, parse_columns
+from pravega_lab.connector.tables.columns import ddl, parse_columns
 from pravega_lab.connector.tables.corrupt import refuse
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import StoredDescriptions
@@ -116,12 +116,16 @@ class Table:
             BadInputError: The description is incomplete or contradicts itself, or no store is set.
         """
         client = self._client()
-        self.description.check()
+        self._checked()
         with contextlib.suppress(AlreadyExistsError):  # which is then described again
             client.create_stream(self.scoped_stream)
         scope, stream = self.scoped_stream.split("/")
         StoredDescriptions(client).put(scope, stream, self.description)
         return self
+
+    def described(self) -> Description:
+        """Return the description with what the name of the stream adds: the group of a schema registry."""
+        return self.description.of_stream(self.scoped_stream)
 
     def spark_options(self) -> dict[str, str]:
         """Return the options of ``format("pravega")`` for this table."""
@@ -162,7 +166,7 @@ class Table:
         from pravega_lab.connector.flow.segments.source import PravegaSegmentSource
         from pravega_lab.connector.tables.engine import TableRows
 
-        rows = TableRows(description=self._checked())
+        rows = TableRows(description=self._checked(), access=self._client().access)
         return PravegaSegmentSource(self._config(), self.scoped_stream, start=start, end=end, rows=rows)
 
     def sink(self) -> PravegaTransactionalSink:
@@ -181,7 +185,7 @@ class Table:
                 f"format '{description.format}' has changes of rows, and table {self.scoped_stream} has no "
                 "primary key, so the changes of a row could be read in another order. Add .primary_key(…)"
             )
-        events = TableEvents(description=description)
+        events = TableEvents(description=description, access=self._client().access)
         return PravegaTransactionalSink(self._config(), self.scoped_stream, events=events)
 
     def watermarks(self) -> WatermarkStrategy | None:
@@ -205,8 +209,7 @@ class Table:
         """
         import pyarrow as pa
 
-        self.description.check()
-        schema = arrow_schema(self.description.columns)
+        schema = self._checked().arrow_schema()
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema, self._client(), start, end))
 
     def to_pandas(self, start: Bound = HEAD, end: Bound = TAIL) -> pd.DataFrame:
@@ -217,7 +220,7 @@ class Table:
     def _batches(
         self, schema: pa.Schema, client: Client, start: Bound, end: Bound
     ) -> Iterator[pa.RecordBatch]:
-        parse = row_format(self.description.format, schema).parse
+        parse = self.described().row_format(client.access).parse
         with client.stream(self.scoped_stream).read(start, end) as found:
             while batches := found.next_batches():
                 for batch in batches:
@@ -230,8 +233,9 @@ class Table:
         return replace(self, description=replace(self.description, **changes))
 
     def _checked(self) -> Description:
-        self.description.check()
-        return self.description
+        description = self.described()
+        description.check()
+        return description
 
     def _config(self) -> PravegaConfig:
         from pravega_lab.connector.flow.config import PravegaConfig

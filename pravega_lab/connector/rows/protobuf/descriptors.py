@@ -5,11 +5,44 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from difflib import get_close_matches
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from pravega_lab.errors import BadInputError
+
+
+def descriptor_file(name: str, given: str) -> bytes:
+    """Return the bytes of the file ``given``, which option ``name`` names.
+
+    Raises:
+        BadInputError: The file cannot be read.
+    """
+    try:
+        return Path(given).read_bytes()
+    except OSError as error:
+        raise BadInputError(
+            f"option '{name}' is '{given}', which cannot be read: {error.strerror}. Name a file that "
+            "protoc --include_imports --descriptor_set_out has written, on the machine of the driver"
+        ) from None
+
+
+def descriptor(name: str, given: str) -> bytes:
+    """Return the bytes that the text ``given`` of option ``name`` has in base64.
+
+    Raises:
+        BadInputError: The text is not in base64.
+    """
+    try:
+        return base64.b64decode(given, validate=True)
+    except binascii.Error as error:
+        raise BadInputError(
+            f"option '{name}' begins with '{given[:20]}' and is not in base64: {error}. Encode the bytes of "
+            "a FileDescriptorSet, or name its file with option 'protobuf_descriptor_file'"
+        ) from None
 
 
 @lru_cache(maxsize=16)

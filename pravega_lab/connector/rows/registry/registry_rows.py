@@ -20,6 +20,8 @@ from pravega_lab.protocol.registry.header import encode_header
 from pravega_lab.protocol.registry.names import NO_CODEC
 from pravega_lab.protocol.registry.values import EncodingInfo, SchemaInfo
 
+#: The name of the format.
+REGISTRY = "pravega-registry"
 _encoders = Kept()
 """Encoders of this process: a sink makes a format for each batch."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.connector.rows.formats import FORMAT_OPTIONS
+from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 DEFAULT_CONTROLLER = "tcp://localhost:9090"
 EARLIEST, LATEST, UNBOUNDED = "earliest", "latest", "unbounded"
-#: The format whose schemas are in a registry.
-REGISTRY = "pravega-registry"
 METADATA_TABLES = ("StreamInfo", "Streams")
 #: What becomes of an event that is no row of the schema: the query fails, the event is dropped and counted,
 #: or its bytes are in column ``_corrupt`` and its fields are null.

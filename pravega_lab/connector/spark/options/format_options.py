@@ -2,44 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from pathlib import Path
-
+from pravega_lab.connector.rows.protobuf.descriptors import descriptor, descriptor_file
 from pravega_lab.connector.spark.options.option import SINK, SOURCE, Option
-from pravega_lab.connector.spark.options.values import boolean, one_of, text
-from pravega_lab.errors import BadInputError
-
-
-def descriptor_file(name: str, given: str) -> bytes:
-    """Return the bytes of a file.
-
-    Raises:
-        BadInputError: The file cannot be read.
-    """
-    try:
-        return Path(text(name, given)).read_bytes()
-    except OSError as error:
-        raise BadInputError(
-            f"option '{name}' is '{given}', which cannot be read: {error.strerror}. Name a file that "
-            "protoc --include_imports --descriptor_set_out has written, on the machine of the driver"
-        ) from None
-
-
-def descriptor(name: str, given: str) -> bytes:
-    """Return the bytes that a text has in base64.
-
-    Raises:
-        BadInputError: The text is not in base64.
-    """
-    try:
-        return base64.b64decode(text(name, given), validate=True)
-    except binascii.Error as error:
-        raise BadInputError(
-            f"option '{name}' begins with '{given[:20]}' and is not in base64: {error}. Encode the bytes of "
-            "a FileDescriptorSet, or name its file with option 'protobuf_descriptor_file'"
-        ) from None
-
+from pravega_lab.connector.spark.options.values import boolean, not_empty, one_of, text
 
 FORMAT_OPTIONS: tuple[Option, ...] = (
     Option(
@@ -116,7 +81,7 @@ FORMAT_OPTIONS: tuple[Option, ...] = (
         "path",
         "",
         "Format `protobuf`: a file with a `FileDescriptorSet`, on the driver.",
-        descriptor_file,
+        not_empty(descriptor_file),
         field="protobuf_descriptor",
     ),
     Option(
@@ -125,7 +90,7 @@ FORMAT_OPTIONS: tuple[Option, ...] = (
         "base64",
         "",
         "Format `protobuf`: the bytes of a `FileDescriptorSet`, in place of the file.",
-        descriptor,
+        not_empty(descriptor),
     ),
     Option(
         "protobuf_message",

@@ -22,6 +22,11 @@ def text(name: str, given: str) -> str:
     return given
 
 
+def not_empty(parser: Parser) -> Parser:
+    """Return a parser that refuses empty text and leaves other text to ``parser``."""
+    return lambda name, given: parser(name, text(name, given))
+
+
 def boolean(name: str, given: str) -> bool:
     """Return ``true`` or ``false``."""
     if given.lower() not in ("true", "false"):

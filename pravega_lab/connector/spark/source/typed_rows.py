@@ -13,9 +13,8 @@ from typing import Any
 
 from pravega_lab.connector.rows.formats import FORMAT_METADATA, row_format
 from pravega_lab.connector.rows.parsing import Unreadable, parse_events, placed
-from pravega_lab.connector.rows.registry.registry_rows import registry_columns
+from pravega_lab.connector.rows.registry.registry_rows import REGISTRY, registry_columns
 from pravega_lab.connector.spark.options import DROP, FAIL, KEEP, PravegaOptions
-from pravega_lab.connector.spark.options.checked import REGISTRY
 from pravega_lab.connector.spark.source.pointers import event_pointers
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.errors import BadInputError, CorruptRowError
