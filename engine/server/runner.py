@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import UUID
 
 from pravega_lab.portable.waiting import gather
@@ -191,8 +192,7 @@ class StoreRunner:
             )
         if not cuts:
             return
-        self.storage.recovery.history = self.storage.recovery.history.with_cuts(cuts)
-        await self._record(self.storage.recovery.history)
+        await self._record(self.storage.history.with_cuts(cuts))
         for cut in cuts:
             await self._disk.write_group(cut.file, cut.offset, bytes(cut.length))
 
@@ -206,7 +206,7 @@ class StoreRunner:
         place = self.storage.synced_place()
         if place is None:
             return False
-        return await self._record(History(Stop(*place), self.storage.recovery.history.cuts))
+        return await self._record(replace(self.storage.history, stop=Stop(*place)))
 
     async def _record(self, history: History) -> bool:
         try:
@@ -214,6 +214,7 @@ class StoreRunner:
         except DiskFull as error:
             log.warning("The file %r was not written, for lack of room: %s.", HISTORY_NAME, error)
             return False
+        self.storage.history = history
         return True
 
     async def run(self) -> None:

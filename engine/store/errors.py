@@ -289,9 +289,12 @@ class DiskFull(OSError):
     """Raised by a disk that has no room for a new file. The storage then raises `StoreFull`."""
 
 
-def check_version(name: str, found: int, known: int) -> None:
-    """Raise StoreVersionError if the file ``name`` has a version of the format other than ``known``."""
-    if found == known:
+def check_version(name: str, found: int, known: int, oldest: int | None = None) -> None:
+    """Raise StoreVersionError if the file ``name`` has another version of the format than ``known``.
+
+    Versions from ``oldest`` on are read, too.
+    """
+    if (known if oldest is None else oldest) <= found <= known:
         return
     age = "a newer" if found > known else "an older"
     raise StoreVersionError(

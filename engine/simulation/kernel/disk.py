@@ -29,6 +29,7 @@ class DiskConditions:
     write_us_max: int = 3_000
     slow_chance: float = 0.0
     slow_us_max: int = 2_000_000
+    create_us_max: int = 0  # a log file may take this much longer than a group: all of it is written
     fail_chance: float = 0.0
     crash_chance: float = 0.0  # the power fails while this write is in progress
     capacity_bytes: int = 1 << 40
@@ -67,6 +68,8 @@ class SimulatedDisk:
 
     async def create(self, name: str, size: int, header: bytes) -> None:
         """See `Disk`."""
+        if self.conditions.create_us_max:
+            await asyncio.sleep(self._chance.randint(0, self.conditions.create_us_max) / 1_000_000)
         await self._make(name, bytearray(header.ljust(size, b"\0")))
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:

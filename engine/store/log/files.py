@@ -23,12 +23,16 @@ CACHE_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file to be created with ``disk.create(name, size, header)``; ``size`` in bytes."""
+    """A file to be created with ``disk.create(name, size, header)``; ``size`` in bytes.
+
+    ``exists``: recovery found it. It is not created again, only recorded.
+    """
 
     file_id: int
     name: str
     size: int
     header: bytes
+    exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class LogFiles:
         self.next_file_id = 1
         self.current: OpenFile | None = None
         self.spare: OpenFile | None = None
+        self.found: NewFile | None = None  # an empty file. No group may go into it until it is recorded
         self.closed: dict[int, int] = {}  # file id -> last sequence in it
         self.snapshot: Snapshot | None = None
         self.durable_sequence = 0
@@ -109,6 +114,11 @@ class LogFiles:
     def name(file_id: int) -> str:
         """Return the name of a log file."""
         return file_name(file_id)
+
+    @property
+    def newest_id(self) -> int:
+        """Return the highest id of a file into which groups are or will be written, 0 if there is none."""
+        return max((file.file_id for file in (self.current, self.spare) if file is not None), default=0)
 
     # Room
 
@@ -150,6 +160,9 @@ class LogFiles:
             return None
         if self.spare and max(self.room_in_current(), self.spare.size - self.spare.position) >= head:
             return None
+        if self.found is not None:
+            self._creating = True
+            return self.found
         file_id, size = self.next_file_id, max(self.file_bytes, head + FILE_HEADER_BYTES)
         self._creating = True
         self.next_file_id += 1
@@ -161,6 +174,7 @@ class LogFiles:
         It is deleted after the next snapshot, because recovery expects every file since the last one.
         """
         self._creating = self.is_full = False
+        self.found = None
         if self.spare is not None:
             self.closed[self.spare.file_id] = self.sequence + 1
             self._use.emptied = True
@@ -169,7 +183,8 @@ class LogFiles:
     def refused(self, file: NewFile) -> None:
         """Note that the disk has no room for the file. Its id is used for the next attempt."""
         self._creating = False
-        self.next_file_id = file.file_id
+        if not file.exists:
+            self.next_file_id = file.file_id
         self.is_full = True
 
     # Groups

@@ -1,14 +1,19 @@
-"""What a store writes down about itself next to its log: its last stop in order, and the tails it has cut.
+"""What a store records about itself next to its log: its newest log file, its last stop in order, and the
+tails that recovery has cut.
 
 The log alone cannot tell a torn tail from a damaged one: in both, the last group is invalid. A stop in order
 leaves no torn tail, so the disk has lost any group up to the recorded one that is missing. The record of a
 stop stays true while the log grows, so it need not be removed when the store starts again.
+
+Each log file names the one before it, so only the newest can disappear without a trace in the others. It is
+recorded here when it exists, and before a group is written to it. A file that is recorded and missing was
+therefore removed, whenever the store crashed.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from zlib import crc32
 
 from ..errors import CorruptStoreError, check_version
@@ -16,11 +21,11 @@ from . import values
 from .disk import Disk
 
 HISTORY_NAME = "history"
-HISTORY_VERSION = 1
+HISTORY_VERSION = 2
 CUTS_REMEMBERED = 1000
 
 _NAME = b"PLHIST"
-_MAGIC = _NAME + b"%02d" % HISTORY_VERSION
+_MAGIC_BYTES = len(_NAME) + 2
 _HEADER = struct.Struct(">8sI")
 
 
@@ -49,22 +54,27 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The last stop in order, if there was one, and the latest cuts, oldest first."""
+    """The last stop in order, if there was one, and the latest cuts, oldest first.
+
+    ``newest_file`` is the highest id of a log file into which groups may have been written, 0 if none was
+    recorded.
+    """
 
     stop: Stop | None = None
     cuts: tuple[Cut, ...] = ()
+    newest_file: int = 0
 
     def with_cuts(self, cuts: list[Cut]) -> History:
         """Return the history with these cuts too. One that was recorded before is recorded once."""
         every = tuple(dict.fromkeys((*self.cuts, *cuts)))
-        return History(self.stop, every[-CUTS_REMEMBERED:])
+        return replace(self, cuts=every[-CUTS_REMEMBERED:])
 
 
 def encode_history(history: History) -> bytes:
     """Return the bytes of the file."""
     stop = None if history.stop is None else astuple(history.stop)
-    body = values.encode((stop, tuple(astuple(cut) for cut in history.cuts)))
-    return _HEADER.pack(_MAGIC, crc32(body)) + body
+    body = values.encode((stop, tuple(astuple(cut) for cut in history.cuts), history.newest_file))
+    return _HEADER.pack(_NAME + b"%02d" % HISTORY_VERSION, crc32(body)) + body
 
 
 def read_history(disk: Disk) -> History:
@@ -78,15 +88,17 @@ def read_history(disk: Disk) -> History:
     if HISTORY_NAME not in files:
         return History()
     data = disk.read(HISTORY_NAME, 0, files[HISTORY_NAME])
-    version = data[len(_NAME) : len(_MAGIC)]
-    if data.startswith(_NAME) and version.isdigit():
-        check_version(HISTORY_NAME, int(version), HISTORY_VERSION)
+    version = data[len(_NAME) : _MAGIC_BYTES]
+    is_history = data.startswith(_NAME) and version.isdigit()
+    if is_history:
+        check_version(HISTORY_NAME, int(version), HISTORY_VERSION, oldest=1)
     body = data[_HEADER.size :]
-    if len(data) < _HEADER.size or _HEADER.unpack_from(data) != (_MAGIC, crc32(body)):
+    if not is_history or len(data) < _HEADER.size or _HEADER.unpack_from(data)[1] != crc32(body):
         raise CorruptStoreError(
             f"The file {HISTORY_NAME!r} of the store is damaged at offset 0 (checksum). It says whether the"
             " store was stopped in order. Restore the folder from a copy, or delete this file: the store then"
-            " opens as after a crash, and a damaged end of the log is taken for a torn one."
+            " opens as after a crash. A damaged end of the log is then taken for a torn one, and nothing"
+            " shows whether the newest log file is missing."
         )
-    (stop, cuts), _ = values.decode(body)
-    return History(None if stop is None else Stop(*stop), tuple(Cut(*cut) for cut in cuts))
+    (stop, cuts, *newest), _ = values.decode(body)  # version 1 ends with the cuts
+    return History(None if stop is None else Stop(*stop), tuple(Cut(*cut) for cut in cuts), *newest)

@@ -5,7 +5,8 @@ acknowledged to no one, and it is cut off. The report lists what was cut. The di
 
 - an invalid group comes before a valid later one;
 - a group is missing that a stop in order recorded;
-- a file is shorter than its header says, or is missing.
+- a file is shorter than its header says, or is missing;
+- the newest file that was recorded is missing.
 
 Such a log is refused (CorruptStoreError) with the file, the offset and what to do.
 """
@@ -17,7 +18,7 @@ from typing import NoReturn
 from ..errors import CorruptStoreError, check_version
 from ..log import operations as ops
 from ..log.disk import Disk
-from ..log.files import DEFAULT_FILE_BYTES, OpenFile
+from ..log.files import DEFAULT_FILE_BYTES, NewFile, OpenFile
 from ..log.format import (
     FILE_HEADER_BYTES,
     GROUP_MAGIC,
@@ -32,7 +33,7 @@ from ..log.format import (
     group_at,
     read_file_header,
 )
-from ..log.history import Cut, read_history
+from ..log.history import HISTORY_NAME, Cut, read_history
 from .fixed_table import new_table
 from .report import RecoveryReport
 from .segment import Change, Segment
@@ -70,7 +71,8 @@ class _Recovery:
         self.files = self.storage._files
         self.synced = self.storage._synced
         self.validated = self.storage._validated
-        self.report = RecoveryReport(history=read_history(disk))
+        self.storage.history = read_history(disk)
+        self.report = RecoveryReport()
         self.by_id: dict[int, Segment] = {}
 
     def run(self) -> Storage:
@@ -83,6 +85,7 @@ class _Recovery:
                 self.files.closed[file_id] = self.files.durable_sequence
         empty = [file_id for file_id in self.ids if file_id >= first_file and not self._replay_file(file_id)]
         self._check_missing(first_file or 1)
+        self._check_newest()
         self._check_stop()
         self._adopt(empty)
         self._check_extents()
@@ -242,9 +245,15 @@ class _Recovery:
             if missing >= needed and missing not in self.ids:
                 self._refuse_missing(missing, f"{file_name(file_id)!r} was created after it")
 
+    def _check_newest(self) -> None:
+        """Refuse a log without its newest file. No other file would show that it is missing."""
+        newest = self.storage.history.newest_file
+        if newest > max(self.ids, default=0):
+            self._refuse_missing(newest, f"{HISTORY_NAME!r} says that the log had reached it")
+
     def _check_stop(self) -> None:
         """Refuse a log that has lost groups since the last stop in order."""
-        stop = self.report.history.stop
+        stop = self.storage.history.stop
         if stop is None or self.files.sequence >= stop.sequence:
             return
         current = self.files.current
@@ -258,16 +267,25 @@ class _Recovery:
     def _adopt(self, empty: list[int]) -> None:
         """Make the last file without groups the spare, if it is after the current one.
 
+        It has to be recorded before, if a crash was between its creation and its record.
         Other files without groups count as full. They are deleted after the next snapshot and not now,
         because `_check_missing` expects every file since the last one.
         """
         current = self.files.current
         for file_id in empty:
             if file_id == empty[-1] and (current is None or file_id > current.file_id):
-                self.files.spare = OpenFile(file_id, self.sizes[file_name(file_id)], FILE_HEADER_BYTES)
+                self._adopt_spare(file_id)
             else:
                 self.files.closed[file_id] = self.files.sequence + 1
         self.files.next_file_id = self.ids[-1] + 1 if self.ids else 1
+
+    def _adopt_spare(self, file_id: int) -> None:
+        name = file_name(file_id)
+        if file_id <= self.storage.history.newest_file:
+            self.files.spare = OpenFile(file_id, self.sizes[name], FILE_HEADER_BYTES)
+        else:
+            header = self.disk.read(name, 0, FILE_HEADER_BYTES)
+            self.files.found = NewFile(file_id, name, self.sizes[name], header, exists=True)
 
     def _check_extents(self) -> None:
         for file_id in self.synced.file_use.files():

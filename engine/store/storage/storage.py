@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -39,6 +39,7 @@ from ..log.chunks import Chunk
 from ..log.disk import Disk
 from ..log.files import DEFAULT_FILE_BYTES, LogFiles, NewFile, Snapshot
 from ..log.format import GROUP_OVERHEAD_BYTES, OPERATION_OVERHEAD_BYTES, Submitted, encode_group
+from ..log.history import History
 from .report import RecoveryReport
 from .segment import Change, ReadResult, Segment, SegmentInfo, Watcher
 from .snapshot import SnapshotHead, encode_snapshot
@@ -166,6 +167,8 @@ class Storage:
         self.on_work: Callable[[], None] = lambda: None
         self.read_chunk: ReadChunk = lambda chunk, position, length: None
         self.recovery = RecoveryReport()
+        self.history = History()
+        """What is in the file ``history``. Who writes the file also sets this."""
 
     # Changes
 
@@ -541,17 +544,32 @@ class Storage:
         return self._files.spare is None or self._files.snapshot is not None or bool(self._queue)
 
     def file_wanted(self) -> NewFile | None:
-        """Return a file to create now. The caller then calls `file_created` or `file_refused`."""
+        """Return a file to create now. The caller then records `history_wanted` for it, and calls
+        `file_created` or `file_refused`.
+        """
         head = self._queue[0].cost + GROUP_OVERHEAD_BYTES if self._queue else 0
         return None if self._failure is not None else self._files.wanted(head)
 
+    def history_wanted(self, file: NewFile | None = None) -> History | None:
+        """Return the history to write before groups go into ``file``, which was created.
+
+        Without ``file``: into the files that recovery found. None if it is written already.
+        """
+        newest = file.file_id if file is not None else self._files.newest_id
+        if newest <= self.history.newest_file or not self._files.disk.is_reopened:
+            return None
+        return replace(self.history, newest_file=newest)
+
     def file_created(self, file: NewFile) -> None:
-        """Note that ``disk.create`` is done, so there is room (again)."""
+        """Note that ``disk.create`` is done and recorded, so there is room (again)."""
         self._files.created(file)
         self.on_work()
 
     def file_refused(self, file: NewFile) -> None:
-        """Note that ``disk.create`` raised DiskFull: what grows is refused until the pump has succeeded."""
+        """Note that the disk has no room for the file or its record.
+
+        What grows is refused until the pump has succeeded.
+        """
         self._files.refused(file)
 
     def snapshot_wanted(self) -> Snapshot | None:

@@ -10,6 +10,8 @@ from random import Random
 from typing import Any
 
 from pravega_lab.engine.store.errors import DiskFull
+from pravega_lab.engine.store.log.files import NewFile
+from pravega_lab.engine.store.log.history import HISTORY_NAME, encode_history
 from pravega_lab.engine.store.log.operations import Operation
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.storage import Group, Storage, Ticket
@@ -110,11 +112,19 @@ class Driver:
     def make_files(self) -> None:
         while (file := self.storage.file_wanted()) is not None:
             try:
-                now(self.disk.create(file.name, file.size, file.header))
+                if not file.exists:
+                    now(self.disk.create(file.name, file.size, file.header))
+                self.record_file(file)
             except DiskFull:
                 self.storage.file_refused(file)
                 break
             self.storage.file_created(file)
+
+    def record_file(self, file: NewFile | None) -> None:
+        history = self.storage.history_wanted(file)
+        if history is not None:
+            now(self.disk.write_file(HISTORY_NAME, encode_history(history)))
+            self.storage.history = history
 
     def write_snapshot(self) -> None:
         while (snapshot := self.storage.snapshot_wanted()) is not None:

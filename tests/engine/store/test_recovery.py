@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from uuid import UUID
+from zlib import crc32
 
 import pytest
 
 from pravega_lab.engine.store import errors
 from pravega_lab.engine.store.errors import StoreVersionError
 from pravega_lab.engine.store.log import operations as ops
-from pravega_lab.engine.store.log.format import FILE_HEADER_BYTES
-from pravega_lab.engine.store.log.history import HISTORY_NAME, History, Stop, encode_history
+from pravega_lab.engine.store.log import values
+from pravega_lab.engine.store.log.format import FILE_HEADER_BYTES, file_id_of
+from pravega_lab.engine.store.log.history import HISTORY_NAME, History, Stop, encode_history, read_history
 from pravega_lab.engine.store.storage.report import RecoveryReport
-from tests.engine.store.storage_driver import Driver, TornDisk
+from tests.engine.store.storage_driver import Driver, TornDisk, now
 
 A, B = "s/a/0.#epoch.0", "s/a/1.#epoch.0"
 
@@ -53,8 +56,8 @@ def stop(driver: Driver) -> None:
     """Record a stop in order, as the runner does."""
     place = driver.storage.synced_place()
     assert place is not None
-    data = encode_history(History(Stop(*place)))
-    driver.disk.contents[HISTORY_NAME] = bytearray(data)
+    driver.storage.history = replace(driver.storage.history, stop=Stop(*place))
+    driver.disk.contents[HISTORY_NAME] = bytearray(encode_history(driver.storage.history))
 
 
 def end_of_log(driver: Driver) -> tuple[str, int]:
@@ -108,13 +111,84 @@ def test_a_store_without_its_first_file_is_refused(driver: Driver) -> None:
         errors.CorruptStoreError, match=f"{first}.* is missing, and '{spare}' was created after it"
     ):
         driver.reopen()
-    stop(driver)
     del driver.disk.contents[spare]
-    with pytest.raises(errors.CorruptStoreError, match=first):
+    with pytest.raises(errors.CorruptStoreError, match=f"{spare}.* is missing, and 'history' says"):
+        driver.reopen()
+    driver.storage.history = History()
+    stop(driver)  # as a release wrote it that did not record files
+    with pytest.raises(errors.CorruptStoreError, match=f"in order after group 2, .* of '{first}'"):
         driver.reopen()
     driver.disk.contents[first] = content
     driver.reopen()
     assert driver.storage.read(A, 0, 99).data == b"kept"
+
+
+@pytest.mark.parametrize("appends", range(12))
+def test_after_a_crash_a_store_without_its_newest_file_is_refused(appends: int) -> None:
+    driver = Driver()
+    driver.do(ops.CreateSegment(A))
+    for number in range(appends):  # three fill a file
+        driver.submit(ops.Append(A, bytes([number]) * 1000))
+        assert driver.take() is not None
+        driver.finish()  # snapshots are late: the log alone has all
+    newest = logs(driver)[-1]
+    content = driver.disk.contents.pop(newest)
+    with pytest.raises(
+        errors.CorruptStoreError, match=f"{newest}.* is missing, and 'history' says"
+    ) as caught:
+        driver.reopen()
+    assert "Restore the folder from a copy" in str(caught.value)
+    driver.disk.contents[newest] = content
+    driver.reopen()
+    assert driver.storage.info(A).length == 1000 * appends
+
+
+@pytest.mark.parametrize("steps", range(4))
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_crash_while_a_file_is_made_loses_nothing(is_first: bool, steps: int) -> None:
+    """Nothing done, created, recorded, written to: all open, and the next life records what it found."""
+    driver = Driver()
+    if not is_first:  # the second file is written, and the third one is wanted
+        driver.do(ops.CreateSegment(B))
+        driver.make_files()
+        driver.submit(ops.Append(B, bytes(3500)))
+        driver.group = driver.storage.take_group()
+        driver.finish()
+    driver.submit(ops.CreateSegment(A))
+    file = driver.storage.file_wanted()
+    assert file is not None
+    assert file.file_id == (1 if is_first else 3)
+    for step in (
+        lambda: now(driver.disk.create(file.name, file.size, file.header)),
+        lambda: driver.record_file(file),
+        lambda: driver.storage.file_created(file) or driver.sync(),
+    )[:steps]:
+        step()
+    driver.reopen()
+    if not driver.storage.exists(A):
+        driver.do(ops.CreateSegment(A))
+    driver.do(ops.Append(A, b"kept"))
+    newest = logs(driver)[-1]
+    driver.reopen()
+    assert driver.storage.read(A, 0, 99).data == b"kept"
+    assert read_history(driver.disk).newest_file == file_id_of(newest)
+    del driver.disk.contents[newest]
+    with pytest.raises(errors.CorruptStoreError, match=newest):
+        driver.reopen()
+
+
+def test_a_history_of_the_first_version_is_read(driver: Driver) -> None:
+    """It ends without the newest file, which the next start records."""
+    body = values.encode(((2, logs(driver)[0], 700), ()))
+    driver.disk.contents[HISTORY_NAME] = bytearray(b"PLHIST01" + crc32(body).to_bytes(4, "big") + body)
+    assert read_history(driver.disk) == History(Stop(2, logs(driver)[0], 700))
+    driver.do(ops.Append(A, b"kept"))
+    driver.reopen()
+    driver.make_files()
+    driver.record_file(None)
+    del driver.disk.contents[logs(driver)[-1]]
+    with pytest.raises(errors.CorruptStoreError, match="'history' says"):
+        driver.reopen()
 
 
 def test_a_file_that_was_never_used_may_be_missing() -> None:

@@ -8,6 +8,7 @@ from ....store.log import verified
 from ....store.log.verified import VerifiedReads
 from ....store.storage import snapshot
 from ....store.storage.recovery import _Recovery
+from ....store.storage.storage import Storage
 from ..planting import Replacement, bug
 from .scenario import LOST, REPORTED, VERIFIED
 
@@ -28,6 +29,12 @@ def _short_files() -> list[Replacement]:
 def _missing_files() -> list[Replacement]:
     """A log file that is missing at the end of the log is not missed."""
     return [(_Recovery, "_check_missing", lambda self, first: None)]
+
+
+@bug("newest-file-unrecorded", "damage", LOST)
+def _newest_unrecorded() -> list[Replacement]:
+    """The newest log file is not recorded, so after a crash it is not missed."""
+    return [(Storage, "history_wanted", lambda self, file=None: None)]
 
 
 @bug("gaps-skipped", "damage", LOST)

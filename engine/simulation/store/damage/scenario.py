@@ -1,20 +1,21 @@
 """`DamageScenario`: the files of a store are damaged between two lives, or while it runs.
 
 One file has bits flipped or a sector zeroed, is cut, or is removed. The store must then refuse to open, or
-contain what was acknowledged. After a crash, damage to the last group cannot be told from a torn tail: the
-store may cut that group, and has to report it. What readers receive is what was written, or an error.
+contain what was acknowledged. After a crash, damage inside the last group cannot be told from a torn tail:
+the store may cut that group, and has to report it. What readers receive is what was written, or an error.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from pravega_lab.portable.waiting import wait_for
 
 from ....server.pump import Pump
 from ....store.errors import CorruptStoreError, StoreVersionError
 from ....store.log.format import FILE_HEADER_BYTES, file_id_of
-from ....store.log.history import HISTORY_NAME, History, Stop, encode_history
+from ....store.log.history import HISTORY_NAME, Stop, encode_history
 from ....store.storage.recovery import open_storage
 from ....store.storage.storage import Storage
 from ...kernel.disk import SECTOR_BYTES
@@ -25,6 +26,7 @@ from ..storage_scenario import FILE_BYTES, SEGMENTS, STEPS_PER_LIFE, WRITERS, St
 LIVES = 3
 DAMAGES = 10
 DRAIN_S = 60.0
+CREATE_US_MAX = 200_000
 
 LOST = "nothing is lost silently"
 REPORTED = "cuts are reported"
@@ -43,7 +45,10 @@ class DamageScenario(StorageScenario):
         """Run some lives, damage a file, and return what is wrong with what a reader or the store saw."""
         self.disk.conditions.slow_chance = self.chance.choice((0.0, 0.1))
         self.disk.conditions.slow_us_max = 50_000
+        self.disk.conditions.create_us_max = self.chance.choice((0, CREATE_US_MAX))
         for life in range(LIVES):
+            # Without a spare, or room for one, the newest log file is the one that is written.
+            self.disk.conditions.capacity_bytes = self.chance.choice((1 << 40, 3 * FILE_BYTES))
             process = self.loop.spawn_process(f"store-{life}")
             storage = self._storage = open_storage(self.disk, new_store_id=b"s" * 16, file_bytes=FILE_BYTES)
             self._compare(storage)
@@ -64,12 +69,14 @@ class DamageScenario(StorageScenario):
         """Stop the store in order, or crash it. Return whether it was stopped in order."""
         in_order = self.chance.random() < 0.5
         if in_order:
+            self.disk.conditions.heal()  # a stop in order waits until everything is on the disk
             settled = asyncio.Event()
             storage.barrier().add_done(lambda ticket: settled.set())
             await wait_for(settled.wait(), DRAIN_S)
             place = storage.synced_place()
             assert place is not None, "a drained storage has a last group"
-            await self.disk.write_file(HISTORY_NAME, encode_history(History(Stop(*place))))
+            storage.history = replace(storage.history, stop=Stop(*place))
+            await self.disk.write_file(HISTORY_NAME, encode_history(storage.history))
         process.kill()
         self.disk.crash()
         self.journal.add("world", "stop" if in_order else "crash", acked=self._acked)
@@ -83,14 +90,14 @@ class DamageScenario(StorageScenario):
     # -- damage at rest ------------------------------------------------------------------------------------
 
     def _damage(self, in_order: bool) -> None:
-        kind = self._damage_a_file(in_order)
+        kind = self._damage_a_file()
         try:
             storage = open_storage(self.disk, file_bytes=FILE_BYTES)
             found = content_of(storage, WRITERS)
         except (CorruptStoreError, StoreVersionError) as refusal:
             self.journal.add("world", "refused", why=str(refusal)[:200])
             return
-        first = self._acked if in_order else self._before_last_group()
+        first = self._acked if in_order or kind[0] == "remove" else self._before_last_group()
         if kind[0] == "zero" and not in_order:
             first = 0  # several small groups may be in one sector
         counts = [n for n in range(first, len(self._submitted) + 1) if self._is(n, found)]
@@ -118,16 +125,15 @@ class DamageScenario(StorageScenario):
         model: StorageModel = self._replayed(count)
         return model.content() == found
 
-    def _damage_a_file(self, in_order: bool) -> tuple[str, str, int]:
-        """Damage one file, and return what was done, to which file, and where.
-
-        Whether the newest log file is gone cannot be known after a crash, so it is not removed then.
-        """
+    def _damage_a_file(self) -> tuple[str, str, int]:
+        """Damage one file, and return what was done, to which file, and where."""
         chance, files = self.chance, self.disk.files()
         logs = [name for name in files if file_id_of(name) is not None]
         kind = chance.choice(("flip", "flip", "cut", "remove", "zero"))
-        names = [name for name in files if kind != "remove" or in_order or name not in logs[-1:]]
-        name = chance.choice([name for name in names if files[name]] or logs)
+        names = [name for name in files if files[name]]
+        if logs and chance.random() < (0.5 if kind == "remove" else 0.2):
+            names = logs[-1:]  # what was written last
+        name = chance.choice(names or logs)
         place = chance.randrange(self._used(name, files[name]))
         if kind == "flip":
             self.disk.flip(name, place, 1 << chance.randrange(8))
@@ -140,7 +146,7 @@ class DamageScenario(StorageScenario):
             place -= place % SECTOR_BYTES
             self.disk.zero(name, place, SECTOR_BYTES)
         self.disk.faults[f"damage: {kind}"] += 1
-        self.journal.add("world", "damage", kind=kind, file=name, place=place, in_order=in_order)
+        self.journal.add("world", "damage", kind=kind, file=name, place=place)
         return kind, name, place
 
     def _used(self, name: str, size: int) -> int:
