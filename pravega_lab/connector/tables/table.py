@@ -227,7 +227,7 @@ class Table:
                     rows, unreadable = parse_events(parse, batch.column("event"))
                     if unreadable:
                         refuse(self.scoped_stream, self.description.format, batch, unreadable[0])
-                    yield from rows.cast(schema).to_batches()
+                    yield from rows.select(schema.names).cast(schema).to_batches()
 
     def _with(self, **changes: Any) -> Table:
         return replace(self, description=replace(self.description, **changes))
