@@ -298,6 +298,11 @@ def is_run_by_program() -> bool:
     return kernel is not None and kernel.get_parent().get("content", {}).get("allow_stdin") is False
 
 
+def has_kernel() -> bool:
+    """Return whether this is the process of a Jupyter kernel."""
+    return _kernel() is not None
+
+
 def _kernel() -> Any:
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None

@@ -238,7 +238,9 @@ class Lab:
             self.observers[key] = observe(self.uri, **_observed(thing), **{**self._access, **options})
         return self.observers[key]
 
-    def show(self, *things: Any, scale: float = 1.0, title: str | None = None) -> Any:
+    def show(
+        self, *things: Any, scale: float = 1.0, title: str | None = None, where: str | None = None
+    ) -> Any:
         """Return a board with the views that fit these streams, reader groups, queries and drivers.
 
         All views are on one clock. What is not observed yet is observed from now on, and looked at before
@@ -247,6 +249,8 @@ class Lab:
         Args:
             scale: Size of text and marks; 1.5 suits a projector.
             title: Text in the header of the first view; by default the name of what it shows.
+            where: "right" for a panel on the right of JupyterLab, "inline" for below the cell. By default as
+                the variable ``PRAVEGA_LAB_VIEWS`` says, which ``make lab`` and Binder set to "right".
 
         Raises:
             MissingExtraError: The extra ``notebook`` is not installed.
@@ -254,7 +258,7 @@ class Lab:
         from pravega_lab.widgets import show
 
         watched = [thing if _has_a_view(thing) else self.observe(thing) for thing in things]
-        return show(*watched, scale=scale, title=title)
+        return show(*watched, scale=scale, title=title, where=where)
 
     @property
     def writers(self) -> dict[str, RunningWriter]:

@@ -344,12 +344,18 @@ class StepByStep:
             self._show_position()
         return self._views
 
-    def show(self, scale: float = 1.0) -> RunBoard:
-        """Return a board with the live views. `RunBoard.go` shows another fork in it."""
+    def show(self, scale: float = 1.0, where: str | None = None) -> RunBoard:
+        """Return a board with the live views. `RunBoard.go` shows another fork in it.
+
+        ``where="right"`` shows it in a panel on the right of JupyterLab, "inline" below its cell.
+        """
         from pravega_lab.widgets.live.run_board import RunBoard
+        from pravega_lab.widgets.live.side import refuse_place
 
         self._scale, self._views = scale, []
+        refuse_place(where)
         self.board = RunBoard(self)
+        self.board.where = where
         for fork in self._family():
             fork.board, fork._scale = self.board, scale
             self.board.add(fork)

@@ -33,6 +33,7 @@ from ..svg.palette import STYLE
 from .clock import Clock
 from .export import export
 from .jupyter import ipywidgets, needed
+from .side import is_right, refuse_place, shown_right
 from .still import still
 from .view import View
 
@@ -42,6 +43,8 @@ _boards = count(1)
 
 class Board(ipywidgets.VBox):
     """Shows several views, one below the other. `show` makes it."""
+
+    where: str | None = None  # "right", "inline", or None for the default of this kernel
 
     def __init__(self, views: list[View]) -> None:
         self.views = views
@@ -54,6 +57,9 @@ class Board(ipywidgets.VBox):
         if is_run_by_program():
             words = "\n".join(view.alternative for view in self.views)
             return {"text/html": still(self.picture(), words), "text/plain": repr(self)}
+        if is_right(self.where):
+            words = "; ".join(view.alternative for view in self.views)
+            return shown_right(self, still(self.picture(), words), words)
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return {**data, "image/svg+xml": self.picture(), "text/plain": repr(self)}, metadata
@@ -111,7 +117,7 @@ def as_svg(picture: str | bytes) -> str:
     return f"{head}{image}</svg>\n"
 
 
-def show(*things: Any, scale: float = 1.0, title: str | None = None) -> Board:
+def show(*things: Any, scale: float = 1.0, title: str | None = None, where: str | None = None) -> Board:
     """Show the views that fit the things, on one clock.
 
     It waits until every observer has looked once, at most 5 s, so that the static picture is not empty.
@@ -124,11 +130,16 @@ def show(*things: Any, scale: float = 1.0, title: str | None = None) -> Board:
             has the readers of a group that is shown too.
         scale: Size of text and marks; 1.5 suits a projector.
         title: Text in the header of the first view; by default the name of what it shows.
+        where: "right" shows the board in a panel on the right of JupyterLab, "inline" below its cell. By
+            default as the variable ``PRAVEGA_LAB_VIEWS`` says: ``make lab`` and Binder set it to "right".
+            Without JupyterLab or the package ``sidecar`` the board is below its cell.
 
     Raises:
-        BadInputError: A thing is none of these; the message says how to get one from it.
+        BadInputError: A thing is none of these; the message says how to get one from it. Or ``where`` is no
+            place.
     """
     needed()
+    refuse_place(where)
     if not things:
         raise BadInputError("show() needs something to show: a view, a journal, or an observer.")
     for thing in things:
@@ -144,7 +155,9 @@ def show(*things: Any, scale: float = 1.0, title: str | None = None) -> Board:
         view.tells_steps = id(view.journal) not in numbers
         number = numbers.setdefault(id(view.journal), len(numbers))
         view._settings = {**view._settings, "clock": clock, "journal": number}
-    return Board(views)
+    board = Board(views)
+    board.where = where
+    return board
 
 
 def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> list[View]:

@@ -1,0 +1,66 @@
+"""Views go to a panel on the right of JupyterLab, and the notebook keeps the focus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.browser.lab import open_notebook, screenshot, write_notebook
+from tests.browser.page import WAIT_MS, Errors, run_cell, wait_painted
+
+SETUP = """
+from pravega_lab.widgets import SegmentMap, show
+from tests.observe.examples import splitting_story
+from tests.observe.group.examples import busy_group
+"""
+BY_ARGUMENT = 'show(busy_group().journal, where="right")'
+BY_DEFAULT = """
+import os
+os.environ["PRAVEGA_LAB_VIEWS"] = "right"
+SegmentMap(splitting_story().journal, title="the newest")
+"""
+INLINE = 'show(splitting_story().journal, where="inline", title="below its cell")'
+PANEL = ".jupyterlab-sidecar .plab"
+FOCUSED = "() => window.jupyterapp.shell.currentWidget.node.contains(document.querySelector('.jp-Notebook'))"
+
+
+def run_next(page: Any, views: int, where: str = PANEL) -> None:
+    """Run the selected cell as a person does, until so many views are there."""
+    page.keyboard.press("Shift+Enter")
+    condition = "([where, views]) => document.querySelectorAll(where).length === views"
+    page.wait_for_function(condition, arg=[where, views], timeout=4 * WAIT_MS)
+
+
+def test_views_appear_on_the_right_and_the_notebook_keeps_the_focus(
+    browser: Any, lab: str, lab_folder: Path
+) -> None:
+    write_notebook(lab_folder / "side.ipynb", SETUP, BY_ARGUMENT, BY_DEFAULT, INLINE)
+    page = browser.new_page(viewport={"width": 1600, "height": 1000})
+    errors = Errors()
+    errors.of(page)
+    open_notebook(page, lab, "side.ipynb")
+    page.evaluate(
+        "() => { const { content } = window.jupyterapp.shell.currentWidget;"
+        " content.activeCellIndex = 0; content.mode = 'command'; content.node.focus(); }"
+    )
+    run_next(page, 0)
+    run_next(page, 3)
+    page.wait_for_function(FOCUSED, timeout=WAIT_MS)
+    run_next(page, 4)  # the keys still reach the notebook
+    run_next(page, 1, ".jp-NotebookPanel .jp-Cell .plab")
+    for n in range(5):
+        wait_painted(page, n)
+    screenshot(page, "side")
+    notebook = page.locator(".jp-NotebookPanel").bounding_box()
+    boxes = {v.locator(".plab-title").inner_text(): v.bounding_box() for v in page.locator(PANEL).all()}
+    assert all(box["x"] >= notebook["x"] + notebook["width"] - 1 for box in boxes.values())
+    assert min(boxes, key=lambda title: boxes[title]["y"]) == "the newest"
+    folded = page.locator(".jp-Cell details summary").all_inner_texts()
+    assert [text.split(":")[0] for text in folded] == ["On the right", "On the right"]
+    # A panel that was closed opens again, with what is shown next.
+    page.locator(".lm-TabBar-tab", has_text="views").locator(".lm-TabBar-tabCloseIcon").click()
+    page.wait_for_function(f"() => !document.querySelector('{PANEL}')", timeout=WAIT_MS)
+    run_cell(page, BY_DEFAULT)
+    page.wait_for_function(f"() => document.querySelectorAll('{PANEL}').length === 1", timeout=WAIT_MS)
+    page.close()
+    assert [e for e in errors if "favicon" not in e] == []
