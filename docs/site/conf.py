@@ -2,8 +2,8 @@
 
 The pages are plain Markdown, so that they read well without the site. The modules beside this one add what
 only the site has: the order of the pages (`sections`), the reference (`reference_pages`), pages for links
-into the code (`linked_code`), pictures of graphs (`flowcharts`), a recorded view (`recorded_view`), and the
-Markdown of each page for programs that read (`twins`).
+into the code (`linked_code`), pictures of graphs (`flowcharts`), a recorded view (`recorded_view`), the
+Markdown of each page for programs that read (`twins`), and what accessibility needs (`accessible`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ extensions = [
     "flowcharts",
     "recorded_view",
     "twins",
+    "accessible",
 ]
 root_doc = "docs/index"
 include_patterns = [
@@ -80,8 +81,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
-    "pygments_light_style": "default",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_static_path = ["static"]
 html_css_files = ["site.css"]

@@ -105,7 +105,7 @@ def test_both_systems_are_drawn_with_what_lies_between(browser: Any, tmp_path: P
     job, group = both_systems()
     path = show(job, group).export(tmp_path / "both.html")
     with exported_page(browser, path, scheme="dark") as page:
-        page.get_by_text("checkpoints of from a group").wait_for(timeout=WAIT_MS)
+        page.locator(".plab-title", has_text="checkpoints of from a group").wait_for(timeout=WAIT_MS)
         n = page.locator(".plab").count()
         titles = [page.locator(".plab-title").nth(k).inner_text() for k in range(n)]
         place = titles.index("checkpoints of from a group")

@@ -35,6 +35,7 @@ from pravega_lab.widgets.live.scrubber_facts import STEP
 from pravega_lab.widgets.query_timeline.view import BATCH, FLOW, PHASE
 from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT
 from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
+from tests.observe.group.examples import busy_group
 from tests.widgets.typescript import typescript_of
 
 
@@ -143,6 +144,19 @@ def test_a_title_can_be_set(journal: Journal, tmp_path: Path) -> None:
     assert "The query" in board.picture()
     page = board.export(tmp_path / "page.html").read_text()
     assert "<title>Morning &amp; evening · The query</title>" in page
+
+
+def test_reasons_are_in_words_too(journal: Journal) -> None:
+    scales, runs = SegmentMap(journal).words, QueryTimeline(journal).words
+    assert scales[0] == "SegmentMap: 'demo/flights', 9 segments, 2 active"
+    assert scales[1] == "12.5 s: #0 → #1 #2: 246/s > 2 × 100/s (inferred)"
+    assert runs[1:] == ["45.1 s: run 1 killed: kill -9 of Python and JVM (done here)"]
+    group = busy_group().journal
+    [move] = [words for words in ReaderBoard(group).words if words.startswith("12.2 s")]
+    assert move.endswith(
+        "#1 e0 of demo/flights from r1 to r2: fair share: 1 of 2 segments, 2 readers (inferred)"
+    )
+    assert CheckpointTimeline(group).words[1].startswith("checkpoint 1, completed: held up by r1: 700 ms")
 
 
 def test_representations_say_what_is_there(journal: Journal) -> None:

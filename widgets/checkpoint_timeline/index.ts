@@ -9,6 +9,7 @@ import { CheckpointModel } from "./model.ts";
 import { events, summary } from "./moment.ts";
 import { painter } from "./paint/index.ts";
 import { initial } from "./state.ts";
+import { table } from "./table.ts";
 import * as words from "./words.ts";
 
 function checkpointSpec(model: CheckpointModel): Spec {
@@ -23,6 +24,7 @@ function checkpointSpec(model: CheckpointModel): Spec {
     tip: (mark) => words.tip(model, state.t, mark),
     say: (mark) => words.say(model, state.t, mark),
     legend: (theme) => words.legend(model, state, theme),
+    folded: (b) => table(model, state, b.clock.pin),
     leftOut: () => words.leftOut(model, state.t),
     fork: () => (model.isJob ? forkOfJob(model.facts) : undefined),
     isEmpty: () => !model.n,

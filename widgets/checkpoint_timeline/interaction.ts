@@ -10,7 +10,7 @@ import { isInCut } from "./paint/cut.ts";
 import { onlyOf, type State } from "./state.ts";
 
 export function pick(model: CheckpointModel, state: State, x: number, y: number, b: Box): Mark | null {
-  const l = layout(b, model.isJob, isTurned(state.bars.length));
+  const l = layout(b, { isJob: model.isJob, turned: isTurned(state.bars.length), hasCut: state.cut !== null });
   if (y < l.under) {
     const bar = state.bars.find((one) => x >= one.x && x < one.x + one.w);
     return bar ? model.markOf(bar.c) : null;

@@ -8,7 +8,8 @@ export const BARS_MAX = 60;
 const ROWS_MAX = 30;
 const BARS_LEAST = 8; // places, so that few bars are not wide
 const TURNED_FROM = 12; // as many words below bars are turned
-const SIDE = { reader: 96, job: 158 }; // for the names of rows
+const SIDE = { reader: 96, job: 158, folded: 112 }; // for the names of rows
+const CUT = 72; // for the cut's column in a narrow view, whose labels are in the table below
 export const TOP = { title: 14, bars: 64, numbers: 13, words: 14, turned: 60 };
 const DETAIL = { words: 34, least: 108, row: 19, axis: 26 };
 const ROW_MAX = 22;
@@ -59,12 +60,23 @@ export interface Cut extends Area {
 
 export const isTurned = (n: number): boolean => n >= TURNED_FROM;
 
-export function layout(b: Pick<Box, "scale" | "height" | "right">, isJob: boolean, turned: boolean): Layout {
+/** What the layout of the lower picture depends on. */
+export interface Shape {
+  isJob: boolean;
+  turned: boolean; // the words below the bars
+  hasCut?: boolean;
+}
+
+type Room = Pick<Box, "scale" | "height" | "right"> & Partial<Pick<Box, "folded">>;
+
+export function layout({ folded, ...b }: Room, { isJob, turned, hasCut }: Shape): Layout {
   const s = b.scale;
+  const side = folded ? Math.min(SIDE.folded, isJob ? SIDE.job : SIDE.reader) : isJob ? SIDE.job : SIDE.reader;
+  const right = b.right - (folded && hasCut ? CUT * s : 0);
   const bars = { top: TOP.title * s, bottom: (TOP.title + TOP.bars) * s };
   const under = bars.bottom + (TOP.numbers + (turned ? TOP.turned : TOP.words)) * s;
   const rows = { top: under + DETAIL.words * s, bottom: b.height - DETAIL.axis * s };
-  return { left: (isJob ? SIDE.job : SIDE.reader) * s, right: b.right, bars, under, rows };
+  return { left: side * s, right, bars, under, rows };
 }
 
 export function heightOf(model: CheckpointModel, scale: number): number {

@@ -2,6 +2,7 @@
 // model serves both systems. A part is a reader or a subtask in one checkpoint. Times are seconds since the origin.
 import { type CheckpointMark, type CutMark, isCheckpoint, type Mark, type Place } from "../page/data/marks.ts";
 import { append, Store } from "../page/data/store.ts";
+import { commonStart } from "../page/drawing/text.ts";
 
 // view.py has the same formats.
 export const FORMATS = {
@@ -120,6 +121,12 @@ export class CheckpointModel {
 
   get readersFrom(): number {
     return this.facts.readers_from ?? 0;
+  }
+
+  /** How many characters the names of all readers begin with, up to the end of a word. */
+  get common(): number {
+    const readers = [...this.#index.rows].filter(([row]) => row >= this.readersFrom);
+    return commonStart(readers.map(([, name]) => name));
   }
 
   get origin(): number {

@@ -305,6 +305,13 @@ class CheckpointTimeline(View):
             return self._s(phase.start_ms), None, None
         return self._s(phase.start_ms), self._s(phase.end_ms), phase.end_ms - phase.start_ms
 
+    def _reasons(self, history: TimelineHistory) -> list[str]:
+        source, now_ms = self._source(history), history.now_ms or 0
+        return [
+            f"checkpoint {c.number}, {c.word}: {held_up(c, source.phases, now_ms)}"
+            for c in source.checkpoints()
+        ]
+
     def _summary(self) -> str:
         source = self._source(self._history)
         all_ = source.checkpoints()

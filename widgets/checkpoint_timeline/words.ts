@@ -9,6 +9,7 @@ import type { LegendEntry } from "../page/spec.ts";
 import { BARS_MAX, brief } from "./layout.ts";
 import type { CheckpointModel, RowMark } from "./model.ts";
 import { doneAt, hasPassed, heldUp, known, phasesOf, spent, stateAt, whereOf } from "./moment.ts";
+import { SYMBOLS } from "./paint/bars.ts";
 import { blue, phaseColour } from "./paint/scene.ts";
 import type { State } from "./state.ts";
 
@@ -69,7 +70,9 @@ export function legend(model: CheckpointModel, { t, bars, rows }: State, theme: 
     [theme.none, "cancelled", ""],
     [theme.soft, "unknown", "hatch"],
   ];
-  const entries = swatches.filter(([, word]) => states.has(word));
+  const entries = swatches
+    .filter(([, word]) => states.has(word))
+    .map(([colour, word, kind]): LegendEntry => [colour, `${word} ${SYMBOLS[word]}`, kind]);
   if (rows.some(({ part }) => model.betweenOf(part))) entries.push([theme.text, "between cut and barrier", "hatch"]);
   const kinds = new Set(rows.flatMap(({ part }) => phasesOf(model, part, t).map(({ kind }) => kind)));
   for (const kind of [...kinds].sort()) {

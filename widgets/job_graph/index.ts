@@ -7,6 +7,7 @@ import { heightOf } from "./layout.ts";
 import { JobModel } from "./model.ts";
 import { painter } from "./paint.ts";
 import { initial } from "./state.ts";
+import { table } from "./table.ts";
 import * as tips from "./tips.ts";
 
 function jobSpec(model: JobModel): Spec {
@@ -21,6 +22,7 @@ function jobSpec(model: JobModel): Spec {
     tip: (mark) => tips.tip(model, state, mark),
     say: (mark) => tips.say(model, state, mark),
     legend: (theme) => tips.legend(state, theme),
+    folded: () => table(model, state),
     leftOut: () => tips.leftOut(model),
     summary: () => tips.summary(model, state),
     fork: () => forkOfJob(model.facts),

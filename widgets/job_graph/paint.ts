@@ -3,7 +3,7 @@ import { mix } from "../page/drawing/colours.ts";
 import { count, upTo } from "../page/drawing/format.ts";
 import type { Context } from "../page/drawing/patterns.ts";
 import type { Box } from "../page/drawing/scale.ts";
-import { fit } from "../page/drawing/text.ts";
+import { firstFit } from "../page/drawing/text.ts";
 import { blockedSince, layout, placeMarks, SIZE, type Slot, slotsBefore, type TaskBox } from "./layout.ts";
 import type { JobModel } from "./model.ts";
 import { paintBox } from "./paint_box.ts";
@@ -49,7 +49,8 @@ function paintHead({ ctx, b }: Scene, { vertex, x, w, headY }: TaskBox): void {
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   ctx.fillStyle = b.theme.text;
-  ctx.fillText(fit(ctx, `${vertex.short} ×${vertex.parallelism}`, w), x, headY);
+  const number = `×${vertex.parallelism}`;
+  ctx.fillText(firstFit(ctx, w, `${vertex.short} ${number}`, vertex.short, number), x, headY);
 }
 
 function paintFoot({ ctx, b, model, state }: Scene): void {
@@ -58,7 +59,8 @@ function paintFoot({ ctx, b, model, state }: Scene): void {
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   ctx.fillStyle = b.theme.text;
-  ctx.fillText(fit(ctx, state.sentence, b.width - 16), SIZE.edge * b.scale, b.height - 11 * b.scale);
+  if (b.folded) return; // it is below the picture
+  ctx.fillText(firstFit(ctx, b.width - 16, state.sentence), SIZE.edge * b.scale, b.height - 11 * b.scale);
 }
 
 function paintSlot(scene: Scene, slot: Slot, places: ReadonlyMap<number, TaskBox>): void {

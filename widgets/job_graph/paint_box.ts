@@ -1,13 +1,13 @@
 // A box: state, rates, size of the stored state, and a sink's trays.
 import { VERMILION } from "../page/drawing/colours.ts";
 import { bytes, count } from "../page/drawing/format.ts";
-import { fit } from "../page/drawing/text.ts";
+import { firstFit } from "../page/drawing/text.ts";
 import type { TaskBox } from "./layout.ts";
 import { keyOf } from "./marks.ts";
 import { sum, type TaskState } from "./model.ts";
 import type { Scene } from "./paint.ts";
 import { blue, paintIcon } from "./shapes.ts";
-import { countedWords, isTime, speedWords, timeWords } from "./words.ts";
+import { isTime, speedWords, stateForms, timeWords } from "./words.ts";
 
 const TRAYS = ["open", "pre", "committed"] as const;
 const TRAY_WORDS = ["open", "pre-c.", "committed"];
@@ -44,11 +44,12 @@ function paintMeasures({ ctx, b }: Scene, box: TaskBox, told: readonly TaskState
   const s = b.scale;
   ctx.font = b.font(10);
   ctx.fillStyle = b.theme.soft;
-  ctx.fillText(fit(ctx, speedWords(told), box.w - 12 * s), box.x + 6 * s, box.y + 27 * s);
+  const speed = speedWords(told);
+  ctx.fillText(firstFit(ctx, box.w - 12 * s, speed, speed.split(" · ")[0]), box.x + 6 * s, box.y + 27 * s);
   const sizes = told.map((one) => one.bytes).filter((n) => !Number.isNaN(n));
   const time = told.length === 1 && isTime(told[0].time) ? ` · ◇ ${timeWords(told[0].time)}` : "";
   const kept = sizes.length ? `state ${bytes(sum(sizes))}` : "no snapshot yet";
-  ctx.fillText(fit(ctx, kept + time, box.w - 12 * s), box.x + 6 * s, box.y + 42 * s);
+  ctx.fillText(firstFit(ctx, box.w - 12 * s, kept + time, kept), box.x + 6 * s, box.y + 42 * s);
 }
 
 function paintState(scene: Scene, box: TaskBox, told: readonly TaskState[], failed: boolean, done: boolean): void {
@@ -69,7 +70,7 @@ function paintState(scene: Scene, box: TaskBox, told: readonly TaskState[], fail
     paintIcon(ctx, told[0].word, x + 4 * s, y, 4 * s);
     x += 12 * s;
   }
-  const text = fit(ctx, folded ? countedWords(told) : told[0].word, box.x + box.w - x - 4 * s);
+  const text = firstFit(ctx, box.x + box.w - x - 4 * s, ...stateForms(told));
   ctx.fillText(text, x, y);
   if (done) ctx.fillRect(x - 2, y - 0.5, ctx.measureText(text).width + 4, 1.2);
 }
@@ -95,6 +96,6 @@ function paintTrays({ ctx, b }: Scene, box: TaskBox, told: readonly TaskState[])
     ctx.strokeStyle = b.theme.none;
     ctx.strokeRect(x + 0.5, box.y + 50.5 * s, w - 1, 16 * s);
     ctx.fillStyle = b.theme.text;
-    ctx.fillText(fit(ctx, text, w - 4 * s), x + 3 * s, box.y + 59 * s);
+    ctx.fillText(firstFit(ctx, w - 4 * s, text, counts[k]), x + 3 * s, box.y + 59 * s);
   });
 }

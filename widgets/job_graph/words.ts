@@ -61,3 +61,11 @@ export function countedWords(told: readonly TaskState[]): string {
   for (const { word } of told) counts.set(word, (counts.get(word) ?? 0) + 1);
   return [...counts].map(([word, n]) => `${n} ${word}`).join(", ");
 }
+
+/** Return the state of a box in words, from the whole to what matters most: what failed. */
+export function stateForms(told: readonly TaskState[]): string[] {
+  if (told.length === 1) return [told[0].word, told[0].word.split(" ")[0]];
+  const words = countedWords(told);
+  const parts = words.split(", ");
+  return [words, parts.find((part) => part.endsWith("failed")) ?? parts[0]];
+}

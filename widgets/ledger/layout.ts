@@ -62,7 +62,7 @@ export function faultLabels(
   widthOf: (text: string) => number,
 ): [x: number, text: string][] {
   const out: [number, string][] = [];
-  let limit = b.right + 60;
+  let limit = Math.min(b.right + 60, b.width - 4);
   for (const [at, text] of until(model.faults, t).reverse()) {
     const x = b.x(model.ms(at));
     if (x < b.left || x > b.right) continue;

@@ -1,7 +1,7 @@
 // The counts over time, and a line per fault: geometry to canvas.
 import { VERMILION } from "../page/drawing/colours.ts";
 import { count, upTo } from "../page/drawing/format.ts";
-import type { Context } from "../page/drawing/patterns.ts";
+import { type Context, haloText } from "../page/drawing/patterns.ts";
 import type { Box } from "../page/drawing/scale.ts";
 import { type Area, faultLabels, highest, LINES, type Point, staircase, stripOf } from "./layout.ts";
 import type { LedgerModel } from "./model.ts";
@@ -36,7 +36,8 @@ function paintStrip(ctx: Context, b: Box, model: LedgerModel, { t, row }: State)
   ctx.fillText(count(most), b.left - 6, area.top + 5);
   ctx.fillText("0", b.left - 6, area.bottom - 3);
   ctx.textAlign = "left";
-  ctx.fillText("distinct events", b.right + 8, area.top + 5);
+  if (b.folded) haloText(ctx, b.theme, "distinct events", b.left + 6, area.top + 5, b.theme.soft);
+  else ctx.fillText("distinct events", b.right + 8, area.top + 5);
   paintFaults(ctx, b, area, model, t);
 }
 

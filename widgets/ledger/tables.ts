@@ -37,7 +37,7 @@ function countsTable(model: LedgerModel, { t, row }: State): Piece {
   const { judged, witnesses } = model.facts;
   const line = (name: Name, word: string, after = "") => countsRow(model, name, word, [before, row], after);
   const columns = [
-    piece("th"),
+    head("count"),
     head("before the fault", "n"),
     head("now", "n"),
     head("difference", "n"),

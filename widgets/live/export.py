@@ -28,7 +28,10 @@ body {{ margin: 12px auto; max-width: 1500px; padding: 0 12px; background: var(-
 </style>
 </head>
 <body>
+<main>
+<h1 class="plab-aloud">{title}</h1>
 {views}
+</main>
 {modules}
 <script type="module">
 {starter}

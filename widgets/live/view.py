@@ -30,6 +30,7 @@ from .jupyter import anywidget, needed, traitlets
 from .payload import Payload
 from .publisher import Publisher
 from .scrubber_facts import ScrubberFacts
+from .side import is_right, shown_right
 from .still import still
 
 if TYPE_CHECKING:
@@ -328,10 +329,26 @@ class View(anywidget.AnyWidget):
         title = f"{self.title}. " if self.title else ""
         return f"{title}{type(self).__name__}: {found}"
 
+    @property
+    def words(self) -> list[str]:
+        """What the view shows in sentences: its summary, and then each reason that it knows, oldest first.
+
+        A narrow view leaves out reasons that have no room. All of them are here.
+        """
+        summary = self.alternative
+        with self._lock:
+            return [summary, *self._reasons(self._catch_up())]
+
+    def _reasons(self, history: Any) -> list[str]:
+        """Return the reasons that the picture states, one sentence each."""
+        return []
+
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         if is_run_by_program():
             return {"text/html": still(self.picture()[1], self.alternative), "text/plain": repr(self)}
         needed()
+        if is_right(None):
+            return shown_right(self, still(self.picture()[1], self.alternative), self.alternative)
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
             return None

@@ -37,6 +37,22 @@ export function pairs(
   return piece("table", {}, ...lines);
 }
 
+export const FOLDED_MAX = 12; // rows
+
+/** Describe a table with a head; of very many rows the first, and how many more there are. */
+export function columns(head: readonly string[], rows: readonly (readonly Child[])[]): Piece {
+  const line = (cells: readonly Child[], tag: "td" | "th", attributes: Attributes) =>
+    piece("tr", {}, ...cells.map((cell) => piece(tag, attributes, cell)));
+  const shown = rows.slice(0, FOLDED_MAX).map((cells) => line(cells, "td", {}));
+  const more = rows.length - FOLDED_MAX;
+  if (more > 0) shown.push(piece("tr", {}, piece("td", { class: "soft", colspan: head.length }, `+${more}`)));
+  const top = piece("thead", {}, line(head, "th", { scope: "col" }));
+  return piece("table", { class: "plab-table" }, top, piece("tbody", {}, ...shown));
+}
+
+/** Describe a swatch of a colour. */
+export const swatch = (colour: string): Piece => piece("i", { class: "plab-swatch", style: `--c:${colour}` });
+
 /** Make an element, or a text, of its description. */
 export function create(what: Piece): Node {
   if (typeof what === "string") return document.createTextNode(what);

@@ -4,6 +4,7 @@ import type { Store } from "./data/store.ts";
 import { paintAxis, paintMoment } from "./drawing/axis.ts";
 import { type Box, boxOf } from "./drawing/scale.ts";
 import { type Theme, themeOf, watchTheme } from "./drawing/theme.ts";
+import { fill } from "./elements.ts";
 import { showEmpty, showHeader } from "./header.ts";
 import { ask, keepAlive, Teller } from "./kernel.ts";
 import { listenToBar, listenToKeys } from "./keyboard.ts";
@@ -191,6 +192,7 @@ export class Frame {
     showHeader(this, b);
     showEmpty(this);
     showLegend(parts.legend, spec.legend(this.theme), spec.leftOut?.());
+    fill(parts.folded, b.folded && !spec.isEmpty() ? (spec.folded?.(b) ?? []) : []);
     const summary = spec.summary();
     if (summary !== this.#label) {
       this.#label = summary; // writing it is slow

@@ -16,12 +16,13 @@ export function partsOf(parent: Element, scale: number) {
   const canvas = element(stage, "canvas", "plab-canvas", { tabindex: "0", role: "img" });
   const empty = element(stage, "div", "plab-empty");
   const tip = element(stage, "div", "plab-tip", { role: "tooltip" });
+  const folded = element(root, "div", "plab-folded"); // the columns of a view that is too narrow for them
   const bar = barOf(root);
   const foot = element(root, "div", "plab-foot");
   const call = element(foot, "code", "plab-call");
   const keys = element(root, "div", "plab-help", { hidden: "" });
   const aloud = element(root, "div", "plab-aloud", { "aria-live": "polite" });
-  return { root, ...head, legend, body, stage, canvas, empty, tip, ...bar, call, keys, aloud };
+  return { root, ...head, legend, body, stage, canvas, empty, tip, folded, ...bar, call, keys, aloud };
 }
 
 function headOf(root: Element) {

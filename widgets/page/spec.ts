@@ -82,6 +82,8 @@ export interface Spec {
   summary(): string;
   /** How this view forks, where it is not `lab.fork`. */
   fork?(): ForkWay | undefined;
+  /** Return what the columns right of the picture say, for a view that is too narrow for them (`Box.folded`). */
+  folded?(box: Box): Piece[];
   /** Add controls to the header, and return what takes them away. */
   controls?(host: Host): () => void;
   /** Add what is better read than drawn, and return what takes it away; `paint` keeps it up to date. */

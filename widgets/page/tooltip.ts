@@ -1,4 +1,4 @@
-// The tooltip: what is hovered, else what is pinned.
+// The tooltip: what is hovered or selected by key, else what is pinned.
 
 import type { Box } from "./drawing/scale.ts";
 import { fill, piece } from "./elements.ts";
@@ -9,7 +9,8 @@ const PINNED_Y = 30;
 export function showTip(frame: Frame, b: Box): void {
   const { clock, pointer } = frame;
   const { tip } = frame.parts;
-  const mark = pointer && clock.hover?.kind ? clock.hover : clock.pin;
+  const isSelecting = pointer || document.activeElement === frame.parts.canvas;
+  const mark = isSelecting && clock.hover?.kind ? clock.hover : clock.pin;
   const says = mark ? frame.spec.tip(mark) : null;
   tip.style.display = says ? "block" : "none";
   if (!mark || !says) return;

@@ -5,6 +5,7 @@ import { pick } from "./interaction.ts";
 import { heightOf } from "./layout.ts";
 import { BatchModel } from "./model.ts";
 import { painter } from "./paint.ts";
+import { folded } from "./paint_around.ts";
 import { initial } from "./state.ts";
 import * as words from "./words.ts";
 
@@ -18,6 +19,7 @@ function batchSpec(model: BatchModel): Spec {
     tip: (mark) => words.tip(model, state, mark),
     say: (mark) => words.say(model, state, mark),
     legend: (theme) => words.legend(model, theme),
+    folded: (b) => folded({ b, model, state, t: state.t }),
     leftOut: () => words.leftOut(state),
     isEmpty: () => !model.n,
     get empty() {

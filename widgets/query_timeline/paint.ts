@@ -96,7 +96,7 @@ function paintPhases({ ctx, b, model, t }: Scene, i: number, top: number, height
 function paintRuns({ ctx, b, model, l, t }: Scene): void {
   ctx.font = b.font(10);
   ctx.textBaseline = "middle";
-  let limit = b.right + 60;
+  let limit = Math.min(b.right + 60, b.width - 4);
   for (const one of [...model.runs].sort((p, q) => q[0] - p[0])) {
     const [at, what, run, how] = one;
     const x = b.x(model.ms(at));

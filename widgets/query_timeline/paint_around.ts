@@ -1,6 +1,7 @@
 // Under the batches rows per second and lag, to their right what the chosen batch spent.
 import { bytes, count } from "../page/drawing/format.ts";
-import { fit } from "../page/drawing/text.ts";
+import { firstFit } from "../page/drawing/text.ts";
+import { columns, type Piece, piece, swatch } from "../page/elements.ts";
 import { type Area, type Step, steps } from "./layout.ts";
 import type { Scene } from "./paint.ts";
 
@@ -48,6 +49,7 @@ function paintStrip(scene: Scene, { area, series, show, none }: Strip): void {
   ctx.fillText("0", b.left - 6, area.bottom - 3);
   ctx.textAlign = "left";
   if (!values.length) ctx.fillText(none, b.left + 6, (area.top + area.bottom) / 2);
+  if (b.folded) return; // the legend below the picture names them
   series.forEach(({ name, colour }, k) => {
     const y = area.top + (8 + 13 * k) * b.scale;
     ctx.fillStyle = colour;
@@ -81,36 +83,60 @@ function chosen({ b, model, state }: Scene): number {
   return state.rows.at(-1)?.i ?? -1;
 }
 
-export function paintGutter(scene: Scene): void {
-  const { ctx, b, model, l, t } = scene;
+/** A line about the chosen batch: what, how much, and the colour of the phase that it is about. */
+type Line = readonly [words: string, value: string, colour?: string];
+
+/** Return what is said of the chosen batch, its title first; nothing while there is none. */
+function linesOf(scene: Scene): Line[] {
+  const { model, t } = scene;
   const i = chosen(scene);
-  if (i < 0) return;
+  if (i < 0) return [];
+  const outcome = model.isRunning(i, t) ? "running" : model.outcome(i);
+  const lines: Line[] = [[`batch ${model.label(i)}${model.isReplayed(i) ? ", replayed" : ""}`, outcome]];
+  for (const [[, words, colour], v] of model.spent(i, t)) lines.push([words, `${count(v)} ms`, colour]);
+  lines.push(["together", `${count(model.duration(i, t))} ms`]);
+  const [rows, lag] = [model.flow("rows", i, t), model.flow("lag", i, t)];
+  if (!Number.isNaN(rows)) lines.push(["rows", count(rows)]);
+  if (!Number.isNaN(lag)) lines.push(["lag at its end", bytes(lag)]);
+  return lines;
+}
+
+export function paintGutter(scene: Scene): void {
+  const { ctx, b, l } = scene;
+  if (b.folded) return; // the table below the picture says it
   const x = b.right + 8 * b.scale;
   const right = b.width - 6 * b.scale;
   let y = l.rows.top - 9 * b.scale;
   ctx.textBaseline = "middle";
-  const line = (left: string, value: string, colour: string, swatch?: string) => {
+  linesOf(scene).forEach(([words, value, colour], k) => {
     if (y > l.rows.bottom) return;
-    if (swatch) {
-      ctx.fillStyle = swatch;
+    ctx.font = k ? b.font(10) : b.font(11, "600");
+    if (colour) {
+      ctx.fillStyle = colour;
       ctx.fillRect(x, y - 4 * b.scale, 9 * b.scale, 8 * b.scale);
     }
-    ctx.fillStyle = colour;
+    ctx.fillStyle = k && !colour ? b.theme.soft : b.theme.text;
     ctx.textAlign = "right";
     ctx.fillText(value, right, y);
     const taken = ctx.measureText(value).width + 8;
     ctx.textAlign = "left";
-    const from = x + (swatch ? 14 * b.scale : 0);
-    ctx.fillText(fit(ctx, left, right - taken - from), from, y);
+    const from = x + (colour ? 14 * b.scale : 0);
+    ctx.fillText(firstFit(ctx, right - taken - from, words, words.split(/, | \(/)[0]), from, y);
     y += 14 * b.scale;
-  };
-  ctx.font = b.font(11, "600");
-  const outcome = model.isRunning(i, t) ? "running" : model.outcome(i);
-  line(`batch ${model.label(i)}${model.isReplayed(i) ? ", replayed" : ""}`, outcome, b.theme.text);
-  ctx.font = b.font(10);
-  for (const [[, words, colour], v] of model.spent(i, t)) line(words, `${count(v)} ms`, b.theme.text, colour);
-  line("together", `${count(model.duration(i, t))} ms`, b.theme.soft);
-  const [rows, lag] = [model.flow("rows", i, t), model.flow("lag", i, t)];
-  if (!Number.isNaN(rows)) line("rows", count(rows), b.theme.soft);
-  if (!Number.isNaN(lag)) line("lag at its end", bytes(lag), b.theme.soft);
+  });
+}
+
+/** Describe what is below a narrow picture: the lines of the strips, and the chosen batch. */
+export function folded(scene: Omit<Scene, "ctx" | "l">): Piece[] {
+  const { b } = scene;
+  const blue = b.theme.dark ? "#4da3d9" : "#0072B2";
+  const named = [
+    [ORANGE, "rows/s arriving"],
+    [blue, "rows/s processed"],
+    [GREEN, "lag"],
+  ].map(([colour, words]) => piece("span", {}, swatch(colour), `${words} `));
+  const [title, ...lines] = linesOf(scene as Scene);
+  if (!title) return [];
+  const rows = lines.map(([words, value, colour]) => [piece("span", {}, colour && swatch(colour), words), value]);
+  return [piece("p", {}, ...named), columns([title[0], title[1]], rows)];
 }

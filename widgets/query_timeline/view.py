@@ -159,6 +159,13 @@ class QueryTimeline(View):
         )
         return frame.astype({**types, "replayed": "boolean"})
 
+    def _reasons(self, history: BatchHistory) -> list[str]:
+        start_ms = history.start_ms or 0
+        return [
+            f"{(e.time_ms - start_ms) / 1000:.1f} s: run {e.run} {e.outcome}: {e.cause} ({e.cause_kind})"
+            for e in history.ends
+        ]
+
     def _summary(self) -> str:
         history: BatchHistory = self._history
         batches = len({r.batch_id for r in history.rows})

@@ -8,6 +8,7 @@ import { summary } from "./moment.ts";
 import { painter } from "./paint/index.ts";
 import { heightOf } from "./plan.ts";
 import { initial, planFor } from "./state.ts";
+import { table } from "./table.ts";
 import * as words from "./words.ts";
 
 function boardSpec(model: GroupModel): Spec {
@@ -22,6 +23,10 @@ function boardSpec(model: GroupModel): Spec {
     tip: (mark) => words.tip(model, state.t, mark),
     say: (mark) => words.say(model, state.t, mark),
     legend: (theme) => words.legend(model, theme),
+    folded: (b) => {
+      const lanes = plan();
+      return lanes ? table(model, lanes, state.t, b.clock.at === null) : [];
+    },
     leftOut: () => words.leftOut(model, plan()),
     isEmpty: () => !model.hasReaders,
     get empty() {

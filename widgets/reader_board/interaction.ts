@@ -13,6 +13,7 @@ import { choiceOf, planFor, type State } from "./state.ts";
 const NEAR_MOVE = 5;
 const NEAR_LABEL = 12; // of a checkpoint, above the lanes
 const NEAR_LINE = 3;
+const MOVES_MAX = 100; // that the arrow keys select
 
 export function pick(model: GroupModel, state: State, x: number, y: number, b: Box): Mark | null {
   if (!model.hasReaders) return null;
@@ -41,11 +42,17 @@ function pickInLane(model: GroupModel, plan: Plan, t: number, x: number, y: numb
   return lane.reader === NOBODY ? null : model.readerMark(lane.reader - 1, t);
 }
 
-/** Return the readers with a lane, from top to bottom. */
-export const marks = (model: GroupModel, state: State): Mark[] =>
-  planFor(model, state)
+/** Return the readers with a lane, from top to bottom, and then the moves with their reasons, newest first. */
+export const marks = (model: GroupModel, state: State): Mark[] => [
+  ...planFor(model, state)
     .lanes.slice(1)
-    .map((lane) => model.readerMark(lane.reader - 1, state.t));
+    .map((lane) => model.readerMark(lane.reader - 1, state.t)),
+  ...model.moves
+    .filter(([at, , , , , from, to]) => at <= state.t && from !== to)
+    .slice(-MOVES_MAX)
+    .reverse()
+    .map((move) => model.moveMark(move)),
+];
 
 /** Add the choice of readers and of their order. */
 export function controls(model: GroupModel, state: State, { parent, on, redraw, call }: Host): () => void {

@@ -1,5 +1,6 @@
 // Where things are at a moment: lanes and rows to pixels.
 import type { Box } from "../page/drawing/scale.ts";
+import { type Labelled, type PlacedLabel, placeLabels } from "../page/drawing/text.ts";
 import { type GroupModel, type Move, NOBODY, type Session } from "./model.ts";
 import { type Lane, type Plan, reasonsBottom } from "./plan.ts";
 
@@ -100,39 +101,27 @@ export function connector(model: GroupModel, b: Axis, { of }: Plan, move: Move, 
   return [b.x(model.ms(ended)), middle(source, old), b.x(model.ms(time)), middle(target, next)];
 }
 
-/** A tick of a move; its reason has a line, counted from the bottom, and room, or no line. */
-export interface Reason {
-  x: number;
-  text: string;
-  line: number;
-  room: number;
+/** Return the ticks of the moves on the screen, newest first, with their reasons: whole, or only what moved. */
+export function reasonsOn(model: GroupModel, b: Axis, t: number): Labelled[] {
+  const labels: Labelled[] = [];
+  for (let k = model.moves.length - 1; k >= 0 && labels.length < REASONS_MAX; k--) {
+    const move = model.moves[k];
+    const x = b.x(model.ms(move[0]));
+    if (move[0] > t || move[5] === move[6] || x < b.left || x > b.right) continue;
+    labels.push({ x, forms: [model.moveText(move), model.moveTitle(move)] });
+  }
+  return labels;
 }
 
-/** Place reasons, newest first: each in the lowest line that holds it whole, else in the one with the most room. */
+/** Place the reasons of moves. What has no room is read on hover, with the arrow keys, and in `.words`. */
 export function placeReasons(
   model: GroupModel,
   b: Axis & Pick<Box, "width">,
   t: number,
   widthOf: (text: string) => number,
-): Reason[] {
-  const inside = ([time, , , , , from, to]: Move) => {
-    const x = b.x(model.ms(time));
-    return time <= t && from !== to && x >= b.left && x <= b.right;
-  };
-  const limits = Array<number>(REASON_LINES).fill(b.width - 4);
-  const shown = model.moves.filter(inside).slice(-REASONS_MAX).reverse();
-  return shown.map((move): Reason => {
-    const x = b.x(model.ms(move[0]));
-    const text = model.moveText(move);
-    const rooms = limits.map((limit) => limit - x - 2);
-    const width = widthOf(text);
-    const whole = rooms.findIndex((room) => room >= width);
-    const line = whole >= 0 ? whole : rooms.indexOf(Math.max(...rooms));
-    const room = rooms[line];
-    if (whole < 0 && room < 110) return { x, text, line: -1, room: 0 };
-    limits[line] = x - 7;
-    return { x, text, line, room };
-  });
+): PlacedLabel[] {
+  const area = { left: b.left, right: b.width - 4, lines: REASON_LINES, least: 3.5 * b.scale };
+  return placeLabels(reasonsOn(model, b, t), area, widthOf);
 }
 
 export const reasonsY = (plan: Plan, b: Axis): number => reasonsBottom(plan) * b.scale;

@@ -263,6 +263,14 @@ class ReaderBoard(View):
         what = (self._s(m.time_ms), m.stream, label_of(m.segment_id), m.segment_id)
         return (*what, m.from_reader, m.to_reader, m.gap_ms, m.kind, m.reason, m.reason_kind)
 
+    def _reasons(self, history: BoardHistory) -> list[str]:
+        return [
+            f"{self._s(m.time_ms):.1f} s: {label_of(m.segment_id)} of {m.stream} from "
+            f"{m.from_reader or 'nobody'} to {m.to_reader}: {m.reason} ({m.reason_kind})"
+            for m in history.moves
+            if m.group == self._group and m.from_reader != m.to_reader
+        ]
+
     def _summary(self) -> str:
         lanes = self._history.lanes(self._group)
         online = sum(row.is_online for row in lanes)

@@ -38,7 +38,7 @@ function readerTip(model: GroupModel, t: number, i: number): Piece[] | null {
   if (session.to <= t)
     rows.push([word, when(model, session.to)], ["why", [`${session.cause} `, soft(`(${session.kind})`)]]);
   else rows.push(...onlineRows(model, t, i));
-  return [strong(reader.name), ` ${word}`, pairs(rows)];
+  return [strong(reader.name), ` ${word} `, soft(`(${i + 1}. to join)`), pairs(rows)];
 }
 
 function onlineRows(model: GroupModel, t: number, i: number): Row[] {

@@ -6,6 +6,7 @@ import { heightOf } from "./layout.ts";
 import { SegmentModel } from "./model.ts";
 import { painter } from "./paint/index.ts";
 import { initial } from "./state.ts";
+import { table } from "./table.ts";
 import * as words from "./words.ts";
 
 function segmentSpec(model: SegmentModel): Spec {
@@ -19,6 +20,7 @@ function segmentSpec(model: SegmentModel): Spec {
     tip: (mark) => words.tip(model, state, mark),
     say: (mark) => words.say(model, state, mark),
     legend: (theme) => words.legend(model, state, theme),
+    folded: (b) => table(model, b, state.t ?? 0),
     leftOut: () => model.facts.left_out || "",
     isEmpty: () => !model.n,
     get empty() {

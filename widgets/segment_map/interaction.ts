@@ -10,6 +10,7 @@ import { type Colouring, colouring, type State } from "./state.ts";
 import type { ScaleMark } from "./words.ts";
 
 const NEAR = 6; // pixels
+const SCALES_MAX = 100; // that the arrow keys select
 
 export function pick(model: SegmentModel, x: number, y: number, b: Box): Mark | null {
   const { map, lane, strip } = layout(b);
@@ -28,16 +29,24 @@ function scaleNear(model: SegmentModel, x: number, b: Box, t: number): ScaleMark
   const distance = (k: number) => Math.abs(b.x(model.ms(model.scales[k][0])) - x);
   const near = [...model.scales.keys()].filter((k) => distance(k) < NEAR && model.scales[k][0] <= t);
   if (!near.length) return null;
-  const scale = near.reduce((p, q) => (distance(q) < distance(p) ? q : p));
-  const time = model.ms(model.scales[scale][0]);
-  return { kind: "scale", key: `scale ${scale}`, scale, stream: model.facts.stream ?? "", time };
+  return scaleMark(
+    model,
+    near.reduce((p, q) => (distance(q) < distance(p) ? q : p)),
+  );
 }
 
-/** Return the active segments on the screen, from the lowest key up. */
+/** Return the active segments on the screen, from the lowest key up, and then the scales with their causes. */
 export function marks(model: SegmentModel, b: Box): Mark[] {
   const t = model.s(b.now);
   const open = [...opened(model, visible(model, b), t)];
-  return open.sort((p, q) => model.seg.low[p] - model.seg.low[q]).map((i) => model.markOf(i));
+  const segments = open.sort((p, q) => model.seg.low[p] - model.seg.low[q]).map((i) => model.markOf(i));
+  const scales = [...model.scales.keys()].filter((k) => model.scales[k][0] <= t).slice(-SCALES_MAX);
+  return [...segments, ...scales.reverse().map((k) => scaleMark(model, k))];
+}
+
+function scaleMark(model: SegmentModel, scale: number): ScaleMark {
+  const time = model.ms(model.scales[scale][0]);
+  return { kind: "scale", key: `scale ${scale}`, scale, stream: model.facts.stream ?? "", time };
 }
 
 /** Add the choice of colours and the routing key. */

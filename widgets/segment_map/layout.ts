@@ -3,6 +3,7 @@
 // There may be a hundred thousand segments. Functions that go through all of them read the columns once and count
 // through typed arrays, because plain arrays and for-of take two to five times as long.
 import type { Box } from "../page/drawing/scale.ts";
+import { type PlacedLabel, placeLabels } from "../page/drawing/text.ts";
 import type { SegmentModel } from "./model.ts";
 
 const LANE = 40; // three lines of causes
@@ -97,39 +98,14 @@ export function scaleTicks(model: SegmentModel, b: Box, t: number): [x: number, 
   return out;
 }
 
-/** A cause that is shown: its line counts from the bottom, `room` is the width that it has. */
-export interface Cause {
-  x: number;
-  text: string;
-  line: number;
-  room: number;
-}
-
-/**
- * Place causes: newest first, each in the lowest line that holds it whole, else in the one with the most room. Where
- * there is little room, none is shown.
- */
+/** Place causes, newest first; each is whole, or only the scale without its reason. */
 export function placeCauses(
-  ticks: readonly (readonly [number, string])[],
-  right: number,
-  scale: number,
+  ticks: readonly (readonly [x: number, cause: string])[],
+  { left, right, scale }: { left: number; right: number; scale: number },
   widthOf: (text: string) => number,
-): Cause[] {
-  const limits = Array<number>(CAUSE_LINES).fill(right);
-  const out: Cause[] = [];
-  for (const [x, text] of ticks) {
-    const rooms = limits.map((limit) => limit - x - 2);
-    const most = Math.max(...rooms);
-    if (most <= 30) continue;
-    if (most < 90 && most < 3.5 * scale * text.length) continue; // surely too long; measuring is slow
-    const width = widthOf(text);
-    const whole = rooms.findIndex((room) => room >= width);
-    const line = whole >= 0 ? whole : rooms.indexOf(most);
-    if (whole < 0 && rooms[line] < 90) continue;
-    out.push({ x, text, line, room: rooms[line] });
-    limits[line] = x - 7;
-  }
-  return out;
+): PlacedLabel[] {
+  const labels = ticks.map(([x, cause]) => ({ x, forms: [cause, cause.split(": ")[0]] }));
+  return placeLabels(labels, { left, right, lines: CAUSE_LINES, least: 3.5 * scale }, widthOf);
 }
 
 export const causeHeight = (lane: Area): number => (lane.bottom - 7 - lane.top) / CAUSE_LINES;
@@ -162,21 +138,17 @@ export function busiest(model: SegmentModel, b: Box, list: Uint32Array, t: numbe
   return columns;
 }
 
-/** The columns of the gutter, from left to right; a narrow view does without the last ones. */
+/** The columns of the gutter, from left to right; only owned segments have the last one. */
 export interface Gutter {
   columns: [range: number, rate: number, size: number, owner: number];
   owned: boolean;
-  third: boolean;
-  fourth: boolean;
 }
 
-export function gutterOf(b: Pick<Box, "right" | "width" | "scale">, owned: boolean): Gutter {
+export function gutterOf(b: Pick<Box, "right" | "scale">, owned: boolean): Gutter {
   const x = b.right + 8 * b.scale;
-  const rateRight = Math.min(x + (owned ? 126 : 158) * b.scale, b.width - 4); // a narrow view has less room
+  const rateRight = x + (owned ? 126 : 158) * b.scale;
   const [rate, size, owner] = [rateRight - 46 * b.scale, rateRight + 6 * b.scale, rateRight + 52 * b.scale];
-  const third = b.width - size > 48 * b.scale;
-  const fourth = owned && third && b.width - owner > 30 * b.scale;
-  return { columns: [x, rate, size, owner], owned, third, fourth };
+  return { columns: [x, rate, size, owner], owned };
 }
 
 /** Return the rows of the gutter [segment, y] that have room, from top to bottom. */

@@ -17,7 +17,7 @@ from pravega_lab.observe.stream.fold import SegmentRow, thresholds
 from ..live.payload import Payload
 from ..live.view import View, journal_of, refuse_value
 from .history import MapHistory
-from .rows import SegmentPacker
+from .rows import SegmentPacker, scale_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,6 +144,12 @@ class SegmentMap(View):
         frame = pd.DataFrame(rows, columns=list(COLUMNS))
         nullable = {"stored_bytes": "Int64", "unread_bytes": "Int64", "end_s": "Float64"}
         return frame.astype({**nullable, "events_per_s": "Float64", "bytes_per_s": "Float64"})
+
+    def _reasons(self, history: MapHistory) -> list[str]:
+        start_ms = history.start_ms or 0
+        return [
+            f"{(s.time_ms - start_ms) / 1000:.1f} s: {scale_text(s)} ({s.cause_kind})" for s in history.scales
+        ]
 
     def _summary(self) -> str:
         history: MapHistory = self._history

@@ -204,7 +204,7 @@ test("the pinned checkpoint is shown, then the one that Python chose, then the n
 });
 
 test("of many checkpoints the newest sixty have bars, and few bars are not wide", () => {
-  const l = layout.layout({ scale: 1, height: 400, right: 696 }, false, true);
+  const l = layout.layout({ scale: 1, height: 400, right: 696 }, { isJob: false, turned: true });
   const all = Array.from({ length: 100 }, (_, c) => c);
   const bars = layout.placeBars(l, all);
   assert.deepEqual([bars.length, bars[0].c, bars[0].x, bars[0].w], [60, 40, 96, 10]);
@@ -231,7 +231,7 @@ test("of many parts those that pass last have rows", () => {
 
 test("a job's rows of readers are below a heading, and the axis covers what has ended", () => {
   const model = job();
-  const l = layout.layout({ scale: 1, height: 400, right: 760 }, true, false);
+  const l = layout.layout({ scale: 1, height: 400, right: 760 }, { isJob: true, turned: false });
   const { rows, split, most, x } = layout.detailOf(model, l, 1, { c: 0, only: "", t: 20 });
   assert.deepEqual(
     rows.map(({ part, y }) => [part, y]),
@@ -253,7 +253,7 @@ test("round numbers of seconds, short ones in milliseconds", () => {
 /** Return the state after a drawing at 12 s. */
 function drawn(model: CheckpointModel): State {
   const b = boxFor(0, 20_000, 12_000);
-  const l = layout.layout(b, false, false);
+  const l = layout.layout(b, { isJob: false, turned: false });
   const { rows } = layout.detailOf(model, l, 1, { c: 0, only: "", t: 12 });
   const cut = { c: 0, x: b.right + 34, right: b.width, ...layout.cutArea(l, 1) };
   return { ...initial(), t: 12, bars: layout.placeBars(l, [0, 1, 2]), rows, cut };
@@ -286,6 +286,6 @@ test("words: checkpoints, cuts, rows, and nothing about another group's", () => 
   assert.equal(words.tip(model, 8, { ...model.markOf(0), source: "other" } as never), null);
   assert.deepEqual(
     words.legend(model, drawn(model), boxFor(0, 1).theme).map(([, text]) => text),
-    ["completed", "running", "failed", "asked → passed"],
+    ["completed ✓", "running …", "failed ×", "asked → passed"],
   );
 });

@@ -7,7 +7,7 @@ import { lastUntil, Store } from "../../../widgets/page/data/store.ts";
 import { ink, mix } from "../../../widgets/page/drawing/colours.ts";
 import { bytes, count, seconds, wallTime } from "../../../widgets/page/drawing/format.ts";
 import { ticks } from "../../../widgets/page/drawing/scale.ts";
-import { commonStart, fit, squeezed } from "../../../widgets/page/drawing/text.ts";
+import { commonStart, firstFit, placeLabels, shortName } from "../../../widgets/page/drawing/text.ts";
 import { create, pairs, piece } from "../../../widgets/page/elements.ts";
 import { legendPieces } from "../../../widgets/page/legend.ts";
 import { Clock, type Member } from "../../../widgets/page/time/clock.ts";
@@ -29,11 +29,6 @@ test("a box maps times to pixels and back", () => {
   assert.equal(b.x(1000), b.left);
   assert.equal(b.x(3000), b.right);
   assert.equal(b.time(b.x(1700)), 1700);
-});
-
-test("the gutter of a narrow box is narrower", () => {
-  const widthOf = (width: number) => width - boxFor(0, 1, 1, { scale: 1, width, height: 100 }).right;
-  assert.deepEqual([1000, 600, 350].map(widthOf), [240, 180, 120]);
 });
 
 test("a table grows, keeps what it has, and replaces keyed rows", () => {
@@ -170,13 +165,38 @@ test("a live clock follows its end, also while zoomed", () => {
   assert.equal(clock.at, null);
 });
 
-test("names lose what they share, then their middle", () => {
+test("names lose what they share, then are numbers; no text is cut", () => {
   assert.equal(commonStart(["group-reader-1", "group-reader-2"]), "group-reader-".length);
   assert.equal(commonStart(["alpha", "alps"]), 0);
-  assert.equal(squeezed(measure, "group-reader-1", 100, 6), "reader-1");
-  assert.equal(squeezed(measure, "abcdefgh", 50, 0), "ab…gh");
-  assert.equal(fit(measure, "abcdefgh", 50), "abcd…");
-  assert.equal(fit(measure, "abcdefgh", 5), "");
+  assert.equal(shortName(measure, "group-reader-1", 100, 6, 1), "reader-1");
+  assert.equal(shortName(measure, "abcdefgh", 50, 0, 12), "12.");
+  assert.equal(firstFit(measure, 50, "abcdefgh", "abcd"), "abcd");
+  assert.equal(firstFit(measure, 5, "abcdefgh", "abcd"), "");
+});
+
+test("labels stay inside, apart, and whole", () => {
+  const area = { left: 40, right: 440, lines: 2, least: 3 };
+  const labels = Array.from({ length: 40 }, (_, k) => ({
+    x: 430 - 10 * k,
+    forms: [`label ${k}: a long reason`, `l ${k}`],
+  }));
+  const width = (text: string) => 6 * text.length;
+  const placed = placeLabels(labels, area, width);
+  assert.ok(placed.length >= 4);
+  for (const { x, text, line } of placed) {
+    assert.ok(labels.some(({ forms }) => forms.includes(text)));
+    assert.ok(x >= area.left - 1 && x + width(text) <= area.right, text);
+    for (const other of placed)
+      if (other !== placed.find((p) => p.text === text) && other.line === line)
+        assert.ok(other.x > x + width(text) || other.x + width(other.text) < x, `${text} on ${other.text}`);
+  }
+});
+
+test("a narrow view gives its columns up, at every scale", () => {
+  const box = (width: number, scale: number) => boxFor(0, 1000, 1000, { scale, width, height: 400 });
+  assert.deepEqual([box(1000, 1).folded, box(1000, 1).right], [false, 760]);
+  assert.deepEqual([box(450, 1).folded, box(450, 1).right], [true, 436]);
+  assert.ok(box(1000, 1.5).folded);
 });
 
 test("numbers, sizes and times in words", () => {

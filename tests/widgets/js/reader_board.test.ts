@@ -7,6 +7,7 @@ import { FORMATS, GroupModel, type Move, NOBODY, STATES } from "../../../widgets
 import * as moment from "../../../widgets/reader_board/moment.ts";
 import { planOf, rowsOf, stacked } from "../../../widgets/reader_board/plan.ts";
 import { initial } from "../../../widgets/reader_board/state.ts";
+import { table } from "../../../widgets/reader_board/table.ts";
 import * as words from "../../../widgets/reader_board/words.ts";
 import { boxFor, give } from "./support.ts";
 
@@ -258,19 +259,28 @@ test("a connector joins the end of the old bar with the start of the new one", (
   assert.equal(layout.movesOn(model, boxFor(8000, 13_000, 13_000), 13).length, 1);
 });
 
-test("reasons: newest first, none for a move within a lane, none where there is no room", () => {
+test("reasons: newest first, none for a move within a lane, whole or reduced to what moved", () => {
   const model = story();
   const b = boxFor(0, 20_000, 20_000);
-  const placed = (width: number) => layout.placeReasons(model, b, 20, () => width).map((r) => [r.x, r.line]);
-  assert.deepEqual(placed(100), [
-    [b.x(7000), 0],
-    [b.x(1000), 0],
-    [b.x(1000), 1],
+  const placed = (each: number) =>
+    layout.placeReasons(model, b, 20, (text) => each * text.length).map((r) => [r.text, r.line]);
+  const [newest, ...starts] = [MOVES[2], MOVES[1], MOVES[0]].map((move) => model.moveText(move));
+  assert.deepEqual(placed(4), [
+    [newest, 0],
+    [starts[0], 0],
+    [starts[1], 1],
   ]);
-  assert.deepEqual(
-    placed(2000).map(([, line]) => line),
-    [0, 1, 2],
-  );
+  assert.deepEqual(placed(30)[0], [model.moveTitle(MOVES[2]), 0]);
+  assert.deepEqual(placed(200), []);
+});
+
+test("a narrow view says in a table what the columns would, and the arrow keys reach every reason", () => {
+  const model = story();
+  const said = JSON.stringify(table(model, planOf(model, ALL), 20, false));
+  for (const word of ["reader", "held/fair", "unread", "1. ", "host-r1", "killed", "nobody"])
+    assert.ok(said.includes(word), word);
+  const reasons = marks(model, { ...initial(), t: 20 }).map((mark) => words.say(model, 20, mark));
+  assert.ok(reasons.includes(model.moveText(MOVES[2])));
 });
 
 test("the pointer finds bars, checkpoints, moves, and the reader of an empty place", () => {
@@ -288,7 +298,7 @@ test("the pointer finds bars, checkpoints, moves, and the reader of an empty pla
   assert.equal(at(16_000, of.get(NOBODY)!.y - 5), undefined);
   assert.deepEqual(
     marks(model, state).map((m) => m.key),
-    ["reader host-r1", "reader host-r2"],
+    ["reader host-r1", "reader host-r2", "move 7 0 0", "move 1 0 1", "move 1 0 0"],
   );
 });
 

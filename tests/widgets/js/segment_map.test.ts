@@ -9,6 +9,7 @@ import * as layout from "../../../widgets/segment_map/layout.ts";
 import { FORMATS, SegmentModel, WAITS } from "../../../widgets/segment_map/model.ts";
 import { setPixels } from "../../../widgets/segment_map/paint/many.ts";
 import { initial } from "../../../widgets/segment_map/state.ts";
+import { table } from "../../../widgets/segment_map/table.ts";
 import * as words from "../../../widgets/segment_map/words.ts";
 import { boxFor, give } from "./support.ts";
 
@@ -73,13 +74,15 @@ test("a split has successors from its moment on, a merge has both predecessors",
   assert.equal(model.scaleOf(0), undefined);
 });
 
-test("active segments at a moment, from the lowest key up", () => {
+test("active segments at a moment, from the lowest key up, then scales, the newest first", () => {
   const model = story();
-  const numbers = (now: number) =>
-    marks(model, boxFor(0, 30_000, now)).map((m) => (m as words.MapMark & { number: number }).number);
-  assert.deepEqual(numbers(5000), [0, 1]);
-  assert.deepEqual(numbers(15_000), [2, 3, 1]);
-  assert.deepEqual(numbers(25_000), [2, 4]);
+  const selected = (now: number) =>
+    marks(model, boxFor(0, 30_000, now)).map((m) =>
+      m.kind === "scale" ? m.key : (m as never as { number: number }).number,
+    );
+  assert.deepEqual(selected(5000), [0, 1]);
+  assert.deepEqual(selected(15_000), [2, 3, 1, "scale 0"]);
+  assert.deepEqual(selected(25_000), [2, 4, "scale 1", "scale 0"]);
   assert.equal(model.summary(15), "demo/a: 3 active segments, scaled 1 times");
 });
 
@@ -231,36 +234,38 @@ test("of very many segments each pixel has the colour of the last one that cover
   }
 });
 
-test("a narrow gutter loses its last columns first", () => {
-  const at = (width: number) => {
-    const { third, fourth } = layout.gutterOf({ right: width - 240, width, scale: 1 }, true);
-    return [third, fourth];
-  };
-  assert.deepEqual(at(1000), [true, true]);
-  const narrow = layout.gutterOf({ right: 315, width: 450, scale: 1 }, true);
-  assert.deepEqual([narrow.third, narrow.fourth], [false, false]);
-});
-
-test("causes take the lowest line that holds them whole", () => {
+test("causes are whole or reduced to the scale, in the lowest line with room, and never cut", () => {
   const width = (text: string) => 6 * text.length;
   const placed = layout.placeCauses(
     [
-      [900, "late"],
+      [960, "#3 → #4 #5: 210/s > 2 × 100/s"],
       [880, "middle one"],
       [300, "early"],
+      [52, "#0 → #1: by hand"],
     ],
-    1000,
-    1,
+    { left: 46, right: 1000, scale: 1 },
     width,
   );
   assert.deepEqual(
     placed.map((c) => [c.text, c.line]),
     [
-      ["late", 0],
+      ["#3 → #4 #5: 210/s > 2 × 100/s", 0], // left of its tick
       ["middle one", 1],
       ["early", 0],
+      ["#0 → #1: by hand", 0],
     ],
   );
+  const crowded = layout.placeCauses([[60, "#0 → #1: by hand"]], { left: 46, right: 130, scale: 1 }, width);
+  assert.deepEqual(
+    crowded.map((c) => c.text),
+    ["#0 → #1"],
+  );
+});
+
+test("a narrow view has a table in place of the columns on its right", () => {
+  const model = story();
+  const said = JSON.stringify(table(model, boxFor(0, 25_000, 25_000, { scale: 1, width: 450, height: 400 }), 25));
+  for (const word of ["segment", "keys", "events/s", "#2", "120/s"]) assert.ok(said.includes(word), word);
 });
 
 test("words: range, rate with its unit, cause with its kind", () => {

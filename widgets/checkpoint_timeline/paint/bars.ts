@@ -2,12 +2,21 @@
 import { VERMILION } from "../../page/drawing/colours.ts";
 import { seconds } from "../../page/drawing/format.ts";
 import { type Fill, hatch } from "../../page/drawing/patterns.ts";
-import { fit } from "../../page/drawing/text.ts";
+import { firstFit } from "../../page/drawing/text.ts";
 import { type Bar, brief, isTurned, nice, placeBars, TOP } from "../layout.ts";
 import { spent, stateAt, wordAt } from "../moment.ts";
 import { blue, type Scene } from "./scene.ts";
 
 const BAR_MAX = 46;
+
+// Under bars that are too narrow for a word; the legend has the words.
+export const SYMBOLS: Readonly<Record<string, string>> = {
+  completed: "✓",
+  running: "…",
+  failed: "×",
+  cancelled: "–",
+  unknown: "?",
+};
 
 export function paintBars(scene: Scene): void {
   const { ctx, b, model, state, l, t, picked } = scene;
@@ -77,9 +86,9 @@ function paintWord(scene: Scene, { c, x, w }: Bar): void {
   ctx.font = b.font(9.5);
   ctx.fillStyle = wordColour(scene, c);
   ctx.textAlign = "center";
-  const whole = ctx.measureText(word).width < w - 2;
   const y = l.bars.bottom + (TOP.numbers + 7) * b.scale;
-  ctx.fillText(whole ? word : fit(ctx, stateAt(model, c, t), w - 2), x + w / 2, y);
+  const state = stateAt(model, c, t);
+  ctx.fillText(firstFit(ctx, w - 2, word, state, SYMBOLS[state] ?? ""), x + w / 2, y);
 }
 
 /** Paint a word from below upwards. Where there is no room for one under each bar, "completed" is left out. */

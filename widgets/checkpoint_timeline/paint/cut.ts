@@ -4,7 +4,7 @@ import { isCut } from "../../page/data/marks.ts";
 import { ink, readerColour, VERMILION } from "../../page/drawing/colours.ts";
 import { bytes } from "../../page/drawing/format.ts";
 import { fillReader, hatch } from "../../page/drawing/patterns.ts";
-import { fit } from "../../page/drawing/text.ts";
+import { firstFit } from "../../page/drawing/text.ts";
 import { type Area, type Cut, cutArea } from "../layout.ts";
 import type { Piece } from "../model.ts";
 import { stateAt } from "../moment.ts";
@@ -24,13 +24,13 @@ export function paintCut(scene: Scene): void {
   const word = stateAt(model, c, t);
   const pieces = model.piecesOf(c);
   if (model.isJob && !pieces.length) {
-    if (word !== "running") paintAbout(scene, area);
+    if (word !== "running" && !b.folded) paintAbout(scene, area);
     return;
   }
   if (word !== "completed" || !pieces.length) {
     const text = word === "running" ? "the cut, when all passed" : "no cut";
     const left = l.right + 8 * b.scale;
-    ctx.fillText(fit(ctx, text, b.width - columnLeft(scene)), left, (area.top + area.bottom) / 2);
+    if (!b.folded) ctx.fillText(text, left, (area.top + area.bottom) / 2);
     return;
   }
   state.cut = { c, x: columnLeft(scene) - 6, right: b.width, ...area };
@@ -51,7 +51,8 @@ const yOf = ({ top, bottom }: Area, key: number): number => bottom - key * (bott
 function paintAbout({ ctx, b, model, l, picked }: Scene, { top }: Area): void {
   const s = b.scale;
   model.aboutOf(picked).forEach((line, k) => {
-    if (line) ctx.fillText(fit(ctx, line, b.width - l.right - 12 * s), l.right + 8 * s, top + (8 + 15 * k) * s);
+    const room = b.width - l.right - 12 * s;
+    ctx.fillText(firstFit(ctx, room, line, line.split(", ")[0]), l.right + 8 * s, top + (8 + 15 * k) * s);
   });
 }
 
@@ -60,7 +61,8 @@ function paintColumn(scene: Scene, area: Area, pieces: readonly Piece[]): void {
   const s = b.scale;
   const streams = [...new Set(pieces.map((p) => p.stream))];
   const more = streams.length > 1 ? ` of ${streams[0]}, +${streams.length - 1}` : "";
-  const head = fit(ctx, `cut${more}: click draws it`, b.width - l.right - 10 * s);
+  const forms = [`cut${more}: click draws it`, "cut: click draws it", "cut"];
+  const head = firstFit(ctx, b.width - l.right - 10 * s, ...forms);
   ctx.fillText(head, l.right + 8 * s, l.under + 27 * s);
   paintKeys(scene, area);
   const mine = pieces.filter((p) => p.stream === streams[0] && !Number.isNaN(p.low));
@@ -71,7 +73,8 @@ function paintColumn(scene: Scene, area: Area, pieces: readonly Piece[]): void {
   if (!pieces.every((p) => Number.isNaN(p.low))) return;
   const x = columnLeft(scene) + columnWidth(scene) + 6;
   ctx.fillStyle = b.theme.soft;
-  ctx.fillText(fit(ctx, "keys not known: observe the stream too", b.width - x), x, (area.top + area.bottom) / 2);
+  const unknown = ["keys not known: observe the stream too", "keys not known"];
+  ctx.fillText(firstFit(ctx, b.width - x, ...unknown), x, (area.top + area.bottom) / 2);
 }
 
 function paintKeys(scene: Scene, area: Area): void {
@@ -85,6 +88,8 @@ function paintKeys(scene: Scene, area: Area): void {
   ctx.strokeStyle = b.theme.line;
   ctx.strokeRect(x, area.top, columnWidth(scene), area.bottom - area.top);
 }
+
+export const positionWords = (p: Piece): string => (p.done ? "read to its end" : `up to ${bytes(p.offset)}`);
 
 /** Paint a segment's part of the key space in the colour of its reader, and return its label. */
 function paintPiece(scene: Scene, area: Area, p: Piece): Label {
@@ -103,8 +108,7 @@ function paintPiece(scene: Scene, area: Area, p: Piece): Label {
     ctx.fillStyle = ink(readerColour(reader));
     ctx.fillText(`#${p.number}`, x + w / 2, (y0 + y1) / 2);
   }
-  const text = p.done ? `#${p.number} read to its end` : `#${p.number} up to ${bytes(p.offset)}`;
-  return [(y0 + y1) / 2, text, b.theme.text];
+  return [(y0 + y1) / 2, `#${p.number} ${positionWords(p)}`, b.theme.text];
 }
 
 /** Paint the keys that no position covers, and return their labels. */
@@ -127,7 +131,7 @@ function paintLabels(scene: Scene, labels: readonly Label[]): void {
     if (y - last < LABEL_LEAST * b.scale) continue;
     last = y;
     ctx.fillStyle = colour;
-    ctx.fillText(fit(ctx, text, b.width - x - 2), x, y);
+    ctx.fillText(firstFit(ctx, b.width - x - 2, text), x, y);
   }
 }
 

@@ -2,7 +2,7 @@
 import { VERMILION } from "../../page/drawing/colours.ts";
 import { count, seconds } from "../../page/drawing/format.ts";
 import { ticks } from "../../page/drawing/scale.ts";
-import { fit } from "../../page/drawing/text.ts";
+import { firstFit } from "../../page/drawing/text.ts";
 import { brief, type Detail, detailOf } from "../layout.ts";
 import { hasPassed, heldUp, passedAt, phasesOf, spent, stateAt, wordAt } from "../moment.ts";
 import { onlyOf } from "../state.ts";
@@ -39,12 +39,18 @@ function paintTitle({ ctx, b, model, l, t, picked: c }: Scene): void {
   ctx.font = b.font(10.5);
   ctx.fillStyle = b.theme.soft;
   const pinned = model.isMine(b.clock.pin, c) ? ", pinned" : "";
-  const asked = `${model.nameOf(c)} · asked at ${seconds(1000 * model.col.start[c])}`;
-  const about = `${asked} · ${wordAt(model, c, t)} · ${brief(spent(model, c, t))}${pinned}`;
-  ctx.fillText(fit(ctx, about, l.right - from), from, y);
+  const parts = [
+    model.nameOf(c),
+    `asked at ${seconds(1000 * model.col.start[c])}`,
+    brief(spent(model, c, t)),
+    `${wordAt(model, c, t)}${pinned}`,
+  ];
+  const forms = parts.map((_, k) => parts.slice(k).join(" · ")); // the name matters least
+  ctx.fillText(firstFit(ctx, b.right - from, ...forms), from, y);
+  if (b.folded) return; // what held it up is below the picture
   ctx.font = b.font(11);
   ctx.fillStyle = stateAt(model, c, t) === "failed" ? VERMILION : b.theme.text;
-  ctx.fillText(fit(ctx, heldUp(model, c, t), b.width - 8 * s), 4 * s, y + 15 * s);
+  ctx.fillText(firstFit(ctx, b.width - 8 * s, heldUp(model, c, t)), 4 * s, y + 15 * s);
 }
 
 function paintScale({ ctx, b, l }: Scene, { x, most }: Detail): void {
@@ -52,13 +58,13 @@ function paintScale({ ctx, b, l }: Scene, { x, most }: Detail): void {
   ctx.textBaseline = "top";
   ctx.fillStyle = b.theme.line;
   ctx.fillRect(l.left, l.rows.bottom, l.right - l.left, 1);
-  for (const v of ticks(0, most, 6)) {
+  for (const v of ticks(0, most, Math.min(6, (x(most) - x(0)) / (60 * b.scale)))) {
     ctx.fillStyle = b.theme.line;
     ctx.fillRect(Math.round(x(v)), l.rows.top - 2, v ? 0.6 : 1.2, l.rows.bottom - l.rows.top + 6);
     ctx.fillStyle = b.theme.soft;
     ctx.textAlign = v ? "center" : "left";
     const text = most < 2 ? `${Math.round(1000 * v)} ms` : `${Number(v.toPrecision(3))} s`;
-    ctx.fillText(v ? text : "asked", x(v), l.rows.bottom + 6 * b.scale);
+    if (!v || x(v) - x(0) > 50 * b.scale) ctx.fillText(v ? text : "asked", x(v), l.rows.bottom + 6 * b.scale);
   }
   ctx.textBaseline = "middle";
 }
@@ -74,7 +80,7 @@ function paintSplit({ ctx, b, model, l }: Scene, { rows, split }: Detail): void 
   ctx.fillStyle = b.theme.soft;
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
-  const text = fit(ctx, `reader group ${model.facts.group}`, l.right - 12 * b.scale);
+  const text = firstFit(ctx, l.right - 12 * b.scale, `reader group ${model.facts.group}`, "reader group");
   ctx.fillText(text, 4 * b.scale, y + split / 2 + 2);
 }
 

@@ -15,8 +15,9 @@ export function painter(model: CheckpointModel, state: State): (ctx: Context, b:
   return (ctx, b) => {
     state.t = upTo((b.now - model.origin) / 1000);
     const all = b.clock.ticking ? known(model, state.t) : [];
-    const l = layout(b, model.isJob, isTurned(all.length));
     const picked = chosen(model, state, b.clock.pin, all);
+    const hasCut = picked !== undefined && model.piecesOf(picked).length > 0;
+    const l = layout(b, { isJob: model.isJob, turned: isTurned(all.length), hasCut });
     state.cut = null;
     if (picked === undefined) {
       [state.bars, state.rows] = [[], []];

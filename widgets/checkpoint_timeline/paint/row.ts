@@ -2,8 +2,9 @@
 import { ink, VERMILION } from "../../page/drawing/colours.ts";
 import { count } from "../../page/drawing/format.ts";
 import { fillReader, hatch } from "../../page/drawing/patterns.ts";
-import { fit } from "../../page/drawing/text.ts";
+import { firstFit } from "../../page/drawing/text.ts";
 import type { Detail, Row } from "../layout.ts";
+import type { CheckpointModel } from "../model.ts";
 import { hasPassed, type Phase, passedAt, phasesOf, waitsFor, whereOf } from "../moment.ts";
 import { phaseColour, type Scene } from "./scene.ts";
 
@@ -32,9 +33,22 @@ export function paintRow(scene: Scene, detail: Detail, row: Row): void {
   if (h < 8 * s) return;
   const passed = hasPassed(model, part, t);
   ctx.fillStyle = passed ? b.theme.soft : b.theme.text;
-  const text = rowText(scene, part, phases.length) + between;
-  ctx.fillText(fit(ctx, text, l.right - right - 8), right + 5, band.mid);
+  const text = rowText(scene, part, phases.length);
+  const brief = /[\d,]+ ms/.exec(text)?.[0] ?? "";
+  const forms = [text + between, text, text.split(/, |: /)[0], brief];
+  ctx.fillText(firstFit(ctx, l.right - right - 8, ...forms), right + 5, band.mid);
   if (passed && model.passedAs(part)?.skipped) ctx.fillRect(13 * s, band.mid - 0.5, across, 1.2);
+}
+
+/** Return the name of a row, then without what all names begin with, then its number. */
+function namesOf(model: CheckpointModel, part: number): string[] {
+  const name = model.rowName(part);
+  return [
+    name,
+    name.slice(model.common),
+    name.replace(/^coord\. /, ""),
+    `${model.part.row[part] - model.readersFrom + 1}.`,
+  ];
 }
 
 /** Paint the name of a row and return its width. */
@@ -47,7 +61,7 @@ function paintName({ ctx, b, model, l }: Scene, { part, y, h }: Row): number {
   ctx.font = b.font(Math.min(10.5, h / s - 1), "600");
   ctx.textAlign = "left";
   ctx.fillStyle = b.theme.text;
-  const name = fit(ctx, model.rowName(part), l.left - 18 * s);
+  const name = firstFit(ctx, l.left - 18 * s, ...namesOf(model, part));
   if (h > 7 * s) ctx.fillText(name, 13 * s, mid);
   return ctx.measureText(name).width;
 }

@@ -5,8 +5,8 @@ import type { Theme } from "./theme.ts";
 // The same in every view, so that the time axes of stacked views are exactly above each other.
 export const LEFT = 46;
 export const GUTTER = 240;
-const GUTTER_LEAST = 120;
-const GUTTER_SHARE = 0.3;
+const FOLDED_BELOW = 720; // in a narrower view the columns on the right are a table below the picture
+const EDGE = 14; // right of a folded picture
 const EMPTY_SPAN: [number, number] = [0, 60_000];
 
 /** The area of a view and its time scale; times in ms, lengths in CSS pixels. */
@@ -16,6 +16,8 @@ export interface Box {
   readonly height: number;
   readonly left: number;
   readonly right: number;
+  /** The columns right of the picture have no room: `Spec.folded` says below the picture what they would. */
+  readonly folded: boolean;
   readonly theme: Theme;
   readonly clock: Clock;
   readonly from: number;
@@ -37,13 +39,15 @@ export function boxOf({ scale, width, height }: Size, clock: Clock, theme: Theme
   const { ticking } = clock;
   const [from, to] = ticking ? clock.span : EMPTY_SPAN;
   const left = LEFT * scale;
-  const right = width - Math.min(GUTTER * scale, Math.max(GUTTER_LEAST * scale, GUTTER_SHARE * width));
+  const folded = width < FOLDED_BELOW * scale;
+  const right = width - (folded ? EDGE : GUTTER) * scale;
   return {
     scale,
     width,
     height,
     left,
     right,
+    folded,
     theme,
     clock,
     from,

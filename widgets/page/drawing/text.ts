@@ -12,23 +12,50 @@ export function commonStart(names: readonly string[]): number {
   return n;
 }
 
-/** Return a name that fits: whole, or without what all names begin with, or without its middle. */
-export function squeezed(ctx: Measure, name: string, width: number, common: number): string {
-  if (ctx.measureText(name).width <= width) return name;
-  const text = name.slice(common);
-  if (ctx.measureText(text).width <= width) return text;
-  for (let keep = text.length - 1; keep > 1; keep--) {
-    const short = `${text.slice(0, Math.ceil(keep / 2))}…${text.slice(text.length - Math.floor(keep / 2))}`;
-    if (ctx.measureText(short).width <= width) return short;
-  }
-  return "";
+/** Return the first of several texts that fits, from the most important on, or "": no text is cut. */
+export const firstFit = (ctx: Measure, width: number, ...texts: readonly string[]): string =>
+  texts.find((text) => text && ctx.measureText(text).width <= width) ?? "";
+
+/** Return a name that fits, whole or without what all names begin with; else its number in the order of joining. */
+export const shortName = (ctx: Measure, name: string, width: number, common: number, number: number): string =>
+  firstFit(ctx, width, name, name.slice(common), `${number}.`);
+
+/** A label at a tick, in its forms from the most important on; it is placed in a line, counted from the bottom. */
+export interface Labelled {
+  readonly x: number;
+  readonly forms: readonly string[];
+}
+export interface PlacedLabel {
+  readonly x: number; // of the left end of the text
+  readonly text: string;
+  readonly line: number;
 }
 
-/** Return text that ends in "…" where it does not fit, or "" where nothing fits. */
-export function fit(ctx: Measure, text: string, width: number): string {
-  const whole = ctx.measureText(text).width;
-  if (whole <= width) return text;
-  let keep = Math.floor((text.length * width) / whole); // near enough; measuring is slow
-  while (keep > 1 && ctx.measureText(`${text.slice(0, keep)}…`).width > width) keep -= 1;
-  return keep > 1 ? `${text.slice(0, keep)}…` : "";
+/**
+ * Place labels: those that come first matter most. Each has the first of its forms that is whole in a line, right of
+ * its tick or else left of it. A label without room is left out.
+ */
+export function placeLabels(
+  labels: readonly Labelled[],
+  { left, right, lines, least }: { left: number; right: number; lines: number; least: number },
+  widthOf: (text: string) => number,
+): PlacedLabel[] {
+  const limits = Array<number>(lines).fill(right);
+  const out: PlacedLabel[] = [];
+  for (const { x, forms } of labels) {
+    const most = Math.max(...limits) - left;
+    if (most < 6 * least) break;
+    for (const text of forms) {
+      if (text.length * least > most) continue; // surely too long; measuring is slow
+      const width = widthOf(text);
+      const isRight = limits.findIndex((limit) => limit - x - 2 >= width);
+      const line = isRight >= 0 ? isRight : limits.findIndex((limit) => x <= limit && x - width - 2 >= left);
+      if (line < 0) continue;
+      const from = isRight >= 0 ? x + 1 : x - width - 1;
+      out.push({ x: from, text, line });
+      limits[line] = from - 8;
+      break;
+    }
+  }
+  return out;
 }

@@ -4,7 +4,7 @@ import { isReader } from "../../page/data/marks.ts";
 import { ink, PALETTE, readerColour } from "../../page/drawing/colours.ts";
 import { count } from "../../page/drawing/format.ts";
 import { fillReader, haloText, hatch } from "../../page/drawing/patterns.ts";
-import { fit } from "../../page/drawing/text.ts";
+import { firstFit } from "../../page/drawing/text.ts";
 import { barRectangle, nextStart, type Rectangle, rectangle } from "../layout.ts";
 import { type HolderMark, NOBODY, type Wait } from "../model.ts";
 import type { Lane } from "../plan.ts";
@@ -81,9 +81,9 @@ function paintWaiting({ ctx, b }: Scene, wait: Wait, [x, y, w, h]: Rectangle, en
   ctx.setLineDash([]);
   if (h < 8 * b.scale) return;
   ctx.font = b.font(Math.min(9.5, h / b.scale - 1.5));
-  const text = `#${wait.number} ${wait.words}`;
-  const inside = w - 5 > Math.min(ctx.measureText(text).width, end - x - w - 6);
-  const short = fit(ctx, text, inside ? w - 5 : end - x - w - 6);
+  const inside = w > end - x - w;
+  const forms = [`#${wait.number} ${wait.words}`, `#${wait.number} waits`, `#${wait.number}`];
+  const short = firstFit(ctx, inside ? w - 5 : end - x - w - 6, ...forms);
   if (short) haloText(ctx, b.theme, short, inside ? x + 3 : x + w + 3, y + h / 2 + 0.5);
 }
 

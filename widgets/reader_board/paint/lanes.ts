@@ -1,7 +1,7 @@
 // The lanes themselves: names, times online, how readers went, resets and gaps.
 import { readerColour } from "../../page/drawing/colours.ts";
 import { failure, fillReader, haloText, hatch } from "../../page/drawing/patterns.ts";
-import { squeezed } from "../../page/drawing/text.ts";
+import { shortName } from "../../page/drawing/text.ts";
 import { across } from "../layout.ts";
 import { NOBODY, type Reader, type Session } from "../model.ts";
 import { isOnline, session } from "../moment.ts";
@@ -48,7 +48,7 @@ function paintName({ ctx, b, model, t }: Scene, lane: Lane, reader: Reader | und
   ctx.font = b.font(10.5, "600");
   fillReader(ctx, b.theme, reader.index, 3 * s, middle - 5 * s, 5 * s, 10 * s);
   ctx.fillStyle = b.theme.text;
-  ctx.fillText(squeezed(ctx, reader.name, b.left - 11 * s, model.common), 11 * s, middle);
+  ctx.fillText(shortName(ctx, reader.name, b.left - 13 * s, model.common, reader.index + 1), 11 * s, middle);
   ctx.globalAlpha = 1;
 }
 

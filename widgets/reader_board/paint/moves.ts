@@ -1,7 +1,6 @@
 // Moves of segments: connectors between lanes, and under the lanes a tick per move with its reason.
 import type { Context } from "../../page/drawing/patterns.ts";
-import { fit } from "../../page/drawing/text.ts";
-import { type Connector, connector, movesOn, placeReasons, reasonsY } from "../layout.ts";
+import { type Connector, connector, movesOn, placeReasons, reasonsOn, reasonsY } from "../layout.ts";
 import type { Move } from "../model.ts";
 import type { Scene } from "./scene.ts";
 
@@ -44,12 +43,13 @@ export function paintReasons({ ctx, b, model, plan, t }: Scene): void {
   ctx.textBaseline = "middle";
   ctx.textAlign = "left";
   ctx.fillStyle = b.theme.text;
-  for (const { x, text, line, room } of placeReasons(model, b, t, (words) => ctx.measureText(words).width)) {
+  for (const { x } of reasonsOn(model, b, t)) {
     ctx.beginPath();
     ctx.moveTo(x - 3.5, bottom);
     ctx.lineTo(x + 3.5, bottom);
     ctx.lineTo(x, bottom - 5 * s);
     ctx.fill();
-    if (line >= 0) ctx.fillText(fit(ctx, text, room), x + 1, bottom - 11 * s - 12 * s * line);
   }
+  for (const { x, text, line } of placeReasons(model, b, t, (words) => ctx.measureText(words).width))
+    ctx.fillText(text, x, bottom - 11 * s - 12 * s * line);
 }

@@ -2,7 +2,7 @@
 import { bytes, count } from "../../page/drawing/format.ts";
 import type { Context } from "../../page/drawing/patterns.ts";
 import type { Box } from "../../page/drawing/scale.ts";
-import { commonStart, fit, squeezed } from "../../page/drawing/text.ts";
+import { commonStart, firstFit } from "../../page/drawing/text.ts";
 import { keyPosition } from "../hashing.ts";
 import { type Gutter, gutterOf, gutterRows, type Layout, opened, yOf } from "../layout.ts";
 import type { Scene } from "./scene.ts";
@@ -33,6 +33,7 @@ export function paintKeyAxis(ctx: Context, b: Box, { map }: Layout): void {
 /** Paint range, rate, size or unread bytes, and owner of each active segment that has room. */
 export function paintGutter(scene: Scene): void {
   const { ctx, b, model, t } = scene;
+  if (b.folded) return; // the table below the picture says it
   const { map } = scene.l;
   const row = 13 * b.scale;
   const gutter = gutterOf(b, model.knows("owner"));
@@ -49,7 +50,7 @@ export function paintGutter(scene: Scene): void {
   ctx.fillText(`${rows.length} of ${count(active.length)} active`, gutter.columns[0], map.bottom - 5 * b.scale);
 }
 
-function paintGutterHead({ ctx, b, model, l }: Scene, { columns, third, fourth }: Gutter): void {
+function paintGutterHead({ ctx, b, model, l }: Scene, { columns, owned }: Gutter): void {
   const y = l.map.top - 9 * b.scale;
   ctx.fillStyle = b.theme.soft;
   ctx.textAlign = "left";
@@ -57,14 +58,14 @@ function paintGutterHead({ ctx, b, model, l }: Scene, { columns, third, fourth }
   ctx.textAlign = "right";
   ctx.fillText(model.facts.rate_unit ?? "", columns[2] - 6 * b.scale, y);
   ctx.textAlign = "left";
-  if (third) ctx.fillText(model.knows("unread") ? "unread" : "stored", columns[2], y);
-  if (fourth) ctx.fillText("owner", columns[3], y);
+  ctx.fillText(model.knows("unread") ? "unread" : "stored", columns[2], y);
+  if (owned) ctx.fillText("owner", columns[3], y);
 }
 
 function paintGutterRow({ ctx, b, model, t }: Scene, gutter: Gutter, i: number, y: number, common: number): void {
-  const { columns, third, fourth } = gutter;
+  const { columns, owned } = gutter;
   const sample = model.sampleAt(i, t);
-  const owner = gutter.owned ? model.ownerWords(i, t) : "";
+  const owner = owned ? model.ownerWords(i, t) : "";
   ctx.strokeStyle = b.theme.line;
   ctx.beginPath();
   ctx.moveTo(b.right + 1, Math.round(y) + 0.5);
@@ -72,22 +73,20 @@ function paintGutterRow({ ctx, b, model, t }: Scene, gutter: Gutter, i: number, 
   ctx.stroke();
   ctx.textAlign = "left";
   ctx.fillStyle = b.theme.text;
-  ctx.fillText(fit(ctx, `${model.short(i)} ${model.range(i)}`, columns[1] - columns[0] - 4), columns[0], y);
+  const room = columns[1] - columns[0] - 4;
+  ctx.fillText(firstFit(ctx, room, `${model.short(i)} ${model.range(i)}`, model.short(i)), columns[0], y);
   ctx.textAlign = "right";
   ctx.fillText(sample < 0 ? "–" : model.rateText(model.rateColumn[sample]), columns[2] - 6 * b.scale, y);
   ctx.textAlign = "left";
   ctx.fillStyle = b.theme.soft;
-  if (!third) return;
   const { unread, stored } = model.rates;
   const size = sample < 0 ? "" : bytes((model.knows("unread") ? unread : stored)[sample]);
-  const words = fourth ? size : [size, owner].filter(Boolean).join(" ");
-  ctx.fillText(fit(ctx, words, (fourth ? columns[3] - 3 : b.width) - columns[2]), columns[2], y);
-  if (!fourth) return;
-  const room = b.width - columns[3];
-  const short = owner.replace(/ for a checkpoint.*/, "").replace("waits for", "waits");
-  const shorter = ctx.measureText(owner).width > room ? short : owner;
+  ctx.fillText(firstFit(ctx, (owned ? columns[3] - 3 : b.width) - columns[2], size), columns[2], y);
+  if (!owned) return;
+  const waits = owner.startsWith("wait") ? "waits" : "";
   ctx.fillStyle = b.theme.text;
-  ctx.fillText(squeezed(ctx, shorter, room, common), columns[3], y);
+  const forms = [owner, owner.replace(/ for a checkpoint.*/, ""), waits || owner.slice(common)];
+  ctx.fillText(firstFit(ctx, b.width - columns[3], ...forms), columns[3], y);
 }
 
 /** Paint a line at the position of the user's key, and the segments that own it. */
@@ -104,7 +103,9 @@ export function paintKey({ ctx, b, model, state, l, t }: Scene): void {
   ctx.setLineDash([]);
   ctx.lineWidth = 1;
   ctx.font = b.font(11, "600");
-  const text = fit(ctx, model.keyPath(state.key, t), b.right - b.left - 22);
+  const path = model.keyPath(state.key, t);
+  const last = path.split(" → ").at(-1) ?? "";
+  const text = firstFit(ctx, b.right - b.left - 22, path, `${state.key}: ${last}`, last);
   const w = ctx.measureText(text).width + 10;
   const x = b.left + 6;
   const up = y - 20 * b.scale > l.map.top;

@@ -1,5 +1,6 @@
 // Under the map: a tick per scale with its cause, and the rate of the busiest segment against the thresholds.
-import { fit } from "../../page/drawing/text.ts";
+import { haloText } from "../../page/drawing/patterns.ts";
+import type { Box } from "../../page/drawing/scale.ts";
 import { busiest, causeHeight, placeCauses, scaleTicks } from "../layout.ts";
 import { type Scene, xOf } from "./scene.ts";
 
@@ -21,9 +22,9 @@ export function paintCauses({ ctx, b, model, l, t }: Scene): void {
   for (const [x] of ticks) ctx.fillRect(Math.round(x), l.lane.bottom, 1, l.strip.bottom - l.lane.bottom);
   ctx.globalAlpha = 1;
   const line = causeHeight(l.lane);
-  const causes = placeCauses(ticks, b.width - 4, b.scale, (text) => ctx.measureText(text).width);
-  for (const { x, text, line: k, room } of causes)
-    ctx.fillText(fit(ctx, text, room), x + 1, l.lane.bottom - 7 - line * (k + 0.5));
+  const area = { left: b.left, right: b.width - 4, scale: b.scale };
+  for (const { x, text, line: k } of placeCauses(ticks, area, (words) => ctx.measureText(words).width))
+    ctx.fillText(text, x, l.lane.bottom - 7 - line * (k + 0.5));
 }
 
 export function paintRates(scene: Scene): void {
@@ -44,9 +45,9 @@ export function paintRates(scene: Scene): void {
   ctx.fillText("0", b.left - 6, bottom - 3);
   ctx.textAlign = "left";
   const unit = model.facts.rate_unit ?? "events/s";
-  const whole = `busiest segment, ${unit}`;
-  const fits = ctx.measureText(whole).width <= b.width - b.right - 8;
-  ctx.fillText(fits ? whole : unit, b.right + 8, bottom + 12 * b.scale);
+  const words = `busiest segment, ${unit}`;
+  if (b.folded) haloText(ctx, b.theme, words, b.left + 4, top + 6, b.theme.soft);
+  else ctx.fillText(words, b.right + 8, bottom + 12 * b.scale);
 }
 
 function paintCurve(scene: Scene, columns: Float32Array, y: (v: number) => number): void {
@@ -92,6 +93,12 @@ function paintThresholds(scene: Scene, most: number, y: (v: number) => number): 
     lastY = y(value);
     ctx.fillStyle = b.theme.soft;
     const at = Math.min(Math.max(lastY, top + 4), bottom - 3);
-    ctx.fillText(`${name} ${model.rateText(value)}`, b.right + 8, at);
+    paintName(ctx, b, `${name} ${model.rateText(value)}`, at);
   }
+}
+
+/** Paint the name of a threshold: right of the strip, or above its line where the strip has the whole width. */
+function paintName(ctx: CanvasRenderingContext2D, b: Box, text: string, y: number): void {
+  if (!b.folded) ctx.fillText(text, b.right + 8, y);
+  else haloText(ctx, b.theme, text, b.right - ctx.measureText(text).width - 4, y - 6 * b.scale, b.theme.soft);
 }
