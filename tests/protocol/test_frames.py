@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+import weakref
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -313,3 +315,16 @@ def test_plain_utf_8_is_read_too() -> None:
 def test_text_that_is_no_utf_8() -> None:
     with pytest.raises(ProtocolError, match="not UTF-8"):
         decode(c.SegmentCreated.code, bytes(8) + b"\0\2\xff\xfe")
+
+
+def test_a_bad_frame_is_not_kept_in_memory() -> None:
+    decoder = FrameDecoder()
+    gc.disable()
+    try:
+        with pytest.raises(ProtocolError):
+            decoder.feed(b"GET / HTTP/1.1")
+        alive = weakref.ref(decoder)
+        del decoder
+        assert alive() is None
+    finally:
+        gc.enable()

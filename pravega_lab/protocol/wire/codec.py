@@ -242,6 +242,10 @@ COMMANDS: tuple[type[Command], ...] = tuple(
     if isinstance(value, type) and issubclass(value, Command) and value is not Command
 )
 _PLANS = {command.code: _plan_of(command) for command in COMMANDS}
+LISTS = frozenset(
+    code for code, plan in _PLANS.items() if any(s.variable in variable_fields.LISTS for s in plan.steps)
+)
+"""Codes of the commands that have a list of any length."""
 
 
 def _runs_of(plan: _Plan) -> list[generated_codec.Run]:

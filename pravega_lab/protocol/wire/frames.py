@@ -10,6 +10,7 @@ from pravega_lab.errors import ProtocolError
 from pravega_lab.protocol.wire.codec import (
     COMMANDS,
     HEADER,
+    LISTS,
     PAYLOAD_BYTES_MAX,
     Piece,
     decode_at,
@@ -38,10 +39,11 @@ class FrameDecoder:
         self._later = b""  # bytes of which only a part was decoded, because of a limit
         self._later_at = 0
         self._most = NO_LIMIT
+        self._is_limited = False
         self._pieces: list[Piece] = []
         self._missing_bytes = HEADER_BYTES  # until the header or the frame in the pieces is complete
         self._large_code: int | None = None  # of the frame in the pieces, if it is too large to join
-        self._error: ProtocolError | None = None
+        self._error: str | None = None  # in words: an exception would keep all bytes of the frame alive
 
     @property
     def has_more(self) -> bool:
@@ -51,10 +53,11 @@ class FrameDecoder:
     def feed(self, data: bytes | bytearray | memoryview, most: int = NO_LIMIT) -> list[Command]:
         """Return the commands that ``data`` completes, in order. Raises only ``ProtocolError``.
 
-        After ``most`` commands the rest is kept for a later call. ``feed(b"", most)`` resumes there.
+        After ``most`` commands the rest is kept for a later call. ``feed(b"", most)`` resumes there. A
+        command with a list, which may take milliseconds to decode, counts as ``most`` commands.
         """
         if self._error is not None:
-            raise self._error
+            raise ProtocolError(self._error)
         at = 0
         if self._later:
             if data:
@@ -64,13 +67,18 @@ class FrameDecoder:
             self._later = b""
         found: list[Command] = []
         self._most = most
+        self._is_limited = most < NO_LIMIT
         try:
             self._feed(bytes(data), at, found)
         except ProtocolError as error:
-            self._error, self.salvaged, self._pieces, self._later = error, found, [], b""
+            self._error, self.salvaged, self._pieces, self._later = str(error), found, [], b""
             self.buffered_bytes = 0
             raise
         return found
+
+    def keep(self, data: bytes | bytearray | memoryview) -> None:
+        """Keep ``data`` for a later call of ``feed``, and decode nothing now."""
+        self._later, self._later_at = self._later[self._later_at :] + bytes(data), 0
 
     def _feed(self, data: bytes, at: int, found: list[Command]) -> None:
         while self._pieces:
@@ -100,6 +108,7 @@ class FrameDecoder:
         if self._large_code is not None:
             code, self._large_code = self._large_code, None
             found.append(decode_pieces(code, pieces, HEADER_BYTES))
+            self._stop_after(code, found)
             return
         joined = b"".join(pieces)
         if not self._decode_all(joined, 0, found):
@@ -121,9 +130,15 @@ class FrameDecoder:
                 self._large_code = code if length >= LARGE_BYTES else None
                 return at
             found.append(decode_at(code, data, at + HEADER_BYTES, end))
+            if code in LISTS:
+                self._stop_after(code, found)
             at = end
         self._missing_bytes = HEADER_BYTES - (have - at)
         return at
+
+    def _stop_after(self, code: int, found: list[Command]) -> None:
+        if self._is_limited and code in LISTS:
+            self._most = len(found)
 
 
 def join_append_block(block: AppendBlock | None, end: AppendBlockEnd) -> bytes:
