@@ -131,25 +131,25 @@ class LogFiles:
         spare = self.spare.size - self.spare.position if self.spare else 0
         return self.room_in_current() + spare
 
-    def make_room(self, length: int, state: Callable[[int], bytes]) -> bool:
+    def make_room(self, length: int, begin_snapshot: Callable[[int, str, int], None]) -> bool:
         """Make the spare the current file if the current one cannot take ``length`` bytes.
 
-        Return False if the spare cannot take them either. ``state(file id)`` returns the bytes of a
-        snapshot; the file id says where the log continues.
+        Return False if the spare cannot take them either. ``begin_snapshot(sequence, name, file id)`` keeps
+        the state as it is, and calls `snapshot_drawn`; the file id says where the log continues.
         """
         if self.room_in_current() >= length:
             return True
         if self.spare is None or self.spare.size - self.spare.position < length:
             return False
         if self.current is not None:
-            self._close(self.current, state, self.spare.file_id)
+            self._close(self.current, begin_snapshot, self.spare.file_id)
         self.current, self.spare = self.spare, None
         return True
 
-    def _close(self, full: OpenFile, state: Callable[[int], bytes], next_file: int) -> None:
+    def _close(self, full: OpenFile, begin_snapshot: Callable[[int, str, int], None], next_file: int) -> None:
         self.closed[full.file_id] = self.sequence
         if self.disk.is_reopened:
-            self.snapshot = Snapshot(self.sequence, f"snapshot-{self.sequence:012d}", state(next_file))
+            begin_snapshot(self.sequence, f"snapshot-{self.sequence:012d}", next_file)
         else:  # without recovery, entries are useless once synced, and those of a full file are
             self.durable_sequence = self.sequence
             self._use.emptied = True
@@ -227,6 +227,10 @@ class LogFiles:
         return self._verified.read(file, position, length)
 
     # Deletion
+
+    def snapshot_drawn(self, snapshot: Snapshot) -> None:
+        """Note that a snapshot can be written."""
+        self.snapshot = snapshot
 
     def snapshot_written(self, snapshot: Snapshot) -> None:
         """Note that the snapshot replaces all files closed before it, and delete older snapshots."""

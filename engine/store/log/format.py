@@ -144,7 +144,7 @@ def encode_group(
             if type(entry[0]) is ops.Append:
                 _encode_append(entry, encoded, runs)
             else:
-                encoded.append(_encode_other(entry))
+                _encode_other(entry, encoded)
     head = b"".join(encoded)
     position = offset + GROUP_OVERHEAD_BYTES + len(head)
     starts: dict[int, int] = {}
@@ -291,17 +291,18 @@ _CODE_OF = {kind: (code, fields) for code, kind, fields in _KINDS}
 _KIND_OF = {code: (kind, fields) for code, kind, fields in _KINDS}
 
 
-def _encode_other(entry: Entry) -> bytes:
+def _encode_other(entry: Entry, encoded: list[bytes]) -> None:
     operation, segment, source = entry
     code, fields = _CODE_OF[type(operation)]
-    body = values.encode(
+    body = values.encode_parts(
         (
             segment.id if segment else 0,
             source.id if source else 0,
             *(getattr(operation, field) for field in fields),
         )
     )
-    return _OTHER.pack(code, len(body)) + body
+    encoded.append(_OTHER.pack(code, sum(map(len, body))))
+    encoded.extend(body)
 
 
 def _decode_other(group: bytes | memoryview, offset: int) -> tuple[Logged, int]:

@@ -20,9 +20,19 @@ _LONG = struct.Struct(">q")
 
 def encode(value: Value) -> bytes:
     """Return the bytes of ``value``. Raises TypeError for other types."""
+    return b"".join(encode_parts(value))
+
+
+def encode_parts(value: Value) -> list[bytes]:
+    """Return the bytes of ``value`` in pieces, without a copy of large ones. Raises TypeError as `encode`."""
     parts: list[bytes] = []
     _encode(value, parts.append)
-    return b"".join(parts)
+    return parts
+
+
+def tuple_head(length: int) -> bytes:
+    """Return what precedes the encoded items of a tuple of ``length`` items."""
+    return _SIZED.pack(b"t", length)
 
 
 def _encode(value: Value, add: Callable[[bytes], None]) -> None:

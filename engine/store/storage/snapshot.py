@@ -5,15 +5,17 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID
 from zlib import crc32
 
 from ..errors import CorruptStoreError, check_version
+from ..log import operations as ops
 from ..log import values
 from ..log.chunks import Chunk
 from .fixed_table import new_table
-from .segment import Extents, Segment
+from .segment import Change, Extents, Segment
 from .synced_state import Synced
 from .table import Table
 
@@ -52,11 +54,75 @@ class SnapshotHead(NamedTuple):
 
 def encode_snapshot(synced: Synced, head: SnapshotHead) -> bytes:
     """Return the whole synced state."""
-    segments = tuple(_segment(segment) for segment in synced.names.values())
-    body: tuple[Any, ...] = (*head[:3], tuple(synced.records.items()), segments)
-    if head.store_id:
-        body += (head.store_id, synced.next_chunk, tuple(map(tuple, synced.chunks.values())))
-    return _framed(values.encode(body))
+    drawing = Drawing(synced, head)
+    while not drawing.is_done:
+        drawing.draw()
+    return drawing.finish()
+
+
+DRAWN_AT_ONCE = 200
+
+
+class Drawing:
+    """A snapshot of the synced state as it is now, of which some segments are encoded at a time.
+
+    Groups are applied in between, each after `keep_before`.
+    """
+
+    def __init__(self, synced: Synced, head: SnapshotHead) -> None:
+        self._head = head
+        self._tier: tuple[Any, ...] = ()
+        if head.store_id:
+            self._tier = (head.store_id, synced.next_chunk, tuple(map(tuple, synced.chunks.values())))
+        self._keys, self._values = list(synced.records), list(synced.records.values())
+        self._records: list[bytes] = []
+        self._segments: dict[Segment, bytes] = dict.fromkeys(synced.names.values(), b"")  # b"": not yet
+        self._by_id = synced.by_id
+        self._left = iter(list(self._segments))
+        self._is_done = False
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether nothing is left to encode."""
+        return self._is_done
+
+    def keep_before(self, changes: Iterable[Change]) -> None:
+        """Encode the segments that are about to change or to be deleted, as far as they are not yet."""
+        for operation, segment, source in changes:
+            for changed in (segment, source):
+                if changed is not None:
+                    self._keep(changed)
+            if isinstance(operation, ops.MoveToTier):
+                for piece in operation.pieces:
+                    moved = self._by_id.get(piece.segment_id)
+                    if moved is not None:
+                        self._keep(moved)
+
+    def _keep(self, segment: Segment) -> None:
+        if self._segments.get(segment) == b"":
+            self._segments[segment] = values.encode(_segment(segment))
+
+    def draw(self) -> None:
+        """Encode some of the records, or of the segments."""
+        at = len(self._records) * DRAWN_AT_ONCE
+        if at < len(self._keys):
+            end = at + DRAWN_AT_ONCE
+            pairs = zip(self._keys[at:end], self._values[at:end], strict=True)
+            self._records.append(b"".join(map(values.encode, pairs)))
+            return
+        for count, segment in enumerate(self._left, 1):
+            self._keep(segment)
+            if count == DRAWN_AT_ONCE:
+                return
+        self._is_done = True
+
+    def finish(self) -> bytes:
+        """Return the bytes of the snapshot."""
+        records = (values.tuple_head(len(self._keys)), *self._records)
+        segments = (values.tuple_head(len(self._segments)), *self._segments.values())
+        head, tier = map(values.encode, self._head[:3]), map(values.encode, self._tier)
+        fields = values.tuple_head(5 + len(self._tier))
+        return _framed(b"".join((fields, *head, *records, *segments, *tier)))
 
 
 def _framed(body: bytes) -> bytes:

@@ -42,7 +42,7 @@ from ..log.format import GROUP_OVERHEAD_BYTES, OPERATION_OVERHEAD_BYTES, Submitt
 from ..log.history import History
 from .report import RecoveryReport
 from .segment import Change, ReadResult, Segment, SegmentInfo, Watcher
-from .snapshot import SnapshotHead, encode_snapshot
+from .snapshot import Drawing, SnapshotHead, encode_snapshot
 from .synced_state import Dirty, Synced
 from .table import Table, TableDelta, TableEntry, TableValue, check_length
 from .validated_state import Validated
@@ -55,7 +55,13 @@ NO_LIMIT = 1 << 62
 MAX_GROUP_CHANGES = 1000
 """So does one with so many changes: others wait while it is encoded and applied. Most kinds count as four."""
 
-WORK_BYTES = 2048
+COPIED_BYTES = 4096
+"""So many bytes of a table's values count as a change."""
+
+DRAWS_AT_ONCE = 2
+"""Slices of a snapshot that are encoded before others go on."""
+
+WORK_BYTES = 8192
 """A change takes the store as long as the writing of so many bytes."""
 
 AppendHook = Callable[[str, int, int, int], None]
@@ -144,6 +150,14 @@ class Group:
     queued: Sequence[_Queued]
 
 
+class _Begun(NamedTuple):
+    """A snapshot after group ``sequence`` that is not encoded yet, with the name of its file."""
+
+    sequence: int
+    name: str
+    drawing: Drawing
+
+
 class Storage:
     """All segments of one store, as `recovery.open_storage` returns it.
 
@@ -159,6 +173,7 @@ class Storage:
         self._queue: deque[_Queued] = deque()
         self._queued_bytes = 0
         self._in_flight: Group | None = None
+        self._drawing: _Begun | None = None
         self._failure: BaseException | None = None
         self._watch_number = 0
         self._read_bytes = 0
@@ -338,6 +353,13 @@ class Storage:
         self._read_bytes += len(data)
         return ReadResult(offset, data, at_end and not found.is_sealed, at_end and found.is_sealed)
 
+    def answers_below(self, segment: str) -> int:
+        """Return the offset below which a read of a segment is answered at once: its length, and any offset
+        if it is sealed or does not exist.
+        """
+        found = self._synced.names.get(segment)
+        return NO_LIMIT if found is None or found.is_sealed else found.length
+
     def watch(self, segment: str, callback: Watcher) -> Callable[[], None]:
         """Call ``callback()`` after each group that changed the segment: growth, seal, truncation,
         deletion and so on.
@@ -481,7 +503,7 @@ class Storage:
         if self._in_flight is not None or self._failure is not None or not self._queue:
             return None
         first = self._queue[0].cost
-        if first and not self._files.make_room(first + GROUP_OVERHEAD_BYTES, self._snapshot_state):
+        if first and not self._make_room(first + GROUP_OVERHEAD_BYTES):
             return None
         batch = self._take_batch(self._files.room_in_current() - GROUP_OVERHEAD_BYTES)
         submitted = [Submitted(queued.now_ms, queued.changes) for queued in batch if queued.changes]
@@ -507,11 +529,41 @@ class Storage:
         self._files.advance(len(data))
         return Group(sequence, self._files.name(file_id), offset, data, file_id, starts, batch)
 
+    def _make_room(self, length: int) -> bool:
+        if self._drawing is not None and self._files.room_in_current() < length:
+            return False  # the next file follows the next snapshot
+        return self._files.make_room(length, self._begin_snapshot)
+
+    def _begin_snapshot(self, sequence: int, name: str, first_file: int) -> None:
+        self._drawing = _Begun(sequence, name, Drawing(self._synced, self._snapshot_head(first_file)))
+        self._draw()  # of most stores, this is all
+
+    def draw_snapshot(self) -> bool:
+        """Encode some more of the snapshot that has begun. Return whether there is more to encode."""
+        if self._drawing is None:
+            return False
+        self._draw()
+        if self._drawing is None:
+            self.on_work()  # groups may have waited for it
+        return self._drawing is not None
+
+    def _draw(self) -> None:
+        assert self._drawing is not None
+        sequence, name, drawing = self._drawing
+        for _ in range(DRAWS_AT_ONCE):
+            drawing.draw()
+            if drawing.is_done:
+                self._drawing = None
+                return self._files.snapshot_drawn(Snapshot(sequence, name, drawing.finish()))
+        return None
+
     def _snapshot_state(self, first_file: int) -> bytes:
+        return encode_snapshot(self._synced, self._snapshot_head(first_file))
+
+    def _snapshot_head(self, first_file: int) -> SnapshotHead:
         with_tier = self._files.tier_first_file is not None or self._synced.next_chunk > 1
         store_id = self._files.store_id if with_tier else b""
-        head = SnapshotHead(self._validated.next_id, self.last_now_ms, first_file, store_id)
-        return encode_snapshot(self._synced, head)
+        return SnapshotHead(self._validated.next_id, self.last_now_ms, first_file, store_id)
 
     def group_synced(self, group: Group) -> None:
         """Note that the group is on disk: apply it, complete its tickets in order, then call the watchers."""
@@ -520,6 +572,9 @@ class Storage:
         dirty: Dirty = {}
         if group.data:
             self._files.remember(group.file_id, group.offset, group.data)
+        if self._drawing is not None:
+            for queued in group.queued:
+                self._drawing.drawing.keep_before(queued.changes)
         for queued in group.queued:
             self._synced.apply(queued.changes, queued.now_ms, group.file_id, group.starts, dirty)
         for queued in group.queued:
@@ -541,7 +596,8 @@ class Storage:
     @property
     def has_file_work(self) -> bool:
         """Return whether a file or a snapshot may be wanted."""
-        return self._files.spare is None or self._files.snapshot is not None or bool(self._queue)
+        files, is_drawing = self._files, self._drawing is not None
+        return files.spare is None or files.snapshot is not None or is_drawing or bool(self._queue)
 
     def file_wanted(self) -> NewFile | None:
         """Return a file to create now. The caller then records `history_wanted` for it, and calls
@@ -582,11 +638,16 @@ class Storage:
 
 
 def _count(change: Change) -> int:
-    """Return how many changes a change counts as: appends are cheap, and a table update has many entries."""
+    """Return how many changes a change counts as: appends are cheap, and a table update has many entries,
+    whose bytes are copied twice.
+    """
     operation = change.operation
     if type(operation) is ops.Append:
         return 1
-    return 4 + len(operation.entries) if isinstance(operation, ops.UpdateTable) else 4
+    if isinstance(operation, ops.UpdateTable):
+        size = sum(len(entry.value) for entry in operation.entries)
+        return 4 + len(operation.entries) + size // COPIED_BYTES
+    return 4 + len(operation.keys) if isinstance(operation, ops.RemoveTableKeys) else 4
 
 
 def _cost(operation: ops.Operation) -> int:

@@ -15,6 +15,7 @@ from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log import values
 from pravega_lab.engine.store.log.format import FILE_HEADER_BYTES, file_id_of
 from pravega_lab.engine.store.log.history import HISTORY_NAME, History, Stop, encode_history, read_history
+from pravega_lab.engine.store.storage import snapshot
 from pravega_lab.engine.store.storage.report import RecoveryReport
 from tests.engine.store.storage_driver import Driver, TornDisk, now
 
@@ -343,6 +344,46 @@ def test_replay_begins_at_the_snapshot(driver: Driver) -> None:
     assert report(driver).snapshot_sequence > 10
     assert report(driver).groups < 5
     assert driver.storage.info(A).length == 20_000
+
+
+def test_a_snapshot_is_drawn_in_slices_and_shows_one_moment(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "DRAWN_AT_ONCE", 1)
+    storage, moments = driver.storage, []
+    begin = storage._begin_snapshot
+
+    def and_keep(sequence: int, name: str, first_file: int) -> None:
+        moments.append(snapshot.encode_snapshot(storage._synced, storage._snapshot_head(first_file)))
+        begin(sequence, name, first_file)
+
+    monkeypatch.setattr(storage, "_begin_snapshot", and_keep)
+    driver.do(*(ops.CreateSegment(f"s/many/{n}.#epoch.0", is_table=n == 3) for n in range(20)))
+    driver.do(*(ops.PutRecord(f"key{n}", b"value") for n in range(5)))
+    while not moments:  # until the log continues in the next file
+        driver.do(ops.Append(A, bytes(100)))
+    entry = ops.TableUpdate(b"key", b"value")
+    for change in (
+        ops.Append("s/many/19.#epoch.0", b"later"),
+        ops.Delete("s/many/18.#epoch.0"),
+        ops.UpdateTable("s/many/3.#epoch.0", (entry,)),
+        ops.Merge("s/many/17.#epoch.0", "s/many/16.#epoch.0"),
+        ops.PutRecord("key2", b"later"),
+        ops.CreateSegment("s/later/0.#epoch.0"),
+    ):
+        driver.do(change)
+        assert storage.draw_snapshot()
+        assert storage.snapshot_wanted() is None
+    driver.submit(ops.Append(A, bytes(3300)))
+    assert driver.take() is None  # the next file follows the next snapshot
+    slices = 0
+    while storage.draw_snapshot():
+        slices += 1
+    assert slices > 5
+    drawn = storage.snapshot_wanted()
+    assert drawn is not None
+    assert drawn.data == moments[0]
+    assert driver.take() is not None
 
 
 def test_files_go_when_nothing_lives_in_them(driver: Driver) -> None:
