@@ -33,22 +33,38 @@ def keep_freed_memory() -> bool:
 
 QUIET_PIECES = 200
 """A store that received fewer pieces of data since the last look has time to return memory."""
-COLLECTOR_THRESHOLDS = (20_000, 50, 10)
+YOUNG_OBJECTS, YOUNG_COLLECTIONS = 5_000, 3
+"""New objects until the collector looks at them, and how often it does before it looks at all since it last
+looked at all. A look therefore takes milliseconds, however large the store is.
+"""
 COLLECTED_CONNECTIONS = 2000
-"""When so many connections have ended, a quiet store collects their transports, which are cycles."""
+"""When so many connections have ended, a quiet store collects what they left behind."""
 RETURNED_BYTES_MIN = 16 << 20
 LOOKS_BETWEEN = 5
 
 
-def collect_seldom() -> None:
-    """Let the garbage collector ignore what is there now, and look at everything else only seldom.
+def collect_young() -> None:
+    """Let the garbage collector look at new objects only, and never again at those that outlive two looks.
 
-    The store makes almost no cycles but those of asyncio's transports, which `FreedMemory` collects. A look
-    at all objects holds up every client.
+    A look at all objects of a large store takes a second, in which no client is served. The store makes
+    almost no cycles. `FreedMemory` collects those that live longer, such as transports of TLS.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    gc.set_threshold(YOUNG_OBJECTS, YOUNG_COLLECTIONS, 1000)
+    if _freeze_survivors not in gc.callbacks:
+        gc.callbacks.append(_freeze_survivors)
+
+
+def _freeze_survivors(phase: str, info: dict[str, int]) -> None:
+    if phase == "stop" and info["generation"] > 0:
+        gc.freeze()  # takes no time: the collector only moves its list of survivors
+
+
+def _collect_all() -> None:
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 class FreedMemory:
@@ -67,7 +83,7 @@ class FreedMemory:
         self._pieces = pieces_received
         if is_quiet and connections_ended - self._ended >= COLLECTED_CONNECTIONS:
             self._ended = connections_ended
-            gc.collect()
+            _collect_all()
         self._looks_to_wait -= 1
         now_bytes = resident_bytes()
         self._least_bytes = min(self._least_bytes, now_bytes)

@@ -155,7 +155,7 @@ class Appends:
                 reply = c.DataAppended(session.writer_id, number, session.acked, append.request_id, length)
                 session.acked = number
                 self._connection.send(reply)
-        self._store.release(ticket.cost_bytes)
+        self._store.release(self._connection, ticket.cost_bytes)
 
     def _refuse(self, pending: Pending, error: e.StorageError) -> None:
         session, operation, request_id = pending

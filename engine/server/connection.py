@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 LEAVING_APPENDS = frozenset((c.AppendBlockEnd, c.AppendBlock, c.KeepAlive))
 """Commands that do not end the submission which is being collected. Any other command is handled after it."""
 
+LONG_CHANGES = frozenset((c.UpdateTableEntries, c.RemoveTableKeys, c.MergeSegmentsBatch))
+"""Commands that may take milliseconds. They wait while enough changes wait for the disk."""
+
 DECODED_AT_ONCE = 16
 """Commands that are decoded before the first of them is handled. A long list takes milliseconds to decode."""
 
@@ -103,6 +106,8 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self.reads.drop_all()
         self.store.forget(self)
         del self.appends, self.reads
+        if hasattr(self._transport, "_read_ready_cb"):  # a bound method: asyncio's transport refers to itself
+            self._transport._read_ready_cb = _read_nothing
 
     def data_received(self, data: bytes) -> None:
         """Decode ``data`` and handle the commands that it completes (called by asyncio).
@@ -112,12 +117,14 @@ class SegmentStoreProtocol(asyncio.Protocol):
         if self._is_ending:
             return
         self.store.pieces_received += 1
-        self._decode(data)
-        if self._is_stranger and self._backlog:
-            self._is_stranger = False
-            self.store.introduce(self)
-        self.store.frames.note(self, self._decoder.buffered_bytes)
-        self.work()
+        began_s = self.store.loop.time()
+        share = self.store.turns.share(self)
+        if share:
+            self._decode(data)
+        else:
+            self._decoder.keep(data)
+        self._work(share)
+        self.store.turns.took(self.store.loop.time() - began_s)
 
     def _decode(self, data: bytes = b"") -> None:
         """Decode some commands. The decoder keeps the bytes of the others."""
@@ -128,6 +135,10 @@ class SegmentStoreProtocol(asyncio.Protocol):
             log.info("closing a connection from %s: %s", self._peer(), error, extra=fields)
             commands, self._is_broken = self._decoder.salvaged, True
         self._backlog.extend(commands)
+        self.store.frames.note(self, self._decoder.buffered_bytes)
+        if self._is_stranger and commands:
+            self._is_stranger = False
+            self.store.introduce(self)
 
     def pause_writing(self) -> None:
         """Stop handling commands, because the peer does not read its replies (called by asyncio)."""
@@ -146,16 +157,30 @@ class SegmentStoreProtocol(asyncio.Protocol):
         Without a number, the connection handles its share, and waits for its turn if there are more.
         """
         if self._is_lost:
-            return
+            return None
+        if commands is not None:
+            return self._work(commands)
+        turns, time = self.store.turns, self.store.loop.time
+        began_s = time()
+        self._work(turns.share(self))
+        turns.took(time() - began_s)
+        return None
+
+    def _work(self, commands: int) -> None:
         backlog = self._backlog
         turns, time = self.store.turns, self.store.loop.time
-        left = turns.share(self) if commands is None else commands
-        until_s = time() + turns.seconds
+        left, until_s = commands, time() + turns.seconds
         if left and not self.is_paused:
             self.reads.serve_ready(until_s)
-        while self._has_commands() and not (self._is_ending or self.is_paused or self.is_throttled):
+        while self._has_more() and not (self._is_ending or self.is_paused or self.is_throttled):
             if not left or time() > until_s:
-                turns.wait(self)
+                turns.wait(self, is_brief=not commands)
+                break
+            if not backlog:
+                self._decode()
+                continue
+            if type(backlog[0]) in LONG_CHANGES and self.store.has_enough:
+                self.store.hold_back(self)
                 break
             left -= 1
             self._handle(backlog.popleft())
@@ -166,11 +191,8 @@ class SegmentStoreProtocol(asyncio.Protocol):
             self.close()
         self._read_or_wait()
 
-    def _has_commands(self) -> bool:
-        if not self._backlog and self._decoder.has_more:
-            self._decode()
-            self.store.frames.note(self, self._decoder.buffered_bytes)
-        return bool(self._backlog)
+    def _has_more(self) -> bool:
+        return bool(self._backlog) or self._decoder.has_more
 
     def _handle(self, command: c.Command) -> None:
         handler = HANDLERS.get(type(command))
@@ -191,7 +213,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
 
     def _read_or_wait(self) -> None:
         is_held_back = self.is_paused or self.is_throttled or self.lacks_room
-        wanted = not (is_held_back or self._backlog or self._decoder.has_more or self._is_ending)
+        wanted = not (is_held_back or self._has_more() or self._is_ending)
         if wanted == self._is_reading or self._transport.is_closing():
             return
         self._is_reading = wanted
@@ -234,7 +256,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self.when_synced(ticket, lambda done: self._answer(done, reply))
 
     def _answer(self, done: Ticket, reply: Callable[[Any], c.Command]) -> None:
-        self.store.release(done.cost_bytes)
+        self.store.release(self, done.cost_bytes)
         self.send(reply(done.results))
 
     def send_when(self, ticket: Ticket, reply: Callable[[Any], c.Command]) -> None:
@@ -299,6 +321,10 @@ class SegmentStoreProtocol(asyncio.Protocol):
 
     def _peer(self) -> Any:
         return self._transport.get_extra_info("peername")
+
+
+def _read_nothing() -> None:
+    """Ignore that a connection which has ended was ready in the same pass of the loop."""
 
 
 def _notice_when_the_peer_vanishes(transport: asyncio.BaseTransport) -> None:

@@ -73,6 +73,8 @@ class Pump:
         while True:
             await self._files_wake.wait()
             self._files_wake.clear()
+            while self.storage.draw_snapshot():
+                await asyncio.sleep(0)
             # Try both each time: a written snapshot may free the room that the next file needs.
             while not all(
                 [await self._record_file(None), await self._make_file(), await self._write_snapshot()]

@@ -7,9 +7,10 @@ ready waits here as a request and not as bytes.
 
 from __future__ import annotations
 
+import heapq
 import logging
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from pravega_lab.protocol.wire import commands as c
 
@@ -30,11 +31,24 @@ SERVED_AT_ONCE_MAX = 64
 """A connection with more held reads answers them in its turns: one append may make all of them ready."""
 
 
-class Held(NamedTuple):
-    """A held read, and the callable that cancels its watch."""
+class Tail:
+    """The held reads of one segment, those of the lowest offset first, and the watch of the segment.
 
-    request: c.ReadSegment
-    cancel: Callable[[], None]
+    A group of appends therefore costs nothing for reads of an offset that the segment has not reached.
+    """
+
+    __slots__ = ("cancel", "waiting")
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.cancel = cancel
+        self.waiting: list[tuple[int, int]] = []  # a heap of offsets with numbers
+
+    def take_below(self, offset: int) -> list[int]:
+        """Remove the reads below an offset, and return their numbers in the order in which they came."""
+        taken = []
+        while self.waiting and self.waiting[0][0] < offset:
+            taken.append(heapq.heappop(self.waiting)[1])
+        return sorted(taken)
 
 
 class Reads:
@@ -43,8 +57,9 @@ class Reads:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._storage = connection.store.storage
-        self._held: dict[int, Held] = {}
-        self._ready: dict[int, None] = {}  # held reads whose segment changed while the peer did not read
+        self._held: dict[int, c.ReadSegment] = {}
+        self._tails: dict[str, Tail] = {}  # the same reads, by segment
+        self._ready: dict[str, None] = {}  # segments that changed, with reads that wait for peer or turn
         self._fetching: dict[int, Callable[[], None]] = {}  # reads that wait for tier 2, by number
         self._number = 0
 
@@ -111,20 +126,33 @@ class Reads:
         return None
 
     def _hold(self, request: c.ReadSegment) -> None:
+        segment = request.segment
         self._number += 1
-        number = self._number
-        cancel = self._storage.watch(request.segment, lambda: self._changed(number))
-        self._held[number] = Held(request, cancel)
+        tail = self._tails.get(segment)
+        if tail is None:
+            cancel = self._storage.watch(segment, lambda: self._changed(segment))
+            tail = self._tails[segment] = Tail(cancel)
+        heapq.heappush(tail.waiting, (request.offset, self._number))
+        self._held[self._number] = request
         self._connection.store.held_reads += 1
 
-    def _changed(self, number: int) -> None:
+    def _changed(self, segment: str) -> None:
         if self._connection.is_paused:
-            self._ready[number] = None
+            self._ready[segment] = None
         elif len(self._held) > SERVED_AT_ONCE_MAX:
-            self._ready[number] = None
+            self._ready[segment] = None
             self._connection.store.turns.wait(self._connection)
         else:
-            self._serve(number)
+            for number in self._tails[segment].take_below(self._storage.answers_below(segment)):
+                self._serve(number)
+            self._end_watch(segment)
+
+    def _end_watch(self, segment: str) -> None:
+        """Stop watching a segment of which no read is held any more."""
+        tail = self._tails.get(segment)
+        if tail is not None and not tail.waiting:
+            tail.cancel()
+            del self._tails[segment]
 
     @property
     def has_ready(self) -> bool:
@@ -135,32 +163,26 @@ class Reads:
         """Answer the reads that are ready, until the peer does not read any more or the time is over."""
         time = self._connection.store.loop.time
         while self._ready and not self._connection.is_paused and time() <= until_s:
-            number = next(iter(self._ready))
-            del self._ready[number]
-            self._serve(number)
+            segment = next(iter(self._ready))
+            tail, end = self._tails.get(segment), self._storage.answers_below(segment)
+            if tail is None or not tail.waiting or tail.waiting[0][0] >= end:
+                del self._ready[segment]
+                self._end_watch(segment)
+            else:
+                self._serve(heapq.heappop(tail.waiting)[1])
 
     def _serve(self, number: int) -> None:
-        held = self._held.get(number)
-        if held is None:
-            return None
+        request = self._held.pop(number)
+        self._connection.store.held_reads -= 1
         try:
-            reply = self._reply_to_held(held.request)
+            reply = self._reply_to_held(request)
         except e.NotAtHand as need:  # it moved to tier 2 while the peer did not read
-            del self._held[number]
-            self._connection.store.held_reads -= 1
-            held.cancel()
-            return self._fetch(held.request, need)
+            return self._fetch(request, need)
         except (e.CorruptStoreError, OSError) as error:
-            del self._held[number]
-            self._connection.store.held_reads -= 1
-            held.cancel()
-            return self._report(held.request, error)
-        if reply is not None:
-            del self._held[number]
-            self._connection.store.held_reads -= 1
-            held.cancel()
-            self._connection.send(reply)
-        return None
+            return self._report(request, error)
+        if reply is None:  # another segment has the name now
+            return self._hold(request)
+        return self._connection.send(reply)
 
     def _reply_to_held(self, request: c.ReadSegment) -> c.Command | None:
         """Return the reply to a held read. Unlike other reads, it reports a seal and a deletion by replies
@@ -177,23 +199,24 @@ class Reads:
 
     def answer_all(self) -> None:
         """Answer all held reads with no data, because the server stops (as upstream)."""
-        for held in self._held.values():
-            held.cancel()
-            self._connection.send(empty_at_tail(held.request))
-        self._connection.store.held_reads -= len(self._held)
-        self._held.clear()
-        self._ready.clear()
+        for request in self._held.values():
+            self._connection.send(empty_at_tail(request))
+        self._forget_held()
 
     def drop_all(self) -> None:
         """Forget all held reads, because the connection is gone."""
-        for held in self._held.values():
-            held.cancel()
-        self._connection.store.held_reads -= len(self._held)
+        self._forget_held()
         for cancel in self._fetching.values():
             cancel()
-        self._held.clear()
-        self._ready.clear()
         self._fetching.clear()
+
+    def _forget_held(self) -> None:
+        self._connection.store.held_reads -= len(self._held)
+        for tail in self._tails.values():
+            tail.cancel()
+        self._held.clear()
+        self._tails.clear()
+        self._ready.clear()
 
 
 def empty_at_tail(request: c.ReadSegment) -> c.SegmentRead:

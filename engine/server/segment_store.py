@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Protocol
 from uuid import UUID
 
@@ -17,6 +18,10 @@ from .limits.frame_room import FrameRoom
 from .limits.limits import Limits
 from .limits.turns import Turns
 from .tiers.reads import ChunkReader
+
+SHARES_MIN = 16
+"""The share of a connection in the changes that wait for the disk is not larger than one of so many."""
+DISMISSED_AT_ONCE = 32
 
 
 class Served(Protocol):
@@ -78,7 +83,10 @@ class SegmentStore:
         self._strangers: dict[Served, float] = {}  # when they connected
         self._clock = clock
         self._unsynced_bytes = 0
+        self._unsynced: dict[Served, int] = {}  # by connection
         self._throttled: dict[Served, None] = {}
+        self._resuming: dict[Served, None] = {}  # those that were held back before the others
+        self._resumes = 0  # how many of them the loop will resume
         self.chunk_reader: ChunkReader | None = None
         self.is_behind: Callable[[], bool] = lambda: False
 
@@ -108,11 +116,13 @@ class SegmentStore:
     def dismiss_the_slow(self) -> int:
         """Close connections that sent no command in time, and unfinished frames that others wait for.
 
-        The process calls this about once a second. Return how many connections were closed.
+        The process calls this about once a second, and again at once if it returns ``DISMISSED_AT_ONCE`` or
+        more. Return how many connections were closed.
         """
         limit_s = self.limits.frame_s
         before_s = self.loop.time() - limit_s
-        strangers = [one for one, since_s in self._strangers.items() if since_s <= before_s]
+        oldest = islice(self._strangers.items(), DISMISSED_AT_ONCE)
+        strangers = [one for one, since_s in oldest if since_s <= before_s]
         for one in strangers:
             self.introduce(one)
             one.dismiss(f"no command arrived within {limit_s} s (--max-frame-s)")
@@ -132,11 +142,25 @@ class SegmentStore:
     def throttle(self, source: Served, size_bytes: int) -> None:
         """Count the bytes of a connection's changes, and stop reading from it while too many wait for the
         disk, or for tier 2.
+
+        A connection with less than its share of what waits is read from all the same: it need not wait for
+        those that have more.
         """
         self._unsynced_bytes += size_bytes
-        if self._unsynced_bytes > self.limits.unsynced_bytes or self.is_behind():
-            source.is_throttled = True
-            self._throttled[source] = None
+        own_bytes = self._unsynced[source] = self._unsynced.get(source, 0) + size_bytes
+        share_bytes = self.limits.unsynced_bytes // max(SHARES_MIN, len(self._unsynced))
+        if self.is_behind() or (self.has_enough and own_bytes > share_bytes):
+            self.hold_back(source)
+
+    @property
+    def has_enough(self) -> bool:
+        """Return whether as many changes wait for the disk as the limit allows."""
+        return self._unsynced_bytes > self.limits.unsynced_bytes
+
+    def hold_back(self, source: Served) -> None:
+        """Stop reading from a connection until there is room for changes, after those that wait already."""
+        source.is_throttled = True
+        self._throttled[source] = None
 
     @property
     def waiting_bytes(self) -> int:
@@ -146,21 +170,35 @@ class SegmentStore:
     @property
     def throttled_count(self) -> int:
         """Return the number of connections that are not read from because the disk is slower."""
-        return len(self._throttled)
+        return len(self._throttled) + len(self._resuming)
 
-    def release(self, size_bytes: int) -> None:
+    def release(self, source: Served, size_bytes: int) -> None:
         """Count bytes that are on disk now. Connections resume once half of the limit is free."""
         self._unsynced_bytes -= size_bytes
+        left_bytes = self._unsynced.get(source, 0) - size_bytes
+        if left_bytes > 0:
+            self._unsynced[source] = left_bytes
+        else:
+            self._unsynced.pop(source, None)
         self.resume()
 
     def resume(self) -> None:
-        """Read from connections again that were held back, if there is room now."""
+        """Read again from connections that were held back, one after the other as long as there is room."""
         has_room = self._unsynced_bytes <= self.limits.unsynced_bytes // 2
-        if self._throttled and has_room and not self.is_behind():
-            throttled, self._throttled = self._throttled, {}
-            for one in throttled:
-                one.is_throttled = False
-                self.loop.call_soon(one.work)
+        if has_room and not self._resumes and self.throttled_count and not self.is_behind():
+            self._resuming.update(self._throttled)
+            self._throttled.clear()
+            self._resumes = len(self._resuming)
+            for _ in range(self._resumes):
+                self.loop.call_soon(self._resume_next)
+
+    def _resume_next(self) -> None:
+        self._resumes -= 1
+        if self._resuming and not self.has_enough:
+            one = next(iter(self._resuming))
+            del self._resuming[one]
+            one.is_throttled = False
+            one.work(self.turns.commands)
 
     def forget(self, ended: Served) -> None:
         """Forget a connection that has ended."""
@@ -169,6 +207,7 @@ class SegmentStore:
             self.connections_ended += 1
         self._strangers.pop(ended, None)
         self._throttled.pop(ended, None)
+        self._resuming.pop(ended, None)
         self.turns.forget(ended)
         self.frames.note(ended, 0)
 

@@ -33,11 +33,12 @@ from ..store.log.disk import MemoryDisk, RealDisk
 from ..store.log.files import DEFAULT_FILE_BYTES
 from ..store.log_fields import log_fields
 from ..store.tiers.settings import TierSettings
-from .allocator import FreedMemory, collect_seldom, keep_freed_memory
+from .allocator import FreedMemory, collect_young, keep_freed_memory
 from .connection import SegmentStoreProtocol
 from .limits.descriptors import report_in_words, take_descriptors
 from .limits.limits import Limits, add_options, limits_of
 from .limits.log_lines import LogLines
+from .limits.passes import ACCEPTED_AT_ONCE, new_loop, wait_in_the_system
 from .monitoring import logs
 from .monitoring import options as monitoring_options
 from .monitoring.options import serve_admin_port
@@ -46,6 +47,7 @@ from .registry.options import serve_registry
 from .runner import StoreRunner
 from .security import options as security_options
 from .security.options import Security
+from .segment_store import DISMISSED_AT_ONCE
 from .tiers import options as tier_options
 from .tiers.loop import attach_early
 from .tiers.objects import FsspecObjects
@@ -65,6 +67,8 @@ _SAFE = " Acknowledged data is safe. Fix the disk and start again."
 STOP_GRACE_S = 2.0
 DRAIN_S = 5.0
 HOUSEKEEPING_S = 1.0
+SWITCH_S = 0.0005
+"""The thread that syncs waits at most so long for the loop's thread when its write is done."""
 ATTACH_S = 10.0
 """Time for tier 2 to answer at the start. A store whose tier 2 does not answer serves what is in its log."""
 MEMORY_FILE_BYTES = 8 << 20
@@ -128,9 +132,11 @@ def run(args: argparse.Namespace) -> int:
         handler.addFilter(LogLines(limits.log_lines, time.monotonic))
     limits = take_descriptors(limits)
     keep_freed_memory()
+    sys.setswitchinterval(SWITCH_S)
     disk = _open_disk(args.data)
     try:
-        return asyncio.run(_Standalone(args, disk, limits, Security(args), counts, tier).serve())
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            return runner.run(_Standalone(args, disk, limits, Security(args), counts, tier).serve())
     finally:
         if tier is not None:
             tier.objects.close()
@@ -214,7 +220,7 @@ class _Standalone:
         if self._runner.tier is not None:
             await attach_early(self._runner.tier, ATTACH_S)
         await self._runner.begin()
-        collect_seldom()
+        collect_young()
         running = loop.create_task(self._runner.run())
         server = await self._listen(loop)
         store_port = server.sockets[0].getsockname()[1]
@@ -278,12 +284,15 @@ class _Standalone:
         store, certificate = self._runner.segment_store, self._security.certificate
         tls = None if certificate is None else certificate.context
         try:
-            return await loop.create_server(
+            server = await loop.create_server(
                 lambda: SegmentStoreProtocol(store),
                 *(host, port),
+                backlog=ACCEPTED_AT_ONCE,
                 ssl=tls,
                 ssl_handshake_timeout=None if tls is None else self._limits.frame_s,
             )
+            wait_in_the_system(server)
+            return server
         except socket.gaierror as error:
             raise BadInputError(
                 f"The host {host!r} is unknown ({error.strerror}). Give --host an address of this machine,"
@@ -299,7 +308,8 @@ class _Standalone:
         memory, store = FreedMemory(), self._runner.segment_store
         while True:
             await asyncio.sleep(HOUSEKEEPING_S)
-            store.dismiss_the_slow()
+            while store.dismiss_the_slow() >= DISMISSED_AT_ONCE:
+                await asyncio.sleep(0)
             memory.look(store.pieces_received, store.connections_ended)
 
     def _watch_for_the_end(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -51,3 +51,26 @@ print(memory.look(10_002, 0))  # there is nothing to return
 def test_a_quiet_store_returns_freed_memory() -> None:
     done = subprocess.run([sys.executable, "-c", RETURNS], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:3] == ["False True", "True True", "False"]
+
+
+YOUNG = """
+import gc
+from pravega_lab.engine.server.allocator import collect_young
+collect_young()
+most, held = 0, []
+for n in range(200_000):
+    held.append([held])
+    if not n % 10_000:
+        most = max(most, len(gc.get_objects()))
+alive = gc.get_freeze_count()
+for n in range(30_000):
+    held = [held]
+    held.append(held)  # a cycle
+    held = []
+print(most < 100_000, alive > 100_000, len(gc.get_objects()) < 100_000)
+"""
+
+
+def test_the_collector_never_looks_at_all_of_a_large_store() -> None:
+    done = subprocess.run([sys.executable, "-c", YOUNG], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "True"]

@@ -14,11 +14,14 @@ from uuid import UUID
 
 import pytest
 
+from pravega_lab.engine.server.connection import SegmentStoreProtocol
 from pravega_lab.engine.server.limits import limits as options
 from pravega_lab.engine.server.limits.descriptors import report_in_words
 from pravega_lab.engine.server.limits.limits import Limits
 from pravega_lab.engine.server.limits.log_lines import LogLines
+from pravega_lab.engine.server.limits.turns import FIRST_COMMANDS, Turns
 from pravega_lab.engine.store.log.operations import Append
+from pravega_lab.engine.store.storage.storage import WORK_BYTES
 from pravega_lab.errors import BadInputError, ProtocolError
 from pravega_lab.protocol.wire import commands as c
 from pravega_lab.protocol.wire.codec import encode
@@ -130,6 +133,35 @@ def test_what_a_closed_connection_held_is_free_without_a_garbage_collector(
         gc.enable()
 
 
+def test_the_transport_of_a_closed_connection_is_free_without_a_garbage_collector(
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    house, transports = House(loop), []
+
+    class Kept(SegmentStoreProtocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            transports.append(weakref.ref(transport))
+
+    async def connect_and_leave() -> None:
+        server = await loop.create_server(lambda: Kept(house.front), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(encode(HELLO))
+        assert await reader.read(1)
+        writer.close()
+        while house.front.connections:
+            await asyncio.sleep(0)
+        server.close()
+
+    gc.disable()
+    try:
+        loop.run_until_complete(connect_and_leave())
+        loop.run_until_complete(asyncio.sleep(0))
+        assert [transport() for transport in transports] == [None]
+    finally:
+        gc.enable()
+
+
 def test_a_connection_with_many_commands_lets_others_go_first(loop: asyncio.AbstractEventLoop) -> None:
     house = House(loop, Limits(turn_commands=100, turn_ms=60_000))
     house.filled(0)
@@ -177,6 +209,63 @@ def test_a_turn_ends_after_its_time_too(
     assert len(replies(transport)) >= 93
 
 
+def test_connections_that_send_at_once_share_the_time_of_one_turn(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(loop, Limits(turn_ms=5))
+    house.filled(0)
+    some = [house.connect() for _ in range(20)]
+    times = iter(range(100_000))
+    monkeypatch.setattr(loop, "time", lambda: next(times) / 1000)
+    for transport in some:
+        send(transport, *(c.GetStreamSegmentInfo(n, SEGMENT, "") for n in range(3)))
+    for transport in some:
+        transport.protocol.flush()
+    answered = [bool(transport.written) for transport in some]
+    assert answered == sorted(answered, reverse=True)
+    assert 1 <= sum(answered) <= 3
+    monkeypatch.undo()
+    house.turn()
+    assert [len(replies(transport)) for transport in some] == [3] * 20
+
+
+def test_who_has_sent_little_goes_before_who_has_sent_much(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, order = Turns(loop, 100, 60.0), []
+
+    class Worker:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def work(self, commands: int | None = None) -> None:
+            order.append((self.name, commands))
+
+    greedy, patient, modest = Worker("greedy"), Worker("patient"), Worker("modest")
+    turns.wait(greedy)
+    turns.wait(patient)
+    turns.wait(modest, is_brief=True)
+    turns.wait(greedy, is_brief=True)  # no connection goes first because it has sent even more
+    assert turns.share(modest) == 0
+    for _ in range(2):
+        loop.run_until_complete(asyncio.sleep(0))
+    assert order == [("modest", FIRST_COMMANDS), ("greedy", 100), ("patient", 100)]
+
+
+def test_long_lists_are_decoded_one_at_a_time_and_only_in_a_turn(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(turn_commands=1, turn_ms=60_000))
+    greedy = house.connect()
+    lists = [c.RemoveTableKeys(n, "table", "", (c.TableKey(b"k", 0),), -1) for n in range(10)]
+    send(greedy, *lists)
+    protocol = greedy.protocol
+    assert len(protocol._backlog) <= 1
+    send(greedy, *lists)  # was on its way already
+    assert len(protocol._backlog) <= 1
+    for _ in range(25):
+        house.turn()
+    assert [reply.request_id for reply in replies(greedy)] == [*range(10), *range(10)]  # type: ignore
+
+
 def test_many_held_reads_are_answered_in_turns(loop: asyncio.AbstractEventLoop) -> None:
     house = House(loop)
     house.filled(0)
@@ -191,6 +280,28 @@ def test_many_held_reads_are_answered_in_turns(loop: asyncio.AbstractEventLoop) 
         house.turn()
     assert len(replies(transport)) == 100
     assert group == sorted(group)
+
+
+def test_reads_of_what_is_not_there_yet_cost_an_append_nothing(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(loop)
+    house.filled(0)
+    transport = house.connect()
+    far = [c.ReadSegment(SEGMENT, 1000 - n, 100, "", n) for n in range(500)]
+    send(transport, *far, c.ReadSegment(SEGMENT, 0, 100, "", 999))
+    looked, read = [], house.storage.read
+    monkeypatch.setattr(house.storage, "read", lambda *args: looked.append(args) or read(*args))
+    house.storage.submit([Append(SEGMENT, b"z")], now_ms=2)
+    house.sync()
+    house.turn()
+    assert len(looked) == 1
+    assert [reply.request_id for reply in replies(transport)] == [999]  # type: ignore[union-attr]
+    house.storage.submit([Append(SEGMENT, bytes(1000))], now_ms=2)
+    house.sync()
+    house.turn()
+    assert sorted(reply.request_id for reply in replies(transport)) == list(range(500))  # type: ignore
+    assert house.front.held_reads == 0
 
 
 def test_a_list_of_too_many_items_is_refused_before_it_is_read() -> None:
@@ -223,6 +334,44 @@ def test_tables_and_attributes_wait_for_the_disk_as_appends_do(
         house.sync()
     assert transport.is_reading
     assert len(replies(transport)) == 21
+
+
+def test_changes_of_many_do_not_hold_up_who_changes_little(loop: asyncio.AbstractEventLoop) -> None:
+    change = c.UpdateSegmentAttribute(1, SEGMENT, UUID(int=9), c.NO_EVENT_NUMBER, c.NO_EVENT_NUMBER, "")
+    house = House(loop, Limits(unsynced_bytes=100 * WORK_BYTES, turn_ms=60_000))
+    house.filled(0)
+    greedy, modest = [house.connect() for _ in range(10)], house.connect()
+    for transport in greedy:
+        send(transport, *[change] * 100)
+    for _ in range(3):
+        house.turn()
+    queued = house.storage.queued
+    send(modest, change)
+    assert modest.is_reading
+    assert house.storage.queued == queued + 1 < 100
+    assert not any(transport.is_reading for transport in greedy)
+    for _ in range(300):
+        house.sync()
+    assert [len(replies(transport)) for transport in greedy] == [100] * 10
+
+
+def test_connections_that_waited_for_the_disk_resume_one_after_the_other(
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    keys = tuple(c.TableEntry(c.TableKey(b"%d" % n, c.NO_VERSION), b"") for n in range(50))
+    update = c.UpdateTableEntries(1, "scope/table", "", keys, -1)
+    house = House(loop, Limits(unsynced_bytes=100 * WORK_BYTES, turn_ms=60_000))
+    greedy = [house.connect() for _ in range(10)]
+    send(greedy[0], c.CreateTableSegment(1, "scope/table", "", None))
+    house.sync()
+    for transport in greedy:
+        send(transport, update, update)
+    assert house.storage.queued <= 3
+    for _ in range(40):
+        house.sync()
+        house.turn()
+        assert house.storage.queued <= 3
+    assert [len(replies(transport)) for transport in greedy] == [3, *[2] * 9]
 
 
 def test_a_connection_sets_up_only_so_many_writers(loop: asyncio.AbstractEventLoop) -> None:
