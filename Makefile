@@ -92,8 +92,8 @@ fast: setup
 unit: setup  ## protocol, store, client, simulation, conformance
 	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (spark or browser or tutorials)"
 
-# The JVMs live for seconds: they start quickly with these options.
-QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark_jvm)"
+# Spark's JVMs and Python processes live for seconds: they start quickly with these.
+QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark_jvm)" SPARK_HOME="$$($(PY) -m tests.spark_jvm --home)"
 
 pythons: setup  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
 	$(PY) tests/pythons.py

@@ -1,9 +1,13 @@
-"""Options with which Spark's short-lived JVMs start quickly, with about a third of the processor time.
+"""Options and a home with which short-lived Sparks start quickly, with about a third of the processor time.
 
     python -m tests.spark_jvm
+    python -m tests.spark_jvm --home
 
-prints them for the variable ``SPARK_SUBMIT_OPTS``. Besides simple compilation and collection they name an
-archive of the classes that Spark loads. A small run of Spark makes it once; it is kept in ``.cache/spark``.
+print them for the variables ``SPARK_SUBMIT_OPTS`` and ``SPARK_HOME``. Besides simple compilation and
+collection the options name an archive of the classes that Spark loads. A small run of Spark makes it once; it
+is kept in ``.cache/spark``. The home has what pyspark's folder has, by links, but no archives of Python.
+Spark's Python processes, of which a query starts about ten, then import pyspark with its compiled files, in
+0.15 s in place of 0.75 s each.
 """
 
 from __future__ import annotations
@@ -32,30 +36,54 @@ def options() -> str:
     return QUICK_START + with_archive
 
 
+def home() -> Path:
+    """Return a home of Spark without ``python/lib``, made of links to the installed pyspark."""
+    import pyspark
+
+    installed = Path(pyspark.__file__).parent
+    made = CACHE / f"home-{_digest(str(installed), pyspark.__version__)}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made.mkdir(exist_ok=True)
+        for entry in ("bin", "jars", "sbin", "data", "licenses"):
+            link = made / entry
+            if not link.is_symlink():
+                link.symlink_to(installed / entry)
+    return made
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:12]
+
+
 def _archive() -> Path:
     """The archive for this Java and this Spark; made if it is not there, which takes some seconds."""
     import pyspark
 
     from pravega_lab.connector.spark.session.java import find_java
 
-    java = find_java().home
-    release = (java / "release").read_bytes() if (java / "release").is_file() else b""
-    key = hashlib.sha256(f"{java} {pyspark.__file__} {pyspark.__version__}".encode() + release).hexdigest()
-    archive = CACHE / f"{key[:12]}.jsa"
-    CACHE.mkdir(parents=True, exist_ok=True)
+    java, spark = find_java().home, home()
+    release = (java / "release").read_text() if (java / "release").is_file() else ""
+    archive = CACHE / f"{_digest(str(java), str(spark), pyspark.__version__, release)}.jsa"
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
             for old in CACHE.glob("*.jsa"):
                 old.unlink()
-            _make(archive)
+            _make(archive, spark)
     return archive
 
 
-def _make(archive: Path) -> None:
+def _make(archive: Path, spark: Path) -> None:
     made = archive.with_suffix(".part")
     dump = f"{QUICK_START} -XX:ArchiveClassesAtExit={made} {QUIET}"
-    environ = {**os.environ, "SPARK_SUBMIT_OPTS": dump, "PYSPARK_PYTHON": sys.executable}
+    environ = {
+        **os.environ,
+        "SPARK_SUBMIT_OPTS": dump,
+        "SPARK_HOME": str(spark),
+        "PYSPARK_PYTHON": sys.executable,
+    }
     subprocess.run(
         [sys.executable, "-m", "tests.spark_jvm", "--train"],
         cwd=ROOT,
@@ -99,5 +127,7 @@ def _end_jvm(spark: Any) -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--train"]:
         train()
+    elif sys.argv[1:] == ["--home"]:
+        print(home())
     else:
         print(options())
