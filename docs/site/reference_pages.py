@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from examples import examples
 from sphinx.application import Sphinx
 
 FOLDER = Path(__file__).resolve().parents[1] / "api"
@@ -63,9 +64,18 @@ def _directive(value: object) -> str:
     return "autofunction" if callable(value) else "autodata"
 
 
+def _example(text: str) -> str:
+    """Return an example as the content of a directive."""
+    if not text:
+        return ""
+    lines = "".join(f"      {line}\n" if line else "\n" for line in text.splitlines())
+    return f"   .. rubric:: Example\n\n   .. code-block:: pycon\n\n{lines}\n"
+
+
 def _modules(title: str, modules: list[str], described: dict[int, str]) -> str:
     """Return the page ``title``. What another page describes already, ``described`` by id, is named only."""
     parts = [_heading(title)]
+    shown = examples(_file(title))
     for name in modules:
         module = import_module(name)
         if len(modules) > 1:
@@ -80,7 +90,7 @@ def _modules(title: str, modules: list[str], described: dict[int, str]) -> str:
                     elsewhere.append(f"- ``{public}``: :doc:`{described[id(value)]}`\n")
                     continue
                 described[id(value)] = _file(title)
-            parts.append(f".. {_directive(value)}:: {public}\n\n")
+            parts.append(f".. {_directive(value)}:: {public}\n\n{_example(shown.get(public, ''))}")
         if elsewhere:
             parts.append(f"Importable from here too:\n\n{''.join(elsewhere)}\n")
     return "".join(parts)
@@ -113,7 +123,9 @@ def _write(app: Sphinx, config: object) -> None:
     listed = "".join(f"   {name}\n" for name in pages)
     pages["index"] = (
         _heading("API reference")
-        + "Every public name with its signature, units and errors, made from the docstrings in the code.\n\n"
+        + "Every public name with its signature, units and errors, made from the docstrings in the code. "
+        + "Tests run the examples. Every name has one on the pages pravega_lab, Client, Views, Testing and "
+        + "Tutorials; on the other pages the guides have them.\n\n"
         + f".. toctree::\n   :maxdepth: 1\n\n{listed}"
     )
     for old in FOLDER.glob("*.rst"):

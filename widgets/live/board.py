@@ -33,6 +33,7 @@ from ..svg.palette import STYLE
 from .clock import Clock
 from .export import export
 from .jupyter import ipywidgets, needed
+from .recording import keep
 from .side import is_right, refuse_place, shown_right
 from .still import still
 from .view import View
@@ -55,6 +56,7 @@ class Board(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         if is_run_by_program():
+            keep(self.views)
             words = "\n".join(view.alternative for view in self.views)
             return {"text/html": still(self.picture(), words), "text/plain": repr(self)}
         if is_right(self.where):

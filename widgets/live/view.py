@@ -29,6 +29,7 @@ from .export import export
 from .jupyter import anywidget, needed, traitlets
 from .payload import Payload
 from .publisher import Publisher
+from .recording import keep
 from .scrubber_facts import ScrubberFacts
 from .side import is_right, shown_right
 from .still import still
@@ -345,6 +346,7 @@ class View(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         if is_run_by_program():
+            keep([self])
             return {"text/html": still(self.picture()[1], self.alternative), "text/plain": repr(self)}
         needed()
         if is_right(None):

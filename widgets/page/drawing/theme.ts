@@ -44,7 +44,8 @@ export function themeOf(el: Element): Theme {
 /** Call `changed` when the lab's or the system's theme changes, until `signal` ends. */
 export function watchTheme(changed: () => void, signal: AbortSignal): void {
   const observer = new MutationObserver(changed);
-  observer.observe(document.body, { attributes: true });
+  observer.observe(document.body, { attributes: true }); // JupyterLab's theme
+  observer.observe(document.documentElement, { attributes: true }); // a site's
   signal.addEventListener("abort", () => observer.disconnect());
   globalThis.matchMedia?.("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
 }
