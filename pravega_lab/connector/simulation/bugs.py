@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pravega_lab.connector.flow.reader_group import legacy_reader
 from pravega_lab.connector.flow.reader_group.fetcher import GroupFetcher
 from pravega_lab.connector.flow.reader_group.legacy_reader import ReaderCheckpointHook
 from pravega_lab.connector.flow.reader_group.settings import JobGroup
@@ -95,6 +96,12 @@ def _hook_without_state() -> list[Replacement]:
         await right(self, checkpoint_id, timestamp_ms)
 
     return [(ReaderCheckpointHook, "trigger_checkpoint", trigger_checkpoint)]
+
+
+@_bug("uid-without-streams", "a", ONCE)
+def _uid_without_streams() -> list[Replacement]:
+    """A source has the name of its group as its uid, so that state of other streams is restored into it."""
+    return [(legacy_reader, "default_uid", lambda settings: settings.scoped_group)]
 
 
 @_bug("reader-stays-at-the-end", "b3", ENDS)

@@ -7,12 +7,22 @@ import pytest
 from pravega_lab.connector.simulation.bugs import CONNECTOR_BUGS, FORM_OF
 from pravega_lab.connector.simulation.scenario import run_connector
 from pravega_lab.connector.simulation.table import ROWS, SIZE
+from tests.connector.flow import test_config
 
 SEEDS = range(30)  # the first that finds it ends the search
+# No run of the simulation changes the streams of a job: a test that is made for it does.
+CAUGHT_BY = {"uid-without-streams": test_config.test_the_default_uid_names_the_group_and_the_streams}
+
+
+@pytest.mark.parametrize("name", CAUGHT_BY)
+def test_a_planted_bug_is_caught_by_a_test_made_for_it(name: str) -> None:
+    CAUGHT_BY[name]()
+    with CONNECTOR_BUGS[name].planted(), pytest.raises(AssertionError):
+        CAUGHT_BY[name]()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CONNECTOR_BUGS)
+@pytest.mark.parametrize("name", [name for name in CONNECTOR_BUGS if name not in CAUGHT_BY])
 def test_a_planted_bug_is_found(name: str) -> None:
     bug = CONNECTOR_BUGS[name]
     for seed in SEEDS:

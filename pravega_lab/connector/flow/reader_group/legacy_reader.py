@@ -97,6 +97,12 @@ class ReaderCheckpointHook(MasterHook):
             await self._group.close()
 
 
+def default_uid(settings: GroupSettings) -> str:
+    """Return the uid of a source that was given none: the group and the streams, with their scopes."""
+    streams = sorted(settings.config.resolve(stream) for stream in settings.streams)
+    return " ".join([settings.scoped_group, *streams])
+
+
 class PravegaReader(ExternallyInducedSource):
     """The legacy source.
 
@@ -113,9 +119,7 @@ class PravegaReader(ExternallyInducedSource):
         self, settings: GroupSettings, *, rows: EventRows | None = None, uid: str | None = None
     ) -> None:
         self.settings, self.rows = settings, rows or EventRows()
-        self.uid = uid or " ".join(
-            [settings.scoped_group, *sorted(settings.config.resolve(stream) for stream in settings.streams)]
-        )
+        self.uid = uid or default_uid(settings)
         self._is_cancelled = False
         self._client: AsyncClient | None = None
         self._reader: AsyncReader | None = None
