@@ -126,9 +126,19 @@ class ConditionFailedError(PravegaError):
 
 
 class ConditionUnknownError(ConditionFailedError):
-    """Raised when a condition fails after an attempt that may have succeeded: its answer was lost."""
+    """Raised when a conditional change may have happened: its answer was lost, and a repetition was refused.
+
+    The store does not record which client changed a table or a mark, so an equal value proves nothing:
+    another program may have written it under the same condition. ``found`` is what was there after the
+    refusal: a `TableValue`, a list of `KeyValueEntry`, or the `Revision` of a mark, with None for what was
+    absent. A value that names its writer tells the caller whether the change happened.
+    """
 
     definite = Definite.UNKNOWN
+
+    def __init__(self, message: str, found: object = None) -> None:
+        super().__init__(message)
+        self.found = found
 
 
 class AppendUnknownError(PravegaError):

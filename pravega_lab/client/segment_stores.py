@@ -11,11 +11,12 @@ from typing import Any, cast
 
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError, Reply, open_connection
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
-from pravega_lab.client.connection.retry import FullError, TransientError, retrying
+from pravega_lab.client.connection.retry import FullError, Retries, TransientError, retrying
 from pravega_lab.client.connection.tokens import Tokens, is_write, refused
 from pravega_lab.client.controller.calls import Controller
 from pravega_lab.errors import (
     AccessDeniedError,
+    Definite,
     PravegaError,
     RefusedError,
     SegmentNotFoundError,
@@ -38,6 +39,10 @@ class MovedError(TransientError):
 
 class UnreachableError(TransientError):
     """Raised when no segment store answers at the address from the controller."""
+
+
+_NOT_DONE = (MovedError, UnreachableError, FullError, ConnectionRefusedError)
+"""The failures of an attempt that certainly changed nothing."""
 
 
 class SegmentStores:
@@ -133,6 +138,27 @@ class SegmentStores:
             return check_reply(await connection.ask(await self._signed(stream, request)))
         except (TransientError, OSError, AccessDeniedError):
             self.forget(stream, segment_id)
+            raise
+
+    async def change(self, what: str, stream: str, segment_id: int, request: Command) -> tuple[Reply, bool]:
+        """Ask for a change until there is a reply, as `ask`. ``what`` describes it in errors.
+
+        Return the reply, and whether an earlier attempt may have happened, because its answer was lost. An
+        error that is raised after such an attempt has ``definite`` UNKNOWN.
+        """
+        retries = Retries(what, self.retry_for_s, self.chance)
+        may_have_happened = False
+        try:
+            while True:
+                try:
+                    return await self.ask_once(stream, segment_id, request), may_have_happened
+                except (TransientError, OSError) as error:
+                    failure = error
+                may_have_happened |= not isinstance(failure, _NOT_DONE)
+                await retries.pause(failure)
+        except PravegaError as error:
+            if may_have_happened:
+                error.definite = Definite.UNKNOWN
             raise
 
     async def ask_all(self, stream: str, requests: Mapping[int, Command]) -> list[Reply]:

@@ -34,6 +34,7 @@ from ...store.transactions import commits
 from ...store.transactions.transactions import Transactions
 from . import tier_bugs
 from .clocks import bugs as clock_bugs
+from .conditions import bugs as condition_bugs
 from .damage import bugs as damage_bugs
 from .key_values import bugs as key_value_bugs
 from .planting import BUGS, Bug, Replacement
@@ -46,6 +47,7 @@ __all__ = [
     "Bug",
     "Replacement",
     "clock_bugs",
+    "condition_bugs",
     "damage_bugs",
     "key_value_bugs",
     "retention_bugs",

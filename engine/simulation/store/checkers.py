@@ -17,6 +17,7 @@ from pravega_lab.protocol.hashing import key_position
 
 from ..kernel.journal import Journal
 from .clocks.checkers import leases_are_kept, leases_end_in_time
+from .conditions.checkers import conditions_are_met_once, refusals_are_true
 from .history import KEYLESS, History, Reader, Segment, Transaction, key_of, source_of
 from .key_values.checkers import (
     conditions_exclude,
@@ -364,4 +365,6 @@ CHECKERS: dict[str, Callable[[History], Problems]] = {
     "conditions exclude each other": conditions_exclude,
     "listings are in order": listings_are_in_order,
     "listings are complete": listings_are_complete,
+    "conditions are met once": conditions_are_met_once,
+    "refusals are true": refusals_are_true,
 }

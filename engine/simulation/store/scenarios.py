@@ -19,6 +19,7 @@ from . import apps, readers
 from .bugs import BUGS
 from .checkers import check
 from .clocks.apps import ClockSetter, Tenant
+from .conditions.apps import Rival
 from .damage.scenario import DamageScenario
 from .key_values import apps as key_value_apps
 from .retention import apps as retention_apps
@@ -161,6 +162,12 @@ def _key_values(world: World, chance: Random) -> None:
     world.apps.append(key_value_apps.Auditor(world, "auditor", chance.randint(20, 50)))
 
 
+def _conditions(world: World, chance: Random) -> None:
+    """Programs that make the same conditional changes to tables and to a log."""
+    for n in range(chance.choice((3, 4))):
+        world.apps.append(Rival(world, f"rival{n}", chance.randint(20, 60)))
+
+
 POPULATIONS: dict[str, Populate] = {
     "writers": _writers,
     "transactions": _transactions,
@@ -173,6 +180,7 @@ POPULATIONS: dict[str, Populate] = {
     "clocks": _clocks,
     "tokens": _tokens,
     "key-values": _key_values,
+    "conditions": _conditions,
 }
 # What a seed chooses from. A scenario that is added here would give other scenarios to the seeds.
 SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "full", "everything")

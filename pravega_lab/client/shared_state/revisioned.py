@@ -1,7 +1,8 @@
 """Provide `AsyncRevisionedStream`: one segment as a log with conditional appends, a mark, and truncation.
 
-It is made for small shared states. Every call may be repeated: an append whose answer was lost is looked up
-by its event number, so it is in the log once.
+It is made for small shared states. An append whose answer was lost is looked up by its writer and event
+number, so it is in the log once, and the caller learns whether it is. The mark has no such number: whether it
+was moved cannot be found out after a lost answer if it is elsewhere than expected.
 
 Source: reader-groups.md C1.
 """
@@ -21,7 +22,10 @@ from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
 from pravega_lab.errors import (
     BadInputError,
+    ConditionUnknownError,
+    Definite,
     EventTooLargeError,
+    PravegaError,
     ProtocolError,
     RefusedError,
     StreamSealedError,
@@ -182,14 +186,19 @@ class AsyncRevisionedStream:
         retries = Retries(f"append to {self._context.name}", self._context.retry_for_s, self._context.chance)
         self._event_number += 1
         repeated = False
-        while True:
-            try:
-                return await self._append_once(data, expected, repeated)
-            except (TransientError, OSError) as error:
-                failure, repeated = error, True
-            self._set_up_on = None
-            self._context.stores.forget(self._context.name, await self.segment_id())
-            await retries.pause(failure)
+        try:
+            while True:
+                try:
+                    return await self._append_once(data, expected, repeated)
+                except (TransientError, OSError) as error:
+                    failure, repeated = error, True
+                self._set_up_on = None
+                self._context.stores.forget(self._context.name, await self.segment_id())
+                await retries.pause(failure)
+        except PravegaError as error:
+            if repeated:  # refused now, as a sealed log does, but an earlier attempt may have happened
+                error.definite = Definite.UNKNOWN
+            raise
 
     async def _append_once(self, data: bytes, expected: int | None, repeated: bool) -> Revision | None:
         end = (expected or 0) + _HEADER.size + len(data)
@@ -203,8 +212,8 @@ class AsyncRevisionedStream:
         else:
             reply = await connection.ask(ConditionalAppend(writer, number, expected, data, 0))
         if isinstance(reply, ConditionalCheckFailed):
-            # The first attempt may have arrived late, over a connection that was closed here.
-            return await self._at(end) if repeated and await self._set_up(connection) else None
+            is_mine = repeated and await self._arrived_late(connection, expected)
+            return await self._at(end) if is_mine else None
         if isinstance(reply, InvalidEventNumber):
             raise ConnectionLostError(f"{self._context.name}: an earlier connection's append still arrives")
         if isinstance(reply, DataAppended):
@@ -225,6 +234,17 @@ class AsyncRevisionedStream:
         self._set_up_on = connection
         return reply.last_event_number >= self._event_number
 
+    async def _arrived_late(self, connection: Connection, expected: int | None) -> bool:
+        """Return whether it was an earlier attempt that made the log grow beyond ``expected``.
+
+        A store refuses an append because of one that is not durable yet, and reports the event numbers of
+        durable ones only. When the log has durably grown, the number of the append at ``expected`` is known.
+        """
+        info = await self._context.info(await self.segment_id())
+        if expected is None or info.write_offset <= expected:
+            raise ConnectionLostError(f"{self._context.name}: the append that was faster is not durable yet")
+        return await self._set_up(connection)
+
     # mark and truncation
 
     async def mark(self) -> Revision | None:
@@ -240,10 +260,20 @@ class AsyncRevisionedStream:
         name = self._context.segment_name(await self.segment_id())
         before = NO_MARK if expected is None else expected.offset
         request = UpdateSegmentAttribute(0, name, MARK, revision.offset, before, NO_TOKEN)
-        reply = await self._ask(request)
+        what = f"set the mark of {self._context.name}"
+        stores, segment_id = self._context.stores, await self.segment_id()
+        reply, repeated = await stores.change(what, self._context.name, segment_id, request)
         if not isinstance(reply, SegmentAttributeUpdated):
             raise self._refused("set the mark", reply)
-        return reply.success or await self.mark() == revision
+        if not reply.success and repeated:
+            found = await self.mark()
+            raise ConditionUnknownError(
+                f"{what} to {revision.to_text()}: it was to be at {expected and expected.to_text()}, and is"
+                f" at {found and found.to_text()}. The answer to an earlier attempt was lost, so this call"
+                " or another program may have moved the mark. Read it, then decide again",
+                found,
+            )
+        return reply.success
 
     async def truncate(self, revision: Revision) -> None:
         """Drop the entries before ``revision``."""
@@ -252,9 +282,7 @@ class AsyncRevisionedStream:
         if not isinstance(reply, SegmentTruncated | SegmentIsTruncated):
             raise self._refused("truncate", reply)
 
-    async def _ask(
-        self, request: ReadSegment | GetSegmentAttribute | UpdateSegmentAttribute | TruncateSegment
-    ) -> Reply:
+    async def _ask(self, request: ReadSegment | GetSegmentAttribute | TruncateSegment) -> Reply:
         return await self._context.stores.ask(self._context.name, await self.segment_id(), request)
 
     def _refused(self, what: str, reply: Reply) -> Exception:

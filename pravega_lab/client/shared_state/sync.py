@@ -49,7 +49,15 @@ class RevisionedStream:
         return loop_thread().run(self._core.read_some(revision))
 
     def append_if_at(self, revision: Revision, data: bytes) -> Revision | None:
-        """Append if the log ends at ``revision``. Return the new end, or None if the log has grown."""
+        """Append if the log ends at ``revision``. Return the new end, or None if the log has grown.
+
+        The answer is exact, also when a connection was lost: the store knows which appends of this object it
+        has, so None means that the entry is not in the log and never will be.
+
+        Raises:
+            StoreUnavailableError: The retries ended. Whether the entry is in the log is unknown.
+            StreamSealedError: The log is sealed.
+        """
         return loop_thread().run(self._core.append_if_at(revision, data))
 
     def append(self, data: bytes) -> None:
@@ -61,7 +69,12 @@ class RevisionedStream:
         return loop_thread().run(self._core.mark())
 
     def set_mark(self, revision: Revision, expected: Revision | None) -> bool:
-        """Move the mark if it is at ``expected`` now, and return whether it was."""
+        """Move the mark if it is at ``expected`` now, and return whether it was.
+
+        Raises:
+            ConditionUnknownError: It is not, but a connection was lost in between: this call may have moved
+                it. ``found`` of the error is where the mark is.
+        """
         return loop_thread().run(self._core.set_mark(revision, expected))
 
     def truncate(self, revision: Revision) -> None:

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pravega_lab.client.shared_state.errors import NoStateYetError
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
-from pravega_lab.errors import ProtocolError, TruncatedDataError
+from pravega_lab.errors import ConditionUnknownError, ProtocolError, TruncatedDataError
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -161,6 +161,10 @@ class AsyncStateSynchronizer(Generic[S, U]):
             at, whole = self.revision, self._rules.compact(self.state)
             if not await self._write(self._rules.write_whole(whole), [whole]):
                 return False
-            if await self._log.set_mark(at, old_mark) and old_mark is not None:
+            try:
+                is_moved = await self._log.set_mark(at, old_mark)
+            except ConditionUnknownError as error:
+                is_moved = error.found == at  # no other program has written a whole state here
+            if is_moved and old_mark is not None:
                 await self._log.truncate(old_mark)
             return True

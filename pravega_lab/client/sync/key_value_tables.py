@@ -69,15 +69,16 @@ class KeyValueTable:
                 `KeyVersion`: only if it is the version of the entry.
 
         Raises:
-            ConditionFailedError: The entry has another version. Nothing was changed. After a lost connection
-                the put is looked up, so this is not raised for the caller's own put.
-            ConditionUnknownError: The same, but the connection was lost in between and another value
-                is there: the put may have happened before that one.
+            ConditionFailedError: The entry has another version. Nothing was changed.
+            ConditionUnknownError: The same, but the connection was lost in between. The put may have
+                happened; ``found`` of the error is a list with the entry that is there, or None.
         """
         return run(self._core.put(primary, value, secondary, version))
 
     def remove(self, primary: bytes, secondary: bytes = b"", version: Condition = NO_VERSION) -> None:
-        """Remove an entry, on the condition ``version`` as in `put`. Without one an absent entry is fine."""
+        """Remove an entry, on the condition ``version`` as in `put`, with the same errors. Without a
+        condition an absent entry is fine.
+        """
         run(self._core.remove(primary, secondary, version))
 
     def update(self, primary: bytes, changes: Sequence[Put] | Sequence[Remove]) -> list[KeyVersion]:

@@ -49,15 +49,16 @@ class Table:
                 only if this is its version.
 
         Raises:
-            ConditionFailedError: The key has another version. Nothing was changed. After a lost connection
-                the put is looked up, so this is not raised for the caller's own put.
-            ConditionUnknownError: The same, but the connection was lost in between and another value
-                is there: the put may have happened before that one.
+            ConditionFailedError: The key has another version. Nothing was changed.
+            ConditionUnknownError: The same, but the connection was lost in between. The put may have
+                happened; ``found`` of the error is what is there.
         """
         return run(self._core.put(key, value, version))
 
     def remove(self, key: bytes, version: int = NO_VERSION) -> None:
-        """Remove a key, on the condition ``version`` as in `put`. Without one an absent key is fine."""
+        """Remove a key, on the condition ``version`` as in `put`, with the same errors. Without a condition
+        an absent key is fine.
+        """
         run(self._core.remove(key, version))
 
     def items(self) -> dict[bytes, TableValue]:

@@ -1,7 +1,7 @@
 """Provide `AsyncKeyValueTable`: entries under primary and secondary keys, with conditional updates.
 
-As in `AsyncTable`, an update whose answer was lost is sent again. If the second attempt is refused, the
-entries say whether the first one succeeded.
+As in `AsyncTable`, an update whose answer was lost is sent again, and if the second attempt is refused, the
+error says that the first one may have succeeded.
 
 Source: pravega.md A13.
 """
@@ -204,10 +204,6 @@ class AsyncKeyValueTable:
         reply, repeated = await self._requests.change(segment_id, request)
         if isinstance(reply, (TableKeyBadVersion, TableKeyDoesNotExist)):
             found = await self._get_many(at, [(primary, put.secondary) for put in puts])
-            values = {put.secondary: put.value for put in puts}  # the last one of a key
-            kept = [entry.version for entry in found if entry and entry.value == values[entry.secondary]]
-            if repeated and len(kept) == len(puts):
-                return kept  # the attempt whose answer was lost succeeded
             raise self._refused(primary, puts, found, repeated)
         versions = expect(TableEntriesUpdated, reply).versions
         return [KeyVersion(segment_id, version) for version in versions]
@@ -219,10 +215,8 @@ class AsyncKeyValueTable:
         reply, repeated = await self._requests.change(segment_id, request)
         if isinstance(reply, (TableKeyBadVersion, TableKeyDoesNotExist)):
             found = await self._get_many(at, [(primary, removal.secondary) for removal in removals])
-            if not repeated or any(found):
-                raise self._refused(primary, removals, found, repeated)
-        else:
-            expect(TableKeysRemoved, reply)
+            raise self._refused(primary, removals, found, repeated)
+        expect(TableKeysRemoved, reply)
         return []
 
     async def _conditions(
@@ -256,7 +250,7 @@ class AsyncKeyValueTable:
         key = repr(primary[:40]) + (f", {change.secondary[:40]!r}" if change.secondary else "")
         wanted = change.version.to_text() if isinstance(change.version, KeyVersion) else change.version
         there = None if entry is None else entry.version.to_text()
-        return condition_failed(self.scoped_name, key, wanted, there, repeated)
+        return condition_failed(self.scoped_name, key, wanted, there, repeated, list(found))
 
 
 def _parts(keys: Sequence[bytes]) -> list[Sequence[bytes]]:

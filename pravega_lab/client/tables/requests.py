@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pravega_lab.client.connection.connection import Reply
-from pravega_lab.client.connection.retry import Retries, TransientError
 from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.errors import (
     ConditionFailedError,
@@ -48,18 +47,13 @@ class TableRequests:
 
     async def change(self, segment_id: int, request: Command) -> tuple[Reply, bool]:
         """Return the reply to an update, and whether an earlier attempt may have taken effect."""
-        retries = Retries(
-            f"update of table {self._scoped_name}", self._stores.retry_for_s, self._stores.chance
-        )
-        repeated = False
-        while True:
-            try:
-                return await self._stores.ask_once(self._home, segment_id, request), repeated
-            except SegmentNotFoundError as error:
-                raise self._missing() from error
-            except (TransientError, OSError) as error:
-                repeated, failure = True, error
-            await retries.pause(failure)
+        what = f"update of table {self._scoped_name}"
+        try:
+            return await self._stores.change(what, self._home, segment_id, request)
+        except SegmentNotFoundError as error:
+            missing = self._missing()
+            missing.definite = error.definite
+            raise missing from error
 
 
 def expect(kind: type[R], reply: Reply) -> R:
@@ -70,16 +64,23 @@ def expect(kind: type[R], reply: Reply) -> R:
 
 
 def condition_failed(
-    table: str, key: str, wanted: object, found: object | None, repeated: bool
+    table: str, key: str, wanted: object, version: object | None, repeated: bool, found: object
 ) -> ConditionFailedError:
     """Return the error of an update whose condition on a version was not met.
 
-    ``wanted`` and ``found`` are versions, the latter None for an absent key. ``repeated``: an earlier attempt
-    may have happened, and another update have replaced it.
+    Args:
+        wanted, version: The version of the condition, and the one that was found, None for an absent key.
+        repeated: An earlier attempt may have happened. The protocol has no name for it, so nothing in the
+            table shows whether it did: not even the value, which another client may have written too.
+        found: All that was found, for the caller.
     """
-    there = "is absent" if found is None else f"has version {found}"
+    there = "is absent" if version is None else f"has version {version}"
     said = f"table {table}: key {key} was to have version {wanted} (-1: be absent); it {there}. "
     if repeated:
-        lost = "The answer to an earlier attempt was lost: it may have happened and been replaced since. "
-        return ConditionUnknownError(said + lost + "Look for traces of it before you try again")
+        return ConditionUnknownError(
+            f"{said}The answer to an earlier attempt was lost, so this update may have happened, and the"
+            " table does not say who changed it. If your values name their writers, compare them; if not,"
+            " decide again from what is there",
+            found,
+        )
     return ConditionFailedError(said + "Read it again, then decide again")

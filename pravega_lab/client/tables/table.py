@@ -1,7 +1,8 @@
 """Provide `AsyncTable`: one table segment at the segment store, with conditional updates.
 
 A conditional update whose answer was lost is sent again, because only one of the two can take effect. If the
-second is refused, the value in the table says whether the first one succeeded.
+second is refused, nothing says whether the first one succeeded: the wire protocol has no name for an update,
+and a table that another client changed in the same way looks the same. The error says so.
 
 Source: pravega.md A13; reader-groups.md C4.
 """
@@ -86,10 +87,7 @@ class AsyncTable:
         request = UpdateTableEntries(0, self._segment, NO_TOKEN, entries, NO_OFFSET)
         reply, repeated = await self._requests.change(0, request)
         if isinstance(reply, (TableKeyBadVersion, TableKeyDoesNotExist)):
-            found = await self.get(key)
-            if repeated and found is not None and found.value == value:
-                return found.version  # the attempt whose answer was lost succeeded
-            raise self._condition_failed(key, version, found, repeated)
+            raise await self._condition_failed(key, version, repeated)
         return expect(TableEntriesUpdated, reply).versions[0]
 
     async def remove(self, key: bytes, version: int = NO_VERSION) -> None:
@@ -98,10 +96,7 @@ class AsyncTable:
         request = RemoveTableKeys(0, self._segment, NO_TOKEN, (TableKey(key, version),), NO_OFFSET)
         reply, repeated = await self._requests.change(0, request)
         if isinstance(reply, (TableKeyBadVersion, TableKeyDoesNotExist)):
-            found = await self.get(key)
-            if not (repeated and found is None):
-                raise self._condition_failed(key, version, found, repeated)
-            return
+            raise await self._condition_failed(key, version, repeated)
         expect(TableKeysRemoved, reply)
 
     async def items(self) -> dict[bytes, TableValue]:
@@ -127,11 +122,10 @@ class AsyncTable:
         expect(SegmentDeleted, reply)
         return True
 
-    def _condition_failed(
-        self, key: bytes, version: int, found: TableValue | None, repeated: bool
-    ) -> ConditionFailedError:
+    async def _condition_failed(self, key: bytes, version: int, repeated: bool) -> ConditionFailedError:
+        found = await self.get(key)
         there = None if found is None else found.version
-        return condition_failed(self.scoped_name, repr(key[:80]), version, there, repeated)
+        return condition_failed(self.scoped_name, repr(key[:80]), version, there, repeated, found)
 
     def _missing(self) -> NotFoundError:
         return NotFoundError(f"there is no table {self.scoped_name}: call create() first")

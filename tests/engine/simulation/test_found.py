@@ -10,7 +10,7 @@ import pytest
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection.access import Access
-from pravega_lab.client.connection.connection import ConnectionLostError, open_connection
+from pravega_lab.client.connection.connection import Connection, ConnectionLostError, open_connection
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
 from pravega_lab.client.reading import segment_input
 from pravega_lab.client.values import TAIL, ScalingPolicy
@@ -25,6 +25,7 @@ from pravega_lab.errors import (
     Definite,
     StoreUnavailableError,
 )
+from pravega_lab.protocol.wire.commands import ConditionalAppend, DataAppended, SetupAppend
 
 STREAM = "sim/story"
 
@@ -211,6 +212,62 @@ def test_an_update_with_a_lost_answer_may_have_happened(
         with pytest.raises(ConditionFailedError) as refused:
             await table.put(b"key", b"again", version)
         assert refused.value.definite is Definite.NO
+
+    tell(world, story)
+
+
+def test_an_equal_value_proves_no_update(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clients write one value under one condition. Both used to be told that they had succeeded, after a
+    lost answer.
+    """
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        table = client.table("sim/register")
+        await table.create()
+        version = await table.put(b"key", b"begin")
+        right = table._stores.ask_once
+
+        async def lose_the_request(*args: Any) -> Any:
+            monkeypatch.setattr(table._stores, "ask_once", right)
+            async with world.client("other") as other:
+                await other.table("sim/register").put(b"key", b"same", version)
+            raise ConnectionLostError("lost")
+
+        monkeypatch.setattr(table._stores, "ask_once", lose_the_request)
+        with pytest.raises(ConditionUnknownError) as caught:
+            await table.put(b"key", b"same", version)
+        assert caught.value.found == await table.get(b"key")
+
+    tell(world, story)
+
+
+def test_a_conditional_append_that_arrives_late_is_recognized(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt is not in the log when the client asks, and overtakes the second one."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        log = client.revisioned_stream(STREAM)
+        end, right = await log.latest(), Connection.ask
+        sent: list[Any] = []
+
+        async def late(self: Connection, request: Any) -> Any:
+            if isinstance(request, ConditionalAppend):
+                sent.append(request)
+                if len(sent) == 1:
+                    raise ConnectionLostError("lost")
+                stores = log._context.stores
+                other = await stores.open(await stores.endpoint(STREAM, 0))
+                await right(other, SetupAppend(0, request.writer_id, log._context.segment_name(0), ""))
+                assert isinstance(await right(other, sent[0]), DataAppended)
+            return await right(self, request)
+
+        monkeypatch.setattr(Connection, "ask", late)
+        after = await log.append_if_at(end, b"mine")
+        assert len(sent) == 2
+        assert after == await log.latest()
+        assert [entry.data for entry in await log.read_from(end)] == [b"mine"]
+        await log.close()
 
     tell(world, story)
 
