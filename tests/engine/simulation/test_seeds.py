@@ -55,6 +55,7 @@ def test_seeds_of_retention() -> None:
         ("clocks", {"clock-jump", "lease-seen"}),
         ("tokens", {"token-reply", "acked", "txn-committed"}),
         ("key-values", {"kv-transferred", "kv-refused", "kv-listed"}),
+        ("conditions", {"claimed", "claim-refused", "claim-unknown"}),
     ],
 )
 def test_seeds_of_a_scenario(scenario: str, lines: set[str]) -> None:

@@ -24,9 +24,9 @@ from ..storage_model import StorageModel, content_of
 from ..storage_scenario import FILE_BYTES, SEGMENTS, STEPS_PER_LIFE, WRITERS, StorageScenario
 
 LIVES = 3
-DAMAGES = 10
+DAMAGES = 20
 DRAIN_S = 60.0
-CREATE_US_MAX = 200_000
+CREATE_US_MAX = 20_000
 
 LOST = "nothing is lost silently"
 REPORTED = "cuts are reported"
@@ -57,9 +57,10 @@ class DamageScenario(StorageScenario):
             pump = process.spawn(Pump(storage, self.disk).run(), name="pump")
             await self._live(process, storage, pump)
             in_order = await self._end(process, storage)
+            self._remove_each(in_order)
         kept = self.disk.copy_files()
-        for _ in range(DAMAGES):
-            self._damage(in_order)
+        for _ in range(DAMAGES if kept else 0):  # a short life may end before there is a file
+            self._judge(self._damage_a_file(), in_order)
             self.disk.replace_files(kept)
         return self.problems
 
@@ -89,8 +90,16 @@ class DamageScenario(StorageScenario):
 
     # -- damage at rest ------------------------------------------------------------------------------------
 
-    def _damage(self, in_order: bool) -> None:
-        kind = self._damage_a_file()
+    def _remove_each(self, in_order: bool) -> None:
+        """Open the store without each of its log files in turn."""
+        kept = self.disk.copy_files()
+        for name in kept:
+            if file_id_of(name) is not None:
+                self._judge(self._remove(name), in_order)
+                self.disk.replace_files(kept)
+
+    def _judge(self, kind: tuple[str, str, int], in_order: bool) -> None:
+        """Open the damaged store, and compare what is in it with what was acknowledged."""
         try:
             storage = open_storage(self.disk, file_bytes=FILE_BYTES)
             found = content_of(storage, WRITERS)
@@ -140,14 +149,20 @@ class DamageScenario(StorageScenario):
         elif kind == "cut":
             self.disk.cut(name, place)
         elif kind == "remove":
-            self.disk.delete(name)
-            self.disk.forget_removals()
+            return self._remove(name)
         else:
             place -= place % SECTOR_BYTES
             self.disk.zero(name, place, SECTOR_BYTES)
         self.disk.faults[f"damage: {kind}"] += 1
         self.journal.add("world", "damage", kind=kind, file=name, place=place)
         return kind, name, place
+
+    def _remove(self, name: str) -> tuple[str, str, int]:
+        self.disk.delete(name)
+        self.disk.forget_removals()
+        self.disk.faults["damage: remove"] += 1
+        self.journal.add("world", "damage", kind="remove", file=name)
+        return "remove", name, 0
 
     def _used(self, name: str, size: int) -> int:
         """Return where the part of a file ends that is worth damaging: zeros follow the last group."""
