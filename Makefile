@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help docs setup system demo picture test check lint types js fast unit pythons spark slow real-pravega real-flink secure notebooks browser wheel again \
+.PHONY: help docs site setup system demo picture test check lint types js fast unit pythons spark slow real-pravega real-flink secure notebooks browser wheel again \
   installed lab binder pins bench clean
 help:  ## this list
 	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -131,8 +131,12 @@ SITE := build/site
 docs: setup system $(NODE_STAMP)  ## the documentation site, in build/site; warnings and broken links are errors
 	rm -rf $(SITE)
 	$(PY) -m sphinx -q -E -W --keep-going -b html -d build/doctrees -c docs/site . $(SITE)
+	$(PY) build_backend/build_page.py $(SITE)/play
 	$(PY) docs/site/check_links.py $(SITE)
 	PRAVEGA_LAB_SITE=$(SITE) $(PYTEST) $(WITHOUT_NBVAL) tests/browser/test_site.py
+
+site: setup $(NODE_STAMP)  ## the page on which the simulation runs in a browser: static files in build/play
+	$(PY) build_backend/build_page.py build/play
 
 wheel: setup  ## the built wheel in an empty environment runs a short demo
 	$(PY) tests/wheel_demo.py

@@ -145,6 +145,11 @@ class SimulationLoop(VirtualTimeLoop):
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Do nothing: a cancelled timer is dropped when it is due, and time does not stop for it."""
 
+    def reseed(self, seed: int | str) -> None:
+        """Draw from another seed from now on: the run takes another course from here."""
+        self._draw = Random(f"{seed}/tasks").random
+        self.network.chance = Random(f"{seed}/network")
+
     def _next_handle(self) -> asyncio.Handle | None:
         """Return the next step, or None if all tasks wait for time to pass."""
         runnable, callbacks = len(self._runnable), bool(self._callbacks)

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from pravega_lab.connector.simulation.scenario import SCENARIO as CONNECTOR
@@ -35,19 +35,21 @@ FLOW = "flow"  # jobs have a separate world too
 _SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
+def add_arguments(
+    parser: argparse.ArgumentParser, scenarios: Iterable[str] = (), bugs: Iterable[str] = ()
+) -> None:
+    """Add the options of the command, with further names of scenarios and bugs."""
     parser.add_argument(
         "--seeds", default="0..199", metavar="A..B", help="seeds to run, both included, or one (%(default)s)"
     )
     parser.add_argument(
         "--scenario",
-        choices=(*NAMES, GROUPS, FLOW, CONNECTOR, RACE),
-        help="one scenario for all seeds; else each draws its own, groups, flow, connector and race left out",
+        choices=(*NAMES, GROUPS, FLOW, CONNECTOR, RACE, *scenarios),
+        help="one scenario for all seeds; else each seed draws one of the first six",
     )
     parser.add_argument(
         "--bug",
-        choices=(*BUGS, *GROUP_BUGS, *FLOW_BUGS, *RACE_BUGS),
+        choices=tuple(dict.fromkeys((*BUGS, *GROUP_BUGS, *FLOW_BUGS, *RACE_BUGS, *bugs))),
         metavar="NAME",
         help="plant a deliberate bug and see it found: %(choices)s",
     )

@@ -15,12 +15,12 @@ from typing import Any
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.reader_group import reading
 from pravega_lab.client.reader_group.access import GroupAccess
-from pravega_lab.client.reader_group.following import AsyncGroupLog
+from pravega_lab.client.reader_group.following import AsyncGroupLog, LogEntry
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.values import ScalingPolicy
 from pravega_lab.engine.store.log.disk import Disk
-from pravega_lab.errors import TruncatedDataError
+from pravega_lab.errors import StoreUnavailableError, TruncatedDataError
 from pravega_lab.observe.group.entries import read_entry
 from pravega_lab.observe.group.rows import split_segment
 from pravega_lab.observe.group.tracker import GroupTracker
@@ -92,8 +92,12 @@ class Recorder:
             await script(self)
             self._ended = True
             await gather(*followers)
-            self.ledger.settled("read")
+            self._settle()
             await self.group.close()
+
+    def _settle(self) -> None:
+        """Judge at the end: what was not read by now is lost."""
+        self.ledger.settled("read")
 
     # -- for scripts ----------------------------------------------------------------------------------------
 
@@ -206,7 +210,7 @@ class Recorder:
             tracker.segment = place.segment
             await log.read_from(place, 0)
             while not self._ended:
-                for entry in await log.next(LOOK_S):
+                for entry in await _entries(log):
                     updates = read_entry(entry.data)
                     await self._learn_ranges(log, tracker.missing_ranges(updates))
                     self.journal.extend(
@@ -219,6 +223,15 @@ class Recorder:
             ids = [split_segment(name)[1] for name in names]
             found = await log.ranges(STREAM, ids)
             self._groups.learn_ranges({n: (r.low, r.high) for n, r in zip(names, found, strict=True)})
+
+
+async def _entries(log: AsyncGroupLog) -> list[LogEntry]:
+    """Return the next entries; none, a little later, while the store is away."""
+    try:
+        return await log.next(LOOK_S)
+    except StoreUnavailableError:
+        await asyncio.sleep(LOOK_S / 10)
+        return []
 
 
 def number_of(event: bytes) -> int:

@@ -1,0 +1,164 @@
+"""`Player`: answers the messages of the page, which are JSON in both directions.
+
+=========  ===================================================  =============================================
+do         with                                                 the answer
+=========  ===================================================  =============================================
+run        run (see `spec.made_of`)                             views, drawings, verdict, rule, targets, link
+at         at_ms                                                verdict and sentences as of that moment
+search     run, seeds                                           seeds tried so far, found: a seed or null
+report     -                                                    page (HTML), journal (JSON lines), command
+=========  ===================================================  =============================================
+
+The page repeats ``search`` until a seed is found, so that it can show how far the search is, and stop it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from asyncio import events
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pravega_lab.connector.simulation.bugs import FORM_OF
+from pravega_lab.errors import PravegaError
+from pravega_lab.play.catalogue import SCENARIOS, Scenario, scenario_of
+from pravega_lab.play.commands import command_of
+from pravega_lab.play.player import planted_bugs, play
+from pravega_lab.play.rules import rule_of
+from pravega_lab.play.spec import RunSpec, made_of
+from pravega_lab.play.worlds.played import WRONG, Played
+
+RACE_BUGS = {"mailbox-1.11.0": "The coordinator of Flink 1.11.0: it asks the tasks alone (FLINK-18641)."}
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Return the scenarios as JSON values, for the page's form."""
+    return [_described(scenario) for scenario in SCENARIOS.values()]
+
+
+def _described(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "name": scenario.name,
+        "title": scenario.title,
+        "words": scenario.words,
+        "acts": [str(act) for act in scenario.acts],
+        "switches": [
+            {"name": s.name, "label": s.label, "options": list(s.options.items())} for s in scenario.switches
+        ],
+        "bugs": [_bug_described(scenario, name) for name in scenario.bugs],
+        "verbs": [
+            {"name": v.name, "label": v.label, "targets": v.targets, "value": v.value} for v in scenario.verbs
+        ],
+    }
+
+
+def _bug_described(scenario: Scenario, name: str) -> dict[str, Any]:
+    """Return a bug with the switches that show it."""
+    bug = planted_bugs().get(name)
+    ways = {"way": FORM_OF[name]} if name in FORM_OF else dict(scenario.for_bugs)
+    return {"name": name, "what": bug.what if bug else RACE_BUGS[name], "switches": ways}
+
+
+class Player:
+    """Keeps the last run, about which the page asks."""
+
+    def __init__(self) -> None:
+        self._spec: RunSpec | None = None
+        self._played: Played | None = None
+
+    def answer(self, text: str) -> str:
+        """Return the answer to a message. An error of the project is an answer with ``error``, a sentence."""
+        content = json.loads(text)
+        try:
+            with without_loop():
+                answer = getattr(self, f"_{content['do']}")(content)
+        except PravegaError as error:
+            answer = {"error": str(error)}
+        return json.dumps(answer)
+
+    def _run(self, content: dict[str, Any]) -> dict[str, Any]:
+        spec = made_of(content["run"])
+        scenario = scenario_of(spec)
+        played = play(spec)
+        self._spec, self._played = spec, played
+        bug = planted_bugs().get(spec.bug)
+        return {
+            "link": spec.link(),
+            "acts": [str(act) for act in (spec.acts if spec.acts is not None else scenario.acts)],
+            "views": [
+                {"module": view.script, "settings": dict(view._settings), "payload": _payload(view)}
+                for view in played.views()
+            ],
+            "drawings": [{"svg": drawing.svg, "words": drawing.words} for drawing in played.drawings()],
+            "standing": played.standing,
+            "verdict": played.verdict,
+            "first": played.first,
+            "problems": played.problems,
+            "targets": played.targets,
+            "zero_ms": played.zero_ms,
+            "steps": played.steps,
+            "virtual_s": played.virtual_s,
+            "rule": rule_of(scenario, bug),
+        }
+
+    def _at(self, content: dict[str, Any]) -> dict[str, Any]:
+        assert self._played is not None, "run comes first"
+        verdict, said = self._played.at(float(content["at_ms"]))
+        return {"verdict": verdict, "said": said}
+
+    def _search(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Try some seeds, from that of the run on."""
+        spec = made_of(content["run"])
+        tried = 0
+        for seed in range(spec.seed, spec.seed + int(content["seeds"])):
+            found = play(RunSpec(spec.scenario, seed, spec.bug, spec.switches, spec.acts))
+            tried += 1
+            if found.standing == WRONG:
+                return {"tried": tried, "found": seed}
+        return {"tried": tried, "found": None}
+
+    def _report(self, content: dict[str, Any]) -> dict[str, Any]:
+        from pravega_lab.widgets.live.export import export
+
+        assert self._played is not None, "run comes first"
+        assert self._spec is not None
+        with TemporaryDirectory() as folder:
+            views = self._played.views()
+            path = export(views, Path(folder) / "run.html") if views else None
+            page = path.read_text(encoding="utf-8") if path else _page_of(self._played)
+        return {
+            "page": page,
+            "journal": self._played.journal_lines(),
+            "command": command_of(self._spec),
+            "name": f"{self._spec.scenario}-{self._spec.seed}",
+        }
+
+
+def _payload(view: Any) -> dict[str, Any]:
+    found: dict[str, Any] = view.snapshot(live=False).to_json()
+    return found
+
+
+def _page_of(played: Played) -> str:
+    pictures = "\n".join(drawing.svg for drawing in played.drawings())
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>A run</title>\n{pictures}\n</html>\n'
+    )
+
+
+@contextmanager
+def without_loop() -> Iterator[None]:
+    """Take away the event loop that always runs in Pyodide: a simulation has a loop of its own."""
+    mine = events._get_running_loop() if sys.platform == "emscripten" else None
+    if mine is None:
+        yield
+        return
+    events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        events._set_running_loop(mine)

@@ -1,0 +1,200 @@
+"""The page on which the simulation runs: built, opened from a plain file server, with no other host to ask."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import pytest
+
+from pravega_lab.play.player import play
+from pravega_lab.play.spec import parse_link
+from tests.browser.page import Errors, wait_drawn
+
+ROOT = Path(__file__).parents[2]
+WAIT_MS = 120_000
+LINK = "scenario=reader-dies&seed=3&at=13.5"
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Serves files as any static host does."""
+
+    extensions_map: ClassVar = {
+        **SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm",
+    }  # fmt: skip
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the built page."""
+    if not (ROOT / "node_modules" / "pyodide").is_dir():
+        pytest.skip("the runtime of Pyodide is not here: make js installs it")
+    folder = tmp_path_factory.mktemp("site") / "play"
+    subprocess.run([sys.executable, ROOT / "build_backend" / "build_page.py", folder], check=True)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def context(browser: Any, site: str) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    asked: list[str] = []
+    own = ("http", urlsplit(site).netloc)
+    context.on("request", lambda r: asked.append(r.url) if urlsplit(r.url)[0].startswith("http") else None)
+    yield context
+    assert {urlsplit(url)[:2] for url in asked} == {own}
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def page(context: Any, site: str) -> Iterator[Any]:
+    page, errors = context.new_page(), Errors()
+    errors.of(page)
+    page.goto(f"{site}#{LINK}")
+    shown(page, 1)
+    yield page
+    assert errors == []
+
+
+def shown(page: Any, times: int) -> None:
+    """Wait until the page has shown so many runs."""
+    condition = "(n) => Number(document.getElementById('result').dataset.shown) >= n"
+    page.wait_for_function(condition, arg=times, timeout=WAIT_MS)
+
+
+def count(page: Any) -> int:
+    return int(page.evaluate("() => document.getElementById('result').dataset.shown"))
+
+
+def verdict(page: Any) -> str:
+    return str(page.locator("#verdict-line").inner_text())
+
+
+def hash_of(page: Any) -> str:
+    return str(page.evaluate("() => location.hash.slice(1)"))
+
+
+def pixels(page: Any) -> list[str]:
+    return list(page.evaluate("() => [...document.querySelectorAll('canvas')].map((c) => c.toDataURL())"))
+
+
+def test_a_link_shows_the_run_that_it_names_as_at_home(page: Any) -> None:
+    with ThreadPoolExecutor(1) as apart:  # a loop of playwright's runs in this thread
+        assert verdict(page) == apart.submit(play, parse_link(LINK)).result().verdict
+    wait_drawn(page, 0)
+    assert page.locator("#now").inner_text().startswith("13.50 s of ")
+    assert "eva" in page.locator("#said").inner_text()
+    assert "def go_offline" in page.locator("#rule").inner_text()
+    assert page.locator("#so-far").inner_text().startswith("so far: ")
+
+
+def test_opening_the_address_again_shows_the_same_picture(page: Any, context: Any) -> None:
+    page.locator("#step").click()
+    page.wait_for_function(f"() => location.hash !== '#{LINK}'")
+    again = context.new_page()
+    again.goto(page.url)
+    shown(again, 1)
+    wait_drawn(again, 0)
+    again.wait_for_function("() => document.getElementById('so-far').textContent")
+    assert again.locator("#now").inner_text() == page.locator("#now").inner_text()
+    assert pixels(again) == pixels(page)
+    again.close()
+
+
+def test_an_act_is_a_run_of_its_own_and_can_be_taken_out(page: Any) -> None:
+    before, first = count(page), hash_of(page)
+    page.locator("#verb").select_option("fork")
+    page.locator("#target").select_option("2")
+    page.locator("#do").click()
+    shown(page, before + 1)
+    assert "fork+2" in hash_of(page)
+    assert page.locator("#story .chip").count() == 5
+    assert page.locator("#runs button").count() == 2
+    page.locator("#story .chip", has_text="fork").locator(".drop").click()
+    shown(page, before + 2)
+    assert page.locator("#story .chip").count() == 4
+    page.locator("#runs button").first.click()
+    shown(page, before + 3)
+    assert hash_of(page).split("&at=")[0] == first.split("&at=")[0]
+
+
+def test_the_page_finds_a_seed_that_shows_a_planted_bug(page: Any) -> None:
+    before = count(page)
+    page.locator(".scenario", has_text="FLINK-18641").click()
+    shown(page, before + 1)
+    assert verdict(page) == "Exact"
+    page.locator("#break").click()
+    page.wait_for_function("() => location.hash.includes('seed=14')", timeout=WAIT_MS)
+    shown(page, before + 2)
+    assert hash_of(page) == "scenario=race&seed=14&bug=mailbox-1.11.0"
+    assert verdict(page) == "A checkpoint failed."
+    assert "waits for hook" in page.locator("#verdict-words").inner_text()
+
+
+def test_a_report_has_the_command_that_repeats_the_run(page: Any, tmp_path: Path) -> None:
+    with page.expect_download() as first, page.expect_download(lambda d: d.suggested_filename.endswith("l")):
+        page.locator("#report-run").click()
+    assert first.value.suggested_filename.startswith("race-14")
+    command = page.locator("#command code")
+    command.wait_for()
+    assert command.inner_text() == "pravega-lab simulate --seeds 14 --scenario race --bug mailbox-1.11.0"
+
+
+def test_a_bad_link_is_refused_with_a_sentence(page: Any) -> None:
+    page.evaluate("() => { location.hash = '#scenario=split&seed=1&act=3+explode'; }")
+    page.wait_for_selector("#error:not([hidden])", timeout=WAIT_MS)
+    assert "is none of" in page.locator("#error").inner_text()
+
+
+def test_a_phone_in_the_dark_and_a_screen_reader(page: Any) -> None:
+    before = count(page)
+    page.set_viewport_size({"width": 844, "height": 390})
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    page.evaluate(f"() => {{ location.hash = '#{LINK}'; }}")
+    shown(page, before + 1)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 844
+    assert page.locator(".plab").first.get_attribute("data-theme") == "dark"
+    if not AXE.exists():
+        pytest.skip("axe-core is not here: npm ci installs it")
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("() => axe.run(document).then((r) => r.violations)")
+        said = [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
+        assert not said, json.dumps(said, indent=1)
+
+
+def test_keys_play_and_step(page: Any) -> None:
+    page.locator("body").click(position={"x": 3, "y": 3})
+    at = page.locator("#now").inner_text()
+    page.keyboard.press(".")
+    page.wait_for_function("(at) => document.getElementById('now').textContent !== at", arg=at)
+    page.keyboard.press(" ")
+    assert page.locator("#play").get_attribute("aria-label") == "pause (space)"
+    page.keyboard.press(" ")
+    assert page.locator("#play").get_attribute("aria-label") == "play (space)"
+
+
+def test_the_page_opens_without_a_network_after_the_first_visit(page: Any, context: Any) -> None:
+    page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
+    context.set_offline(True)
+    page.reload()
+    shown(page, 1)
+    assert verdict(page) == "45 doubled"
+    context.set_offline(False)

@@ -1,0 +1,118 @@
+"""The runs of the page: what each scenario shows, that a run is its link, and what the page is told of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pravega_lab.cli import main
+from pravega_lab.play.catalogue import SCENARIOS
+from pravega_lab.play.messages import Player, catalogue
+from pravega_lab.play.player import planted_bugs, play
+from pravega_lab.play.spec import Act, RunSpec, parse_link
+from pravega_lab.play.worlds.played import Played
+
+SHOWN = [  # a link, how the run ends, and a word of its verdict
+    ("scenario=reader-dies&seed=3", "wrong", "doubled"),
+    ("scenario=reader-dies&seed=3&declared=with-position", "exact", "exact"),
+    ("scenario=flip-27-gap&seed=3", "wrong", "lost"),
+    ("scenario=flip-27-gap&seed=3&way=b2", "wrong", "doubled"),
+    ("scenario=flip-27-gap&seed=3&way=b3", "exact", "exact"),
+    ("scenario=finished-task&seed=3", "exact", "exact"),
+    ("scenario=finished-task&seed=3&finishing=before", "wrong", "lost"),
+    ("scenario=kill-9&seed=3", "exact", "exact"),
+    ("scenario=split&seed=3", "exact", "exact"),
+    ("scenario=race&seed=14", "exact", "exact"),
+    ("scenario=race&seed=14&bug=mailbox-1.11.0", "wrong", "failed"),
+    ("scenario=kill-9&seed=1&bug=ack-before-sync", "wrong", "lost"),
+    ("scenario=split&seed=0&bug=first-predecessor-only", "wrong", ""),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("link", "standing", "word"), SHOWN)
+def test_what_a_scenario_shows(link: str, standing: str, word: str) -> None:
+    found = play(parse_link(link))
+    assert (found.standing, word in found.verdict) == (standing, True), (found.verdict, found.problems)
+
+
+def entries(found: Played) -> str:
+    return found.journal_lines()
+
+
+def before(found: Played, second: float) -> list[Any]:
+    until_ms = found.zero_ms + 1000 * second
+    return [o for journal in found.journals for o in journal.since() if o.time_ms < until_ms]
+
+
+def test_a_run_is_its_link_and_a_fork_is_the_same_up_to_its_moment() -> None:
+    run = RunSpec("reader-dies", 5)
+    first, again = play(run), play(run)
+    assert entries(first) == entries(again)
+    fork = play(RunSpec("reader-dies", 5, acts=(*SCENARIOS["reader-dies"].acts[:1], Act(9.0, "kill dot"))))
+    assert before(fork, 9.0) == before(first, 9.0)
+    assert entries(fork) != entries(first)
+    assert "does not complete" in fork.problems[0]  # nobody has declared the dead reader offline
+
+
+def test_a_job_loses_what_is_dropped_and_survives_a_kill() -> None:
+    run = RunSpec("finished-task", 1, acts=(Act(1.0, "kill bills[0]"), Act(1.2, "fork 2")))
+    killed = play(run)
+    assert killed.standing == "exact"
+    lane = next(lane for lane in killed.targets["channels"] if lane.startswith("orders"))
+    drops = tuple(
+        Act(0.5 + n / 200, f"drop {lane} records") for n in range(10)
+    )  # one of them finds a message
+    hurt = play(RunSpec("finished-task", 1, acts=drops))
+    assert (hurt.standing, "lost" in hurt.verdict) == ("wrong", True)
+
+
+def test_an_act_that_cannot_be_done_is_noted_and_the_run_goes_on() -> None:
+    found = play(RunSpec("split", 1, acts=(Act(2.0, "split 7"), Act(2.5, "fork 1"), Act(3.0, "cut dot"))))
+    said = [getattr(o, "text", "") for o in found.journals[0].since()]
+    assert "not done: split 7: segment 7 is not active; active are 0, 1" in said
+    assert found.standing == "exact"
+
+
+def test_the_page_is_told_of_a_run() -> None:
+    player = Player()
+
+    def ask(**content: Any) -> dict[str, Any]:
+        return dict(json.loads(player.answer(json.dumps(content))))
+
+    told = ask(do="run", run={"scenario": "reader-dies", "seed": 3, "bug": "dead-as-done"})
+    assert [view["module"] for view in told["views"]] == ["segment_map", "reader_board", "ledger"]
+    assert {view["settings"]["clock"] for view in told["views"]} == {"page"}
+    assert told["standing"] == "wrong"
+    assert "go_offline" in told["rule"]["where"] or told["rule"]["wrong"]
+    moment = ask(do="at", at_ms=told["zero_ms"] + 13_500)
+    assert any("eva" in sentence for sentence in moment["said"])
+    report = ask(do="report")
+    assert report["command"] == "pravega-lab simulate --seeds 3 --scenario reader-dies --bug dead-as-done"
+    assert report["page"].startswith("<!doctype html>")
+    assert json.loads(report["journal"].splitlines()[0])["journal"] == 1
+    assert ask(do="search", run={"scenario": "race", "seed": 13, "bug": "mailbox-1.11.0"}, seeds=3) == {
+        "tried": 2, "found": 14,
+    }  # fmt: skip
+    assert "there is no scenario" in ask(do="run", run={"scenario": "nothing"})["error"]
+
+
+def test_the_catalogue_names_bugs_that_there_are() -> None:
+    for scenario in catalogue():
+        assert scenario["title"]
+        for bug in scenario["bugs"]:
+            assert bug["name"] in planted_bugs() or scenario["name"] == "race"
+            assert bug["what"].endswith(".")
+
+
+def test_the_command_plays_a_run_and_prints_its_link(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "--scenario", "reader-dies", "--seeds", "3", "--set", "declared=with-position"]
+    assert main(words) == 0
+    assert "1 seeds, all exact" in capsys.readouterr().out
+    assert main([*words, "--act", "13 kill eva", "--link", "https://example.org/play/"]) == 0
+    link = "scenario=reader-dies&seed=3&declared=with-position&act=13+kill+eva"
+    assert capsys.readouterr().out == f"https://example.org/play/#{link}\n"
+    assert main(["simulate", "--scenario", "full", "--link"]) == 1
+    assert main(["simulate", "--scenario", "split", "--set", "load"]) == 1
