@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "pravega_lab" / "play" / "page"
+PAGE = ROOT / "pravega_lab" / "tutorials" / "play" / "page"
 RUNTIME = ROOT / "node_modules" / "pyodide"
 RUNTIME_FILES = (
     "pyodide.mjs",
@@ -93,7 +93,8 @@ def _node() -> str:
 
 def _catalogue() -> str:
     """Return the scenarios as JSON, as another process of this Python describes them."""
-    code = "import json; from pravega_lab.play.messages import catalogue; print(json.dumps(catalogue()))"
+    where = "pravega_lab.tutorials.play.messages"
+    code = f"import json; from {where} import catalogue; print(json.dumps(catalogue()))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,

@@ -32,7 +32,7 @@ COMMANDS = {
         "flights through a splitting stream, Spark killed and restarted, exactly once",
     ),
     "simulate": (
-        "pravega_lab.play.command",
+        "pravega_lab.tutorials.play.command",
         "run seeded simulations with faults and check them",
     ),
     "watch": ("pravega_lab.terminal.command", "look at a cluster, or follow a reader group, in the terminal"),

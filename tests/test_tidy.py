@@ -55,9 +55,6 @@ ARROWS: dict[str, set[str]] = {
     "tutorials": _ENGINE
     | {"engine.simulation", "connector.simulation", "connector.flow", "observe", "widgets", "testing"}
     | {"lab", "client", "protocol"},
-    "play": _ENGINE
-    | {"engine.simulation", "connector.simulation", "observe", "widgets", "testing", "tutorials"}
-    | {"client", "protocol"},
     "demo": {"lab", "widgets", "connector.spark", "datasets", "progress", "client", "protocol"},
     "pravega_lab": {
         "lab",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { fromLink, sameRun, toLink } from "../../../pravega_lab/play/page/link.ts";
+import { fromLink, sameRun, toLink } from "../../../pravega_lab/tutorials/play/page/link.ts";
 import {
   fresh,
   nameOf,
@@ -12,9 +12,9 @@ import {
   withBug,
   withoutAct,
   withSwitch,
-} from "../../../pravega_lab/play/page/model.ts";
+} from "../../../pravega_lab/tutorials/play/page/model.ts";
 
-const links: string[] = JSON.parse(readFileSync(new URL("../../play/links.json", import.meta.url), "utf8"));
+const links: string[] = JSON.parse(readFileSync(new URL("../../tutorials/play/links.json", import.meta.url), "utf8"));
 const gap: Scenario = {
   name: "gap",
   title: "A gap",

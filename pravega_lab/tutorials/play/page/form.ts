@@ -1,6 +1,6 @@
 // The choices of a run: scenario, seed, planted bug and switches.
 
-import { element } from "../../../widgets/page/elements.ts";
+import { element } from "../../../../widgets/page/elements.ts";
 import type { Run } from "./link.ts";
 import { fresh, type Scenario, withBug, withSwitch } from "./model.ts";
 

@@ -21,9 +21,9 @@ from pravega_lab.errors import PravegaError
 from pravega_lab.observe.job.observer import JobObserver
 from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.observe.ledger.observations import Acted
-from pravega_lab.play.catalogue import Scenario
-from pravega_lab.play.spec import Act, RunSpec
-from pravega_lab.play.worlds.played import EXACT, Played, numbered_views
+from pravega_lab.tutorials.play.catalogue import Scenario
+from pravega_lab.tutorials.play.spec import Act, RunSpec
+from pravega_lab.tutorials.play.worlds.played import EXACT, Played, numbered_views
 from pravega_lab.widgets.checkpoint_timeline.view import CheckpointTimeline
 from pravega_lab.widgets.job_graph.view import JobGraph as JobGraphView
 from pravega_lab.widgets.ledger.view import LedgerView

@@ -1,6 +1,6 @@
 // "Report this run": the page and the journal as files, and the command that repeats the run.
 
-import { element } from "../../../widgets/page/elements.ts";
+import { element } from "../../../../widgets/page/elements.ts";
 import type { Run } from "./link.ts";
 import type { Python } from "./python.ts";
 

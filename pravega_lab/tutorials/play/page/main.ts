@@ -1,6 +1,6 @@
 // The page: it ties the form, the worker, the views and the address together.
 
-import { element, fill, piece } from "../../../widgets/page/elements.ts";
+import { element, fill, piece } from "../../../../widgets/page/elements.ts";
 import { chooseBar, showForm, showScenarios } from "./form.ts";
 import { fromLink, type Run, sameRun, toLink } from "./link.ts";
 import { type Answer, fresh, nameOf, type Scenario, verdictWords } from "./model.ts";
@@ -151,7 +151,6 @@ function showRuns(): void {
 // What is true at the moment that is shown, a few times a second, and the address.
 
 let saying = false;
-let again = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 function seen(): void {
@@ -168,11 +167,11 @@ async function say(): Promise<void> {
     run = { ...run, at: second };
     history.replaceState(null, "", `#${toLink(run)}`);
   }
-  again = saying;
   if (saying) return;
   saying = true;
+  const at = transport.at;
   try {
-    const found = await python.ask<{ verdict: string; said: string[] }>({ do: "at", at_ms: transport.at });
+    const found = await python.ask<{ verdict: string; said: string[] }>({ do: "at", at_ms: at });
     fill(
       get("said"),
       found.said.map((line) => piece("li", {}, line)),
@@ -180,7 +179,7 @@ async function say(): Promise<void> {
     transport.say(found.verdict);
   } finally {
     saying = false;
-    if (again) seen();
+    if (transport.at !== at) seen();
   }
 }
 

@@ -9,11 +9,11 @@ from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.values import Position
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
 from pravega_lab.observe.ledger.observations import Acted
-from pravega_lab.play.catalogue import Scenario
-from pravega_lab.play.spec import Act, RunSpec
-from pravega_lab.play.worlds.played import EXACT, Played, numbered_views
 from pravega_lab.protocol.names import number_of
 from pravega_lab.testing.simulated import SimulatedProgram
+from pravega_lab.tutorials.play.catalogue import Scenario
+from pravega_lab.tutorials.play.spec import Act, RunSpec
+from pravega_lab.tutorials.play.worlds.played import EXACT, Played, numbered_views
 from pravega_lab.tutorials.recording.incidents import KEYS
 from pravega_lab.tutorials.recording.recorder import BEGIN_S, GROUP, READ_S, START_MS, STREAM, Recorder
 from pravega_lab.tutorials.recording.recorder import number_of as event_number

@@ -1,7 +1,7 @@
 // The lab's views on the page: each is the module that JupyterLab loads, with a model that never changes.
 
-import type { Clock } from "../../../widgets/page/time/clock.ts";
-import { page } from "../../../widgets/page/time/registry.ts";
+import type { Clock } from "../../../../widgets/page/time/clock.ts";
+import { page } from "../../../../widgets/page/time/registry.ts";
 import type { SentView } from "./model.ts";
 
 const CLOCK = "page";

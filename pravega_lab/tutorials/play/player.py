@@ -11,9 +11,9 @@ from pravega_lab.connector.simulation.bugs import CONNECTOR_BUGS
 from pravega_lab.engine.simulation.flow.bugs import FLOW_BUGS
 from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
 from pravega_lab.engine.simulation.store.bugs import BUGS, Bug
-from pravega_lab.play.catalogue import scenario_of
-from pravega_lab.play.spec import RunSpec
-from pravega_lab.play.worlds.played import Played
+from pravega_lab.tutorials.play.catalogue import scenario_of
+from pravega_lab.tutorials.play.spec import RunSpec
+from pravega_lab.tutorials.play.worlds.played import Played
 
 
 @cache
@@ -32,6 +32,6 @@ def play(spec: RunSpec) -> Played:
     with ExitStack() as stack:
         if spec.bug in planted_bugs():
             stack.enter_context(planted_bugs()[spec.bug].planted())
-        world = import_module(f"pravega_lab.play.worlds.{scenario.world}")
+        world = import_module(f"pravega_lab.tutorials.play.worlds.{scenario.world}")
         played: Played = world.play(scenario, spec)
         return played

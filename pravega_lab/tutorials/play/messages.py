@@ -25,12 +25,12 @@ from typing import Any
 
 from pravega_lab.connector.simulation.bugs import FORM_OF
 from pravega_lab.errors import PravegaError
-from pravega_lab.play.catalogue import SCENARIOS, Scenario, scenario_of
-from pravega_lab.play.commands import command_of
-from pravega_lab.play.player import planted_bugs, play
-from pravega_lab.play.rules import rule_of
-from pravega_lab.play.spec import RunSpec, made_of
-from pravega_lab.play.worlds.played import WRONG, Played
+from pravega_lab.tutorials.play.catalogue import SCENARIOS, Scenario, scenario_of
+from pravega_lab.tutorials.play.commands import command_of
+from pravega_lab.tutorials.play.player import planted_bugs, play
+from pravega_lab.tutorials.play.rules import rule_of
+from pravega_lab.tutorials.play.spec import RunSpec, made_of
+from pravega_lab.tutorials.play.worlds.played import WRONG, Played
 
 RACE_BUGS = {"mailbox-1.11.0": "The coordinator of Flink 1.11.0: it asks the tasks alone (FLINK-18641)."}
 

@@ -8,8 +8,8 @@ import re
 
 from pravega_lab.connector.simulation import command as seeds_command
 from pravega_lab.errors import BadInputError
-from pravega_lab.play.catalogue import PLAYED_ONLY, SCENARIOS, scenario_of
-from pravega_lab.play.spec import RunSpec, made_of
+from pravega_lab.tutorials.play.catalogue import PLAYED_ONLY, SCENARIOS, scenario_of
+from pravega_lab.tutorials.play.spec import RunSpec, made_of
 
 _CHOICE = re.compile(r"([a-z0-9-]+)=([a-z0-9.-]+)")
 
@@ -85,9 +85,9 @@ def _spec(args: argparse.Namespace, seed: int) -> RunSpec:
 def _play(spec: RunSpec, seeds: range) -> int:
     from dataclasses import replace
 
-    from pravega_lab.play.commands import command_of
-    from pravega_lab.play.player import play
-    from pravega_lab.play.worlds.played import EXACT
+    from pravega_lab.tutorials.play.commands import command_of
+    from pravega_lab.tutorials.play.player import play
+    from pravega_lab.tutorials.play.worlds.played import EXACT
 
     failed = 0
     for seed in seeds:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.play.spec import Act, RunSpec, act_of
+from pravega_lab.tutorials.play.spec import Act, RunSpec, act_of
 
 
 @dataclass(frozen=True, slots=True)

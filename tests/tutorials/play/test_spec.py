@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.play.catalogue import SCENARIOS, scenario_of
-from pravega_lab.play.commands import command_of
-from pravega_lab.play.spec import Act, RunSpec, parse_link
+from pravega_lab.tutorials.play.catalogue import SCENARIOS, scenario_of
+from pravega_lab.tutorials.play.commands import command_of
+from pravega_lab.tutorials.play.spec import Act, RunSpec, parse_link
 
 # The page's own reader and writer of links have the same lines (tests/widgets/js/play_link.test.ts).
 LINKS: list[str] = json.loads((Path(__file__).parent / "links.json").read_text())

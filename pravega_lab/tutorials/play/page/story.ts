@@ -1,6 +1,6 @@
 // What happens in a run: a chip per act, and a row of controls that adds an act at the moment that is shown.
 
-import { element } from "../../../widgets/page/elements.ts";
+import { element } from "../../../../widgets/page/elements.ts";
 import { labelled } from "./form.ts";
 import type { Run } from "./link.ts";
 import { type Answer, type Scenario, secondOf, withAct, withoutAct } from "./model.ts";

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pravega_lab.engine.flow.checkpoint.history import Triggering
 from pravega_lab.engine.simulation.flow.race import Race, run_race
-from pravega_lab.play.catalogue import Scenario
-from pravega_lab.play.spec import RunSpec
-from pravega_lab.play.worlds.played import EXACT, Played
 from pravega_lab.tutorials.coordinator_race import race_picture
+from pravega_lab.tutorials.play.catalogue import Scenario
+from pravega_lab.tutorials.play.spec import RunSpec
+from pravega_lab.tutorials.play.worlds.played import EXACT, Played
 from pravega_lab.widgets.drawings.drawing import Drawing
 
 

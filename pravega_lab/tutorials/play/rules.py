@@ -8,7 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 from pravega_lab.engine.simulation.store.bugs import Bug
-from pravega_lab.play.catalogue import Scenario
+from pravega_lab.tutorials.play.catalogue import Scenario
 
 LINES_MAX = 60
 

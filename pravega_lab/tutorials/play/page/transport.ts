@@ -1,7 +1,7 @@
 // Time on the page: play, pause, step, a slider and the moment in words, on the clock of the views.
 
-import { element } from "../../../widgets/page/elements.ts";
-import type { Clock } from "../../../widgets/page/time/clock.ts";
+import { element } from "../../../../widgets/page/elements.ts";
+import type { Clock } from "../../../../widgets/page/time/clock.ts";
 
 const PLAYED_IN_S = 25; // a whole run at the default speed
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5];

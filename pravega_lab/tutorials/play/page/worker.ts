@@ -27,7 +27,7 @@ async function start(): Promise<(text: string) => string> {
   say({ stage: "The laboratory is unpacked" });
   python.unpackArchive(packed, "zip", { extractDir: "/lab" });
   python.runPython("import sys; sys.path.insert(0, '/lab')");
-  const player = python.pyimport("pravega_lab.play.messages").Player();
+  const player = python.pyimport("pravega_lab.tutorials.play.messages").Player();
   say({ stage: "ready" });
   return (text) => player.answer(text);
 }

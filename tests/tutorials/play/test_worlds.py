@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pravega_lab.cli import main
-from pravega_lab.play.catalogue import SCENARIOS
-from pravega_lab.play.messages import Player, catalogue
-from pravega_lab.play.player import planted_bugs, play
-from pravega_lab.play.spec import Act, RunSpec, parse_link
-from pravega_lab.play.worlds.played import Played
+from pravega_lab.tutorials.play.catalogue import SCENARIOS
+from pravega_lab.tutorials.play.messages import Player, catalogue
+from pravega_lab.tutorials.play.player import planted_bugs, play
+from pravega_lab.tutorials.play.spec import Act, RunSpec, parse_link
+from pravega_lab.tutorials.play.worlds.played import Played
 
 SHOWN = [  # a link, how the run ends, and a word of its verdict
     ("scenario=reader-dies&seed=3", "wrong", "doubled"),

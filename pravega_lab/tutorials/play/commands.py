@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from pravega_lab.play.spec import RunSpec
+from pravega_lab.tutorials.play.spec import RunSpec
 
 
 def command_of(spec: RunSpec) -> str:

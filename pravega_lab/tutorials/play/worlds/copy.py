@@ -9,10 +9,10 @@ from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.errors import PravegaError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.ledger.observations import Acted
-from pravega_lab.play.catalogue import Scenario
-from pravega_lab.play.spec import RunSpec
-from pravega_lab.play.worlds.played import EXACT, Played, numbered_views
 from pravega_lab.tutorials.copying.copy_job import Copying, Story
+from pravega_lab.tutorials.play.catalogue import Scenario
+from pravega_lab.tutorials.play.spec import RunSpec
+from pravega_lab.tutorials.play.worlds.played import EXACT, Played, numbered_views
 from pravega_lab.tutorials.recording.recorder import GROUP, START_MS, STREAM, Script
 from pravega_lab.widgets.checkpoint_timeline.view import CheckpointTimeline
 from pravega_lab.widgets.job_graph.view import JobGraph
