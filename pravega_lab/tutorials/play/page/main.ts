@@ -154,7 +154,8 @@ let saying = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 function seen(): void {
-  timer ??= setTimeout(() => {
+  if (timer !== undefined) return;
+  timer = setTimeout(() => {
     timer = undefined;
     void say();
   }, SAY_EVERY_MS);
