@@ -26,8 +26,8 @@ RECOVERY_US = 3_000  # after the restart delay, in which subtasks are stopped an
 class OddEnds:
     """Brings a job that is about to be cancelled to such a time, in some runs."""
 
-    def __init__(self, seed: int | str, watcher: Watcher) -> None:
-        self._chance = Random(f"{seed}/odd ends")
+    def __init__(self, chance: Random, watcher: Watcher) -> None:
+        self._chance = chance
         self._watcher = watcher
         self.are_drawn = self._chance.random() < IN_RUNS
 

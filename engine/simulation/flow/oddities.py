@@ -17,6 +17,8 @@ from typing import TypeVar
 
 from pravega_lab.errors import PravegaError
 
+from ..kernel.faults import Faults
+
 T = TypeVar("T")
 IN_RUNS = 0.25
 SNAPSHOT_S_MAX = 1.0
@@ -29,8 +31,8 @@ class OddStorageError(Exception):
 class Oddities:
     """The oddities of one run. ``are_drawn`` says whether it has any. `heal` ends them."""
 
-    def __init__(self, seed: int | str) -> None:
-        self._chance = Random(f"{seed}/oddities")
+    def __init__(self, chance: Random, switch: Faults) -> None:
+        self._chance, self._switch = chance, switch
         self.are_drawn = self._chance.random() < IN_RUNS
         self.faults: Counter[str] = Counter()
         self._slow = self._chance.choice((0.0, 0.1, 0.5)) if self.are_drawn else 0.0
@@ -43,7 +45,7 @@ class Oddities:
         self._slow = self._aborted = self._storage = self._creation = 0.0
 
     def _happens(self, chance: float, what: str) -> bool:
-        happens = chance > 0 and self._chance.random() < chance
+        happens = chance > 0 and self._chance.random() < chance and self._switch.happens("oddities", what)
         self.faults[what] += happens
         return happens
 

@@ -167,9 +167,9 @@ def run_race(seed: int, triggering: Triggering) -> Race:
 
 def _run_race(seed: int, triggering: Triggering) -> Race:
     loop = SimulationLoop(f"{seed}/race")  # type: ignore[abstract]
-    chance, conditions = Random(f"{seed}/race/chance"), FlowConditions(delay_us_max=8_000)
-    lanes, files = _Lanes(loop), FlowFiles(Random(f"{seed}/race/files"), FlowConditions())
-    wire = FlowWire(loop, Random(f"{seed}/race/wire"), conditions)
+    chance, conditions = loop.random("chance"), FlowConditions(delay_us_max=8_000)
+    lanes, files = _Lanes(loop), FlowFiles(loop.random("files"), FlowConditions())
+    wire = FlowWire(loop, loop.random("wire"), conditions)
 
     async def story() -> None:
         log = ExternalLog([{"k": n} for n in range(200)], 2)

@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import replace
-from random import Random
 from typing import Any, TypeVar
 
 from pravega_lab.errors import PravegaError
@@ -26,6 +25,7 @@ from ...flow.master.job import Job
 from ...flow.master.restart import FixedDelay
 from ...flow.source.input import SourceInput
 from ...flow.task.lifecycle import SubtaskState
+from ..kernel.faults import EVERYTHING, Plan
 from ..kernel.journal import Journal
 from ..kernel.loop import SimulationLoop
 from ..kernel.run import Result, run_story
@@ -50,14 +50,14 @@ class FlowWorld:
     """The job of one seed, in all its lives."""
 
     def __init__(self, loop: SimulationLoop, journal: Journal, size: Size = RULE) -> None:
-        self.loop, self.journal, self.size = loop, journal, size
-        self.chance = chance = Random(f"{loop.seed}/flow")
+        self.loop, self.journal, self.size = loop, journal, size_of(loop.faults.plan, size)
+        self.chance = chance = loop.random("flow")
         self.conditions = FlowConditions()
-        self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
+        self.wire = FlowWire(loop, loop.random("wire"), self.conditions)
         self.host = FlowHost(loop)
-        self.oddities = Oddities(loop.seed)
-        self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions, self.oddities)
-        self.table = CommittedTable(Random(f"{loop.seed}/table"))
+        self.oddities = Oddities(loop.random("oddities"), loop.faults)
+        self.files = FlowFiles(loop.random("files"), self.conditions, self.oddities, loop.faults)
+        self.table = CommittedTable(loop.random("table"), loop.faults)
         self.traffic = loop.network.traffic
         self._allowed = 0  # number of messages after which sources withhold their rows
         self.program = Program(
@@ -68,9 +68,9 @@ class FlowWorld:
             self.oddities,
         )
         self.watcher = Watcher(journal, self.wire, self.files)
-        self.odd_ends = OddEnds(loop.seed, self.watcher)
+        self.odd_ends = OddEnds(loop.random("odd ends"), self.watcher)
         self.faults: Counter[str] = Counter()
-        self._names = Random(f"{loop.seed}/names")
+        self._names = loop.random("names")
         self._calm = False
         self._savepoints = 0
         self.job: Job
@@ -95,19 +95,27 @@ class FlowWorld:
     def _pause_ms(self) -> int:
         return 0 if self._calm else self.chance.choice((0, 1, 1, 5, 20))
 
+    def _happens(self, kind: str, about: str = "") -> bool:
+        return self.loop.faults.happens("job", kind, about)
+
     # -- the story -----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Run the whole scenario."""
         lives = self.chance.choice((1, 2, 3)) if not self.program.is_endless else 3
         restore: str | None = None
+        is_started = False
         for life in range(1, lives):
-            await self._start(restore)
+            if not is_started:
+                await self._start(restore)
             self._allowed = self.size.messages * life // lives
             await self._trouble(self.chance.choice((0.3, 0.6, 1.0)))
-            restore = await self._interrupt()
-            self.faults["scaled"] += 1
-        await self._start(restore)
+            is_started = not self._happens("scaled")
+            if not is_started:
+                restore = await self._interrupt()
+                self.faults["scaled"] += 1
+        if not is_started:
+            await self._start(restore)
         self._allowed = self.size.messages * 4 // 5  # barriers and repeated records are messages too
         await self._trouble(self.chance.choice((0.5, 1.0)))
         self._allowed = self.size.messages
@@ -189,22 +197,31 @@ class FlowWorld:
         id, execution = self.chance.choice(alive)
         attempt = execution.attempt
         assert execution.running is not None
-        execution.running.process.kill()  # type: ignore[attr-defined]
-        self.faults["killed subtask"] += 1
+        happens = self._happens("killed subtask", str(id))
+        if happens:
+            execution.running.process.kill()  # type: ignore[attr-defined]
+            self.faults["killed subtask"] += 1
         await asyncio.sleep(self.chance.randint(0, 100_000) / 1e6)
-        self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
+        if happens:
+            self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
 
     async def _fail_one(self) -> None:
         id: SubtaskId = self.chance.choice(list(self.job.master.executions))
+        if not self._happens("failed subtask", str(id)):
+            return
         self.faults["failed subtask"] += 1
         self.job.fail_subtask(id, FlowFailure("a user's function raised"))
 
     async def _fail_all(self) -> None:
+        if not self._happens("global failure"):
+            return
         self.faults["global failure"] += 1
         self.job.master.fail_globally(FlowFailure("an enumerator raised"))
         self.job.master.act()
 
     async def _savepoint(self) -> None:
+        if not self._happens("savepoint"):
+            return
         self.faults["savepoint"] += 1
         self._savepoints += 1
         asked = asyncio.ensure_future(self.job.trigger_savepoint(f"savepoints/{self._savepoints}"))
@@ -212,7 +229,7 @@ class FlowWorld:
 
     async def _interrupt(self) -> str | None:
         """End this life of the job, and return the path from which the next restores."""
-        if self.odd_ends.are_drawn:
+        if self.odd_ends.are_drawn and self._happens("odd end"):
             self.faults[await self.odd_ends.bring_about(self.job)] += 1
         elif (savepoint := await self._stop()) is not None:
             return savepoint
@@ -327,23 +344,30 @@ class FlowWorld:
             problems += self.watcher.check_files(checkpoint)
 
 
-def run_flow(seed: int, bug: str | None = None, size: Size = RULE) -> Result:
+def size_of(plan: Plan, size: Size) -> Size:
+    """Return the minimum size of a run with this plan. Without faults there are no failures to wait for."""
+    messages = size.messages if plan.messages is None else plan.messages
+    return size if plan == EVERYTHING else Size(messages)
+
+
+def run_flow(seed: int, bug: str | None = None, size: Size = RULE, plan: Plan = EVERYTHING) -> Result:
     """Run one seed and return its result. Errors are recorded in ``problems`` and not raised.
 
     Args:
         bug: One of `bugs.FLOW_BUGS`, planted for this run.
         size: The minimum size of the run, which continues until it is reached.
+        plan: What happens of that which the seed draws.
     """
     if bug is not None:
         from .bugs import FLOW_BUGS
 
         with FLOW_BUGS[bug].planted():
-            return replace(run_flow(seed, size=size), bug=bug)
+            return replace(run_flow(seed, size=size, plan=plan), bug=bug)
 
     def tell(result: Result, loop: SimulationLoop) -> None:
         _tell(FlowWorld(loop, result.journal, size), result)
 
-    return run_story(seed, "flow", tell)
+    return run_story(seed, "flow", tell, plan)
 
 
 def _tell(world: FlowWorld, result: Result) -> None:

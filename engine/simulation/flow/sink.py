@@ -9,6 +9,7 @@ from typing import Any
 
 from ...flow.batch import Batch
 from ...flow.sink.sinks import CommitRequest, Committer, Sink, SinkContext, SinkWriter
+from ..kernel.faults import Faults
 
 
 class CommittedTable:
@@ -16,14 +17,15 @@ class CommittedTable:
     committed.
     """
 
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, switch: Faults) -> None:
         self.committed: dict[str, dict[str, list[tuple[int, int]]]] = {}
         self.retry_chance = 0.0
-        self._chance = chance
+        self._chance, self._switch = chance, switch
 
     def commit(self, sink: str, request: CommitRequest) -> None:
         """Commit a request, or ask for a retry if a drawn fault says so."""
-        if self.retry_chance and self._chance.random() < self.retry_chance:
+        is_drawn = self.retry_chance and self._chance.random() < self.retry_chance
+        if is_drawn and self._switch.happens("table", "retried commit", sink):
             request.retry_later()
             return
         name, rows = request.committable

@@ -16,6 +16,7 @@ from ...flow.batch import Batch
 from ...flow.elements import Barrier
 from ...flow.files import MemoryFiles
 from ...flow.task.channels import Channel
+from ..kernel.faults import Faults
 from ..kernel.loop import SimulationLoop
 from ..kernel.process import Process
 from ..kernel.traffic import CALLS, CREDITS, ELEMENTS
@@ -49,6 +50,7 @@ class FlowWire:
         self._loop, self._chance, self._conditions = loop, chance, conditions
         self._lanes: dict[str, int] = {}
         self.faults: Counter[str] = Counter()
+        self._switch = loop.faults
         self._carried = loop.network.traffic.carried
         self.sent: dict[Channel, int] = {}
         self.before_barrier: dict[Channel, dict[int, int]] = {}
@@ -65,7 +67,8 @@ class FlowWire:
 
     def call(self, lane: str, deliver: Callable[..., None], *args: object, may_be_lost: bool = False) -> None:
         """Send a message that is not an element. With ``may_be_lost`` a drawn fault may lose it."""
-        if may_be_lost and self._chance.random() < self._conditions.loss_chance:
+        is_lost = may_be_lost and self._chance.random() < self._conditions.loss_chance
+        if is_lost and self._switch.happens("wire", "lost message", lane):
             self.faults["lost message"] += 1
             return
         self._send(lane, CREDITS if lane.endswith("<") else CALLS, deliver, args)
@@ -73,8 +76,10 @@ class FlowWire:
     def _send(self, lane: str, kind: str, deliver: Callable[..., None], args: tuple[object, ...]) -> None:
         delay_us = self._chance.randint(0, self._conditions.delay_us_max)
         if self._conditions.slow_chance and self._chance.random() < self._conditions.slow_chance:
-            self.faults["slow message"] += 1
-            delay_us += self._chance.randint(0, self._conditions.slow_us_max)
+            slow_us = self._chance.randint(0, self._conditions.slow_us_max)
+            if self._switch.happens("wire", "slow message", lane):
+                self.faults["slow message"] += 1
+                delay_us += slow_us
         at_us = max(self._loop.now_us + delay_us, self._lanes.get(lane, 0))
         self._lanes[lane] = at_us
         self._loop.call_at_us(at_us, self._arrive, kind, deliver, args, context=Context())
@@ -124,15 +129,24 @@ class FlowFiles(MemoryFiles):
     happened or not.
     """
 
-    def __init__(self, chance: Random, conditions: FlowConditions, oddities: Oddities | None = None) -> None:
+    def __init__(
+        self,
+        chance: Random,
+        conditions: FlowConditions,
+        oddities: Oddities | None = None,
+        switch: Faults | None = None,
+    ) -> None:
         super().__init__()
+        self._switch = switch or Faults()
         self._chance, self._conditions, self._oddities = chance, conditions, oddities
         self.faults: Counter[str] = Counter()
 
     async def _take_time(self, what: str, path: str) -> Exception | None:
         """Wait, and return the error of the call, None if it succeeds."""
         await asyncio.sleep(self._chance.randint(0, self._conditions.file_us_max) / 1e6)
-        if self._conditions.file_fail_chance and self._chance.random() < self._conditions.file_fail_chance:
+        fail_chance = self._conditions.file_fail_chance
+        is_drawn = fail_chance and self._chance.random() < fail_chance
+        if is_drawn and self._switch.happens("files", "failed file", f"{what} {path}"):
             self.faults["failed file"] += 1
             return OSError(5, f"the {what} failed", path)
         return self._oddities.at_storage(path) if self._oddities is not None else None

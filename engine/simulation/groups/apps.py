@@ -22,7 +22,6 @@ noting, noted       time: a writer begins to note it, and has noted it
 from __future__ import annotations
 
 import asyncio
-from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from pravega_lab.client.client import AsyncClient
@@ -82,7 +81,7 @@ class Member(App):
         self.group_world = world
         self.may_retire = may_retire
         self.follows_java = follows_java
-        self.checkpoints_at_ends = Random(f"{world.loop.seed}/{name}/ends").random() < 0.3
+        self.checkpoints_at_ends = world.loop.random(f"{name}/ends").random() < 0.3
         self.position: Position | None = None
 
     async def live(self, client: AsyncClient) -> None:
@@ -178,7 +177,7 @@ class LastingScaler(Scaler):
     """Scales some rounds in each life, so that the stream scales even if all earlier lives were short."""
 
     async def live(self, client: AsyncClient) -> None:
-        self.rounds = max(self.rounds, ROUNDS_A_LIFE)
+        self.rounds = max(self.rounds, self.world.loop.faults.plan.rounds(ROUNDS_A_LIFE))
         await super().live(client)
 
 

@@ -24,6 +24,7 @@ from pravega_lab.protocol.metadata.watermark import Watermark
 from pravega_lab.protocol.names import MARK_PREFIX, READER_GROUP_PREFIX, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import UNBOUNDED
 
+from ..kernel.faults import EVERYTHING, Plan
 from ..kernel.loop import SimulationLoop
 from ..kernel.run import Result, run_story
 from ..store.apps import STREAM
@@ -55,6 +56,7 @@ class GroupWorld(World):
             async with group_of(self, client) as group:
                 await group.create(_config(self.chance))
         trouble()
+        self.keep_to_plan()
         acting = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
         reading = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end]
         store = self._store_keeper = self.loop.create_task(self._keep_store(), name="keep store")
@@ -151,21 +153,22 @@ def _populate(world: GroupWorld, chance: Random) -> None:
     world.apps.append(apps.Compactor(world, "compactor", chance.choice((0, 2))))
 
 
-def run_groups(seed: int, bug: str | None = None) -> Result:
+def run_groups(seed: int, bug: str | None = None, plan: Plan = EVERYTHING) -> Result:
     """Run one seed and return its result. Errors are recorded in ``problems`` and not raised.
 
-    ``bug`` is one of `bugs.GROUP_BUGS`, planted for this run.
+    ``bug`` is one of `bugs.GROUP_BUGS`, planted for this run. ``plan`` says which drawn
+    faults happen.
     """
     if bug is not None:
         from .bugs import GROUP_BUGS
 
         with GROUP_BUGS[bug].planted():
-            return replace(run_groups(seed), bug=bug)
-    return run_story(seed, "groups", _run)
+            return replace(run_groups(seed, plan=plan), bug=bug)
+    return run_story(seed, "groups", _run, plan)
 
 
 def _run(result: Result, loop: SimulationLoop) -> None:
-    chance = Random(f"{result.seed}/groups")
+    chance = loop.random("groups")
     world = GroupWorld(loop, result.journal)
     world.store.file_bytes = chance.choice((16_384, 65_536))
     world.store.watermark_period_ms = 500  # with the usual period the runs would have to be much longer

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from random import Random
 
 from ...store.errors import DiskFull
+from .faults import Faults
 
 SECTOR_BYTES = 512
 CRASHING_WRITE_US_MAX = 100_000
@@ -55,8 +56,9 @@ class SimulatedDisk:
     caches_reads = False
     is_reopened = True
 
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, switch: Faults | None = None) -> None:
         self.conditions = DiskConditions()
+        self._switch = switch or Faults()
         self.faults: Counter[str] = Counter()
         self.on_power_cut: Callable[[], None] = lambda: None
         self._chance = chance
@@ -83,7 +85,7 @@ class SimulatedDisk:
         await self._take_time(write)
         if name not in self._files:
             raise OSError(errno.ESTALE, "the file was removed while it was written", name)
-        if self._strikes("failed sync", self.conditions.fail_chance):
+        if self._is_drawn(self.conditions.fail_chance) and self._happens("failed sync", name):
             self._tear(write)
             raise OSError(errno.EIO, "the sync failed", name)
         self._files[name][offset : offset + len(data)] = write.data
@@ -118,8 +120,8 @@ class SimulatedDisk:
                 self._files[write.name] = bytearray(write.data)
         self._under_way.clear()
         for name, data in self._deleted.items():
-            if name not in self._files and self._chance.random() < 0.3:
-                self.faults["removal forgotten"] += 1
+            is_drawn = name not in self._files and self._chance.random() < 0.3
+            if is_drawn and self._happens("removal forgotten", name):
                 self._files[name] = data
         self._deleted.clear()
 
@@ -152,7 +154,10 @@ class SimulatedDisk:
     def _tear(self, write: _Write) -> None:
         """Write a drawn subset of the sectors. None and all are drawn as often as a mixture."""
         share = self._chance.choice((0.0, 0.5, 0.9, 1.0))
-        self.faults["torn"] += 0.0 < share < 1.0
+        tears = 0.0 < share < 1.0 and self._switch.happens("disk", "torn", write.name)
+        self.faults["torn"] += tears  # also by 0: the journal has the counts
+        if 0.0 < share < 1.0 and not tears:
+            share = 0.0
         if write.name not in self._files:
             return
         file, start, end = self._files[write.name], write.offset, write.offset + len(write.data)
@@ -163,8 +168,7 @@ class SimulatedDisk:
 
     async def _make(self, name: str, data: bytearray) -> None:
         used = sum(len(file) for other, file in self._files.items() if other != name)
-        if used + len(data) > self.conditions.capacity_bytes:
-            self.faults["full"] += 1
+        if used + len(data) > self.conditions.capacity_bytes and self._happens("full", name):
             raise DiskFull(errno.ENOSPC, f"no room for {len(data)} bytes", name)
         await self._take_time(_Write(name, -1, data))
         self._files[name] = data
@@ -173,12 +177,16 @@ class SimulatedDisk:
     async def _take_time(self, write: _Write) -> None:
         self._under_way.append(write)
         delay_us = self._chance.randint(self.conditions.write_us_min, self.conditions.write_us_max)
-        if self._strikes("slow write", self.conditions.slow_chance):
-            delay_us += self._chance.randint(1, self.conditions.slow_us_max)
-        if self._strikes("crash in a write", self.conditions.crash_chance):
+        if self._is_drawn(self.conditions.slow_chance):
+            slow_us = self._chance.randint(1, self.conditions.slow_us_max)
+            delay_us += slow_us if self._happens("slow write", write.name) else 0
+        if self._is_drawn(self.conditions.crash_chance):
             # time in which a reader may see data that is not durable
-            delay_us += self._chance.randint(1, CRASHING_WRITE_US_MAX)
-            self._cut_power_after(self._chance.randint(delay_us // 2, delay_us))
+            longer_us = delay_us + self._chance.randint(1, CRASHING_WRITE_US_MAX)
+            cut_us = self._chance.randint(longer_us // 2, longer_us)
+            if self._happens("crash in a write", write.name):
+                delay_us = longer_us
+                self._cut_power_after(cut_us)
         await asyncio.sleep(delay_us / 1_000_000)
         self._under_way.remove(write)
 
@@ -188,8 +196,10 @@ class SimulatedDisk:
         loop = asyncio.get_running_loop()
         loop.call_later(delay_us / 1_000_000, self.on_power_cut, context=contextvars.Context())
 
-    def _strikes(self, kind: str, chance: float) -> bool:
-        if chance and self._chance.random() < chance:
-            self.faults[kind] += 1
-            return True
-        return False
+    def _is_drawn(self, chance: float) -> bool:
+        return bool(chance) and self._chance.random() < chance
+
+    def _happens(self, kind: str, about: str) -> bool:
+        happens = self._switch.happens("disk", kind, about)
+        self.faults[kind] += happens
+        return happens

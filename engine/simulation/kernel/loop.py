@@ -33,6 +33,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pravega_lab.errors import PravegaError
 
+from .faults import EVERYTHING, Faults, Plan
 from .network import Network
 from .process import Process, current_process, owner_of
 from .virtual_time import VirtualTimeLoop
@@ -41,6 +42,7 @@ T = TypeVar("T")
 
 START_US = 1_000_000_000  # not 0, which code easily mistakes for "none"
 US_PER_S = 1_000_000
+CASTING = ("scenario", "groups")  # generators that draw who takes part and which faults may happen
 STEPS_PER_INSTANT_MAX = 200_000  # a task that polls without waiting would stop time forever
 
 
@@ -61,6 +63,10 @@ class LivelockError(SimulationError):
     """Raised when steps at one instant do not end, because a task polls without waiting."""
 
 
+class StepLimitError(SimulationError):
+    """Raised when a run takes more steps than its plan allows."""
+
+
 class OutsideWorldError(SimulationError, NotImplementedError):
     """Raised when the program asks for a thread, signal, socket or subprocess of the real machine."""
 
@@ -77,13 +83,19 @@ class SimulationLoop(VirtualTimeLoop):
 
     network: Network
 
-    def __init__(self, seed: int | str) -> None:
+    def __init__(self, seed: int | str, plan: Plan = EVERYTHING) -> None:
         self.seed = seed
+        self.faults = Faults(plan, lambda: (self.now_us, self.steps))
+        self._generators_drawn: dict[str, list[Random]] = {}
+        self._steps_max = plan.steps_max
+        # where generators change, and then the most steps; a step costs one comparison with the next of them
+        self._reseeds = deque(plan.reseeds(seed))
+        self._next_stop = self._find_next_stop()
         self.now_us = START_US
         self.steps = 0
         self.draws = 0  # a checksum of all draws; two runs with equal checksums took the same path
         self.errors: list[str] = []
-        self._draw = Random(f"{seed}/tasks").random  # Random hashes a text with SHA-512, not with hash()
+        self._draw = self.random("tasks").random
         self._callbacks: deque[asyncio.Handle] = deque()
         self._runnable: list[tuple[int, int, asyncio.Handle]] = []
         self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
@@ -98,7 +110,28 @@ class SimulationLoop(VirtualTimeLoop):
         self._closed = False
         self._exception_handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
         self._generators: list[weakref.ref[AsyncGenerator[Any, Any]]] = []
-        self.network = Network(self, Random(f"{seed}/network"))
+        self.network = Network(self, self.random("network"))
+
+    def random(self, name: str) -> Random:
+        """Return a new generator of the part ``name``. Generators of one name draw the same numbers."""
+        generator = Random(f"{self.seed}/{name}")  # it hashes a text with SHA-512, not with hash()
+        self._generators_drawn.setdefault(name, []).append(generator)
+        return generator
+
+    def _stop_here(self) -> None:
+        if self.steps == self._steps_max:
+            raise StepLimitError(
+                f"the run has not ended after {self.steps} steps, the most that its plan allows"
+            )
+        self.seed = self._reseeds.popleft()[1]
+        self._next_stop = self._find_next_stop()
+        for name, generators in self._generators_drawn.items():
+            for n, generator in enumerate(generators if name not in CASTING else ()):
+                generator.seed(f"{self.seed}/{name}/{n}")
+
+    def _find_next_stop(self) -> int:
+        stops = [step for step, _ in self._reseeds] + ([] if self._steps_max is None else [self._steps_max])
+        return min(stops, default=-1)
 
     # -- time and order ------------------------------------------------------------------------------------
 
@@ -190,6 +223,8 @@ class SimulationLoop(VirtualTimeLoop):
         if process is not None and not process.alive:
             self._dropped.append(handle)
             return True
+        if self.steps == self._next_stop:
+            self._stop_here()
         self.steps += 1
         self._steps_here += 1
         if self._steps_here > STEPS_PER_INSTANT_MAX:

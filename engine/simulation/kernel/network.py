@@ -97,9 +97,20 @@ class Network:
         """Draw how long a piece travels in one direction."""
         return self.chance.randint(self.conditions.delay_us_min, self.conditions.delay_us_max)
 
+    def stall_us(self) -> int:
+        """Draw how much longer a piece travels than usual: 0 in most cases."""
+        stall_chance = self.conditions.stall_chance
+        if not stall_chance or self.chance.random() >= stall_chance:
+            return 0
+        stall_us = self.chance.randint(1, self.conditions.stall_us_max)
+        if not self.loop.faults.happens("network", "stall"):
+            return 0
+        self.faults["stall"] += 1
+        return stall_us
+
     def strikes(self, kind: str, chance: float) -> bool:
         """Draw whether this fault happens here, and count it."""
-        if chance and self.chance.random() < chance:
+        if chance and self.chance.random() < chance and self.loop.faults.happens("network", kind):
             self.faults[kind] += 1
             return True
         return False

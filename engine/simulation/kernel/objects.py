@@ -13,6 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
+from .faults import Faults
+
 LATE_US_MAX = 3_000_000
 
 
@@ -38,8 +40,9 @@ class TierConditions:
 class SimulatedObjects:
     """Implements `engine.server.tiers.objects.Objects` under a `SimulationLoop`."""
 
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, switch: Faults | None = None) -> None:
         self.conditions = TierConditions()
+        self._switch = switch or Faults()
         self.faults: Counter[str] = Counter()
         self.objects: dict[str, bytes] = {}
         self._chance = chance
@@ -58,8 +61,11 @@ class SimulatedObjects:
             await self._take_time()
             self._strike("failed upload", self.conditions.fail_chance)
             if self._chance.random() < self.conditions.half_chance:
-                self._put(name, data[: self._chance.randrange(len(data) + 1)])
-                self._strike("half an upload", 1.0)
+                length = self._chance.randrange(len(data) + 1)
+                if self._happens("half an upload", name):
+                    self._put(name, data[:length])
+                    self._chance.random()  # a number that is drawn for nothing; seeds keep their meaning
+                    raise OSError(errno.EIO, "tier 2: half an upload")
             self._put(name, bytes(data))
             self._strike("unheard upload", self.conditions.unheard_chance)
         finally:  # not reached by a process that is killed
@@ -83,7 +89,8 @@ class SimulatedObjects:
         self._strike("failed list", self.conditions.fail_chance)
         now = asyncio.get_running_loop().time()
         late = {name for name, when in self._listed.items() if when > now}
-        self.faults["late list"] += bool(late)
+        if late and not self._happens("late list", ", ".join(sorted(late))):
+            late = set()
         return sorted(set(self.objects) ^ late)
 
     async def delete(self, name: str) -> None:
@@ -100,7 +107,8 @@ class SimulatedObjects:
         """Draw what becomes of the uploads that were under way. Called after their process was killed."""
         for name, data in self._under_way.values():
             outcome = self._chance.choice(("lost", "in part", "complete", "late"))
-            self.faults[f"unfinished upload {outcome}"] += 1
+            if not self._happens(f"unfinished upload {outcome}", name):
+                continue
             if outcome == "in part":
                 self._put(name, data[: self._chance.randrange(len(data) + 1)])
             elif outcome == "complete":
@@ -134,11 +142,15 @@ class SimulatedObjects:
     async def _take_time(self) -> None:
         delay_us = self._chance.randint(self.conditions.call_us_min, self.conditions.call_us_max)
         if self._chance.random() < self.conditions.slow_chance:
-            self.faults["slow tier"] += 1
-            delay_us += self._chance.randint(1, self.conditions.slow_us_max)
+            slow_us = self._chance.randint(1, self.conditions.slow_us_max)
+            delay_us += slow_us if self._happens("slow tier", "") else 0
         await asyncio.sleep(delay_us / 1_000_000)
 
     def _strike(self, kind: str, chance: float) -> None:
-        if chance and self._chance.random() < chance:
-            self.faults[kind] += 1
+        if chance and self._chance.random() < chance and self._happens(kind, ""):
             raise OSError(errno.EIO, f"tier 2: {kind}")
+
+    def _happens(self, kind: str, about: str) -> bool:
+        happens = self._switch.happens("tier 2", kind, about)
+        self.faults[kind] += happens
+        return happens

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from .faults import EVERYTHING, Happened, Plan
 from .journal import Journal
 from .loop import START_US, SimulationLoop
 from .traffic import Traffic
@@ -32,13 +33,17 @@ class Result:
     steps: int = 0
     virtual_s: float = 0.0
     traffic: Traffic = field(default_factory=Traffic)
+    plan: Plan = EVERYTHING
+    cast: list[str] = field(default_factory=list)  # the applications that took part
+    happened: list[Happened] = field(default_factory=list)  # the faults that happened, in order
     cpu_s: float = 0.0  # CPU time of the machine, which is not a function of the seed
 
     @property
     def command(self) -> str:
         """The command line that repeats this run."""
         bug = f" --bug {self.bug}" if self.bug else ""
-        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario}{bug}"
+        plan = f" --plan '{text}'" if (text := self.plan.to_text()) else ""
+        return f"pravega-lab simulate --seeds {self.seed} --scenario {self.scenario}{bug}{plan}"
 
     def without_journal(self) -> Result:
         """Return a copy without the journal, to send to another process. The seed reproduces the journal."""
@@ -56,16 +61,19 @@ class Result:
 Story = Callable[[Result, SimulationLoop], None]
 
 
-def run_story(seed: int, scenario: str, story: Story) -> Result:
+def run_story(seed: int, scenario: str, story: Story, plan: Plan = EVERYTHING) -> Result:
     """Run ``story`` in a loop of ``seed``. Errors are recorded in ``problems`` and not raised.
 
     Args:
         scenario: The name of the scenario, for the result.
         story: Builds a world in the loop, runs and checks it. It fills in ``problems``, ``faults`` and the
             journal of the result. Faults and the last lines of the journal are also there when it raises.
+        plan: What happens of that which the seed draws.
     """
-    loop = SimulationLoop(seed)  # type: ignore[abstract]  # the missing methods do not exist in here
-    result = Result(seed, scenario, journal=Journal(lambda: loop.now_us), traffic=loop.network.traffic)
+    loop = SimulationLoop(seed, plan)  # type: ignore[abstract]  # the missing methods do not exist in here
+    journal = Journal(lambda: loop.now_us)
+    result = Result(seed, scenario, journal=journal, traffic=loop.network.traffic, plan=plan)
+    result.happened, result.cast = loop.faults.happened, loop.faults.cast
     began_s = time.process_time()
     with contained(loop) as errors:
         try:

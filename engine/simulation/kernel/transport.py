@@ -35,6 +35,9 @@ class Carrier(Protocol):
     def delay_us(self) -> int:
         """Draw how long a piece travels in one direction."""
 
+    def stall_us(self) -> int:
+        """Draw how much longer a piece travels than usual."""
+
     def strikes(self, kind: str, chance: float) -> bool:
         """Draw whether a fault happens here, and count it."""
 
@@ -177,9 +180,7 @@ class SimulatedTransport(asyncio.Transport):
         return head
 
     def _post(self, piece: bytes) -> None:
-        delay_us = self._network.delay_us()
-        if self._network.strikes("stall", self._network.conditions.stall_chance):
-            delay_us += self._network.chance.randint(1, self._network.conditions.stall_us_max)
+        delay_us = self._network.delay_us() + self._network.stall_us()
         self._outstanding_bytes += len(piece)
         self._arrives_us = max(self._arrives_us, self._loop.now_us + delay_us)
         self._loop.call_at_us(self._arrives_us, self.peer._arrive, piece, context=self.peer._context)

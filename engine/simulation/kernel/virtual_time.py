@@ -7,11 +7,14 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
+from .faults import Faults
+
 
 class VirtualTimeLoop(asyncio.AbstractEventLoop):
     """An event loop whose clock is a number of microseconds that only the loop moves."""
 
     now_us: int
+    faults: Faults
 
     def call_at_us(
         self, when_us: int, callback: Callable[..., object], *args: Any, context: Context | None = None

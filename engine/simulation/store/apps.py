@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -69,7 +68,8 @@ class App:
         self.name = name
         self.lives = 0
         self.is_done = False
-        self.chance = Random(f"{world.loop.seed}/{name}")
+        self.chance = world.loop.random(name)
+        self.rounds = 0  # rounds of work that are left, of an application that works in rounds
 
     @property
     def who(self) -> str:

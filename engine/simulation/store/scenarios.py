@@ -12,6 +12,7 @@ from random import Random
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
 
 from ...store.retention.retention import PERIOD_MS as RETENTION_PERIOD_MS
+from ..kernel.faults import EVERYTHING, Plan
 from ..kernel.loop import SimulationLoop
 from ..kernel.objects import SimulatedObjects
 from ..kernel.run import Result, run_story
@@ -122,7 +123,7 @@ def _everything(world: World, chance: Random) -> None:
 def _tiers(world: World, chance: Random) -> None:
     """Writers, transactions and readers on a store whose segments move to tier 2."""
     world.store.file_bytes = 4096
-    world.store.objects = SimulatedObjects(Random(f"{world.loop.seed}/tier"))
+    world.store.objects = SimulatedObjects(world.loop.random("tier"), world.loop.faults)
     world.store.tier_settings = draw_settings(chance)
     world.store.rebuild_chance = chance.choice((0.0, 1.0))
     _writers(world, chance)
@@ -234,17 +235,20 @@ def draw_trouble(world: World, chance: Random, scenario: str) -> None:
 # -- running -------------------------------------------------------------------------------------------------
 
 
-def run_seed(seed: int, scenario: str | None = None, bug: str | None = None) -> Result:
+def run_seed(
+    seed: int, scenario: str | None = None, bug: str | None = None, plan: Plan = EVERYTHING
+) -> Result:
     """Run one seed and return its result. Errors are recorded in ``problems`` and not raised.
 
     Args:
         scenario: One of `NAMES`. Without it the seed decides.
         bug: One of `bugs.BUGS`, planted for this run.
+        plan: What happens of that which the seed draws.
     """
     if bug is not None:
         with BUGS[bug].planted():
-            return replace(run_seed(seed, scenario or BUGS[bug].scenario), bug=bug)
-    return run_story(seed, scenario or scenario_of(seed), _tell)
+            return replace(run_seed(seed, scenario or BUGS[bug].scenario, plan=plan), bug=bug)
+    return run_story(seed, scenario or scenario_of(seed), _tell, plan)
 
 
 def _tell(result: Result, loop: SimulationLoop) -> None:
@@ -263,7 +267,7 @@ def _run_storage(result: Result, loop: SimulationLoop) -> None:
 
 
 def _run(result: Result, loop: SimulationLoop) -> None:
-    chance = Random(f"{result.seed}/scenario")
+    chance = loop.random("scenario")
     world = World(loop, result.journal)
     world.store.file_bytes = chance.choice((4096, 16_384, 65_536))
     world.trouble_s = chance.choice((1.0, 3.0, 5.0))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -40,8 +39,8 @@ class StorageScenario:
     def __init__(self, loop: SimulationLoop, journal: Journal) -> None:
         self.loop = loop
         self.journal = journal
-        self.chance = Random(f"{loop.seed}/workload")
-        self.disk = SimulatedDisk(Random(f"{loop.seed}/disk"))
+        self.chance = loop.random("workload")
+        self.disk = SimulatedDisk(loop.random("disk"), loop.faults)
         self.problems: list[str] = []
         self._submitted: list[list[ops.Operation]] = []
         self._acked = 0  # number of acknowledged submissions, counted from the first
@@ -57,13 +56,19 @@ class StorageScenario:
     async def run(self) -> list[str]:
         """Run all lives of the storage, and return the problems found."""
         self._draw_conditions()
+        process: Process | None = None
         for life in range(LIVES):
-            process = self.loop.spawn_process(f"store-{life}")
-            storage = open_storage(self.disk, new_store_id=b"s" * 16, file_bytes=FILE_BYTES)
-            self._compare(storage)
-            pump = process.spawn(Pump(storage, self.disk).run(), name="pump")
+            if process is None:
+                process = self.loop.spawn_process(f"store-{life}")
+                storage = open_storage(self.disk, new_store_id=b"s" * 16, file_bytes=FILE_BYTES)
+                self._compare(storage)
+                pump = process.spawn(Pump(storage, self.disk).run(), name="pump")
             await self._live(process, storage, pump)
+            is_last = life == LIVES - 1
+            if not is_last and not pump.done() and not self.loop.faults.happens("world", "store crash"):
+                continue
             process.kill()
+            process = None
             self.disk.crash()
             self.journal.add("world", "crash", acked=self._acked, submitted=len(self._submitted))
         self._compare(open_storage(self.disk, file_bytes=FILE_BYTES))
@@ -78,7 +83,7 @@ class StorageScenario:
         self.journal.add("world", "faults", **vars(conditions))
 
     async def _live(self, process: Process, storage: Storage, pump: asyncio.Task[None]) -> None:
-        for _ in range(self.chance.randrange(STEPS_PER_LIFE)):
+        for _ in range(self.loop.faults.plan.rounds(self.chance.randrange(STEPS_PER_LIFE))):
             if pump.done():
                 break
             process.run(self._submit, storage)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -41,7 +40,7 @@ class StoreProcess:
     """Starts, kills and restarts a store, one life at a time. ``runner`` is that of the current life."""
 
     def __init__(self, loop: SimulationLoop, journal: Journal) -> None:
-        self.disk = SimulatedDisk(Random(f"{loop.seed}/disk"))
+        self.disk = SimulatedDisk(loop.random("disk"), loop.faults)
         self.port = ControllerPort()
         self.runner: StoreRunner | None = None
         self.process: Process | None = None
@@ -56,7 +55,7 @@ class StoreProcess:
         self.rebuild_chance = 0.0  # how often a start takes the snapshot from tier 2
         self._loop = loop
         self._journal = journal
-        self._chance = Random(f"{loop.seed}/store")
+        self._chance = loop.random("store")
         self._clock_offset_ms = 0
         self._running: asyncio.Task[None] | None = None
         self._power_cut = asyncio.Event()
@@ -65,7 +64,8 @@ class StoreProcess:
     async def start(self, clock_skew_ms: int = 0) -> None:
         """Recover from the disk and serve. ``clock_skew_ms`` shifts the wall clock of this life."""
         self.lives += 1
-        if self.objects is not None and self._chance.random() < self.rebuild_chance:
+        is_drawn = self.objects is not None and self._chance.random() < self.rebuild_chance
+        if self.objects is not None and is_drawn and self._loop.faults.happens("tier 2", "rebuild"):
             rebuilt = await rebuild_from(self.disk, self.objects)
             self.objects.faults["rebuild"] += rebuilt
             self._journal.add("world", "rebuild", rebuilt=rebuilt)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
-from random import Random
 from typing import Protocol
 
 from pravega_lab.client.client import AsyncClient
@@ -60,7 +59,7 @@ class World:
         self.journal = journal
         self.store = StoreProcess(loop, journal)
         self.network = loop.network
-        self.chance = Random(f"{loop.seed}/world")
+        self.chance = loop.random("world")
         self.apps: list[App] = []
         self.until_end: list[App] = []  # applications that finish at the end of the stream
         self.trouble_s = 3.0
@@ -86,7 +85,7 @@ class World:
     def client(self, who: str) -> AsyncClient:
         """Return a client with its own link and random generator."""
         link = SimulatedControllerLink(self.network, self.store.port)
-        uri, chance = f"tcp://{HOST}:{PORT}", Random(f"{self.loop.seed}/{who}")
+        uri, chance = f"tcp://{HOST}:{PORT}", self.loop.random(who)
         user = self.store.user
         credentials = None if user is None else (user.name, "password")
         return AsyncClient(uri, link=link, chance=chance, credentials=credentials)
@@ -100,6 +99,7 @@ class World:
             await stream.update(scaling=self.scaling, retention=self.retention)
             await client.table(TABLE).create()
         trouble()
+        self.keep_to_plan()
         surveying = None if self.survey is None else asyncio.ensure_future(self.survey.run())
         keeping = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
         following = [
@@ -124,6 +124,15 @@ class World:
         await self._write_down()
         self.store.crash()
 
+    def keep_to_plan(self) -> None:
+        """Leave out the applications and the rounds of work that the plan of this run leaves out."""
+        plan, cast = self.loop.faults.plan, self.loop.faults.cast
+        for apps in (self.apps, self.until_end):
+            apps[:] = [app for app in apps if app.name not in plan.without]
+            for app in apps:
+                app.rounds = plan.rounds(app.rounds)
+                cast.append(app.name)
+
     async def _empty_the_log(self) -> None:
         """With tier 2: wait until everything is there. Then the log may be lost, in some of the runs."""
         objects, runner = self.store.objects, self.store.runner
@@ -131,7 +140,7 @@ class World:
             return
         self.problems += await audit(runner, objects)
         self.store.rebuild_chance = 0.0
-        if not self.problems and self.chance.random() < 0.5:
+        if not self.problems and self.chance.random() < 0.5 and self._happens("log lost"):
             self.journal.add("world", "log lost")
             self.store.crash()
             for name in self.store.disk.files():
@@ -169,21 +178,31 @@ class World:
             ended = await self.store.ends_within(self._draw_life_s(self.store_life_s_max))
             if not ended and self._calm:
                 ended = await self.store.ends_within(None)
+            if not ended and not self._happens("store crash"):
+                self.chance.randint(0, 1_500_000)
+                self.chance.choice(self.clock_skews_ms)
+                continue
             self.crashes["store crash"] += not ended
             if self.survey is not None:
                 self.survey.look()
             self.store.crash()
             await asyncio.sleep(self.chance.randint(0, 1_500_000) / 1_000_000)
-            await self.store.start(clock_skew_ms=self.chance.choice(self.clock_skews_ms))
+            skew_ms = self.chance.choice(self.clock_skews_ms)
+            skews = skew_ms != 0 and self._happens("clock skew", f"{skew_ms} ms")
+            await self.store.start(clock_skew_ms=skew_ms if skews else 0)
 
     async def _keep(self, app: App) -> None:
         """Run one life of an application after another, until it is done."""
         while not app.is_done:
             process = self.loop.spawn_process(app.name)
             life = process.spawn(app.run(), name=app.name)
-            done, _ = await wait([life], timeout=self._draw_life_s(self.app_life_s_max))
-            if not done and self._calm:
-                done, _ = await wait([life])
+            while True:
+                done, _ = await wait([life], timeout=self._draw_life_s(self.app_life_s_max))
+                if not done and self._calm:
+                    done, _ = await wait([life])
+                if done or self._happens("application crash", app.who, part=app.name):
+                    break
+                self.chance.randint(0, 1_000_000)
             if done:
                 life.result()
                 continue
@@ -191,6 +210,9 @@ class World:
             self.crashes["application crash"] += 1
             self.journal.add(app.who, "killed")
             await asyncio.sleep(self.chance.randint(0, 1_000_000) / 1_000_000)
+
+    def _happens(self, kind: str, about: str = "", *, part: str = "world") -> bool:
+        return self.loop.faults.happens(part, kind, about)
 
     def _draw_life_s(self, life_s_max: float | None) -> float | None:
         if self._calm or life_s_max is None:

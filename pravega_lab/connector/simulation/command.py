@@ -9,30 +9,24 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pravega_lab.connector.simulation.scenario import SCENARIO as CONNECTOR
-from pravega_lab.connector.simulation.scenario import run_connector
-from pravega_lab.engine.simulation.flow.bugs import FLOW_BUGS
-from pravega_lab.engine.simulation.flow.race import RACE_BUGS, run_race_seed
-from pravega_lab.engine.simulation.flow.race import SCENARIO as RACE
-from pravega_lab.engine.simulation.flow.scenario import run_flow
-from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
-from pravega_lab.engine.simulation.groups.scenario import run_groups
+from pravega_lab.connector.simulation.families import ALL_BUGS, PLANTED, SCENARIOS, run_any
+from pravega_lab.connector.simulation.seeds import parse_seeds as parse_seeds
+from pravega_lab.engine.simulation.kernel.faults import Plan, plan_of
 from pravega_lab.engine.simulation.kernel.run import Result
-from pravega_lab.engine.simulation.store.bugs import BUGS
-from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed
 from pravega_lab.errors import BadInputError
 
+if TYPE_CHECKING:
+    from pravega_lab.engine.simulation.explain.shrink import Shrinker
+
 PROBLEMS_SHOWN = 10
-GROUPS = "groups"  # reader groups have a separate world
-FLOW = "flow"  # jobs have a separate world too
-_SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
+SECONDS = 60.0  # how long --explain searches
 
 
 def add_arguments(
@@ -44,12 +38,12 @@ def add_arguments(
     )
     parser.add_argument(
         "--scenario",
-        choices=(*NAMES, GROUPS, FLOW, CONNECTOR, RACE, *scenarios),
+        choices=(*SCENARIOS, *scenarios),
         help="one scenario for all seeds; else each seed draws one of the first six",
     )
     parser.add_argument(
         "--bug",
-        choices=tuple(dict.fromkeys((*BUGS, *GROUP_BUGS, *FLOW_BUGS, *RACE_BUGS, *bugs))),
+        choices=tuple(dict.fromkeys((*ALL_BUGS, *bugs))),
         metavar="NAME",
         help="plant a deliberate bug and see it found: %(choices)s",
     )
@@ -64,7 +58,26 @@ def add_arguments(
         help="run this one seed and write a report of it: what was seen, versions, order of steps, log, and "
         "the command that repeats it",
     )
-    parser.add_argument("--output", metavar="FILE", help="where the report goes (report-SEED.md; - for here)")
+    parser.add_argument(
+        "--explain",
+        type=int,
+        metavar="SEED",
+        help="run this one seed, search for the smallest run that violates the same rule, and tell its story",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="with --explain: when the search ends (%(default)s)"
+    )
+    parser.add_argument(
+        "--plan",
+        default="",
+        metavar="TEXT",
+        help="let only some of the drawn faults happen, as --explain prints it: 'disk/torn/1, rounds=2'",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="where the report goes (report-SEED.md; - for here), or a page with the picture of --explain",
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="a line for every seed, not only for failed ones"
     )
@@ -76,28 +89,32 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         BadInputError: ``--seeds`` is not a range, or options contradict each other.
     """
-    seeds = parse_seeds(args.seeds if args.report is None else str(args.report))
-    if args.output and args.report is None:
-        raise BadInputError("--output names the file of a report: add --report SEED")
+    single = next((str(seed) for seed in (args.report, args.explain) if seed is not None), None)
+    seeds, plan = parse_seeds(single or args.seeds), plan_of(args.plan)
+    if args.output and single is None:
+        raise BadInputError("--output names the file of a report: add --report SEED or --explain SEED")
+    if args.report is not None and args.explain is not None:
+        raise BadInputError("--report and --explain are two accounts of a run: choose one")
     if args.journal and len(seeds) > 1:
         raise BadInputError(f"--journal is for one seed, but --seeds {args.seeds} has {len(seeds)}")
-    planted: dict[str, Collection[str]] = {GROUPS: GROUP_BUGS, FLOW: FLOW_BUGS, RACE: RACE_BUGS}
-    own = next((scenario for scenario, bugs in planted.items() if args.bug in bugs), None)
-    if args.bug and own != (args.scenario if args.scenario in planted else None):
+    own = next((scenario for scenario, bugs in PLANTED.items() if args.bug in bugs), None)
+    if args.bug and own != (args.scenario if args.scenario in PLANTED else None):
         where = f"--scenario {own}" if own else "another scenario"
         raise BadInputError(f"--bug {args.bug} belongs to another scenario: use it with {where}")
     if args.report is not None:
-        return _report(args)
+        return _report(args, plan)
     jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
     if jobs < 1:
         raise BadInputError(f"--jobs is {jobs}, and must be at least 1")
+    if args.explain is not None:
+        return _explain(args, jobs, plan)
     print(
         f"simulating seeds {seeds[0]} to {seeds[-1]} at commit {commit()}, on {min(jobs, len(seeds))} cores"
     )
     failed: list[Result] = []
     faults: Counter[str] = Counter()
     steps, cpu_s = 0, 0.0
-    for result in _with_bar(_results(seeds, args.scenario, args.bug, jobs), len(seeds)):
+    for result in _with_bar(_results(seeds, args.scenario, args.bug, jobs, plan), len(seeds)):
         faults += result.faults
         steps, cpu_s = steps + result.steps, cpu_s + result.cpu_s
         _show(result, always=args.verbose or len(seeds) == 1)
@@ -109,12 +126,12 @@ def run(args: argparse.Namespace) -> int:
     return _conclude(len(seeds), failed, faults)
 
 
-def _report(args: argparse.Namespace) -> int:
+def _report(args: argparse.Namespace, plan: Plan) -> int:
     """Run the seed and write its report. Return 0 if nothing was violated."""
     from pravega_lab.engine.simulation.kernel.report import run_and_report
 
     seed = int(args.report)
-    result, text = run_and_report(lambda: _run_seed(seed, args.scenario, args.bug), commit())
+    result, text = run_and_report(lambda: run_any(seed, args.scenario, args.bug, plan), commit())
     if args.journal:
         _keep_journal(result, args.journal)
     where = args.output or f"report-{seed}.md"
@@ -127,13 +144,30 @@ def _report(args: argparse.Namespace) -> int:
     return 1 if result.problems else 0
 
 
-def parse_seeds(text: str) -> range:
-    """Return the seeds of ``A..B`` (both included) or ``A``."""
-    found = _SEEDS.fullmatch(text)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-    if last < first:
-        raise BadInputError(f"--seeds {text!r}: write A..B with A up to B, 0..199 for example, or one number")
-    return range(first, last + 1)
+def _explain(args: argparse.Namespace, jobs: int, plan: Plan) -> int:
+    """Shrink the run of the seed, and tell its story. Return 0 if nothing was violated."""
+    from pravega_lab.connector.simulation.explaining import shrunk, story
+    from pravega_lab.engine.simulation.explain.page import as_page, as_text
+
+    case = int(args.explain), args.scenario, args.bug
+    with _bar(unit="run") as bar:
+
+        def watch(shrinker: Shrinker) -> None:
+            bar.set_postfix(faults=len(shrinker.faults), refresh=False)
+            bar.update(shrinker.runs - bar.n)
+
+        shrinker = shrunk(case, jobs, args.seconds, watch, plan)
+    if shrinker is None:
+        print(f"seed {args.explain}: no violation, so there is nothing to explain")
+        return 0
+    told = story(shrinker, case)
+    print(as_text(shrinker.first, told, shrinker.runs))
+    if args.journal:
+        _keep_journal(told.result, args.journal)
+    if args.output:
+        Path(args.output).write_text(as_page(shrinker.first, told, shrinker.runs), encoding="utf-8")
+        print(f"the picture is in {args.output}")
+    return 1
 
 
 def commit() -> str:
@@ -151,35 +185,31 @@ def commit() -> str:
     return asked.stdout.strip() or "unknown"
 
 
-def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int) -> Iterator[Result]:
+def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int, plan: Plan) -> Iterator[Result]:
     """Yield results in the order of seeds."""
     if jobs == 1 or len(seeds) == 1:
-        yield from (_run_seed(seed, scenario, bug) for seed in seeds)
+        yield from (run_any(seed, scenario, bug, plan) for seed in seeds)
         return
     # Spawn processes: a fork of this process would inherit its threads.
     with multiprocessing.get_context("spawn").Pool(min(jobs, len(seeds))) as pool:
-        yield from pool.imap(_run_one, [(seed, scenario, bug) for seed in seeds], chunksize=4)
+        yield from pool.imap(_run_one, [(seed, scenario, bug, plan) for seed in seeds], chunksize=4)
 
 
-def _run_one(task: tuple[int, str | None, str | None]) -> Result:
-    return _run_seed(*task).without_journal()
+def _run_one(task: tuple[int, str | None, str | None, Plan]) -> Result:
+    return run_any(*task).without_journal()
 
 
-def _run_seed(seed: int, scenario: str | None, bug: str | None) -> Result:
-    if scenario == FLOW:
-        return run_flow(seed, bug)
-    if scenario == RACE:
-        return run_race_seed(seed, bug)
-    if scenario == CONNECTOR:
-        return run_connector(seed)[0]
-    return run_groups(seed, bug) if scenario == GROUPS else run_seed(seed, scenario, bug)
+def _bar(*, total: int | None = None, unit: str) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, unit=unit, file=sys.stderr, disable=None)
 
 
 def _with_bar(results: Iterator[Result], total: int) -> Iterator[Result]:
-    from tqdm import tqdm
-
-    with tqdm(results, total=total, unit="seed", file=sys.stderr, disable=None) as bar:
-        yield from bar
+    with _bar(total=total, unit="seed") as bar:
+        for result in results:
+            yield result
+            bar.update()
 
 
 def _show(result: Result, *, always: bool) -> None:

@@ -26,8 +26,9 @@ from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay
-from pravega_lab.engine.simulation.flow.scenario import FlowFailure
+from pravega_lab.engine.simulation.flow.scenario import FlowFailure, size_of
 from pravega_lab.engine.simulation.flow.world import FlowConditions, FlowFiles, FlowHost, FlowWire
+from pravega_lab.engine.simulation.kernel.faults import EVERYTHING, Plan
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.kernel.run import Result, run_story
@@ -53,15 +54,15 @@ class ConnectorWorld(World):
 
     def __init__(self, loop: SimulationLoop, journal: Journal, form: Form, size: Size, seals: bool) -> None:
         super().__init__(loop, journal)
-        self.form, self.size, self.seals = form, size, seals
+        self.form, self.size, self.seals = form, size_of(loop.faults.plan, size), seals
         self.traffic = loop.network.traffic
-        self.draw = chance = Random(f"{loop.seed}/connector")
+        self.draw = chance = loop.random("connector")
         self.conditions = FlowConditions(delay_us_max=chance.choice((200, 2_000)))
-        self.wire = FlowWire(loop, Random(f"{loop.seed}/wire"), self.conditions)
+        self.wire = FlowWire(loop, loop.random("wire"), self.conditions)
         self.host = FlowHost(loop)
-        self.files = FlowFiles(Random(f"{loop.seed}/files"), self.conditions)
+        self.files = FlowFiles(loop.random("files"), self.conditions, switch=loop.faults)
         self.watch = Watch(self.now_ms)
-        self._names = Random(f"{loop.seed}/names")
+        self._names = loop.random("names")
         self._clients = count()
         self.measures = Measures(form.letter)
         self.written: list[Row] = []
@@ -110,7 +111,8 @@ class ConnectorWorld(World):
             await client.create_stream(OUT)
         await self._start(None)
         writing = self.loop.create_task(self._write(rows), name="writer")
-        scaling = self.loop.create_task(self._scale(self.draw.choice((2, 3, 4))), name="scaler")
+        times = self.loop.faults.plan.rounds(self.draw.choice((2, 3, 4)))
+        scaling = self.loop.create_task(self._scale(times), name="scaler")
         await self._trouble(self.draw.choice((1.0, 2.0)))
         await self._go_on_elsewhere()
         await self._trouble(self.draw.choice((1.0, 2.0)), self.size.failures)
@@ -215,31 +217,43 @@ class ConnectorWorld(World):
             return
         id, execution = self.draw.choice(alive)
         attempt = execution.attempt
-        self._failed("killed subtask")
-        execution.running.process.kill()  # type: ignore[union-attr]
+        happens = self._happens("killed subtask", str(id), part="job")
+        if happens:
+            self._failed("killed subtask")
+            execution.running.process.kill()  # type: ignore[union-attr]
         await asyncio.sleep(self.draw.randint(0, 100_000) / 1e6)
-        self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
+        if happens:
+            self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
 
     async def _fail_one(self) -> None:
         id: SubtaskId = self.draw.choice(list(self.job.master.executions))
+        if not self._happens("failed subtask", str(id), part="job"):
+            return
         self._failed("failed subtask")
         self.job.fail_subtask(id, FlowFailure("a user's function raised"))
 
     async def _fail_all(self) -> None:
+        if not self._happens("global failure", part="job"):
+            return
         self._failed("global failure")
         self.job.master.fail_globally(FlowFailure("an enumerator raised"))
         self.job.master.act()
 
     async def _crash_store(self) -> None:
+        down_s = self.draw.randint(0, 500_000) / 1e6
+        if not self._happens("store crash"):
+            return
         self.crashes["store crash"] += 1
         self.store.crash()
-        await asyncio.sleep(self.draw.randint(0, 500_000) / 1e6)
+        await asyncio.sleep(down_s)
         await self.store.start()
 
     async def _go_on_elsewhere(self) -> None:
         """Cancel the job, and restore it from the last checkpoint with another parallelism."""
         while self.job.latest_checkpoint is None:
             await asyncio.sleep(0.1)
+        if not self._happens("scaled job", part="job"):
+            return
         self._failed("scaled job")
         await self.job.cancel()
         alive = [str(id) for id, e in self.job.master.executions.items() if not e.state.is_terminal]
@@ -315,7 +329,13 @@ class ConnectorWorld(World):
 
 
 def run_connector(
-    seed: int, letter: str | None = None, rows: int = ROWS, size: Size = RULE, *, seals: bool | None = None
+    seed: int,
+    letter: str | None = None,
+    rows: int = ROWS,
+    size: Size = RULE,
+    *,
+    seals: bool | None = None,
+    plan: Plan = EVERYTHING,
 ) -> tuple[Result, Measures]:
     """Run one seed, and return its result and measurements. Errors are recorded in ``problems``.
 
@@ -324,6 +344,7 @@ def run_connector(
         rows: Minimum number of rows to write.
         size: The minimum size of the run, which continues until it is reached.
         seals: Whether the stream is sealed, so that the job ends by itself. None: the seed decides.
+        plan: What happens of that which the seed draws. ``messages`` limits the rows, too.
     """
     sound = [form.letter for form in FORMS.values() if form.is_exactly_once and form.is_in_order]
     form = FORMS[letter or sound[seed % len(sound)]]
@@ -335,11 +356,13 @@ def run_connector(
         nonlocal measures
         world = ConnectorWorld(loop, result.journal, form, size, seals)
         try:
-            loop.run_until_complete(world.run_job(rows))
+            loop.run_until_complete(
+                world.run_job(min(rows, ROWS if plan.messages is None else plan.messages))
+            )
         finally:
             measures = world.measures
             result.faults = world.faults + world.wire.faults
             result.traffic.failures, result.traffic.scales = world.watch.failures, measures.scales
-        result.problems += measures.problems(form) + result.traffic.short_of(size)
+        result.problems += measures.problems(form) + result.traffic.short_of(world.size)
 
-    return run_story(seed, SCENARIO, tell), measures
+    return run_story(seed, SCENARIO, tell, plan), measures

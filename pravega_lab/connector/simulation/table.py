@@ -19,9 +19,9 @@ from statistics import median
 from textwrap import fill
 from typing import Any
 
-from pravega_lab.connector.simulation.command import parse_seeds
 from pravega_lab.connector.simulation.forms import FORMS
 from pravega_lab.connector.simulation.scenario import run_connector
+from pravega_lab.connector.simulation.seeds import parse_seeds
 from pravega_lab.engine.simulation.kernel.traffic import RULE, Size
 from pravega_lab.errors import BadInputError
 

@@ -62,8 +62,10 @@ def run(args: argparse.Namespace) -> int:
             raise BadInputError(f"--link is for one seed, but --seeds {args.seeds} has {len(seeds)}")
         print(f"{args.link}#{spec.link()}")
         return 0
-    if args.report is not None or args.journal:
-        raise BadInputError("--report and --journal are for the other scenarios: the page reports its runs")
+    if args.report is not None or args.explain is not None or args.journal or args.plan:
+        raise BadInputError(
+            "--report, --explain, --plan and --journal are for the other scenarios: the page reports its runs"
+        )
     return _play(spec, seeds)
 
 

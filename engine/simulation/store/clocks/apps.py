@@ -35,6 +35,8 @@ class ClockSetter(App):
             await self.pause(8_000)
             self.jumps -= 1
             jump_ms = self.chance.choice(JUMPS_MS)
+            if not self.world.loop.faults.happens(self.name, "clock jump", f"{jump_ms} ms"):
+                continue
             self.log("clock-jump", ms=jump_ms)
             self.clock.set_clock(jump_ms)
 

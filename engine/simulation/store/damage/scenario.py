@@ -60,7 +60,9 @@ class DamageScenario(StorageScenario):
             self._remove_each(in_order)
         kept = self.disk.copy_files()
         for _ in range(DAMAGES if kept else 0):  # a short life may end before there is a file
-            self._judge(self._damage_a_file(), in_order)
+            kind = self._damage_a_file()
+            if kind is not None:
+                self._judge(kind, in_order)
             self.disk.replace_files(kept)
         return self.problems
 
@@ -94,7 +96,7 @@ class DamageScenario(StorageScenario):
         """Open the store without each of its log files in turn."""
         kept = self.disk.copy_files()
         for name in kept:
-            if file_id_of(name) is not None:
+            if file_id_of(name) is not None and self._happens("remove", name):
                 self._judge(self._remove(name), in_order)
                 self.disk.replace_files(kept)
 
@@ -134,8 +136,11 @@ class DamageScenario(StorageScenario):
         model: StorageModel = self._replayed(count)
         return model.content() == found
 
-    def _damage_a_file(self) -> tuple[str, str, int]:
-        """Damage one file, and return what was done, to which file, and where."""
+    def _happens(self, kind: str, file: str = "") -> bool:
+        return self.loop.faults.happens("disk", f"damage: {kind}", file)
+
+    def _damage_a_file(self) -> tuple[str, str, int] | None:
+        """Damage one file, and return what was done, to which file, and where; None if it does not happen."""
         chance, files = self.chance, self.disk.files()
         logs = [name for name in files if file_id_of(name) is not None]
         kind = chance.choice(("flip", "flip", "cut", "remove", "zero"))
@@ -144,8 +149,11 @@ class DamageScenario(StorageScenario):
             names = logs[-1:]  # what was written last
         name = chance.choice(names or logs)
         place = chance.randrange(self._used(name, files[name]))
+        bits = 1 << chance.randrange(8) if kind == "flip" else 0
+        if not self._happens(kind, name):
+            return None
         if kind == "flip":
-            self.disk.flip(name, place, 1 << chance.randrange(8))
+            self.disk.flip(name, place, bits)
         elif kind == "cut":
             self.disk.cut(name, place)
         elif kind == "remove":
@@ -188,7 +196,10 @@ class DamageScenario(StorageScenario):
                 for _ in range(4):
                     place = self.chance.randrange(FILE_HEADER_BYTES, self._used(name, size) + 1)
                     if place < size:
-                        self.disk.flip(name, place, 1 << self.chance.randrange(8))
+                        bits = 1 << self.chance.randrange(8)
+                        if not self._happens("flip while running", name):
+                            continue
+                        self.disk.flip(name, place, bits)
                         self.disk.faults["damage: flip while running"] += 1
         for segment in SEGMENTS:
             model = self._model.segments.get(segment)
@@ -206,6 +217,8 @@ class DamageScenario(StorageScenario):
         pump = process.spawn(Pump(storage, self.disk).run(), name="pump")
         process.run(self._submit, storage)
         await asyncio.sleep(1.0)
+        if not self._happens("removed while running"):
+            return
         for name in self.disk.files():
             self.disk.delete(name)
         self.disk.faults["damage: removed while running"] += 1

@@ -1,0 +1,169 @@
+"""`Shrinker`: finds a run with few faults and little work that still violates the same rule.
+
+Faults are minimized by delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing
+input", 2002): leave out halves, then quarters, and so on, and keep what still fails. Before that, whole kinds
+of faults are left out. Rounds of work and applications are left out between.
+
+The shrinker proposes plans in batches, and its caller runs them, one after the other or several at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+from ..kernel.faults import Fault, Plan, identities
+from ..kernel.run import Result
+from .rules import rules_of
+
+Batch = Sequence[Plan]
+Results = Sequence[Result | None]  # None for a plan that was not run, because an earlier one was good enough
+Proposals = Generator[Batch, Results, None]
+ROUNDS = (1, 2, 4, 8)
+MESSAGES = (0, 100, 300, 1_000)
+STEPS_MORE = 20_000  # a smaller run may take more steps, twice as many and these
+FEW = 3
+VARIANTS = 60  # of each number of faults
+JOBS = ("flow", "connector")  # scenarios whose work is measured in messages
+
+
+class Shrinker:
+    """The search for a smaller run. ``best`` is the smallest failing run so far.
+
+    Args:
+        result: The run that failed.
+        rule: The rule that a smaller run must violate, too; see `rules.rule_of`.
+    """
+
+    def __init__(self, result: Result, rule: str) -> None:
+        self.first = self.best = result
+        self.rule = rule
+        self.first_faults = identities(result.happened)
+        self.runs = 0
+        self._steps_max = 2 * result.steps + STEPS_MORE
+        self._known: dict[Plan, bool] = {}
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The faults of the smallest run so far, in the order in which they happened."""
+        return identities(self.best.happened)
+
+    def proposals(self) -> Proposals:
+        """Propose plans, the most wanted first, and take their results, until nothing smaller is found."""
+        yield from self._try([Plan(frozenset())])
+        for _ in range(4):
+            before = self._size()
+            yield from self._less_work()
+            yield from self._fewer_kinds()
+            if len(self.faults) > FEW:
+                yield from self._other_times()
+            yield from self._fewer_faults()
+            if self._size() == before:
+                return
+
+    def _size(self) -> tuple[int, Plan]:
+        return len(self.faults), replace(self.best.plan, faults=None)
+
+    def _try(self, plans: Sequence[Plan]) -> Generator[Batch, Results, bool]:
+        """Run plans that were not run before, and return whether one of them fails as wanted."""
+        limited = (replace(plan, steps_max=self._steps_max) for plan in plans)
+        new = [plan for plan in dict.fromkeys(limited) if plan not in self._known]
+        results = (yield new) if new else []
+        for plan, result in zip(new, results, strict=True):
+            if result is None:
+                break
+            self.runs += 1
+            self._known[plan] = self.rule in rules_of(result)
+            if self._known[plan]:
+                # Faults that the plan names and that were not drawn any more have no part in the run.
+                happened = frozenset(identities(result.happened))
+                self.best = replace(result, plan=replace(plan, faults=happened))
+                self._known[self.best.plan] = True
+                return True
+        return False
+
+    def _with(self, faults: Sequence[Fault]) -> Plan:
+        return replace(self.best.plan, faults=frozenset(faults))
+
+    def _less_work(self) -> Proposals:
+        plan = self._with(self.faults)
+        if self.best.scenario in JOBS:
+            less = [n for n in MESSAGES if plan.messages is None or n < plan.messages]
+            yield from self._try([replace(plan, messages=n) for n in less])
+            plan = self._with(self.faults)
+        less = [n for n in ROUNDS if plan.rounds_max is None or n < plan.rounds_max]
+        yield from self._try([replace(plan, rounds_max=n) for n in less])
+        for name in self.best.cast:
+            plan = self._with(self.faults)
+            yield from self._try([replace(plan, without=plan.without | {name})])
+
+    def _fewer_kinds(self) -> Proposals:
+        kinds = list(dict.fromkeys(fault.kind for fault in self.faults))
+        yield from self._try([self._only(lambda fault, kind=kind: fault.kind == kind) for kind in kinds])  # type: ignore[misc]
+        for kind in sorted(kinds, key=lambda kind: -sum(fault.kind == kind for fault in self.faults)):
+            yield from self._try([self._only(lambda fault, kind=kind: fault.kind != kind)])  # type: ignore[misc]
+
+    def _other_times(self) -> Proposals:
+        """Propose a few faults at other times: the moment of a fault often decides, not their number."""
+        kinds = list(dict.fromkeys((fault.part, fault.kind) for fault in self.first_faults))
+        chance = Random(0)
+        for n_faults in (1, 2, 3):
+            plans = []
+            for _ in range(VARIANTS):
+                few = [Fault(*chance.choice(kinds), chance.choice((1, 1, 2))) for _ in range(n_faults)]
+                plans.append(replace(self._with(few), variant=chance.randrange(1_000)))
+            if (yield from self._try(plans)):
+                return
+
+    def _only(self, is_kept: Callable[[Fault], bool]) -> Plan:
+        return self._with([fault for fault in self.faults if is_kept(fault)])
+
+    def _fewer_faults(self) -> Proposals:
+        n_chunks = 2
+        while faults := self.faults:
+            n_chunks = min(n_chunks, len(faults))
+            chunks = _chunks(faults, n_chunks)
+            rests = [[f for other in chunks if other is not chunk for f in other] for chunk in chunks]
+            tried = ([] if n_chunks == 2 else chunks) + rests
+            if (yield from self._try([self._with(kept) for kept in tried])):
+                n_chunks = max(2, n_chunks - 1)
+            elif n_chunks == len(faults):
+                return
+            else:
+                n_chunks = 2 * n_chunks
+
+
+def _chunks(faults: Sequence[Fault], n: int) -> list[list[Fault]]:
+    """Divide faults into ``n`` chunks of nearly equal size, in order."""
+    bounds = [len(faults) * k // n for k in range(n + 1)]
+    return [list(faults[low:high]) for low, high in pairwise(bounds)]
+
+
+def shrink(
+    shrinker: Shrinker,
+    run: Callable[[Sequence[Plan]], Sequence[Result]],
+    is_enough: Callable[[], bool],
+    at_once: int = 1,
+) -> None:
+    """Run what the shrinker proposes, until it proposes nothing more, or ``is_enough``.
+
+    Args:
+        run: Runs plans, at most ``at_once`` of them, and returns their results in order.
+        is_enough: Is asked after each call of ``run``.
+        at_once: How many plans are run before the first result is looked at.
+    """
+    proposals = shrinker.proposals()
+    batch = next(proposals, None)
+    while batch is not None and not is_enough():
+        results: list[Result | None] = [None] * len(batch)
+        for first in range(0, len(batch), at_once):
+            found = run(batch[first : first + at_once])
+            results[first : first + len(found)] = found
+            if is_enough() or any(shrinker.rule in rules_of(result) for result in found):
+                break
+        try:
+            batch = proposals.send(results)
+        except StopIteration:
+            batch = None

@@ -1,0 +1,69 @@
+"""``pravega-lab simulate --explain SEED``: shrinks a failing run on all cores, and tells its story.
+
+`engine.simulation.explain` decides what is tried. This module runs it, in processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+from pravega_lab.connector.simulation.families import checker_of, run_any
+from pravega_lab.engine.simulation.explain.rules import main_rule
+from pravega_lab.engine.simulation.explain.shrink import Shrinker, shrink
+from pravega_lab.engine.simulation.explain.story import Story, story_of
+from pravega_lab.engine.simulation.kernel.faults import EVERYTHING, Plan
+from pravega_lab.engine.simulation.kernel.run import Result
+
+Case = tuple[int, str | None, str | None]  # seed, scenario, bug
+Watch = Callable[[Shrinker], None]
+
+
+def shrunk(
+    case: Case, jobs: int, seconds: float, watch: Watch = lambda _: None, plan: Plan = EVERYTHING
+) -> Shrinker | None:
+    """Run a seed and shrink the run. Return None if it violates no rule.
+
+    Args:
+        case: Seed, scenario and planted bug, as `run_any` takes them.
+        jobs: How many processes run plans at the same time. With 1, this process runs them.
+        seconds: When to stop the search; a run that has begun is finished.
+        watch: Is called after each run.
+        plan: What of the seed's run happens to begin with.
+    """
+    first = run_any(*case, plan)
+    rule = main_rule(first, checker_of(case[2]))
+    if rule is None:
+        return None
+    shrinker = Shrinker(first.without_journal(), rule)
+    end_s = time.monotonic() + seconds
+
+    def is_enough() -> bool:
+        watch(shrinker)
+        return time.monotonic() > end_s
+
+    if jobs == 1:
+        shrink(shrinker, lambda plans: [_run((case, plan)) for plan in plans], is_enough)
+        return shrinker
+    with multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet) as pool:
+        shrink(shrinker, lambda plans: pool.map(_run, [(case, plan) for plan in plans], 1), is_enough, jobs)
+    return shrinker
+
+
+def story(shrinker: Shrinker, case: Case) -> Story:
+    """Run the smallest run once more, with its journal, and return its story."""
+    return story_of(run_any(*case, shrinker.best.plan), shrinker.rule)
+
+
+def quiet() -> None:
+    """Ignore warnings about coroutines of runs that ended early: they are expected to be incomplete."""
+    warnings.simplefilter("ignore", RuntimeWarning)
+    sys.unraisablehook = lambda _: None
+
+
+def _run(task: tuple[Case, Plan]) -> Result:
+    case, plan = task
+    return run_any(*case, plan).without_journal()

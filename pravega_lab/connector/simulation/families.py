@@ -1,0 +1,89 @@
+"""One way to run a seed of any scenario, and all planted bugs with the scenario that shows each.
+
+The scenarios are in several worlds: the store's, the reader groups', the jobs', and the connectors'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pravega_lab.connector.simulation.bugs import CONNECTOR_BUGS, FORM_OF
+from pravega_lab.connector.simulation.scenario import SCENARIO as CONNECTOR
+from pravega_lab.connector.simulation.scenario import run_connector
+from pravega_lab.connector.simulation.table import ROWS, SIZE
+from pravega_lab.engine.simulation.flow.bugs import FLOW_BUGS
+from pravega_lab.engine.simulation.flow.race import RACE_BUGS, run_race_seed
+from pravega_lab.engine.simulation.flow.race import SCENARIO as RACE
+from pravega_lab.engine.simulation.flow.scenario import run_flow
+from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
+from pravega_lab.engine.simulation.groups.scenario import run_groups
+from pravega_lab.engine.simulation.kernel.faults import EVERYTHING, Plan
+from pravega_lab.engine.simulation.kernel.run import Result
+from pravega_lab.engine.simulation.store.bugs import BUGS
+from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed
+
+GROUPS, FLOW = "groups", "flow"
+SCENARIOS = (*NAMES, GROUPS, FLOW, CONNECTOR, RACE)
+# Scenarios with bugs of their own. The bugs of the store belong to all other scenarios.
+PLANTED: dict[str, tuple[str, ...]] = {
+    GROUPS: tuple(GROUP_BUGS),
+    FLOW: tuple(FLOW_BUGS),
+    RACE: tuple(RACE_BUGS),
+    CONNECTOR: tuple(CONNECTOR_BUGS),
+}
+ALL_BUGS = (*BUGS, *(name for names in PLANTED.values() for name in names))
+
+
+def scenario_of_bug(bug: str) -> str:
+    """Return the scenario that shows a planted bug soonest."""
+    return next((name for name, bugs in PLANTED.items() if bug in bugs), "") or BUGS[bug].scenario
+
+
+def checker_of(bug: str | None) -> str:
+    """Return how the problems begin that the checker responsible for a bug reports, "" for any."""
+    found = {**BUGS, **GROUP_BUGS}.get(bug or "")
+    return "" if found is None else found.checker
+
+
+def meaning_of(bug: str) -> str:
+    """Return the sentence that says what a planted bug does."""
+    found = {**BUGS, **GROUP_BUGS, **FLOW_BUGS, **CONNECTOR_BUGS}.get(bug)
+    return RACE_BUGS[bug] if found is None else found.what
+
+
+def run_any(seed: int, scenario: str | None, bug: str | None, plan: Plan = EVERYTHING) -> Result:
+    """Run one seed of a scenario, and return its result. Errors are recorded in it and not raised.
+
+    Args:
+        scenario: One of `SCENARIOS`, or None for the one that the seed draws, or that the bug belongs to.
+        bug: One of `ALL_BUGS` that belongs to the scenario.
+        plan: What happens of that which the seed draws. `RACE` draws no faults.
+    """
+    run = _RUNS.get(scenario or "")
+    return run_seed(seed, scenario, bug, plan) if run is None else run(seed, bug, plan)
+
+
+def _run_flow(seed: int, bug: str | None, plan: Plan) -> Result:
+    return run_flow(seed, bug, plan=plan)
+
+
+def _run_race(seed: int, bug: str | None, plan: Plan) -> Result:
+    return run_race_seed(seed, bug)
+
+
+def _run_connector(seed: int, bug: str | None, plan: Plan) -> Result:
+    """Run the connector. A bug is planted in the form that shows it, in the smaller runs of `table`."""
+    if bug is None:
+        return run_connector(seed, plan=plan)[0]
+    with CONNECTOR_BUGS[bug].planted():
+        result, _ = run_connector(seed, FORM_OF[bug], ROWS, SIZE, plan=plan)
+    return replace(result, bug=bug)
+
+
+_RUNS: dict[str, Callable[[int, str | None, Plan], Result]] = {
+    GROUPS: run_groups,
+    FLOW: _run_flow,
+    RACE: _run_race,
+    CONNECTOR: _run_connector,
+}
