@@ -51,6 +51,11 @@ DECODED_AT_ONCE = 16
 REPLY_BYTES_MAX = 1 << 20
 """Bytes of replies that are collected before they are written to the transport."""
 
+PIECE_BYTES = 256 << 10
+"""Bytes that are written to the transport at once. The system takes milliseconds for the reply of a large
+read, and others go first between its pieces.
+"""
+
 TOKEN_CHECK_FAILED, TOKEN_EXPIRED = 0, 1
 """Codes of AuthTokenCheckFailed."""
 
@@ -65,12 +70,13 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self.store = store
         self.appends = Appends(self)
         self.reads = Reads(self)
-        self.is_paused = False  # the peer does not read its replies
+        self._is_full = False  # the transport is, because the peer does not read its replies
         self.is_throttled = False  # too many changes wait for the disk
         self.lacks_room = False  # unfinished frames of all connections fill the room for them
         self._decoder = FrameDecoder()
         self._backlog: deque[c.Command] = deque()
         self._replies: list[bytes] = []
+        self._unwritten: deque[memoryview] = deque()  # replies that are written in pieces
         self._reply_bytes = 0
         self._is_stranger = True  # no command has arrived
         self._is_broken = False  # the bytes after the backlog are no command
@@ -102,6 +108,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self._is_ending = self._is_lost = True
         self._backlog.clear()
         self._replies.clear()
+        self._unwritten.clear()
         self._decoder = FrameDecoder()
         self.reads.drop_all()
         self.store.forget(self)
@@ -142,12 +149,17 @@ class SegmentStoreProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop handling commands, because the peer does not read its replies (called by asyncio)."""
-        self.is_paused = True
+        self._is_full = True
 
     def resume_writing(self) -> None:
         """Serve the reads that became ready in the meantime, and resume handling (called by asyncio)."""
-        self.is_paused = False
+        self._is_full = False
         self.work()
+
+    @property
+    def is_paused(self) -> bool:
+        """Return whether replies wait: for the peer to read earlier ones, or for a turn of the connection."""
+        return self._is_full or bool(self._unwritten)
 
     # Commands in
 
@@ -170,6 +182,8 @@ class SegmentStoreProtocol(asyncio.Protocol):
         backlog = self._backlog
         turns, time = self.store.turns, self.store.loop.time
         left, until_s = commands, time() + turns.seconds
+        if left:
+            self._write_on(until_s)
         if left and not self.is_paused:
             self.reads.serve_ready(until_s)
         while self._has_more() and not (self._is_ending or self.is_paused or self.is_throttled):
@@ -184,7 +198,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
                 break
             left -= 1
             self._handle(backlog.popleft())
-        if self.reads.has_ready and not self.is_paused:
+        if (self.reads.has_ready or self._unwritten) and not self._is_full:
             turns.wait(self)
         self.appends.submit()
         if self._is_broken and not backlog:
@@ -241,13 +255,32 @@ class SegmentStoreProtocol(asyncio.Protocol):
             self.flush()
 
     def flush(self) -> None:
-        """Write the collected replies to the transport, in one piece."""
+        """Write the collected replies to the transport: in one piece, or the first of several."""
         if not self._replies:
             return
         replies, self._replies, self._reply_bytes = self._replies, [], 0
-        self._transport.write(replies[0] if len(replies) == 1 else b"".join(replies))
+        data = replies[0] if len(replies) == 1 else b"".join(replies)
+        if len(data) <= PIECE_BYTES and not self._unwritten:
+            self._transport.write(data)
+        else:
+            self._unwritten.append(memoryview(data))
+            if len(self._unwritten) == 1:
+                self._write_piece()
+            if not self._is_full:
+                self.store.turns.wait(self)
         if self.is_paused:
             self._read_or_wait()
+
+    def _write_on(self, until_s: float) -> None:
+        time = self.store.loop.time
+        while self._unwritten and not self._is_full and time() <= until_s:
+            self._write_piece()
+
+    def _write_piece(self) -> None:
+        data = self._unwritten.popleft()
+        if len(data) > PIECE_BYTES:
+            self._unwritten.appendleft(data[PIECE_BYTES:])
+        self._transport.write(data[:PIECE_BYTES])
 
     def change(self, operations: Sequence[Operation], reply: Callable[[Any], c.Command]) -> None:
         """Submit operations, and send ``reply(results)`` as soon as they are synced. Raises StorageError."""
@@ -309,6 +342,8 @@ class SegmentStoreProtocol(asyncio.Protocol):
         if last_words is not None:
             self.send(last_words)
         self.flush()
+        for data in self._unwritten:
+            self._transport.write(data)
         self._transport.close()
 
     def answer_held_reads(self) -> None:

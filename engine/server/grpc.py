@@ -33,6 +33,9 @@ OPTIONS = [
 PAUSE_AFTER_S = 0.002
 """After calls that took less, the next call follows in the next pass of the loop."""
 
+PAUSE_FACTOR = 3
+"""How much longer the pause after a call is than the call. What a call decides is work for the log, too."""
+
 MESSAGE_BYTES_MAX = 1 << 20
 """A request with the cuts of 10,000 segments has a fifth of that."""
 
@@ -52,8 +55,8 @@ def limiting_options(limits: Limits) -> list[tuple[str, int]]:
 class CallTurns:
     """Lets one call of the controller be decided per pass of the loop.
 
-    A call that takes long, for a stream of many segments for example, is followed by a pause of the same
-    length. The wire commands of all clients therefore have at least half of the time.
+    A call that takes long, for a stream of many segments for example, is followed by a pause of three times
+    its length. The log and the wire commands of all clients therefore have most of the time.
     """
 
     def __init__(self) -> None:
@@ -74,7 +77,7 @@ class CallTurns:
         if took_s < PAUSE_AFTER_S:
             loop.call_soon(self._next)
         else:
-            loop.call_later(took_s, self._next)
+            loop.call_later(PAUSE_FACTOR * took_s, self._next)
 
     def _next(self) -> None:
         while self._waiting:

@@ -37,6 +37,9 @@ from .tiers.objects import Objects
 
 log = logging.getLogger(__name__)
 
+PAUSE_FACTOR = 3
+"""How much longer the pause after a tick of the controller is than the tick."""
+
 RETRY_MS = 1000
 """Pause before the next tick of the controller after the storage refused one, on a full disk for example."""
 
@@ -93,7 +96,7 @@ class StoreRunner:
             self.tier = self._attach(objects, tier_settings or TierSettings(), new_id().hex[:8])
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
-        self._paused_until_ms = 0  # after a long tick, so that clients have half of the time
+        self._paused_until_ms = 0  # after a long tick, so that clients have most of the time
 
     def _attach(self, objects: Objects, settings: TierSettings, life: str) -> TierLoop:
         store = self.segment_store
@@ -169,7 +172,7 @@ class StoreRunner:
             self._set_timer(now_ms + RETRY_MS)
         else:
             took_ms = int(1000 * (self._loop.time() - began_s))
-            self._paused_until_ms = now_ms + 2 * took_ms if took_ms else 0
+            self._paused_until_ms = now_ms + (1 + PAUSE_FACTOR) * took_ms if took_ms else 0
             self._set_timer(now_ms + 1)
 
     # Running

@@ -37,6 +37,7 @@ class Transport(asyncio.Transport):
         self.protocol = protocol
         self.reads = reads
         self.written = b""
+        self.decoder = FrameDecoder()
         self.is_reading = True
         self.is_closed = False
         protocol.connection_made(self)
@@ -107,7 +108,7 @@ def house() -> Iterator[House]:
 def replies(transport: Transport) -> list[c.Command]:
     """What was written since the last time."""
     data, transport.written = transport.written, b""
-    return FrameDecoder().feed(data)
+    return transport.decoder.feed(data)
 
 
 def send(transport: Transport, *commands: c.Command) -> None:

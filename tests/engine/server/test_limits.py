@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 
-from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from pravega_lab.engine.server.connection import PIECE_BYTES, SegmentStoreProtocol
 from pravega_lab.engine.server.limits import limits as options
 from pravega_lab.engine.server.limits.descriptors import report_in_words
 from pravega_lab.engine.server.limits.limits import Limits
@@ -227,6 +227,25 @@ def test_connections_that_send_at_once_share_the_time_of_one_turn(
     monkeypatch.undo()
     house.turn()
     assert [len(replies(transport)) for transport in some] == [3] * 20
+
+
+def test_a_large_reply_is_written_in_pieces_and_others_go_first(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop)
+    house.filled(2 * MIB)
+    greedy, modest = house.connect(), house.connect()
+    written, write = [], greedy.write
+    greedy.write = lambda data: written.append(len(data)) or write(data)  # type: ignore[method-assign]
+    send(greedy, c.ReadSegment(SEGMENT, 0, 2 * MIB, "", 1), c.GetStreamSegmentInfo(2, SEGMENT, ""))
+    send(modest, c.GetStreamSegmentInfo(1, SEGMENT, ""))
+    loop.run_until_complete(asyncio.sleep(0))
+    assert len(replies(modest)) == 1
+    for _ in range(20):
+        house.turn()
+    assert max(written) <= PIECE_BYTES
+    large, small = replies(greedy)
+    assert isinstance(large, c.SegmentRead)
+    assert (len(large.data), type(small)) == (2 * MIB, c.StreamSegmentInfo)
+    assert greedy.is_reading
 
 
 def test_who_has_sent_little_goes_before_who_has_sent_much(
