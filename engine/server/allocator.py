@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
@@ -71,9 +72,13 @@ class FreedMemory:
     """Returns kept memory to the kernel when the store is quiet and larger than it was once.
 
     Returning takes some milliseconds, so a busy store keeps its memory. Call ``look`` about once a second.
+
+    Args:
+        shrink: Called before memory is returned. It frees what the store can do without.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shrink: Callable[[], None] = lambda: None) -> None:
+        self._shrink = shrink
         self._pieces = self._ended = self._looks_to_wait = 0
         self._least_bytes = resident_bytes()
 
@@ -89,6 +94,7 @@ class FreedMemory:
         self._least_bytes = min(self._least_bytes, now_bytes)
         if not is_quiet or now_bytes - self._least_bytes < RETURNED_BYTES_MIN or self._looks_to_wait > 0:
             return False
+        self._shrink()
         with contextlib.suppress(AttributeError, OSError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)
         self._looks_to_wait = LOOKS_BETWEEN  # what is left may be in use, and is looked at again later

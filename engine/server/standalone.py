@@ -305,7 +305,7 @@ class _Standalone:
             ) from error
 
     async def _keep_house(self) -> None:
-        memory, store = FreedMemory(), self._runner.segment_store
+        memory, store = FreedMemory(self._runner.storage.shrink), self._runner.segment_store
         while True:
             await asyncio.sleep(HOUSEKEEPING_S)
             while store.dismiss_the_slow() >= DISMISSED_AT_ONCE:

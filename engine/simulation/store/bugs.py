@@ -105,7 +105,7 @@ def _writers_forgotten() -> list[Replacement]:
     def forgetful(*args: Any, **options: Any) -> Storage:
         storage = right(*args, **options)
         for segment in storage._synced.names.values():
-            segment.attributes.clear()
+            segment.attributes = {}
         return storage
 
     return [(runner, "open_storage", forgetful)]
@@ -138,7 +138,7 @@ def _merge_copies_twice() -> list[Replacement]:
         again = Extents()
         again.join(change.source.extents, 0)
         apply(self, change, now_ms)
-        change.segment.extents.join(again, change.segment.length)
+        change.segment.own_extents().join(again, change.segment.length)
         change.segment.length += change.source.length
 
     def check_twice(self: Validated, op: Any) -> Any:

@@ -68,7 +68,14 @@ class RecentGroups:
         self._places.append((file, offset))
         self._groups.append(data)
         self._bytes += len(data)
-        while self._bytes > self._max_bytes:
+        self._keep(self._max_bytes)
+
+    def forget_most(self) -> None:
+        """Keep the latest groups, of an eighth of the bytes."""
+        self._keep(self._max_bytes // 8)
+
+    def _keep(self, most_bytes: int) -> None:
+        while self._bytes > most_bytes:
             self._bytes -= len(self._groups[self._first])
             self._groups[self._first] = b""
             self._first += 1
@@ -207,6 +214,10 @@ class LogFiles:
         if not self.disk.caches_reads:
             self._recent.add(file, offset, data)
             self.found_group(file, offset, len(data))
+
+    def forget_recent(self) -> None:
+        """Forget most of the groups that are kept for reads. They are on the disk."""
+        self._recent.forget_most()
 
     def found_group(self, file: int, offset: int, length: int) -> None:
         """Note where a group is, so that reads need not look for it."""

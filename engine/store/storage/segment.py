@@ -11,13 +11,17 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from ..log.operations import Operation
 from .table import Table
 
 Watcher = Callable[[], None]
+
+NOTHING: Any = MappingProxyType({})
+"""Stands for each empty dict of a segment: most segments have no attribute, no watcher and nothing merged."""
 
 MERGED_REMEMBERED = 4096
 """The number of merged sources that a target remembers, for idempotent merges."""
@@ -167,6 +171,10 @@ class Extents:
             index += 1
 
 
+_NO_EXTENTS = Extents()
+"""Those of all segments that have no bytes."""
+
+
 class Saved(NamedTuple):
     """The validated state of a segment, as `Segment.save` found it."""
 
@@ -212,14 +220,44 @@ class Segment:
         self.scale_type = self.target_rate = 0
         self.start = self.length = self.event_count = 0
         self.is_sealed = self.is_deleted = False
-        self.attributes: dict[UUID, int] = {}
-        self.merged: dict[str, None] = {}
-        self.extents = Extents()
-        self.watchers: dict[int, Watcher] = {}
+        self.attributes: dict[UUID, int] = NOTHING
+        self.merged: dict[str, None] = NOTHING
+        self.extents = _NO_EXTENTS
+        self.watchers: dict[int, Watcher] = NOTHING
         self.next_start = self.next_length = self.pending = 0
         self.next_sealed = False
-        self.next_attributes: dict[UUID, int] = {}
-        self.next_merged: dict[str, None] = {}
+        self.next_attributes: dict[UUID, int] = NOTHING
+        self.next_merged: dict[str, None] = NOTHING
+
+    def own_extents(self) -> Extents:
+        """Return the extents, to which runs may be added."""
+        if self.extents is _NO_EXTENTS:
+            self.extents = Extents()
+        return self.extents
+
+    def set_attribute(self, attribute_id: UUID, value: int) -> None:
+        """Set the synced value of an attribute."""
+        if self.attributes is NOTHING:
+            self.attributes = {}
+        self.attributes[attribute_id] = value
+
+    def set_next_attribute(self, attribute_id: UUID, value: int) -> None:
+        """Set the validated value of an attribute."""
+        if self.next_attributes is NOTHING:
+            self.next_attributes = {}
+        self.next_attributes[attribute_id] = value
+
+    def merge_next(self, source: str) -> None:
+        """Note that a source is merged in the validated state."""
+        if self.next_merged is NOTHING:
+            self.next_merged = {}
+        self.next_merged[source] = None
+
+    def watch(self, number: int, watcher: Watcher) -> None:
+        """Add a watcher."""
+        if self.watchers is NOTHING:
+            self.watchers = {}
+        self.watchers[number] = watcher
 
     def next_attribute(self, attribute_id: UUID, default: int) -> int:
         """Return the validated value of an attribute."""
@@ -233,8 +271,7 @@ class Segment:
         """
         self.pending -= 1
         if not self.pending:
-            self.next_attributes.clear()
-            self.next_merged.clear()
+            self.next_attributes = self.next_merged = NOTHING
             if self.table:
                 self.table.ahead.clear()
 
@@ -248,6 +285,8 @@ class Segment:
 
     def remember_merged(self, source: str) -> None:
         """Keep the name of a merged source, and forget the oldest one above the limit."""
+        if self.merged is NOTHING:
+            self.merged = {}
         self.merged[source] = None
         if len(self.merged) > MERGED_REMEMBERED:
             del self.merged[next(iter(self.merged))]

@@ -77,7 +77,7 @@ class Drawing:
         self._keys, self._values = list(synced.records), list(synced.records.values())
         self._records: list[bytes] = []
         self._segments: dict[Segment, bytes] = dict.fromkeys(synced.names.values(), b"")  # b"": not yet
-        self._by_id = synced.by_id
+        self._synced = synced
         self._left = iter(list(self._segments))
         self._is_done = False
 
@@ -94,7 +94,7 @@ class Drawing:
                     self._keep(changed)
             if isinstance(operation, ops.MoveToTier):
                 for piece in operation.pieces:
-                    moved = self._by_id.get(piece.segment_id)
+                    moved = self._synced.by_id.get(piece.segment_id)
                     if moved is not None:
                         self._keep(moved)
 
@@ -192,9 +192,12 @@ def _restore(fields: tuple[Any, ...]) -> Segment:
     segment = Segment(0, name, table)
     for field, value in zip(_NUMBERS, numbers, strict=True):
         setattr(segment, field, value)
-    segment.attributes = {UUID(bytes=key): value for key, value in _ATTRIBUTE.iter_unpack(attributes)}
-    segment.merged = dict.fromkeys(merged)
-    segment.extents = _extents(columns)
+    for key, value in _ATTRIBUTE.iter_unpack(attributes):
+        segment.set_attribute(UUID(bytes=key), value)
+    if merged:
+        segment.merged = dict.fromkeys(merged)
+    if columns[0]:
+        segment.extents = _extents(columns)
     return segment
 
 

@@ -43,7 +43,7 @@ from ..log.history import History
 from .report import RecoveryReport
 from .segment import Change, ReadResult, Segment, SegmentInfo, Watcher
 from .snapshot import Drawing, SnapshotHead, encode_snapshot
-from .synced_state import Dirty, Synced
+from .synced_state import Dirty, Synced, shrunk
 from .table import Table, TableDelta, TableEntry, TableValue, check_length
 from .validated_state import Validated
 
@@ -266,6 +266,12 @@ class Storage:
                 " Make room on the disk, or delete or truncate streams, to append events again."
             )
 
+    def shrink(self) -> None:
+        """Return memory that is kept for what may come, because the store is quiet."""
+        self._synced.shrink()
+        self._validated.names = shrunk(self._validated.names)
+        self._files.forget_recent()
+
     # Synced state
 
     def exists(self, segment: str) -> bool:
@@ -370,7 +376,7 @@ class Storage:
         found = self._synced.get(segment)
         self._watch_number += 1
         number = self._watch_number
-        found.watchers[number] = callback
+        found.watch(number, callback)
         return lambda: found.watchers.pop(number, None) and None
 
     def table_get(self, segment: str, keys: Sequence[bytes]) -> list[TableValue | None]:

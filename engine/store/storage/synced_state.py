@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from sys import getsizeof
+from typing import Any, TypeVar
 
 from ..errors import NoSuchSegment
 from ..log import operations as ops
@@ -16,6 +17,11 @@ from ..log.file_use import FileUse
 from .segment import Change, Segment
 
 Dirty = dict[Segment, None]
+
+KEPT_ROOM_BYTES = 64 << 10
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Synced:
@@ -87,7 +93,7 @@ class Synced:
         if length:
             position = starts[segment.id]
             starts[segment.id] = position + length
-            if segment.extents.add(segment.length, file, position, length):
+            if segment.own_extents().add(segment.length, file, position, length):
                 self.file_use.add(file)
                 self.unmoved[segment.id] = segment
             segment.length += length
@@ -95,7 +101,7 @@ class Synced:
         segment.event_count += op.event_count
         segment.last_modified_ms = now_ms
         if op.writer_id is not None:
-            segment.attributes[op.writer_id] = op.event_number
+            segment.set_attribute(op.writer_id, op.event_number)
         if self.on_append is not None:
             self.on_append(segment.name, length, op.event_count, now_ms)
 
@@ -159,21 +165,22 @@ class Synced:
         source = change.source
         assert source is not None
         self._remove(source)
-        target.extents.join(source.extents, target.length)
+        target.own_extents().join(source.extents, target.length)
         self.unmoved[target.id] = target
         target.length += source.length
         target.event_count += source.event_count
         target.last_modified_ms = now_ms
         target.remember_merged(source.name)
         # `settle` clears the names only in a pause of the target's appends, and there may be none.
-        target.next_merged.pop(source.name, None)
+        if target.next_merged:
+            target.next_merged.pop(source.name, None)
         if self.on_merge is not None:
             age_ms = now_ms - source.created_ms
             self.on_merge(target.name, source.length, source.event_count, age_ms, now_ms)
 
     def _set_attribute(self, change: Change, now_ms: int) -> None:
         op, segment = _parts(change)
-        segment.attributes[op.attribute_id] = op.value
+        segment.set_attribute(op.attribute_id, op.value)
 
     def _set_policy(self, change: Change, now_ms: int) -> None:
         op, segment = _parts(change)
@@ -226,6 +233,11 @@ class Synced:
         self.file_use.release(before)
         self.log_bytes -= log_bytes
 
+    def shrink(self) -> None:
+        """Return the room that dicts keep for what was removed from them."""
+        self.names, self.by_id = shrunk(self.names), shrunk(self.by_id)
+        self.unmoved, self.records = shrunk(self.unmoved), shrunk(self.records)
+
     def records_with(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Yield the records whose key begins with ``prefix``, in the order of keys."""
         if self._record_keys is None:
@@ -235,6 +247,11 @@ class Synced:
             if not keys[index].startswith(prefix):
                 return
             yield keys[index], self.records[keys[index]]
+
+
+def shrunk(found: dict[Key, Value]) -> dict[Key, Value]:
+    """Return ``found``, or a copy if it has much more room than it needs."""
+    return dict(found) if getsizeof(found) > KEPT_ROOM_BYTES + 300 * len(found) else found
 
 
 def _parts(change: Change) -> tuple[Any, Segment]:

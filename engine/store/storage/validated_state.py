@@ -119,7 +119,7 @@ class Validated:
             expected = op.expected_event_number
             if last != expected if expected is not None else op.event_number <= last:
                 raise BadEventNumber(op.segment, op.event_number, last)
-            segment.next_attributes[op.writer_id] = op.event_number
+            segment.set_next_attribute(op.writer_id, op.event_number)
         length += len(op.data)
         segment.next_length = length
         segment.pending += 1
@@ -173,7 +173,7 @@ class Validated:
         target = self.get(op.target)
         self._check_mergeable(target, source)
         del self.names[op.source]
-        target.next_merged[op.source] = None
+        target.merge_next(op.source)
         target.next_length += source.next_length
         source.next_sealed = True
         source.pending += 1
@@ -196,7 +196,7 @@ class Validated:
             value = segment.next_attribute(op.attribute_id, ops.NO_VALUE)
             if value != op.expected:
                 raise AttributeMismatch(op.segment, op.expected, value)
-        segment.next_attributes[op.attribute_id] = op.value
+        segment.set_next_attribute(op.attribute_id, op.value)
         return None, self._change(op, segment)
 
     def set_policy(self, op: ops.SetPolicy) -> Checked:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
 from uuid import UUID
 
 import pytest
@@ -334,3 +336,27 @@ def test_kinds_are_not_mixed(driver: Driver) -> None:
         driver.storage.read(TABLE, 0, 1)
     with pytest.raises(errors.WrongKind):
         driver.storage.table_get(A, [b"k"])
+
+
+def test_an_idle_segment_takes_little_memory() -> None:
+    driver = Driver(file_bytes=1 << 20)
+    created = [ops.CreateSegment(f"s/many/{n}.#epoch.0") for n in range(2000)]
+    tracemalloc.start()
+    try:
+        driver.do(*created[:1000])
+        before = tracemalloc.get_traced_memory()[0]
+        driver.do(*created[1000:])
+        assert (tracemalloc.get_traced_memory()[0] - before) / 1000 < 700  # names and log included
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_quiet_store_keeps_no_room_for_what_is_gone() -> None:
+    driver = Driver(file_bytes=1 << 20)
+    driver.do(*(ops.CreateSegment(f"s/many/{n}.#epoch.0") for n in range(5000)))
+    driver.do(*(ops.Delete(f"s/many/{n}.#epoch.0") for n in range(1, 5000)))
+    driver.storage.shrink()
+    assert sys.getsizeof(driver.storage._synced.names) < 1000
+    assert driver.storage.segments() == ["s/many/0.#epoch.0"]
+    driver.do(ops.Append("s/many/0.#epoch.0", b"more"))
+    assert driver.storage.read("s/many/0.#epoch.0", 0, 9).data == b"more"
