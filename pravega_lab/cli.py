@@ -27,6 +27,7 @@ COMMANDS = {
         "pravega_lab.terminal.admin.command",
         "list, check, back up, restore or compact a store",
     ),
+    "lab": ("pravega_lab.tutorials.lab_command", "open JupyterLab on the tutorials, in a folder of yours"),
     "demo": (
         "pravega_lab.demo.command",
         "flights through a splitting stream, Spark killed and restarted, exactly once",
