@@ -35,6 +35,19 @@ PAGE = 1000
 _OK = (200, 201, 204)
 
 
+_WANTED = {
+    "Backward": "A reader with the new schema has to read old events: an added field needs a default. ",
+    "Forward": "A reader with the old schema has to read the new events: a removed field needs a default. ",
+    "Full": "Old and new schema have to read each other's events: added and removed fields need defaults. ",
+    "DenyAll": "A group with this policy keeps its first schema. ",
+}
+
+
+def _wanted(policy: str) -> str:
+    """Return a sentence about what a policy wants of a new Avro schema; none where it is a combination."""
+    return _WANTED.get(policy.removesuffix("Transitive"), "")
+
+
 class AsyncSchemaRegistry:
     """Implements `sync.SchemaRegistry` with asyncio, under the same contract. Each call connects."""
 
@@ -126,7 +139,8 @@ class AsyncSchemaRegistry:
             f"group {group!r} refuses the schema {schema.type!r}: its policy is"
             f" {properties.compatibility.policy}"
             + ("" if properties.allow_multiple_types else ", and it has one type")
-            + ". Compare it with history(group), or change the policy"
+            + f". {_wanted(properties.compatibility.policy)}"
+            + "Compare it with history(group), or change the policy"
         )
 
     async def schemas(self, group: str, schema_type: str | None = None) -> list[SchemaWithVersion]:

@@ -9,7 +9,7 @@ from pravega_lab.connector.rows.formats import FORMAT_OPTIONS
 from pravega_lab.connector.rows.protobuf.descriptors import descriptor, descriptor_file
 from pravega_lab.errors import BadInputError
 
-#: Flink's names of the options of formats (flink.md 12.3).
+#: Flink's names of the options of formats.
 FLINK_NAMES = {
     "pravega-registry.uri": "registry_uri",
     "pravega-registry.namespace": "registry_namespace",

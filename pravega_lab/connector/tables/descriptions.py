@@ -53,12 +53,20 @@ class StoredDescriptions:
         if found is None:
             return None
         description = Description.from_bytes(found.value)
+        self.check_stream(scope, stream, description)
+        return description
+
+    def check_stream(self, scope: str, stream: str, description: Description) -> None:
+        """Check that a stream is still the one that was described.
+
+        Raises:
+            BadInputError: The stream was deleted and created again.
+        """
         if description.first_segments != self._first_segments(scope, stream):
             raise BadInputError(
                 f"stream {scope}/{stream} was deleted and created again after it was described as a table of "
                 f"format '{description.format}'. Drop the table and create it again"
             )
-        return description
 
     def put(self, scope: str, stream: str, description: Description) -> None:
         """Set the description of a stream that exists."""

@@ -166,7 +166,7 @@ class Table:
         from pravega_lab.connector.flow.segments.source import PravegaSegmentSource
         from pravega_lab.connector.tables.engine import TableRows
 
-        rows = TableRows(description=self._checked(), access=self._client().access)
+        rows = TableRows(description=self._of_this_stream(), access=self._client().access)
         return PravegaSegmentSource(self._config(), self.scoped_stream, start=start, end=end, rows=rows)
 
     def sink(self) -> PravegaTransactionalSink:
@@ -179,7 +179,7 @@ class Table:
         from pravega_lab.connector.flow.sinks.transactional_sink import PravegaTransactionalSink
         from pravega_lab.connector.tables.engine import TableEvents
 
-        description = self._checked()
+        description = self._of_this_stream()
         if description.format in FORMAT_METADATA and not description.primary_key:
             raise BadInputError(
                 f"format '{description.format}' has changes of rows, and table {self.scoped_stream} has no "
@@ -204,12 +204,13 @@ class Table:
             end: The position after the last event; by default the tail when the first batch is read.
 
         Raises:
-            BadInputError: The table has no columns, or no store is set.
+            BadInputError: The table has no columns, no store is set, or the stream was deleted and created
+                again after it was described.
             CorruptRowError: While reading: an event is no row of the columns.
         """
         import pyarrow as pa
 
-        schema = self._checked().arrow_schema()
+        schema = self._of_this_stream().arrow_schema()
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema, self._client(), start, end))
 
     def to_pandas(self, start: Bound = HEAD, end: Bound = TAIL) -> pd.DataFrame:
@@ -227,7 +228,7 @@ class Table:
                     rows, unreadable = parse_events(parse, batch.column("event"))
                     if unreadable:
                         refuse(self.scoped_stream, self.description.format, batch, unreadable[0])
-                    yield from rows.cast(schema).to_batches()
+                    yield from rows.select(schema.names).cast(schema).to_batches()
 
     def _with(self, **changes: Any) -> Table:
         return replace(self, description=replace(self.description, **changes))
@@ -236,6 +237,13 @@ class Table:
         description = self.described()
         description.check()
         return description
+
+    def _of_this_stream(self) -> Description:
+        """Return the checked description. Raises `BadInputError` if it is of a stream that was deleted."""
+        if self.description.first_segments:
+            scope, stream = self.scoped_stream.split("/")
+            StoredDescriptions(self._client()).check_stream(scope, stream, self.description)
+        return self._checked()
 
     def _config(self) -> PravegaConfig:
         from pravega_lab.connector.flow.config import PravegaConfig

@@ -15,7 +15,7 @@ from pravega_lab.client.registry.schemas import protobuf_schema
 from pravega_lab.connector.rows.formats import row_format
 from pravega_lab.connector.rows.parsing import UnreadableRowError, parse_events
 from pravega_lab.connector.rows.registry.registry_rows import registry_columns
-from pravega_lab.errors import BadInputError, RegistryUnavailableError
+from pravega_lab.errors import BadInputError, IncompatibleSchemaError, RegistryUnavailableError
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.standalone import Standalone, logged_url
 
@@ -201,7 +201,7 @@ def test_columns_are_checked_before_anything_is_read(registry: SchemaRegistry) -
         rows(registry, pa.schema([("nam", pa.string())])).check_reading()
     with pytest.raises(BadInputError, match="'id'"):
         rows(registry, pa.schema([("id", pa.bool_())])).check_reading()
-    with pytest.raises(BadInputError, match="'more'"):
+    with pytest.raises(BadInputError, match=r"'more'"):
         rows(registry, pa.schema([("id", pa.int64()), ("more", pa.int64())])).check_writing()
     registry.add_schema("g", json_schema({"title": "Other", "type": "object"}))
     with pytest.raises(BadInputError, match=r"several types: User \(Avro\), Other \(Json\)"):
@@ -222,6 +222,15 @@ def test_options_are_checked(registry: SchemaRegistry) -> None:
     ):
         with pytest.raises(BadInputError, match=words):
             row_format("pravega-registry", columns, given).check_reading()
+
+
+def test_a_sink_adds_no_schema_that_the_policy_refuses(registry: SchemaRegistry) -> None:
+    registry.create_group("g", "Avro", "Backward")
+    registry.add_schema("g", user(ID))
+    with pytest.raises(BadInputError, match=r"'more' is not in the Avro schema 'User'.*add the field"):
+        rows(registry, pa.schema([("id", pa.int64()), ("more", pa.int64())])).check_writing()
+    with pytest.raises(IncompatibleSchemaError, match="an added field needs a default"):
+        registry.add_schema("g", user(ID, NAME))
 
 
 def test_an_unreachable_registry_is_named() -> None:

@@ -86,6 +86,20 @@ def test_options_of_the_format_reach_every_reader(
         )
 
 
+def test_changes_are_read_as_arrow_with_their_kinds(client: Client, scope_name: Callable[[], str]) -> None:
+    table = Table.create(f"{scope_name()}/changes").schema(f"{COLUMNS}, _row_kind string").on(client)
+    table = table.format("debezium-json").save()
+    tea, cup = ROWS[0], {"id": 1, "item": "cup"}
+    changes = [(None, tea, "c"), (tea, cup, "u"), (cup, None, "d")]
+    events = [json.dumps({"before": old, "after": new, "op": op}).encode() for old, new, op in changes]
+    client.stream(table.scoped_stream).write([*events, b""], ["1"] * 4)
+    found = table.arrow().read_all()
+    assert found.schema.names == ["id", "item", "_row_kind"]
+    assert [(row["item"], row["_row_kind"]) for row in found.to_pylist()] == [
+        ("tea", "+I"), ("tea", "-U"), ("cup", "+U"), ("cup", "-D")
+    ]  # fmt: skip
+
+
 def test_a_registry_format_has_the_group_of_the_stream() -> None:
     orders = Table.create("shop/orders").schema(COLUMNS).format("pravega-registry")
     with_registry = orders.option("pravega-registry.uri", "http://127.0.0.1:1")

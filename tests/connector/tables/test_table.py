@@ -67,3 +67,15 @@ def test_what_is_incomplete_is_refused_in_words(client: Client) -> None:
         Table.create("a/b").schema("id bigint").json().to_pandas()
     with pytest.raises(BadInputError, match="watermark names column 'time'"):
         Table.create("a/b").schema("id bigint").json().watermark("time", "5 s").on(client).save()
+
+
+def test_a_table_of_a_stream_that_was_created_again_is_not_read(orders: Table, client: Client) -> None:
+    described = Table.load(client, orders.scoped_stream)
+    stream = client.stream(orders.scoped_stream)
+    stream.seal()
+    stream.delete()
+    client.create_stream(orders.scoped_stream)
+    for use in (described.to_pandas, described.source, described.sink):
+        with pytest.raises(BadInputError, match=r"created again after it was described.*Drop the table"):
+            use()
+    assert orders.save().to_pandas().empty  # described again
