@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help docs site setup system demo picture test check lint types js fast unit pythons spark slow real-pravega real-flink secure notebooks browser wheel again \
+.PHONY: help docs site setup system demo picture test check lint types js fast unit pythons spark spark-connect slow real-pravega real-flink secure notebooks browser wheel again \
   installed lab binder pins bench clean
 help:  ## this list
 	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -101,6 +101,9 @@ pythons: setup  ## the fast tests of protocol and client, and journals, on every
 
 spark: setup  ## the Spark connector, with kills and a real cluster
 	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) -m "spark and not tutorials"
+
+spark-connect: setup  ## the tests of the connector once more, in a session of a Spark Connect server
+	PRAVEGA_LAB_TEST_CONNECT=1 $(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) -m "spark and not tutorials" tests/connector/spark
 
 again: setup  ## TESTS=file: the tests that a file names, one a line, by themselves
 	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) @$(TESTS)

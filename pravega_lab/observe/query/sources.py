@@ -201,7 +201,5 @@ def _session() -> Any:
 
 def _as_dict(told: Any) -> Event:
     """Return a progress report as Spark's own JSON, whatever form this pyspark returns it in."""
-    if isinstance(told, dict):
-        return told
     text = getattr(told, "json", None)
-    return dict(json.loads(text if isinstance(text, str) else told.json()))
+    return dict(json.loads(text)) if isinstance(text, str) else dict(told)

@@ -1,20 +1,30 @@
 """One Spark session for all tests of this folder that need one, and one worker of pytest-xdist that runs
-them.
+them. `make spark-connect` runs the same tests in a session of a Spark Connect server.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.spark_connect import connect_server
 from tests.spark_session import two_cores
+
+#: With this variable, the session of the tests is one of Spark Connect.
+OVER_CONNECT = "PRAVEGA_LAB_TEST_CONNECT"
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    yield from two_cores()
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if os.environ.get(OVER_CONNECT):
+        store, folders = (request.getfixturevalue(name) for name in ("store", "tmp_path_factory"))
+        with connect_server(store, folders.mktemp("connect")) as server:
+            yield server.session()
+    else:
+        yield from two_cores()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -49,7 +49,9 @@ class Copying:
     """A query that copies a stream into another, by the sink under test."""
 
     def __init__(self, spark: Any, client: Client, scope: str, checkpoint: Path, **more: str) -> None:
-        self.source = client.create_stream(f"{scope}/in", scaling=ScalingPolicy.fixed(2))
+        self.source = client.stream(f"{scope}/in")
+        if not self.source.exists():
+            client.create_stream(f"{scope}/in", scaling=ScalingPolicy.fixed(2))
         self.target = client.stream(f"{scope}/out")
         self.checkpoint = checkpoint
         self._frame = (
@@ -65,9 +67,12 @@ class Copying:
             [f"k{i % 5}:{i}" for i in range(first, last)], [f"k{i % 5}" for i in range(first, last)]
         )
 
-    def run(self) -> Any:
+    def start(self) -> Any:
         query = self._frame.writeStream.format("pravega").options(**self._sink)
-        running = query.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start()
+        return query.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start()
+
+    def run(self) -> Any:
+        running = self.start()
         running.awaitTermination()
         return running
 

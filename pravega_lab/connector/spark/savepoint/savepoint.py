@@ -51,7 +51,12 @@ class Savepoint:
 
 
 def stop_with_savepoint(
-    query: Any, folder: str | Path, drain: bool = False, *, timeout_s: float = 120.0
+    query: Any,
+    folder: str | Path,
+    drain: bool = False,
+    *,
+    timeout_s: float = 120.0,
+    checkpoint: str | Path | None = None,
 ) -> Savepoint:
     """Stop a query between two batches, and copy its checkpoint into ``folder``.
 
@@ -65,6 +70,8 @@ def stop_with_savepoint(
         drain: First read everything up to the tail at the time of this call. Unlike in Flink, event time does
             not end with it: windows that wait for their watermark stay in the state.
         timeout_s: Seconds to wait until every planned batch is committed.
+        checkpoint: The checkpoint folder of a query of Spark Connect, of which Spark does not tell a client.
+            Client and server have to share the folder.
 
     Raises:
         BadInputError: ``folder`` is not empty or cannot be written. Or the query does not run, has no
@@ -72,9 +79,9 @@ def stop_with_savepoint(
         TimeoutError: A batch was not committed in time. The message says which. The query continues to run.
         PravegaError: The query failed, or was stopped in the middle of a batch. There is no savepoint.
     """
-    found = stoppable(query)
-    checkpoint = found.checkpoint
-    target = _empty_folder(folder, checkpoint)
+    found = stoppable(query, checkpoint)
+    source = found.checkpoint
+    target = _empty_folder(folder, source)
     deadline_s = time.monotonic() + timeout_s
     streams = _streams(found, deadline_s)
     with ExitStack() as stack:
@@ -87,17 +94,17 @@ def stop_with_savepoint(
         found.held()
         _rest(found, holds, drain, deadline_s)
         found.stop()
-    planned, committed = checkpoint.planned, checkpoint.committed
+    planned, committed = source.planned, source.committed
     if planned != committed:
         raise PravegaError(
             f"{found.name} was stopped in the middle of batch {planned}; the last committed one is "
-            f"{committed}. There is no savepoint. Start the query again on {checkpoint.path} and repeat the "
+            f"{committed}. There is no savepoint. Start the query again on {source.path} and repeat the "
             f"call: the batch is completed first"
         )
     sink_id = str(uuid4())
-    checkpoint.copy(target, sink_id)
-    cuts = {stream: cut for offset in checkpoint.offsets() for stream, cut in decode(offset).items()}
-    return Savepoint(str(target), planned, checkpoint.query_id, sink_id, cuts, drain)
+    source.copy(target, sink_id)
+    cuts = {stream: cut for offset in source.offsets() for stream, cut in decode(offset).items()}
+    return Savepoint(str(target), planned, source.query_id, sink_id, cuts, drain)
 
 
 def _empty_folder(folder: str | Path, checkpoint: Checkpoint) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pravega_lab.connector.spark.savepoint.checkpoint import Checkpoint, local_path
+from pravega_lab.connector.spark.session.connect import is_connect
 from pravega_lab.connector.spark.session.driver import Driver
 from pravega_lab.connector.spark.session.hold import HOLD_FOLDER_VARIABLE
 from pravega_lab.errors import BadInputError
@@ -42,13 +43,23 @@ class Stoppable(Protocol):
         """Stop the query at once, even in the middle of a batch."""
 
 
-def stoppable(query: Any) -> Stoppable:
+def stoppable(query: Any, checkpoint: str | Path | None = None) -> Stoppable:
     """Return ``query`` with the operations that `stop_with_savepoint` needs.
+
+    Args:
+        checkpoint: The checkpoint folder of a query of Spark Connect.
 
     Raises:
         BadInputError: ``query`` is neither a query nor a driver, does not run, or has no checkpoint in a
             local folder.
     """
+    if is_connect(query) and hasattr(query, "isActive"):
+        return ConnectQuery(query, checkpoint)
+    if checkpoint is not None:
+        raise BadInputError(
+            "stop_with_savepoint(checkpoint=…) is for queries of Spark Connect. Leave it out: Spark knows "
+            "the folder of a query of this process, and that of a driver is driver.checkpoint"
+        )
     if isinstance(query, Driver):
         return SubmittedQuery(query)
     if hasattr(query, "_jsq") and hasattr(query, "isActive"):
@@ -73,8 +84,7 @@ class OwnQuery:
             raise BadInputError(
                 f"{self.name} does not run: start it, or copy the checkpoint of one that ended by itself"
             )
-        location = str(query._jsq.streamingQuery().resolvedCheckpointRoot())
-        self.checkpoint = _checkpoint(self.name, location)
+        self.checkpoint = _checkpoint(self.name, self._location())
         if self.checkpoint.path.name.startswith("temporary-"):
             raise BadInputError(
                 f"{self.name} has no checkpointLocation, so Spark deletes its checkpoint at the end. "
@@ -88,6 +98,9 @@ class OwnQuery:
                 f"it once with trigger(availableNow=True)"
             )
         self.hold_folder = Path(folder)
+
+    def _location(self) -> str:
+        return str(self._query._jsq.streamingQuery().resolvedCheckpointRoot())
 
     def held(self) -> None:
         """Do nothing: the query's status is always current."""
@@ -114,6 +127,33 @@ class OwnQuery:
     def stop(self) -> None:
         """Stop the query."""
         self._query.stop()
+
+
+class ConnectQuery(OwnQuery):
+    """A ``StreamingQuery`` of a Spark Connect server that shares this machine's folders.
+
+    Spark does not tell a client where the checkpoint of a query is, so the caller does. The id of the query,
+    which is in the checkpoint, shows whether the folder is the right one.
+    """
+
+    def __init__(self, query: Any, checkpoint: str | Path | None) -> None:
+        self._given = checkpoint
+        super().__init__(query)
+        found = self.checkpoint.query_id
+        if found != str(query.id):
+            what = f"is the checkpoint of query {found}" if found else "has no checkpoint on this machine"
+            raise BadInputError(
+                f"{self.checkpoint.path} {what}, and {self.name} has the id {query.id}. Pass the "
+                "checkpointLocation of the query. Client and server of Spark Connect have to share its folder"
+            )
+
+    def _location(self) -> str:
+        if self._given is None:
+            raise BadInputError(
+                f"Spark Connect does not say where the checkpoint of {self.name} is. Pass its "
+                "checkpointLocation: stop_with_savepoint(query, folder, checkpoint='<folder>')"
+            )
+        return str(self._given)
 
 
 class SubmittedQuery:

@@ -10,10 +10,13 @@ Source: spark.md 10.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,9 +61,30 @@ class Hold:
         return found["end"] if found and found.get("name") == self.name else None
 
 
-def held(streams: Sequence[str]) -> Hold | None:
-    """Return the current hold on the source of these streams, or ``None``. The source calls it."""
-    folder = os.environ.get(HOLD_FOLDER_VARIABLE)
+def own_folder(prefix: str) -> str:
+    """Return a new folder that is deleted when this process ends."""
+    folder = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def ensure_hold_folder() -> str:
+    """Return the folder of holds that the environment names, as `submit` does for a driver.
+
+    Without one, a new folder is made and named there.
+    """
+    if HOLD_FOLDER_VARIABLE not in os.environ:
+        os.environ[HOLD_FOLDER_VARIABLE] = own_folder("pravega-lab-holds-")
+    return os.environ[HOLD_FOLDER_VARIABLE]
+
+
+def held(streams: Sequence[str], folder: str = "") -> Hold | None:
+    """Return the current hold on the source of these streams, or ``None``. The source calls it.
+
+    Args:
+        folder: The folder of holds, by default the one that the environment names.
+    """
+    folder = folder or os.environ.get(HOLD_FOLDER_VARIABLE, "")
     if not folder:
         return None
     path = _path(Path(folder), streams)

@@ -7,6 +7,8 @@ from typing import Any
 
 from pravega_lab.connector.spark.catalog.jar import install
 from pravega_lab.connector.spark.options.parsing import FALLBACKS
+from pravega_lab.connector.spark.session.connect import is_connect
+from pravega_lab.connector.spark.session.hold import ensure_hold_folder
 from pravega_lab.connector.spark.session.worker_python import set_worker_python
 from pravega_lab.errors import SetupError
 
@@ -58,7 +60,8 @@ def register(spark: Any) -> None:
     call this once per session. Repeated calls do no harm.
 
     The workers of a session on this machine run this process's Python from then on, unless the user chose
-    another one (`worker_python`).
+    another one (`worker_python`). A session of Spark Connect is told the folder in which
+    `stop_with_savepoint` of this process asks its sources to pause.
 
     Raises:
         SetupError: The session's Spark, or the installed pyspark, is older than 4.3, or the Python that the
@@ -72,10 +75,14 @@ def register(spark: Any) -> None:
     from pravega_lab.connector.spark.data_source import PravegaDataSource
 
     source: Any = PravegaDataSource
-    if found := _properties(spark):
+    found = _properties(spark)
+    # The server's processes do not have the environment of the client.
+    holds = ensure_hold_folder() if is_connect(spark) else ""
+    if found or holds:
         # Spark pickles a class of a function by value, so that the workers receive the properties too.
         class WithProperties(PravegaDataSource):
             properties = found
+            hold_folder = holds
 
         source = WithProperties
     spark.dataSource.register(source)

@@ -8,18 +8,16 @@ is not installed, ``PYTHONPATH``.
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pravega_lab.connector.spark.catalog.jar import CLASS, SETTING
-from pravega_lab.connector.spark.session.hold import HOLD_FOLDER_VARIABLE
+from pravega_lab.connector.spark.session.connect import REMOTE_VARIABLE, open_session
+from pravega_lab.connector.spark.session.hold import ensure_hold_folder, own_folder
 from pravega_lab.connector.spark.session.java import find_java
 from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE, write_progress
 from pravega_lab.connector.spark.session.registration import installed_spark, register
@@ -72,8 +70,11 @@ def create_session(
     fast_workers: bool = True,
     conf: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
+    remote: str | None = None,
 ) -> Any:
-    """Return a Spark session that knows ``format("pravega")``, on this machine or as ``spark-submit`` says.
+    """Return a Spark session that knows ``format("pravega")``.
+
+    It is a session on this machine, as ``spark-submit`` says, or of a Spark Connect server.
 
     A second call returns the same session. In a script that ``spark-submit`` runs, the command decides about
     master, memory and workers, and only ``conf`` is added. One script therefore works both ways.
@@ -90,14 +91,22 @@ def create_session(
             web pages.
         environment: Variables for the JVM and the workers that it starts, and not for this process:
             credentials, for example. They have no effect on a JVM that runs already.
+        remote: The address of a Spark Connect server, such as ``sc://localhost:15002``; by default the value
+            of ``SPARK_REMOTE``. Each call then opens a session, and of the other arguments only ``conf``
+            counts. The server needs this package too; docs/spark.md says how to start it.
 
     Raises:
         SetupError: There is no suitable Java, no pyspark, or a pyspark older than 4.3. The message says how
             to fix it.
+        MissingExtraError: ``remote`` is given, and the extra ``connect`` is not installed.
 
-    Source: spark.md 9, 12.
+    Source: spark.md 9, 12, 14.
     """
     installed_spark()
+    if (address := remote or os.environ.get(REMOTE_VARIABLE)) and SUBMITTED_VARIABLE not in os.environ:
+        spark = open_session(address, conf or {})
+        register(spark)
+        return spark
     from pyspark.sql import SparkSession
 
     spark = SparkSession.getActiveSession()
@@ -130,19 +139,11 @@ def _environment(more: Mapping[str, str]) -> Iterator[None]:
 
 def _local_settings(memory: str | None, fast_workers: bool) -> dict[str, str]:
     prepare_environment(os.environ)
-    if HOLD_FOLDER_VARIABLE not in os.environ:  # `submit` sets it for a submitted driver
-        os.environ[HOLD_FOLDER_VARIABLE] = _own_folder("pravega-lab-holds-")
-    warehouse = _own_folder("pravega-lab-warehouse-")
+    ensure_hold_folder()
+    warehouse = own_folder("pravega-lab-warehouse-")
     cores = int(os.environ.get(CORES_VARIABLE) or os.cpu_count() or 2)
     memory = memory or os.environ.get(MEMORY_VARIABLE) or "512m"
     return local_conf(cores=cores, memory=memory, warehouse=warehouse, fast_workers=fast_workers)
-
-
-def _own_folder(prefix: str) -> str:
-    """Return a new folder that is deleted when this process ends."""
-    folder = tempfile.mkdtemp(prefix=prefix)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
