@@ -7,6 +7,7 @@ kernel or a crashed test leaves no process behind.
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -25,6 +26,8 @@ from .limits.limits import Limits
 START_S_MAX = 30.0
 STOP_S_MAX = 15.0
 LOG_PIECE_BYTES = 1 << 16
+#: The line of the log with the address of the registry, which is written before the store is ready.
+REGISTRY_LINE = re.compile(r"\bregistry_open url=(\S+)")
 
 
 class StoreProcess:
@@ -37,6 +40,7 @@ class StoreProcess:
         options: Further options of ``pravega-lab standalone``, such as ``--tier2`` and its URL. A later
             start uses what the attribute ``options`` contains then.
         controller_port, segment_store_port: 0 takes a free port. A restart keeps the controller's port.
+        registry_port: Serve a schema registry there, whose port a restart keeps; None for no registry.
         limits: What clients may take; None for the defaults.
 
     Raises:
@@ -52,6 +56,7 @@ class StoreProcess:
         segment_store_port: int = 0,
         limits: Limits | None = None,
         options: Sequence[str] = (),
+        registry_port: int | None = None,
     ) -> None:
         self._where = ["--memory"] if data is None else ["--data", str(data)]
         self.options = list(options)
@@ -60,7 +65,8 @@ class StoreProcess:
         self._limits = limits or Limits()
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the object
         self._process: subprocess.Popen[bytes] | None = None
-        self.uri = ""
+        self._registry_port = registry_port
+        self.uri = self.registry_uri = ""
         self.start()
 
     @property
@@ -88,11 +94,16 @@ class StoreProcess:
         command = [sys.executable, "-m", "pravega_lab.cli", "standalone", "--with-parent", *self._where]
         command += ["--controller-port", str(controller), "--segment-store-port", str(segment_store)]
         command += ["--scaling-clock", str(self._scaling_clock), *self._limits.options(), *self.options]
+        if self._registry_port is not None:
+            command += ["--registry-port", str(self._registry_port)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
         )
         self.uri = self._wait_ready(self._process)
         self._ports[0] = int(self.uri.rsplit(":", 1)[1])
+        if self._registry_port is not None:
+            self.registry_uri = REGISTRY_LINE.findall(self.log())[-1]
+            self._registry_port = int(self.registry_uri.rsplit(":", 1)[1])
 
     def stop(self) -> None:
         """Stop the process after it has finished the requests in flight. Kill it if that takes too long."""

@@ -27,6 +27,7 @@ from pravega_lab.lab.workloads import Workloads
 from pravega_lab.progress import Progress, write_in_slices
 
 if TYPE_CHECKING:
+    from pravega_lab.client.registry import SchemaRegistry
     from pravega_lab.connector.spark.savepoint.savepoint import Savepoint
     from pravega_lab.connector.tables.table import Table
     from pravega_lab.connector.tables.tree import CatalogTree
@@ -61,6 +62,8 @@ class Lab:
             default the store has a random password, which programs of the same user find by themselves and
             others do not; see docs/security.md.
         limits: What clients of the embedded store may take, where the defaults of docs/store.md do not fit.
+        registry: True serves a schema registry together with the embedded store, on a free port. For a store
+            that is joined it is the address of a registry, such as ``http://host:9092``.
         access: How to get into the store at ``uri``: ``ca_file``, ``credentials``, …; see `AccessOptions`.
 
     Raises:
@@ -79,6 +82,7 @@ class Lab:
         name: str = "",
         open: bool = False,
         limits: Limits | None = None,
+        registry: bool | str = False,
         **access: Unpack[AccessOptions],
     ) -> None:
         if uri is not None and data is not None:
@@ -91,6 +95,7 @@ class Lab:
             raise BadInputError("Lab(uri=…, limits=…): only an embedded store has limits; see docs/store.md")
         if uri is not None and open:
             raise BadInputError("Lab(uri=…, open=True): only an embedded store can be opened to everyone")
+        check_registry(registry, is_joined=uri is not None)
         Access.of(access)  # refuses misspelt options before anything is started
         if access and uri is None:
             raise BadInputError(f"Lab({', '.join(access)}): goes with uri=…, the address of a cluster")
@@ -99,7 +104,13 @@ class Lab:
         if replaced := labs_by_name.close_namesake(name):
             print(replaced)
         kind = StoreProcess if open else PrivateStore
-        self.store = None if uri is not None else kind(data, scaling_clock=scaling_clock or 1, limits=limits)
+        port = 0 if registry is True else None
+        self.store = (
+            kind(data, scaling_clock=scaling_clock or 1, limits=limits, registry_port=port)
+            if uri is None
+            else None
+        )
+        self._registry_uri = registry if isinstance(registry, str) else ""
         self.uri = uri if uri is not None else (self.store.uri if self.store else "")
         self._access = safe_to_print(access)
         self._is_open = open
@@ -120,6 +131,27 @@ class Lab:
         if self._client is None:
             self._client = connect(self.uri, **self._access)
         return self._client
+
+    @property
+    def registry(self) -> SchemaRegistry:
+        """Return the client of this lab's schema registry; ``in_namespace(scope)`` has the groups of a scope.
+
+        Raises:
+            BadInputError: The lab has no registry.
+        """
+        if not self.registry_uri:
+            raise BadInputError(
+                "this lab has no schema registry. Start it with Lab(registry=True), or join one with "
+                "Lab(uri=…, registry='http://host:9092')"
+            )
+        from pravega_lab.client.registry import SchemaRegistry
+
+        return SchemaRegistry(self.registry_uri, **self._access)
+
+    @property
+    def registry_uri(self) -> str:
+        """Return the address of this lab's schema registry, "" without one."""
+        return self._registry_uri if self.store is None else self.store.registry_uri
 
     def create_stream(
         self,
@@ -155,22 +187,28 @@ class Lab:
     def table(self, name: str) -> Table:
         """Return the stream ``scope/stream`` as a table, with the description that the store has of it.
 
-        A stream that nobody described has no columns yet: ``lab.table(…).schema("id bigint").json().save()``.
+        With a schema registry, a stream whose group has a schema has the columns of the newest one. A stream
+        that nobody described has no columns yet: ``lab.table(…).schema("id bigint").json().save()``.
         For a table segment, call ``lab.client.table``.
 
         Raises:
             BadInputError: The stream was deleted and created again after it was described.
         """
+        from pravega_lab.connector.tables.descriptions import StoredDescriptions
+        from pravega_lab.connector.tables.registered import RegisteredDescriptions
         from pravega_lab.connector.tables.table import Table
 
-        return Table.load(self.client, _scoped(name))
+        if not self.registry_uri:
+            return Table.load(self.client, _scoped(name))
+        known = RegisteredDescriptions(StoredDescriptions(self.client), self.registry)
+        return Table.load(self.client, _scoped(name), descriptions=known)
 
     @property
     def catalog(self) -> CatalogTree:
-        """Return the scopes, streams and columns of the store: a tree in JupyterLab, and in pandas."""
+        """Return scopes, streams, columns, and groups of schemas: a tree in JupyterLab, and in pandas."""
         from pravega_lab.connector.tables.tree import CatalogTree
 
-        return CatalogTree(self.client)
+        return CatalogTree(self.client, self.registry if self.registry_uri else None)
 
     @property
     def spark(self) -> Any:
@@ -391,6 +429,8 @@ class Lab:
         from pravega_lab.connector.spark.catalog.jar import SETTING
 
         options = {"controller": self.uri, **Access.of(self._access).to_options()}
+        if self.registry_uri:
+            options["registry_uri"] = self.registry_uri
         return {f"{SETTING}.{name}": value for name, value in options.items()}
 
     def _access_environment(self) -> dict[str, str]:
@@ -418,6 +458,20 @@ class Lab:
 
 def _scoped(name: str) -> str:
     return name if "/" in name else f"{DEFAULT_SCOPE}/{name}"
+
+
+def check_registry(registry: bool | str, *, is_joined: bool) -> None:
+    """Refuse a registry that does not fit the store. Raises `BadInputError`."""
+    if registry is True and is_joined:
+        raise BadInputError(
+            "Lab(uri=…, registry=True): only an embedded store can start a registry. Give the address of one "
+            "that runs: registry='http://host:9092'"
+        )
+    if isinstance(registry, str) and not is_joined:
+        raise BadInputError(
+            f"Lab(registry='{registry}'): write registry=True for a registry in the embedded store. An "
+            "address goes with uri=…, the address of a cluster"
+        )
 
 
 def _has_a_view(thing: Any) -> bool:

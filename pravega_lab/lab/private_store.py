@@ -31,17 +31,28 @@ class PrivateStore(StoreProcess):
     credentials_file: Path
 
     def __init__(
-        self, data: str | Path | None = None, *, scaling_clock: int = 1, limits: Limits | None = None
+        self,
+        data: str | Path | None = None,
+        *,
+        scaling_clock: int = 1,
+        limits: Limits | None = None,
+        registry_port: int | None = None,
     ) -> None:
         self._password = secrets.token_urlsafe(PASSWORD_BYTES)
         self._users = own_stores.folder() / f"{secrets.token_hex(8)}.users"
         line = password_line(USER, self._password, "prn::*,READ_UPDATE", os.urandom(SALT_BYTES), ITERATIONS)
         self._users.touch(0o600)
         self._users.write_text(f"{line}\n")
-        self._port: int | None = None
+        self._open: list[int] = []  # ports with published credentials
         try:
             users = ("--password-file", str(self._users))
-            super().__init__(data, scaling_clock=scaling_clock, limits=limits, options=users)
+            super().__init__(
+                data,
+                scaling_clock=scaling_clock,
+                limits=limits,
+                options=users,
+                registry_port=registry_port,
+            )
         except BaseException:
             self._forget()
             raise
@@ -49,8 +60,8 @@ class PrivateStore(StoreProcess):
     def start(self) -> None:
         """Start the process, wait until it serves, and let this user's programs in. Do nothing if it runs."""
         super().start()
-        self._port = int(self.uri.rsplit(":", 1)[1])
-        self.credentials_file = own_stores.publish(self._port, USER, self._password)
+        self._open = [int(uri.rsplit(":", 1)[1]) for uri in (self.uri, self.registry_uri) if uri]
+        self.credentials_file, *_ = [own_stores.publish(p, USER, self._password) for p in self._open]
 
     def close(self) -> None:
         """Stop the process for good, and delete its files."""
@@ -61,5 +72,5 @@ class PrivateStore(StoreProcess):
 
     def _forget(self) -> None:
         self._users.unlink(missing_ok=True)
-        if self._port is not None:
-            own_stores.withdraw(self._port)
+        for port in self._open:
+            own_stores.withdraw(port)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pravega_lab.client.connection.access import Access
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
+from pravega_lab.client.connection.own_stores import with_own_credentials
 from pravega_lab.errors import BadInputError, RegistryUnavailableError, TlsError
 
 ANSWER_BYTES_MAX = 64 << 20
@@ -49,6 +50,7 @@ class RestLink:
             raise BadInputError(f"{uri!r} is no address of a schema registry: write http://host:port")
         self.uri = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._endpoint = Endpoint(parts.hostname, port)
+        access = with_own_credentials(access, parts.hostname, port)
         self._dialer = Dialer(access, parts.scheme == "https")
         self._dialer.check_secrets(self._endpoint)
         self._timeout_s = timeout_s

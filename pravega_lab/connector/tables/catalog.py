@@ -98,4 +98,4 @@ class Catalog:
             raise StreamNotFoundError(f"there is no stream {scope}/{stream}")
         found.seal()
         found.delete()
-        self.descriptions.remove(scope, stream)
+        self.descriptions.drop(scope, stream)

@@ -89,6 +89,38 @@ def arrow_schema(columns: Sequence[Column]) -> Any:
     return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
 
 
+def columns_of_arrow(schema: Any) -> tuple[Column, ...]:
+    """Return the columns with the types of an Arrow schema. Raises `BadInputError`."""
+    return tuple(Column(field.name, sql_type(field.type)) for field in schema)
+
+
+def sql_type(kind: Any) -> str:
+    """Return the type of SQL for an Arrow type, the inverse of `arrow_type`.
+
+    Raises:
+        BadInputError: SQL has no such type.
+    """
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    for name, made in SIMPLE.items():
+        if kind == getattr(pa, made)():
+            return name
+    if types.is_large_string(kind) or types.is_large_binary(kind):
+        return "string" if types.is_large_string(kind) else "binary"
+    if types.is_timestamp(kind):
+        return "timestamp_ntz" if kind.tz is None else "timestamp"
+    if types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if types.is_list(kind):
+        return f"array<{sql_type(kind.value_type)}>"
+    if types.is_map(kind):
+        return f"map<{sql_type(kind.key_type)},{sql_type(kind.item_type)}>"
+    if types.is_struct(kind):
+        return f"struct<{','.join(f'{quoted(field.name)}:{sql_type(field.type)}' for field in kind)}>"
+    raise BadInputError(f"SQL has no type for {kind}. Name columns of your own with .schema(…)")
+
+
 def arrow_type(text: str) -> Any:
     """Return the Arrow type of a type of SQL.
 

@@ -30,6 +30,9 @@ class Descriptions(Protocol):
     def remove(self, scope: str, stream: str) -> None:
         """Forget the description of a stream, if it has one."""
 
+    def drop(self, scope: str, stream: str) -> None:
+        """Forget what describes a stream that was deleted."""
+
     def remove_scope(self, scope: str) -> None:
         """Forget the descriptions of all streams of a scope that is to be deleted."""
 
@@ -81,6 +84,10 @@ class StoredDescriptions:
             self._client.table(f"{scope}/{TABLE}").remove(stream.encode())
         except NotFoundError:
             return
+
+    def drop(self, scope: str, stream: str) -> None:
+        """Forget the description of a stream that was deleted."""
+        self.remove(scope, stream)
 
     def remove_scope(self, scope: str) -> None:
         """Forget the descriptions of all streams of a scope that is to be deleted."""

@@ -13,7 +13,7 @@ from pravega_lab.connector.rows.parsing import parse_events
 from pravega_lab.connector.tables.columns import ddl, parse_columns
 from pravega_lab.connector.tables.corrupt import refuse
 from pravega_lab.connector.tables.description import Description
-from pravega_lab.connector.tables.descriptions import StoredDescriptions
+from pravega_lab.connector.tables.descriptions import Descriptions, StoredDescriptions
 from pravega_lab.connector.tables.durations import milliseconds
 from pravega_lab.errors import AlreadyExistsError, BadInputError
 
@@ -59,14 +59,17 @@ class Table:
         return cls(scoped_stream)
 
     @classmethod
-    def load(cls, client: Client, scoped_stream: str) -> Table:
+    def load(cls, client: Client, scoped_stream: str, *, descriptions: Descriptions | None = None) -> Table:
         """Return the table with the description that the store has; without one, it has no columns.
+
+        Args:
+            descriptions: Where to look in place of the store alone, such as `RegisteredDescriptions`.
 
         Raises:
             BadInputError: The stream was deleted and created again after it was described.
         """
         table = cls.create(scoped_stream).on(client)
-        found = StoredDescriptions(client).get(*scoped_stream.split("/"))
+        found = (descriptions or StoredDescriptions(client)).get(*scoped_stream.split("/"))
         return table if found is None else replace(table, description=found)
 
     def on(self, client: Client) -> Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,13 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 
+from pravega_lab import Lab
 from pravega_lab.client import Client, ScalingPolicy, connect
+from pravega_lab.client.registry import Serializer, avro_schema
 from pravega_lab.connector.spark.catalog.jar import SETTING, compiled, jar_path
 
 pytestmark = pytest.mark.spark
+PUSHES = "spark.sql.python.filterPushdown.enabled"
 
 
 @pytest.fixture
@@ -27,6 +32,19 @@ def sql(spark: Any, store: str) -> Iterator[Callable[[str], list[Any]]]:
     spark.conf.set(f"{SETTING}.controller-uri", store)
     yield lambda statement: spark.sql(statement).collect()
     spark.conf.unset(f"{SETTING}.controller-uri")
+
+
+@pytest.fixture
+def registry_lab(spark: Any, sql: Any) -> Iterator[Lab]:
+    """A lab with a registry. The catalog has its streams and schemas."""
+    before = spark.conf.get(f"{SETTING}.controller-uri")
+    with Lab(registry=True) as lab:
+        settings = {f"{SETTING}.controller-uri": lab.uri, f"{SETTING}.registry_uri": lab.registry_uri}
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield lab
+        spark.conf.set(f"{SETTING}.controller-uri", before)
+        spark.conf.unset(f"{SETTING}.registry_uri")
 
 
 @pytest.fixture
@@ -162,6 +180,87 @@ def test_streaming_queries_read_and_write_tables(spark: Any, sql: Any, shop: str
         start(writer.option("checkpointLocation", str(tmp_path / name))).awaitTermination()
     found = [row.letter for row in sql(f"SELECT letter FROM pravega.{shop}.letters")]
     assert sorted(found) == sorted("abcabc")
+
+
+def test_a_stream_with_a_group_of_schemas_has_the_columns_of_the_newest(
+    spark: Any, registry_lab: Lab, sql: Any
+) -> None:
+    lab = registry_lab
+    registry = lab.registry.in_namespace("shop")
+    registry.create_group("orders", "Avro", "Backward")
+    fields = [{"name": "id", "type": "long"}, {"name": "item", "type": ["null", "string"], "default": None}]
+    old, new = (avro_schema({"type": "record", "name": "Order", "fields": fields[:n]}) for n in (1, 2))
+    events = [
+        Serializer(registry, "orders", old, register=True).serialize({"id": 1}),
+        Serializer(registry, "orders", new, register=True).serialize({"id": 2, "item": "tea"}),
+    ]
+    lab.create_stream("shop/orders").write(events)
+    described = sql("DESCRIBE TABLE pravega.shop.orders")
+    assert [(row.col_name, row.data_type) for row in described[:2]] == [("id", "bigint"), ("item", "string")]
+    sql("INSERT INTO pravega.shop.orders VALUES (3, 'cup')")
+    rows = sql("SELECT id, item, _offset FROM pravega.shop.orders ORDER BY id")
+    assert [(row.id, row.item) for row in rows] == [(1, None), (2, "tea"), (3, "cup")]
+
+    sql(
+        "CREATE TABLE pravega.shop.cheap USING `pravega-registry` AS SELECT id, item FROM pravega.shop.orders"
+    )
+    [found] = registry.versions("cheap")
+    assert [field["name"] for field in json.loads(found.schema.data)["fields"]] == ["id", "item"]
+    assert sql("SELECT count(*) FROM pravega.shop.cheap")[0][0] == 3
+    created = sql("SHOW CREATE TABLE pravega.shop.cheap")[0][0]
+    sql(created.replace("shop.cheap", "shop.again"))
+    sql("ALTER TABLE pravega.shop.again SET TBLPROPERTIES (columns 'id bigint, item string, price double')")
+    assert len(registry.versions("again")) == 2
+    sql("INSERT INTO pravega.shop.again VALUES (1, 'pot', 2.5)")
+    assert sql("SELECT price FROM pravega.shop.again")[0].price == 2.5
+    registry.set_compatibility("cheap", "Backward")
+    words = "ALTER TABLE pravega.shop.cheap SET TBLPROPERTIES (columns 'id string, item string')"
+    assert "its policy is Backward" in refused(lambda: sql(words), Exception)
+    sql("DROP TABLE pravega.shop.cheap")
+    assert "cheap" not in registry.list_groups()
+    sql("DROP DATABASE pravega.shop CASCADE")
+    assert registry.list_groups() == {}
+
+
+def test_a_registry_that_does_not_answer_is_named(spark: Any, sql: Any, shop: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        uri = f"http://127.0.0.1:{server.getsockname()[1]}"
+    spark.conf.set(f"{SETTING}.registry_uri", uri)
+    try:
+        words = refused(lambda: sql(f"SELECT * FROM pravega.{shop}.plain"), PySparkException)
+        assert f"registry at {uri} does not answer" in words
+    finally:
+        spark.conf.unset(f"{SETTING}.registry_uri")
+
+
+def read(spark: Any, statement: str) -> tuple[int, int, list[str]]:
+    """Return how many rows a query has, and how many rows of which columns the source returned for it."""
+    frame = spark.sql(statement)
+    found = len(frame.collect())
+    scan = frame._jdf.queryExecution().executedPlan().collectLeaves().head()
+    columns = scan.scan().readSchema().fieldNames()
+    return found, scan.metrics().apply("numOutputRows").value(), sorted(columns)
+
+
+def test_filters_and_columns_leave_the_rest_unread(
+    spark: Any, sql: Any, client: Client, scope_name: Callable[[], str]
+) -> None:
+    scope = scope_name()
+    keys, large = [str(n) for n in range(300)], b"x" * 992
+    client.create_stream(f"{scope}/raw", scaling=ScalingPolicy.fixed(3)).write([large] * 300, keys)
+    rows = f"pravega.`{scope}`.raw"
+    one = sql(f"SELECT count(*) FROM {rows} WHERE segment_id = 1")[0][0]
+    assert 50 < one < 150
+    for pushes in ("true", "false", "true"):
+        spark.conf.set(PUSHES, pushes)
+        narrow = read(spark, f"SELECT event FROM {rows} WHERE segment_id = 1 AND offset >= 10000")
+        of_source = one - 10 if pushes == "true" else 300
+        assert narrow == (one - 10, of_source, ["event", "offset", "segment_id"])
+        assert read(spark, f"SELECT offset FROM {rows}") == (300, 300, ["offset"])
+    sql(f"CREATE TABLE pravega.`{scope}`.typed (word string) USING raw")
+    client.stream(f"{scope}/typed").write([b"a", b"b", b"c"], ["k"] * 3)
+    typed = read(spark, f"SELECT word FROM pravega.`{scope}`.typed WHERE _offset > 0 AND word != 'c'")
+    assert typed == (1, 2, ["_offset", "word"])
 
 
 def test_every_session_of_the_application_has_the_catalog(

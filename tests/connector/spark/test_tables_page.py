@@ -21,7 +21,7 @@ def test_the_examples_run_in_their_order(
 ) -> None:
     text = PAGE.read_text()
     lab = Lab(uri=store)
-    monkeypatch.setattr(pravega_lab, "Lab", lambda: lab)
+    monkeypatch.setattr(pravega_lab, "Lab", lambda **options: Lab(**options) if options else lab)
     names: dict[str, Any] = {"checkpoint": str(tmp_path / "checkpoint")}
     blocks = list(re.finditer(r"```(python|sql)\n(.*?)```", text, re.DOTALL))
     try:
@@ -41,9 +41,13 @@ def test_the_examples_run_in_their_order(
         assert names["homes"].to_pandas()["page"].tolist() == ["home"]
         assert "page" in names["described"].column.values
         assert [row.item for row in spark.table("pravega.shop.cheap").collect()] == ["tea"]
+        assert names["marks"].values.tolist() == [["ann", 1], ["ben", 2]]
+        assert "year" in names["versions"].column.values
     finally:
         spark.sql("DROP DATABASE IF EXISTS pravega.shop CASCADE")
         for name in lab._catalog_settings():
             spark.conf.unset(name)
         lab._spark = None  # the session is that of all tests
         lab.close()
+        if "schooled" in names:
+            names["schooled"].close()

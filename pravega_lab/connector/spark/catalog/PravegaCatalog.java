@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -29,11 +30,12 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonWriteBuilder;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
@@ -323,8 +325,14 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     }
   }
 
-  /** Asks Python only for the columns that a batch query needs; the Python source cannot be told otherwise. */
-  static class Pruned implements ScanBuilder, SupportsPushDownRequiredColumns {
+  /**
+   * Asks Python only for the columns that a batch query needs, and passes on its filters on segment and offset.
+   * Spark's own builder can only do the latter, and before it knows the columns: it is made at the end. Spark
+   * evaluates all filters again, so the columns in them are needed too.
+   */
+  static class Pruned implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters {
+    private static final List POSITIONS = Arrays.asList("segment_id", "offset", "_segment_id", "_offset");
+    private Filter[] narrowing = new Filter[0];
     private final CaseInsensitiveStringMap options;
     private final StructType whole;
     private StructType required;
@@ -340,8 +348,24 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
       this.required = required.isEmpty() ? new StructType(one) : required;
     }
 
+    public Filter[] pushFilters(Filter[] filters) {
+      List found = new ArrayList();
+      for (int i = 0; i < filters.length; i++) {
+        String[] names = filters[i].references();
+        if (names.length == 1 && POSITIONS.contains(names[0])) found.add(filters[i]);
+      }
+      narrowing = (Filter[]) found.toArray(new Filter[0]);
+      return filters;
+    }
+
+    public Filter[] pushedFilters() {
+      return narrowing;
+    }
+
     public Scan build() {
-      return new PythonScan(source(), FORMAT, required, options, new Filter[0]);
+      PythonScanBuilder builder = new PythonScanBuilder(source(), FORMAT, required, options);
+      if (narrowing.length > 0) builder.pushFilters(narrowing);
+      return builder.build();
     }
   }
 

@@ -17,6 +17,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "uri", metavar="URI", help="the address of a controller, such as tcp://localhost:9090"
     )
+    parser.add_argument(
+        "--registry", metavar="URI", help="the address of a schema registry, such as http://localhost:9092"
+    )
 
 
 def run(args: Namespace) -> int:
@@ -34,5 +37,6 @@ def run(args: Namespace) -> int:
         finally:
             gateway.shutdown()
             gateway.proc.stdin.close()
-    print(f"--jars {path} --conf {SETTING}={CLASS} --conf {SETTING}.controller-uri={args.uri}")
+    registry = f" --conf {SETTING}.registry_uri={args.registry}" if args.registry else ""
+    print(f"--jars {path} --conf {SETTING}={CLASS} --conf {SETTING}.controller-uri={args.uri}{registry}")
     return 0

@@ -11,6 +11,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pravega_lab.client.registry import SchemaRegistry
+from pravega_lab.connector.rows.formats import check_format
+from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.spark.connections import client_of
 from pravega_lab.connector.spark.options import CATALOG_TABLE, COMMAND, PravegaOptions, parse_options
 from pravega_lab.connector.spark.options.declared import BY_NAME
@@ -19,8 +22,9 @@ from pravega_lab.connector.spark.source.rows import SCHEMA
 from pravega_lab.connector.spark.source.streams import create_stream, creation_options
 from pravega_lab.connector.tables.catalog import Catalog
 from pravega_lab.connector.tables.columns import Column, ddl, parse_columns
-from pravega_lab.connector.tables.description import Description, describe
+from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import StoredDescriptions
+from pravega_lab.connector.tables.registered import RegisteredDescriptions
 from pravega_lab.errors import (
     AlreadyExistsError,
     BadInputError,
@@ -32,6 +36,8 @@ from pravega_lab.errors import (
 
 #: Settings of the catalog itself; Flink has them too (flink.md 12.4).
 SETTINGS = ("type", "default-database", "serialization.format")
+#: Names of the setting with the address of a schema registry: that of the option, and Flink's two.
+REGISTRY_SETTINGS = ("registry_uri", "schema-registry-uri", "pravega-registry.uri")
 #: Properties that Spark adds to a table, and that say nothing about the stream.
 SPARKS_PROPERTIES = ("owner", "provider", "external", "is_managed_location", "collation", "table_type")
 #: Properties of a table that are no options.
@@ -70,9 +76,11 @@ class _Commands:
 
     def __init__(self, options: Mapping[str, str], properties: Mapping[str, str]) -> None:
         self._settings = {name: options[name] for name in SETTINGS if name in options}
-        self._options = {name: value for name, value in options.items() if name not in SETTINGS}
+        named = [options[name] for name in REGISTRY_SETTINGS if name in options]
+        self._options = {k: v for k, v in options.items() if k not in (*SETTINGS, *REGISTRY_SETTINGS)}
         self._properties = properties
-        self._catalog = self._open(self._parsed("_", "_"))
+        self._registered: RegisteredDescriptions | None = None
+        self._catalog = self._open(self._parsed("_", "_"), named[0] if named else "")
 
     def run(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the operation ``do`` of the command returns."""
@@ -118,32 +126,59 @@ class _Commands:
         options = self._parsed(
             scope, stream, {k: v for k, v in given.items() if k in BY_NAME and k != COLUMNS}
         )
-        description = self._description(columns or given.pop(COLUMNS, ""), given)
+        columns = columns or given.pop(COLUMNS, "")
+        is_new = bool(columns)
+        if options.format == REGISTRY and not columns:
+            columns = self._newest(scope, stream, given)
+        description = self._description(f"{scope}/{stream}", columns, given)
         client = self._catalog.client
-        self._catalog.create_table(
-            scope, stream, description, lambda: create_stream(client, options, f"{scope}/{stream}")
-        )
-        return self._table(scope, stream, description)
+
+        def make() -> None:
+            name = f"{scope}/{stream}"
+            if is_new and description is not None and not client.stream(name).exists():
+                self._register(scope, stream, description)  # before the stream: it may be refused
+            create_stream(client, options, name)
+
+        self._catalog.create_table(scope, stream, description, make)
+        return self._table(scope, stream, self._catalog.describe(scope, stream))
 
     def alter_table(self, scope: str, stream: str, set: Mapping[str, str | None]) -> dict[str, Any]:
         old = self._catalog.describe(scope, stream)
         now: dict[str, str | None] = {**self._written(old), **self._given(set)}
         given = {name: value for name, value in now.items() if value is not None}
-        description = self._description(given.pop(COLUMNS, ""), given)
+        description = self._description(f"{scope}/{stream}", given.pop(COLUMNS, ""), given)
         if description is None:
             self._catalog.descriptions.remove(scope, stream)
         else:
             self._parsed(scope, stream, {"format": description.format, **description.options})
+            if COLUMNS in self._given(set):
+                self._register(scope, stream, description)
             self._catalog.descriptions.put(scope, stream, description)
-        return self._table(scope, stream, description)
+        return self._table(scope, stream, self._catalog.describe(scope, stream))
 
     def drop_table(self, scope: str, stream: str) -> dict[str, Any]:
         self._catalog.drop_table(scope, stream)
         return {}
 
-    def _open(self, options: PravegaOptions) -> Catalog:
+    def _open(self, options: PravegaOptions, registry: str) -> Catalog:
         client = client_of(options.cluster)
-        return Catalog(client, StoredDescriptions(client))
+        stored = StoredDescriptions(client)
+        if not registry:
+            return Catalog(client, stored)
+        access = options.cluster.access()
+        access.pop("rewrite")  # is for the addresses of segment stores
+        self._registered = RegisteredDescriptions(stored, SchemaRegistry(registry, **access))
+        return Catalog(client, self._registered)
+
+    def _register(self, scope: str, stream: str, description: Description) -> None:
+        """Add the schema of a table to its group. Without a setting, the sink does that, or nothing does."""
+        if description.format == REGISTRY and self._registered is not None:
+            self._registered.register(scope, stream, description)
+
+    def _newest(self, scope: str, stream: str, options: Mapping[str, str]) -> str:
+        """Return the columns of the newest schema of the group of a stream, "" if there is none."""
+        found = None if self._registered is None else self._registered.newest(scope, stream, options)
+        return "" if found is None else ddl(found)
 
     def _parsed(self, scope: str, stream: str, more: Mapping[str, str] | None = None) -> PravegaOptions:
         address = {"scope": scope, "stream": stream, **(more or {})}
@@ -159,8 +194,8 @@ class _Commands:
                 self._parsed("_", "_", {name: ""})  # raises with the nearest name
         return {name: value for name, value in found.items() if name not in SPARKS_PROPERTIES}
 
-    def _description(self, columns: str, given: Mapping[str, str]) -> Description | None:
-        """Return the description of a table with these columns and properties, or None without columns."""
+    def _description(self, table: str, columns: str, given: Mapping[str, str]) -> Description | None:
+        """Return the description of ``scope/stream`` with these columns and properties, or None."""
         default = self._settings.get("serialization.format", DEFAULT_FORMAT)
         if columns and given.get("format") == "raw" and parse_columns(columns) == parse_columns(SCHEMA):
             columns = ""  # SHOW CREATE TABLE of a stream that is not described
@@ -175,15 +210,19 @@ class _Commands:
         options = {k: v for k, v in given.items() if k in BY_NAME and BY_NAME[k].group != CREATION}
         for name_of_its_own in ("format", COLUMNS):
             options.pop(name_of_its_own, None)
+        if name == REGISTRY and self._registered and not options.keys() & set(REGISTRY_SETTINGS):
+            options["registry_uri"] = self._registered.registry.uri
         column, _, delay = given.get(WATERMARK, "").strip().partition(" ")
-        return describe(
-            columns,
-            name,
+        made = Description(
+            parse_columns(columns),
+            check_format(name),
             options=options,
             comment=given.get(COMMENT, ""),
             primary_key=tuple(part.strip() for part in given.get(KEY, "").split(",") if part.strip()),
             watermark=(column, delay.strip()) if column else None,
         )
+        made.of_stream(table).check()
+        return made
 
     def _written(self, description: Description | None) -> dict[str, str]:
         """Return the properties of a description as a statement has them."""

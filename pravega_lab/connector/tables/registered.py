@@ -1,0 +1,122 @@
+"""Descriptions from a schema registry: the columns of a stream are those of the newest schema of its group.
+
+The group has the name of the stream, in the namespace of its scope, as with Pravega's own connectors. What a
+registry does not know, such as a watermark, is in the store (`descriptions`).
+
+Source: flink.md 12.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pravega_lab.connector.rows.registry.lookup import CODECS, KINDS, word_of
+from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
+from pravega_lab.connector.rows.registry.schemas import columns_of, schema_of
+from pravega_lab.connector.tables.columns import Column, arrow_schema, columns_of_arrow
+from pravega_lab.connector.tables.description import Description
+from pravega_lab.connector.tables.descriptions import Descriptions
+from pravega_lab.errors import NotFoundError
+from pravega_lab.protocol.registry.names import NO_CODEC
+
+if TYPE_CHECKING:
+    from pravega_lab.client.registry import SchemaRegistry
+
+
+class RegisteredDescriptions:
+    """The descriptions of a store, with the columns that a registry has.
+
+    A stream that the store describes in another format than ``pravega-registry`` is not looked up. A group
+    without a schema, or with schemas of several types, describes no columns.
+
+    Args:
+        stored: The descriptions in the store.
+        registry: The client of the registry.
+    """
+
+    def __init__(self, stored: Descriptions, registry: SchemaRegistry) -> None:
+        self._stored = stored
+        self.registry = registry
+
+    def get(self, scope: str, stream: str) -> Description | None:
+        """Return the description of a stream, or None if neither the store nor the registry has one.
+
+        Raises:
+            RegistryUnavailableError: The registry does not answer. The message has its address.
+            BadInputError: The schema has no columns, or as for `StoredDescriptions.get`.
+        """
+        found = self._stored.get(scope, stream)
+        if found is not None and (found.format != REGISTRY or not self._is_here(found)):
+            return found
+        options = {} if found is None else dict(found.options)
+        columns = self.newest(scope, stream, options)
+        if columns is None:
+            return found
+        base = Description((), REGISTRY) if found is None else found
+        return replace(base, columns=columns, options={"registry_uri": self.registry.uri, **options})
+
+    def newest(
+        self, scope: str, stream: str, options: Mapping[str, str] | None = None
+    ) -> tuple[Column, ...] | None:
+        """Return the columns of the newest schema of the group of a stream, or None if there is none.
+
+        Args:
+            options: Options of the format that name another group or namespace.
+        """
+        namespace, group = _group(scope, stream, options or {})
+        try:
+            found = self.registry.in_namespace(namespace).schemas(group)
+        except NotFoundError:
+            return None
+        return columns_of_arrow(columns_of(found[0].schema)) if len(found) == 1 else None
+
+    def register(self, scope: str, stream: str, description: Description) -> None:
+        """Add a schema of the columns of a table to its group, which is made if it is missing.
+
+        Raises:
+            IncompatibleSchemaError: The policy of the group does not allow the schema.
+            BadInputError: The format of the group has no type for a column.
+        """
+        options = description.options
+        kind = word_of("registry_format", options.get("registry_format", "avro"), KINDS)
+        codec = word_of("registry_codec", options.get("registry_codec", "none"), CODECS)
+        namespace, group = _group(scope, stream, options)
+        schema = schema_of(arrow_schema(description.columns), kind, group)
+        registry = self.registry.in_namespace(namespace)
+        registry.create_group(group, schema.format)
+        registry.add_schema(group, schema)
+        if codec != NO_CODEC:
+            registry.add_codec(group, codec)
+
+    def put(self, scope: str, stream: str, description: Description) -> None:
+        """Set the description of a stream that exists. The address of this registry is not a part of it."""
+        if description.format == REGISTRY and self._is_here(description):
+            others = {name: value for name, value in description.options.items() if name != "registry_uri"}
+            description = replace(description, options=others)
+        self._stored.put(scope, stream, description)
+
+    def remove(self, scope: str, stream: str) -> None:
+        """Forget the description of a stream, if it has one. Its group stays."""
+        self._stored.remove(scope, stream)
+
+    def drop(self, scope: str, stream: str) -> None:
+        """Forget the description of a stream that was deleted, and delete its group."""
+        self._stored.drop(scope, stream)
+        self.registry.in_namespace(scope).delete_group(stream)
+
+    def remove_scope(self, scope: str) -> None:
+        """Forget the descriptions of all streams of a scope that is to be deleted, and delete its groups."""
+        registry = self.registry.in_namespace(scope)
+        for group in registry.list_groups():
+            registry.delete_group(group)
+        self._stored.remove_scope(scope)
+
+    def _is_here(self, description: Description) -> bool:
+        return description.options.get("registry_uri", self.registry.uri) == self.registry.uri
+
+
+def _group(scope: str, stream: str, options: Mapping[str, str]) -> tuple[str, str]:
+    """Return namespace and group of a stream."""
+    return options.get("registry_namespace", scope), options.get("registry_group", stream)
