@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pravega_lab.connector.spark.session.session import LOCAL_CONF
 from tests.spark_cluster import ROOT, Daemon, environ_for_spark, free_port
 
+#: Whether `make spark-connect` runs the tests, in a session of Spark Connect.
+OVER_CONNECT = bool(os.environ.get("PRAVEGA_LAB_TEST_CONNECT"))
+needs_jvm = pytest.mark.skipif(
+    OVER_CONNECT, reason="asks the JVM of its session, which Connect does not have"
+)
 PAGE = ROOT / "docs" / "spark.md"
 STARTED = "Spark Connect server started"
 #: What `create_session` sets in a session of this machine, and short-lived servers need too.

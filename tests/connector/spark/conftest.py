@@ -4,22 +4,18 @@ them. `make spark-connect` runs the same tests in a session of a Spark Connect s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.spark_connect import connect_server
+from tests.spark_connect import OVER_CONNECT, connect_server
 from tests.spark_session import two_cores
-
-#: With this variable, the session of the tests is one of Spark Connect.
-OVER_CONNECT = "PRAVEGA_LAB_TEST_CONNECT"
 
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if os.environ.get(OVER_CONNECT):
+    if OVER_CONNECT:
         store, folders = (request.getfixturevalue(name) for name in ("store", "tmp_path_factory"))
         with connect_server(store, folders.mktemp("connect")) as server:
             yield server.session()

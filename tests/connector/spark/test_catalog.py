@@ -15,6 +15,7 @@ from pravega_lab import Lab
 from pravega_lab.client import Client, ScalingPolicy, connect
 from pravega_lab.client.registry import Serializer, avro_schema
 from pravega_lab.connector.spark.catalog.jar import SETTING, compiled, jar_path
+from tests.spark_connect import needs_jvm
 
 pytestmark = pytest.mark.spark
 PUSHES = "spark.sql.python.filterPushdown.enabled"
@@ -70,6 +71,7 @@ def test_a_stream_is_a_table_without_a_statement_that_creates_it(sql: Any, shop:
     assert sql(f"SELECT count(*) FROM pravega.{shop}.plain")[0][0] == 3
 
 
+@needs_jvm
 def test_a_query_asks_the_reader_for_the_columns_that_it_needs(spark: Any, sql: Any, shop: str) -> None:
     plan = (
         spark.sql(f"SELECT offset FROM pravega.{shop}.plain")._jdf.queryExecution().executedPlan().toString()
@@ -242,6 +244,7 @@ def read(spark: Any, statement: str) -> tuple[int, int, list[str]]:
     return found, scan.metrics().apply("numOutputRows").value(), sorted(columns)
 
 
+@needs_jvm
 def test_filters_and_columns_leave_the_rest_unread(
     spark: Any, sql: Any, client: Client, scope_name: Callable[[], str]
 ) -> None:
@@ -263,6 +266,7 @@ def test_filters_and_columns_leave_the_rest_unread(
     assert typed == (1, 2, ["_offset", "word"])
 
 
+@needs_jvm
 def test_every_session_of_the_application_has_the_catalog(
     spark: Any, store: str, sql: Any, shop: str
 ) -> None:
@@ -271,6 +275,7 @@ def test_every_session_of_the_application_has_the_catalog(
     assert other.table(f"pravega.{shop}.plain").count() == 3
 
 
+@needs_jvm
 def test_the_source_of_the_catalog_compiles_in_this_spark(spark: Any) -> None:
     files = compiled(spark._jvm)
     assert "pravega_lab.PravegaCatalog" in files

@@ -23,7 +23,6 @@ from tests.connector.spark import (
     test_savepoint,
     test_sink,
     test_source,
-    test_tables,
 )
 from tests.spark_cluster import ROOT, environ_for_spark
 from tests.spark_connect import ConnectServer, connect_server
@@ -43,15 +42,12 @@ def spark(server: ConnectServer) -> Any:
     return server.session()
 
 
-# The same tests, with the session above.
+# The same tests, with the session above; `make spark-connect` runs all of them.
 client, scope = test_sink.client, test_sink.scope
 new_stream = test_source.new_stream
-address, orders = test_tables.address, test_tables.orders
 sql, shop = test_catalog.sql, test_catalog.shop
 streams = test_savepoint.streams
 test_batch = test_source.test_a_batch_reads_everything_once_in_order_over_all_epochs
-test_exactly_once = test_sink.test_a_stream_is_copied_once_and_in_order_through_restarts_and_replays
-test_session_catalog = test_tables.test_a_table_of_the_session_catalog_is_read_and_filled
 test_catalog_tables = test_catalog.test_a_table_of_rows_is_created_filled_altered_and_dropped
 test_catalog_streams = test_catalog.test_streaming_queries_read_and_write_tables
 

@@ -14,6 +14,7 @@ from pravega_lab.client import Client, connect
 from pravega_lab.client.registry import GZIP, Deserializer, SchemaRegistry, Serializer, avro_schema
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.errors import BadInputError
+from tests.spark_connect import needs_jvm
 from tests.standalone import Standalone, logged_url
 
 ID, NAME = {"name": "id", "type": "long"}, {"name": "name", "type": "string"}
@@ -71,6 +72,7 @@ def test_a_sink_registers_and_a_source_knows_the_columns(
     assert next(value["share"] for value in values if value["id"] == 6) == 1.5
 
 
+@needs_jvm
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_column_is_added_in_the_middle_of_a_stream_while_a_query_runs(

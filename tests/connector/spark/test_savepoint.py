@@ -16,6 +16,7 @@ from pravega_lab.connector.spark import submit
 from pravega_lab.connector.spark.savepoint.savepoint import Savepoint, stop_with_savepoint
 from pravega_lab.connector.spark.session.hold import HOLD_FOLDER_VARIABLE, held, holding
 from pravega_lab.errors import BadInputError
+from tests.spark_connect import needs_jvm
 
 pytestmark = pytest.mark.spark
 FOLLOW = Path(__file__).parent / "jobs" / "follow_stream.py"
@@ -123,6 +124,7 @@ def test_a_submitted_driver_is_stopped_with_a_savepoint(
     assert is_at_rest(savepoint)
 
 
+@needs_jvm
 def test_an_aggregation_goes_on_from_the_copy(
     spark: Any, streams: tuple[Stream, Stream], tmp_path: Path
 ) -> None:
@@ -143,6 +145,7 @@ def test_an_aggregation_goes_on_from_the_copy(
     assert {key.decode() for key in register.items()} == {savepoint.sink_id, savepoint.query_id}
 
 
+@needs_jvm
 def test_drained_first_and_then_from_the_copy(
     spark: Any, streams: tuple[Stream, Stream], tmp_path: Path
 ) -> None:
@@ -158,6 +161,7 @@ def test_drained_first_and_then_from_the_copy(
     assert Counter(events(out)) == Counter(events(into))
 
 
+@needs_jvm
 def test_without_drain_it_stops_before_the_end_and_the_original_can_go_on_too(
     spark: Any, streams: tuple[Stream, Stream], tmp_path: Path
 ) -> None:
@@ -175,6 +179,7 @@ def test_without_drain_it_stops_before_the_end_and_the_original_can_go_on_too(
     assert Counter(events(out)) == Counter(events(into)) + (Counter(events(into)) - before)
 
 
+@needs_jvm
 def test_refusals_leave_the_query_running(spark: Any, streams: tuple[Stream, Stream], tmp_path: Path) -> None:
     into, out = streams
     write(into, 0, 10)
@@ -202,6 +207,7 @@ def test_refusals_leave_the_query_running(spark: Any, streams: tuple[Stream, Str
         stop_with_savepoint(query, tmp_path / "again")
 
 
+@needs_jvm
 def test_queries_that_cannot_be_held_are_refused(spark: Any, tmp_path: Path) -> None:
     def started(**given: str) -> Any:
         rows = spark.readStream.format("rate").load()
