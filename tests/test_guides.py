@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.certificates import make_certificates
-from tests.conformance.real_pravega import NoRealPravegaError
+from tests.conformance.real_pravega import NoRealPravegaError, jars
 from tests.conformance.secure_pravega import ADMIN, ADVERTISED, SecurePravega
 from tests.conformance.secure_store import SecureStore
 from tests.spark_jvm import options
@@ -50,6 +51,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("page", ["howto-incident.md", "howto-watch-group.md"])
 def test_a_guide_runs_as_printed(page: str, folder: Path, store: str) -> None:
     run_page(page, folder, {"uri": store})
+
+
+@pytest.mark.slow
+@pytest.mark.real_pravega
+def test_a_java_program_is_watched_as_printed(folder: Path, store: str) -> None:
+    if shutil.which("javac") is None:
+        pytest.skip("NOT TRIED WITH A JAVA PROGRAM: no javac on the PATH")
+    try:
+        library = jars()
+    except NoRealPravegaError as error:
+        pytest.skip(f"NOT TRIED WITH A JAVA PROGRAM: {error}")
+    text = (DOCS / "howto-watch-java.md").read_text()
+    [program] = re.findall(r"```java\n(.*?)```", text, re.DOTALL)
+    (folder / "Orders.java").write_text(program)
+    run_page("howto-watch-java.md", folder, {"uri": store, "jars": library})
 
 
 @pytest.mark.slow
