@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pravega_lab.errors import ProtocolError
+from pravega_lab.protocol.attributes import NO_VALUE, TIERED_OFFSET
 from pravega_lab.protocol.wire import commands as c
 
 from ..store.log import operations as ops
@@ -74,7 +75,12 @@ def update_policy(connection: Connection, command: c.UpdateSegmentPolicy) -> Non
 
 def get_attribute(connection: Connection, command: c.GetSegmentAttribute) -> None:
     """Handle GetSegmentAttribute: report the synced value."""
-    value = connection.store.storage.attribute(command.segment, command.attribute_id)
+    storage = connection.store.storage
+    if command.attribute_id == TIERED_OFFSET:
+        offset = storage.tiered_offset(command.segment)
+        value = NO_VALUE if offset is None else offset
+    else:
+        value = storage.attribute(command.segment, command.attribute_id)
     connection.send(c.SegmentAttribute(command.request_id, value))
 
 

@@ -14,8 +14,14 @@ from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.values import SegmentInfo
 from pravega_lab.errors import RefusedError, SegmentNotFoundError
 from pravega_lab.portable.waiting import gather
+from pravega_lab.protocol.attributes import NO_VALUE, TIERED_OFFSET
 from pravega_lab.protocol.names import SegmentRange, epoch_of, segment_name, split_scoped_name
-from pravega_lab.protocol.wire.commands import GetStreamSegmentInfo, StreamSegmentInfo
+from pravega_lab.protocol.wire.commands import (
+    GetSegmentAttribute,
+    GetStreamSegmentInfo,
+    SegmentAttribute,
+    StreamSegmentInfo,
+)
 
 NO_TOKEN = ""  # what `SegmentStores.ask` replaces if there are tokens
 
@@ -87,6 +93,16 @@ class StreamContext:
         """Return the `info` of several segments, asked in parallel."""
         requests = {segment_id: self._info_request(segment_id) for segment_id in segment_ids}
         return [_info(reply) for reply in await self.stores.ask_all(self.name, requests)]
+
+    async def tiered_offset(self, segment_id: int) -> int | None:
+        """Return the offset before which all bytes of a segment are in tier 2, None if the store does not
+        say.
+        """
+        request = GetSegmentAttribute(0, self.segment_name(segment_id), TIERED_OFFSET, NO_TOKEN)
+        reply = await self.stores.ask(self.name, segment_id, request)
+        if not isinstance(reply, SegmentAttribute):
+            raise RefusedError(f"tiers of a segment: the store answered {reply}")
+        return None if reply.value == NO_VALUE else reply.value
 
     def _info_request(self, segment_id: int) -> GetStreamSegmentInfo:
         return GetStreamSegmentInfo(0, self.segment_name(segment_id), NO_TOKEN)

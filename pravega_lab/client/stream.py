@@ -163,6 +163,13 @@ class AsyncStream:
         """Return where a segment begins and ends now."""
         return await self._context.info(segment_id)
 
+    async def tiered_offset(self, segment_id: int) -> int | None:
+        """Return the offset before which all bytes of a segment are in tier 2, or truncated.
+
+        None if the store has no tier 2, or does not report it: a released Pravega does not.
+        """
+        return await self._context.tiered_offset(segment_id)
+
     async def event_end(self, segment_id: int, begin: int, at_least: int) -> int:
         """Return where the event ends that reaches ``at_least``, reading from ``begin``."""
         return await event_end(self._context, segment_id, begin, at_least)

@@ -235,6 +235,7 @@ def test_cuts_and_truncation(new_stream: NewStream) -> None:
     with pytest.raises(BadInputError, match="a cut of stream"):
         stream.truncate(StreamCut("other/stream", {0: 0}))
     assert stream.segment_info(0).start_offset == middle.positions[0]
+    assert stream.tiered_offset(0) is None  # without tier 2, and of a released store
     with pytest.raises(SegmentNotFoundError):
         stream.segment_info(99)
 

@@ -312,6 +312,7 @@ class Page:
         "segments": (segment_rows.SEGMENT, True), "names": (segment_rows.NAME, True),
         "links": (segment_rows.LINK, False), "rates": (segment_rows.RATE, False),
         "owners": (segment_rows.OWNER, True), "crowd": (segment_rows.CROWD, False),
+        "tiers": (segment_rows.TIER, True),
         "steps": (struct.Struct("<If"), False),
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import Journal
-from pravega_lab.observe.journal.observations import SegmentRead
+from pravega_lab.observe.journal.observations import SegmentRead, SegmentTiered
 from pravega_lab.protocol.hashing import key_position
 from pravega_lab.widgets import (
     Board,
@@ -33,7 +33,8 @@ from pravega_lab.widgets.bundles.sources import STAMP, digest
 from pravega_lab.widgets.live.payload import Payload
 from pravega_lab.widgets.live.scrubber_facts import STEP
 from pravega_lab.widgets.query_timeline.view import BATCH, FLOW, PHASE
-from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT
+from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT, TIER
+from pravega_lab.widgets.svg.picture import data_size
 from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
 from tests.observe.group.examples import busy_group
 from tests.widgets.typescript import typescript_of
@@ -183,9 +184,17 @@ class Page:
 
     FORMATS = {  # noqa: RUF012
         "segments": SEGMENT, "names": NAME, "links": LINK, "rates": RATE, "batches": BATCH, "phases": PHASE,
-        "flow": FLOW, "steps": STEP, "owners": OWNER, "crowd": CROWD,
+        "flow": FLOW, "steps": STEP, "owners": OWNER, "crowd": CROWD, "tiers": TIER,
     }  # fmt: skip
-    KEYED = ("segments", "names", "batches", "flow", "steps", "owners")  # the last row of a moment counts
+    KEYED = (
+        "segments",
+        "names",
+        "tiers",
+        "batches",
+        "flow",
+        "steps",
+        "owners",
+    )  # the last row of a moment counts
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[int, Any]] = {}
@@ -252,6 +261,7 @@ def test_formats_agree_with_the_javascript() -> None:
         "rates": RATE,
         "owners": OWNER,
         "crowd": CROWD,
+        "tiers": TIER,
         "batches": BATCH,
         "phases": PHASE,
     }
@@ -370,3 +380,27 @@ def test_the_view_of_another_stream_leaves_this_one_out() -> None:
     first = SegmentMap(mixed)
     assert (first.frame.shape[0], first.stream) == (9, STREAM)
     assert [v.stream for v in show(mixed).views if isinstance(v, SegmentMap)] == [STREAM, "demo/other"]
+
+
+def test_the_bytes_per_tier_are_in_picture_words_frame_and_page() -> None:
+    story = splitting_story()
+    row = SegmentMap(story.journal)._catch_up().rows[0]
+    assert "tier" not in str(SegmentMap(story.journal).picture()[1])
+    moved = row.start_offset + (row.write_offset - row.start_offset) // 4
+    about = {"stream": STREAM, "segment_id": row.segment_id}
+    story.journal.append(SegmentTiered(time_ms=story.now_ms, offset=moved, **about))
+    view, page = SegmentMap(story.journal), Page()
+    page.take(view.snapshot())
+    _, until_s, size = struct.unpack("<ddd", page.tables["tiers"][row.index])
+    in_tier2 = moved - row.start_offset
+    assert size == pytest.approx(in_tier2)
+    assert 0 < until_s <= (row.end_ms or 0) / 1000
+    assert "tiers" in page.facts["knows"]
+    text = f"{data_size(row.write_offset - moved)} in the log, {data_size(in_tier2)} in tier 2"
+    assert f"{row.label}: {text}" in view.words
+    picture = str(view.picture()[1])
+    assert text in picture
+    assert "in tier 2: edge below" in picture
+    frame = view.frame
+    assert (frame["log_bytes"][0], frame["tier2_bytes"][0]) == (row.write_offset - moved, in_tier2)
+    assert frame["tier2_bytes"][1:].isna().all()

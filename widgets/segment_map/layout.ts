@@ -69,6 +69,14 @@ export function rectangle(model: SegmentModel, b: Box, map: Area, i: number, t: 
   return [x0, y0 + inset / 2, Math.max(0.5, x1 - x0 - gap), Math.max(0.5, y1 - y0 - inset)];
 }
 
+/** Return the edge below the part of a rectangle that is in tier 2, from what is not truncated on. */
+export function tierEdge([x, y, w, h]: Rectangle, from: number, until: number, scale: number): Rectangle | null {
+  const left = Math.max(x, from);
+  const right = Math.min(x + w, until);
+  const height = Math.min(4 * scale, h / 3);
+  return right > left ? [left, y + h - height, right - left, height] : null;
+}
+
 /** Of very many segments, keep one for each line that there is room for. */
 export function thinned(model: SegmentModel, open: Uint32Array, map: Area, row: number): number[] {
   if (open.length < 500) return [...open];

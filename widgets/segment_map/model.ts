@@ -13,6 +13,7 @@ export const FORMATS = {
   names: { format: "index:u number:u epoch:u flags:u truncated:f pad:u", keyed: true },
   links: { format: "index:u predecessor:u" },
   rates: { format: "index:u t:f events:f bytes:f unread:f stored:f" },
+  tiers: { format: "index:u until:f bytes:f", keyed: true },
   owners: { format: "index:u segment:u reader:u start:f end:f", keyed: true },
   crowd: { format: "start:f end:f low:f high:f n:u" },
 } as const;
@@ -166,6 +167,20 @@ export class SegmentModel {
   /** Return whether the beginning of a segment, or all of it, was truncated. */
   isTruncated(i: number): boolean {
     return this.names.truncated[i] > this.seg.start[i];
+  }
+
+  /** Return whether a part of a segment is in tier 2: what was written before `tiers.until`. */
+  isTiered(i: number): boolean {
+    const { n, col } = this.store.tables.tiers;
+    return i < n && col.bytes[i] > 0 && col.until[i] > this.seg.start[i];
+  }
+
+  /** Return where the stored bytes of a segment are: "1.2 MB in the log, 3 MB in tier 2", or "" if it is unknown. */
+  tierWords(i: number, stored: number): string {
+    if (!this.knows("tiers")) return "";
+    const { n, col } = this.store.tables.tiers;
+    const moved = Math.min(stored, i < n ? col.bytes[i] : 0);
+    return `${bytes(stored - moved)} in the log, ${bytes(moved)} in tier 2`;
   }
 
   isInexact(i: number): boolean {

@@ -11,7 +11,10 @@ from ..svg.picture import Across, Picture, amount, data_size, number, steps
 from ..svg.raster import Raster, text_width
 from ..svg.text import common_start, squeezed
 from .history import MapHistory, Stretch, owner_words, short_words
+from .rows import tier_text
 
+TIERED = "in tier 2: edge below"
+EDGE = 4.0  # px
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 WIDTH, HEIGHT = 900, 446
 LEFT, RIGHT = 46, 684
@@ -171,9 +174,13 @@ def _draw_legend(picture: Picture, scene: Scene) -> None:
         ]
     if any(row.truncated_ms is not None for row in scene.history.rows):
         entries.append(("url(#plab-hatch)", "truncated"))
+    if "tiers" in scene.facts["knows"]:
+        entries.append((TEXT, TIERED))
     x = float(LEFT)
     for colour, text in entries:
-        picture.rect(x, 23, 11, 9, colour, 'stroke="#888888"' + (' opacity=".6"' if "sealed" in text else ""))
+        top, height = (28.0, 4.0) if text == TIERED else (23.0, 9.0)
+        pale = ' opacity=".6"' if "sealed" in text else ""
+        picture.rect(x, top, 11, height, colour, f'stroke="#888888"{pale}')
         picture.text(x + 15, 31, text)
         x += 30 + 6.1 * len(text)
 
@@ -196,6 +203,8 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     colour = scene.colour(row)
     opacity = 'opacity=".6"' if sealed else ""
     title = f"{row.label} ({number(row.low)}, {number(row.high)}] {'sealed' if sealed else 'active'}"
+    if tier_text(row):
+        title += f", {tier_text(row)}"
     picture.rect(x0, y0, x1 - x0, y1 - y0, heat[0][2] if heat else colour, opacity, title)
     for t0, t1, shade in heat[1:]:
         left = across.x(t0)
@@ -203,6 +212,7 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     _draw_waiting(picture, scene, row, (y0, y1))
     if row.truncated_ms is not None:
         picture.rect(x0, y0, across.x(scene.seconds(row.truncated_ms)) - x0, y1 - y0, "url(#plab-hatch)")
+    _draw_tier(picture, scene, row, (x0, x1, y0, y1))
     # A sealed segment is closed on the right, an active one is open.
     close = f"V{number(y0)}" if sealed else ""
     edge = f"M{number(x1)} {number(y0)}H{number(x0)}V{number(y1)}H{number(x1)}{close}"
@@ -210,6 +220,18 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     if x1 - x0 > 6.5 * len(row.label) + 6 and y1 - y0 >= 12:
         halo = 'font-weight="600" stroke="#ffffff" stroke-width="3" paint-order="stroke"'  # on every colour
         picture.text(x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=TEXT, extra=halo)
+
+
+def _draw_tier(picture: Picture, scene: Scene, row: SegmentRow, box: tuple[float, ...]) -> None:
+    """Draw the edge below the part that is in tier 2."""
+    if row.tiered_ms is None or not row.tier2_bytes:
+        return
+    x0, x1, y0, y1 = box
+    start = x0 if row.truncated_ms is None else scene.across.x(scene.seconds(row.truncated_ms))
+    end = min(x1, scene.across.x(scene.seconds(row.tiered_ms)))
+    height = min(EDGE, (y1 - y0) / 3)
+    if end > start:
+        picture.rect(start, y1 - height, end - start, height, TEXT, 'stroke="#ffffff" stroke-width=".7"')
 
 
 def _draw_waiting(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[float, float]) -> None:

@@ -13,6 +13,7 @@ from pravega_lab.observe.journal.observations import StreamScaled
 from pravega_lab.observe.stream.fold import SegmentRow
 
 from ..live.payload import NAN, NOBODY, UNKNOWN_READER, or_nan, pack
+from ..svg.picture import data_size
 from .history import MapHistory, Stretch
 
 # model.ts declares the same formats.
@@ -20,6 +21,7 @@ SEGMENT = Struct("<IffffI")  # index, start_s, end_s (inf while active), low, hi
 NAME = Struct("<IIIIfI")  # index, number, epoch, flags, truncated_s, 0
 LINK = Struct("<II")  # index, index of a predecessor
 RATE = Struct("<Ifffff")  # index, t_s, events/s, bytes/s, unread bytes, stored bytes
+TIER = Struct("<Iff")  # index, until_s: what was written before is in tier 2, bytes in tier 2
 OWNER = Struct("<IIIff")  # index, segment's index, reader + 1 (0: nobody, or WAITS), start_s, end_s
 CROWD = Struct("<ffffI")  # start_s, end_s, low, high, how many segments
 INEXACT = 1  # flag: the time of opening was inferred
@@ -68,6 +70,7 @@ class SegmentPacker:
         tables = {
             "crowd": pack(CROWD, self._crowd.cells(start_ms)) if everything else b"",
             "segments": pack(SEGMENT, (_segment_row(slot, row, start_ms, history) for slot, row in slotted)),
+            "tiers": pack(TIER, (row for one in slotted for row in _tier_rows(*one, start_ms))),
             "names": pack(NAME, (_name_row(slot, row, start_ms) for slot, row in slotted)),
             "links": pack(LINK, self._new_links(history)),
             "rates": pack(RATE, self._new_rates(history, start_ms)),
@@ -208,6 +211,14 @@ def _name_row(slot: int, row: SegmentRow, start_ms: int) -> tuple[float, ...]:
     return slot, row.number, row.epoch, 0 if row.exact else INEXACT, truncated, 0
 
 
+def _tier_rows(slot: int, row: SegmentRow, start_ms: int) -> list[tuple[float, ...]]:
+    """Return one row for a segment with known tiers, else none."""
+    if row.tier2_bytes is None:
+        return []
+    until_s = NAN if row.tiered_ms is None else (row.tiered_ms - start_ms) / 1000
+    return [(slot, until_s, row.tier2_bytes)]
+
+
 def _owner_row(
     place: int, slot: int, stretch: Stretch, start_ms: int, history: MapHistory
 ) -> tuple[float, ...]:
@@ -222,3 +233,10 @@ def scale_text(scale: StreamScaled) -> str:
     """Return a scale in words, such as ``#2 → #4 #5: 210/s > 2 × 100/s``."""
     sealed, created = (" ".join(f"#{i & 0xFFFFFFFF}" for i in ids) for ids in (scale.sealed, scale.created))
     return f"{sealed} → {created}: {scale.cause}"
+
+
+def tier_text(row: SegmentRow) -> str:
+    """Return where the bytes of a segment are: ``1.2 MB in the log, 3 MB in tier 2``, "" if it is unknown."""
+    if row.log_bytes is None or row.tier2_bytes is None:
+        return ""
+    return f"{data_size(row.log_bytes)} in the log, {data_size(row.tier2_bytes)} in tier 2"

@@ -14,10 +14,14 @@ export function table(model: SegmentModel, b: Box, t: number): Piece[] {
   const sizes = model.knows("unread") ? unread : stored;
   const head = ["segment", "keys", model.facts.rate_unit ?? "events/s", model.knows("unread") ? "unread" : "stored"];
   const isOwned = model.knows("owner");
+  const isTiered = model.knows("tiers");
+  const { tiers } = model.store.tables;
   const rows = open.map((i) => {
     const sample = model.sampleAt(i, t);
     const known = sample < 0 ? ["–", "–"] : [model.rateText(model.rateColumn[sample]), bytes(sizes[sample])];
-    return [model.short(i), model.range(i), ...known, ...(isOwned ? [model.ownerWords(i, t)] : [])];
+    const moved = isTiered ? [i < tiers.n ? bytes(tiers.col.bytes[i]) : "–"] : [];
+    return [model.short(i), model.range(i), ...known, ...moved, ...(isOwned ? [model.ownerWords(i, t)] : [])];
   });
-  return rows.length ? [columns(isOwned ? [...head, "owner"] : head, rows)] : [];
+  const heads = [...head, ...(isTiered ? ["in tier 2"] : []), ...(isOwned ? ["owner"] : [])];
+  return rows.length ? [columns(heads, rows)] : [];
 }

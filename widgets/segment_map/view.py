@@ -17,7 +17,7 @@ from pravega_lab.observe.stream.fold import SegmentRow, thresholds
 from ..live.payload import Payload
 from ..live.view import View, journal_of, refuse_value
 from .history import MapHistory
-from .rows import SegmentPacker, scale_text
+from .rows import SegmentPacker, scale_text, tier_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,8 @@ OF_READERS = (SegmentRead, SegmentAcquired, SegmentReleased, GroupObservation)
 COLOURS = ("rate", "owner", "unread")
 COLUMNS = (
     "segment_id", "label", "epoch", "low", "high", "start_s", "end_s", "reader", "events_per_s",
-    "bytes_per_s", "stored_bytes", "unread_bytes", "predecessors", "cause", "cause_kind",
+    "bytes_per_s", "stored_bytes", "log_bytes", "tier2_bytes", "unread_bytes", "predecessors", "cause",
+    "cause_kind",
 )  # fmt: skip
 
 
@@ -44,8 +45,9 @@ class SegmentMap(View):
 
     ``.frame``: a row per segment in order of opening: segment_id, label, epoch, low, high (it owns
     (low, high]), start_s, end_s (null while active), reader, events_per_s and bytes_per_s now (null once
-    sealed), stored_bytes, unread_bytes (null where nobody's position is known), predecessors (ids), cause and
-    cause_kind of its opening.
+    sealed), stored_bytes, of which log_bytes and tier2_bytes (null where the store does not report tiers),
+    unread_bytes (null where nobody's position is known), predecessors (ids), cause and cause_kind of its
+    opening.
     """
 
     script = "segment_map"
@@ -99,6 +101,8 @@ class SegmentMap(View):
         knows = ["owner"] if history.knows_owners else []
         if any(r.read_offset is not None for r in history.rows[-64:]):
             knows.append("unread")
+        if any(r.tiered_offset is not None for r in history.rows[-64:]):
+            knows.append("tiers")
         return {
             "stream": self.stream or "",
             "title": self.title or self.stream or self._observed or "no stream yet",
@@ -142,14 +146,16 @@ class SegmentMap(View):
         causes = {(s.stream, i): s for s in history.scales for i in s.created}
         rows = [_frame_row(r, start_ms, causes.get((r.stream, r.segment_id))) for r in history.rows]
         frame = pd.DataFrame(rows, columns=list(COLUMNS))
-        nullable = {"stored_bytes": "Int64", "unread_bytes": "Int64", "end_s": "Float64"}
+        sizes = ("stored_bytes", "log_bytes", "tier2_bytes", "unread_bytes")
+        nullable = {**dict.fromkeys(sizes, "Int64"), "end_s": "Float64"}
         return frame.astype({**nullable, "events_per_s": "Float64", "bytes_per_s": "Float64"})
 
     def _reasons(self, history: MapHistory) -> list[str]:
         start_ms = history.start_ms or 0
-        return [
+        scales = [
             f"{(s.time_ms - start_ms) / 1000:.1f} s: {scale_text(s)} ({s.cause_kind})" for s in history.scales
         ]
+        return [*scales, *(f"{row.label}: {tier_text(row)}" for row in history.rows if tier_text(row))]
 
     def _summary(self) -> str:
         history: MapHistory = self._history
@@ -185,6 +191,7 @@ def _frame_row(row: SegmentRow, start_ms: int, scale: Any) -> tuple[Any, ...]:
     stored = None if row.write_offset is None else row.write_offset - row.start_offset
     return (
         row.segment_id, row.label, row.epoch, row.low, row.high, (row.start_ms - start_ms) / 1000, end_s,
-        row.reader, row.events_per_s, row.bytes_per_s, stored, row.unread_bytes, row.predecessors,
-        scale.cause if scale else None, scale.cause_kind if scale else None,
+        row.reader, row.events_per_s, row.bytes_per_s, stored, row.log_bytes, row.tier2_bytes,
+        row.unread_bytes, row.predecessors, scale.cause if scale else None,
+        scale.cause_kind if scale else None,
     )  # fmt: skip

@@ -51,7 +51,7 @@ function segmentTip(model: SegmentModel, i: number, t: number): Piece[] {
     ["before", names(model.after(i, t))],
   ];
   if (sample >= 0 && open) rows.push(["rate", `${model.rateText(model.rateColumn[sample])}${how ? "*" : ""}`]);
-  if (sample >= 0) rows.push(["stored", bytes(stored[sample])]);
+  if (sample >= 0) rows.push(["stored", model.tierWords(i, stored[sample]) || bytes(stored[sample])]);
   if (sample >= 0 && !Number.isNaN(unread[sample])) rows.push(["unread", bytes(unread[sample])]);
   if (model.isTruncated(i)) rows.push(["truncated", `until about ${when(model.names.truncated[i])}`]);
   const owner = open ? model.ownerWords(i, t) : "";
@@ -77,6 +77,7 @@ export function say(model: SegmentModel, state: State, mark: Mark): string {
     open ? "active" : "sealed",
     model.isTruncated(i) ? "truncated in part or as a whole" : "",
     sample >= 0 && open ? model.rateText(model.rateColumn[sample]) : "",
+    sample >= 0 ? model.tierWords(i, model.rates.stored[sample]) : "",
     open ? model.ownerWords(i, t) : "",
   ];
   return parts.filter(Boolean).join(", ");
@@ -97,10 +98,11 @@ export function legend(model: SegmentModel, state: State, theme: Theme): LegendE
   return [[ramp, `0 to ${words}`, "ramp"], ...states];
 }
 
-/** Explain the hatching of what can no longer be read, where there is any. */
+/** Explain the hatching of what can no longer be read, and the edge below what is in tier 2, where there is any. */
 function truncated(model: SegmentModel, theme: Theme): LegendEntry[] {
-  for (let i = 0; i < model.n; i++) if (model.isTruncated(i)) return [[theme.text, "truncated", "hatch"]];
-  return [];
+  const tiered: LegendEntry[] = model.knows("tiers") ? [[theme.text, "in tier 2: edge below", "base"]] : [];
+  for (let i = 0; i < model.n; i++) if (model.isTruncated(i)) return [...tiered, [theme.text, "truncated", "hatch"]];
+  return tiered;
 }
 
 function ownerLegend(model: SegmentModel, theme: Theme): LegendEntry[] {

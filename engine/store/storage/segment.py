@@ -89,6 +89,10 @@ class Extents:
         self.lengths.append(length)
         return True
 
+    def log_start(self) -> int | None:
+        """Return the offset of the first run in a log file, None if there is none."""
+        return next((offset for offset, file in zip(self.offsets, self.files, strict=True) if file > 0), None)
+
     def join(self, source: Extents, shift: int) -> None:
         """Append all runs of ``source``, moved by ``shift`` bytes."""
         self.offsets.extend(array("q", [offset + shift for offset in source.offsets]))

@@ -305,6 +305,14 @@ class Storage:
         """
         return self._synced.get(segment).attributes.get(attribute_id, ops.NO_VALUE)
 
+    def tiered_offset(self, segment: str) -> int | None:
+        """Return the offset before which a segment has no bytes in the log. None: there is no tier 2."""
+        found = self._synced.get(segment)
+        if self._files.tier_first_file is None or found.table is not None:
+            return None
+        log_start = found.extents.log_start()
+        return found.length if log_start is None else max(log_start, found.start)
+
     def totals(self) -> Totals:
         """Return sums over all segments, in time proportional to their number."""
         synced = self._synced

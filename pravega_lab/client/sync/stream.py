@@ -125,6 +125,15 @@ class Stream:
         """Return the offsets and the state of one segment. Raises `SegmentNotFoundError`."""
         return run(self._core.segment_info(segment_id))
 
+    def tiered_offset(self, segment_id: int) -> int | None:
+        """Return the offset before which all bytes of a segment are in tier 2, or truncated.
+
+        None if the store has no tier 2, or does not report it: a released Pravega does not.
+
+        Raises `SegmentNotFoundError`.
+        """
+        return run(self._core.tiered_offset(segment_id))
+
     def event_end(self, segment_id: int, begin: int, at_least: int) -> int:
         """Return where the first event ends that ends at ``at_least`` or later, in bytes of one segment.
 

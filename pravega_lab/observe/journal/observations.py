@@ -118,6 +118,17 @@ class SegmentMeasured(Observation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentTiered(Observation):
+    """All bytes of a segment before ``offset`` are in tier 2, or truncated. The others are in the log."""
+
+    kind: ClassVar[str] = "segment_tiered"
+    sample: ClassVar[bool] = True
+    stream: str
+    segment_id: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentAcquired(Observation):
     """A reader (of a group, or a query) owns a segment from now on."""
 

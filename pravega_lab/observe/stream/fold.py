@@ -21,6 +21,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentRead,
     SegmentReleased,
     SegmentSealed,
+    SegmentTiered,
     StreamScaled,
     StreamSealed,
     StreamSeen,
@@ -57,6 +58,8 @@ class SegmentRow:
     events_how: str = ""
     last_rates: tuple[float | None, float | None] = (None, None)  # events, bytes; they stay after the seal
     truncated_ms: int | None = None  # about when the oldest byte that is left was written
+    tiered_offset: int | None = None  # all bytes before it are in tier 2; None if the store did not say
+    tiered_ms: int | None = None  # about when the last byte in tier 2 was written
     growth: list[tuple[int, int]] = field(default_factory=list)  # (time_ms, write_offset), thinned
 
     @property
@@ -78,6 +81,20 @@ class SegmentRow:
     def waits_words(self) -> str:
         """Return ``waits for #2``, or "" if it waits for nothing."""
         return waits_words(self.waits_for)
+
+    @property
+    def tier2_bytes(self) -> int | None:
+        """Return the bytes that are in tier 2, None if the store did not say."""
+        if self.tiered_offset is None or self.write_offset is None:
+            return None
+        return max(0, min(self.tiered_offset, self.write_offset) - self.start_offset)
+
+    @property
+    def log_bytes(self) -> int | None:
+        """Return the bytes that are in the log, None if the store did not say."""
+        if self.tiered_offset is None or self.write_offset is None:
+            return None
+        return max(0, self.write_offset - max(self.tiered_offset, self.start_offset))
 
     @property
     def unread_bytes(self) -> int | None:
@@ -219,6 +236,18 @@ class SegmentHistory:
             row.truncated_ms = row.end_ms if is_empty else _time_of(row, o.start_offset)
         self._sample(row, o.time_ms)
 
+    def _tiered(self, o: SegmentTiered) -> None:
+        row = self._touch(o.stream, o.segment_id)
+        if row is None:
+            return
+        row.tiered_offset = o.offset
+        if o.offset <= row.start_offset:
+            row.tiered_ms = row.truncated_ms  # nothing of it is in tier 2
+        elif row.write_offset is not None and o.offset >= row.write_offset:
+            row.tiered_ms = o.time_ms if row.end_ms is None else row.end_ms
+        else:
+            row.tiered_ms = _time_of(row, o.offset)
+
     def _sample(self, row: SegmentRow, time_ms: int) -> None:
         if len(self.samples) >= SAMPLES_MAX:
             del self.samples[: SAMPLES_MAX // 4]
@@ -275,6 +304,7 @@ _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
     StreamScaled: SegmentHistory._scaled,
     StreamSealed: SegmentHistory._stream_sealed,
     SegmentMeasured: SegmentHistory._measured,
+    SegmentTiered: SegmentHistory._tiered,
     SegmentAcquired: SegmentHistory._acquired,
     SegmentReleased: SegmentHistory._released,
     SegmentRead: SegmentHistory._read,

@@ -33,6 +33,8 @@ EVERY_MS = 500
 INFOS_PER_ROUND = 64  # segments whose length is asked in one round; the others take turns
 POLICY_EVERY_MS = 5_000
 HEAD_EVERY_MS = 1_000
+TIERS_EVERY_MS = 1_000
+NO_TIERS_EVERY_MS = 10_000  # how often a store is asked that reports none
 SAMPLE_EVERY_MS = 5_000
 SAMPLE_BYTES = 64 * 1024
 EPOCHS_BACK_MAX = 200  # of a longer past only the newest epochs are noted
@@ -71,8 +73,8 @@ class StreamObserver(Journalled):
         self.shows = ("streams",)
         self._stream, self._every_ms = stream, every_ms
         self._sampling = event_bytes is None
-        self._policy_due_ms = self._sample_due_ms = self._head_due_ms = 0
-        self._turn = 0
+        self._policy_due_ms = self._sample_due_ms = self._head_due_ms = self._tiers_due_ms = 0
+        self._turn = self._tiers_turn = 0
         self._recorded = {_event(o) for o in recorded}
         self._boundaries: dict[int, int] = {}  # lengths at the last look: events begin there
         self._trouble = ""
@@ -138,6 +140,7 @@ class StreamObserver(Journalled):
             self._look_at_head(now_ms)
         else:
             self._look_at_sealed(now_ms)
+        self._look_at_tiers(now_ms)
         self.journal.tick(_now_ms())
 
     def _has_scaled(self, active: list[SegmentRange]) -> bool:
@@ -148,6 +151,24 @@ class StreamObserver(Journalled):
         if self.tracker.has_stored_segments and now_ms >= self._head_due_ms:
             self._head_due_ms = now_ms + HEAD_EVERY_MS
             self.journal.extend(self.tracker.saw_head(self._stream.head().positions, now_ms=now_ms))
+
+    def _look_at_tiers(self, now_ms: int) -> None:
+        """Note which bytes have moved to tier 2, once a second for at most 64 segments."""
+        ids = self.tracker.stored
+        if not ids or now_ms < self._tiers_due_ms:
+            return
+        self._tiers_due_ms = now_ms + TIERS_EVERY_MS
+        offsets: dict[int, int] = {}
+        for k in range(min(len(ids), INFOS_PER_ROUND)):
+            segment_id = ids[(self._tiers_turn + k) % len(ids)]
+            with contextlib.suppress(NotFoundError):
+                offset = self._stream.tiered_offset(segment_id)
+                if offset is None:
+                    self._tiers_due_ms = now_ms + NO_TIERS_EVERY_MS
+                    return
+                offsets[segment_id] = offset
+        self._tiers_turn = (self._tiers_turn + INFOS_PER_ROUND) % len(ids)
+        self.journal.extend(self.tracker.saw_tiers(offsets, now_ms=_now_ms()))
 
     def _look_at_sealed(self, now_ms: int) -> None:
         """Note the ends of a sealed stream's segments, and at the first look also the stream's past."""

@@ -16,6 +16,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentMeasured,
     SegmentOpened,
     SegmentSealed,
+    SegmentTiered,
     StreamScaled,
     StreamSealed,
     StreamSeen,
@@ -79,6 +80,7 @@ class StreamTracker:
         self._by_us: dict[int, str] = {}
         self._sealed = False
         self._stored: dict[int, tuple[SegmentRange, int, int]] = {}  # sealed segments: range, start, length
+        self._tiered: dict[int, int] = {}  # the offsets that were reported last
 
     @property
     def active(self) -> list[int]:
@@ -157,6 +159,22 @@ class StreamTracker:
     def has_stored_segments(self) -> bool:
         """Return whether sealed segments may still be stored, which a truncation would remove."""
         return bool(self._stored)
+
+    @property
+    def stored(self) -> list[int]:
+        """Return the sealed segments that may still be stored, and the active ones, oldest first."""
+        return [*self._stored, *self._ranges]
+
+    def saw_tiers(self, offsets: Mapping[int, int], *, now_ms: int) -> list[Observation]:
+        """Take the offsets before which segments are in tier 2, and report those that have moved."""
+        found: list[Observation] = []
+        for segment_id, offset in offsets.items():
+            if self._tiered.get(segment_id) != offset:
+                self._tiered[segment_id] = offset
+                found.append(
+                    SegmentTiered(time_ms=now_ms, stream=self.stream, segment_id=segment_id, offset=offset)
+                )
+        return found
 
     def saw_head(self, head: Mapping[int, int], *, now_ms: int) -> list[Observation]:
         """Take the head of the stream, and report the sealed segments that it has truncated since.

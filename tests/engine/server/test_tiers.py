@@ -126,6 +126,7 @@ def test_segments_move_and_are_read_from_both_tiers_also_after_a_restart(tmp_pat
                 "a": len(content), "b": 1000, "a#1": 6,
             }  # fmt: skip
             await life.submit(Append("a", b"tail"))
+            assert life.runner.storage.tiered_offset("a") == len(content)
             assert await life.read("a") == content + b"tail"
             # The log is gone, but for the current file, the next one and a snapshot.
             await life.until(lambda: len([n for n in life.disk.files() if n.startswith("log-")]) <= 2)

@@ -15,6 +15,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentOpened,
     SegmentRead,
     SegmentSealed,
+    SegmentTiered,
     StreamSeen,
 )
 from pravega_lab.observe.query.fold import BatchHistory, fold_batches
@@ -83,6 +84,27 @@ def test_truncation_is_placed_where_the_bytes_were_written() -> None:
         journal.append(SegmentMeasured(time_ms=t * 1000, start_offset=0, write_offset=t * 100, **about))
     journal.append(SegmentMeasured(time_ms=6000, start_offset=300, write_offset=600, **about))
     assert fold_segments(journal.since()).rows[0].truncated_ms == 3000
+
+
+def test_bytes_per_tier_and_when_the_last_one_in_tier_2_was_written() -> None:
+    journal = Journal()
+    about = {"stream": STREAM, "segment_id": 0}
+    journal.append(SegmentOpened(time_ms=0, low=0, high=1, **about))
+    for t in range(1, 6):
+        journal.append(SegmentMeasured(time_ms=t * 1000, start_offset=0, write_offset=t * 100, **about))
+    [row] = fold_segments(journal.since()).rows
+    assert (row.log_bytes, row.tier2_bytes, row.tiered_ms) == (None, None, None)  # not known is not zero
+    journal.append(SegmentMeasured(time_ms=6000, start_offset=100, write_offset=600, **about))
+    found = []
+    for time_ms, offset in ((7000, 100), (8000, 300), (9000, 600)):
+        journal.append(SegmentTiered(time_ms=time_ms, offset=offset, **about))
+        [row] = fold_segments(journal.since()).rows
+        found.append((row.log_bytes, row.tier2_bytes, row.tiered_ms))
+    assert found == [(500, 0, 1000), (300, 200, 3000), (0, 500, 9000)]
+    journal.append(SegmentSealed(time_ms=10_000, length_bytes=700, **about))
+    journal.append(SegmentTiered(time_ms=20_000, offset=700, **about))
+    [row] = fold_segments(journal.since()).rows
+    assert (row.log_bytes, row.tier2_bytes, row.tiered_ms) == (0, 600, 10_000)
 
 
 def test_a_sealed_segment_that_is_gone_keeps_its_rates_and_is_truncated_to_its_end() -> None:

@@ -289,6 +289,30 @@ test("what was truncated is explained in the tooltip, aloud and in the legend", 
   assert.match(JSON.stringify(words.tip(model, state, model.markOf(0))), /"truncated".*until about 10.0 s/);
 });
 
+test("what is in tier 2 has an edge, and the bytes per tier are in words", () => {
+  const model = story();
+  const theme = boxFor(0, 1).theme;
+  const names = () => words.legend(model, initial(), theme).map(([, name]) => name);
+  const state = { ...initial(), t: 25 };
+  assert.ok(!names().some((name) => name.includes("tier")));
+  assert.ok(!words.say(model, state, model.markOf(0)).includes("tier"));
+  give(model.store, FORMATS, {
+    kind: "delta",
+    tables: { tiers: [[0, 6, 150], [2, Number.NaN, 0]] }, // biome-ignore format: a row each
+    facts: { knows: ["tiers"] },
+  });
+  assert.deepEqual([0, 1, 2, 4].map((i) => model.isTiered(i)), [true, false, false, false]); // biome-ignore format: one line
+  assert.ok(names().includes("in tier 2: edge below"));
+  assert.match(words.say(model, state, model.markOf(0)), /50 B in the log, 150 B in tier 2/);
+  assert.match(JSON.stringify(words.tip(model, state, model.markOf(2))), /50 B in the log, 0 B in tier 2/);
+  const narrow = boxFor(0, 25_000, 25_000, { scale: 1, width: 450, height: 400 });
+  assert.ok(JSON.stringify(table(model, narrow, 25)).includes("in tier 2"));
+  // From what is not truncated to what has moved, inside the rectangle, and thinner in a thin one.
+  assert.deepEqual(layout.tierEdge([100, 10, 50, 30], 110, 130, 1), [110, 36, 20, 4]);
+  assert.deepEqual(layout.tierEdge([100, 10, 50, 6], Number.NEGATIVE_INFINITY, 900, 1), [100, 14, 50, 2]);
+  assert.equal(layout.tierEdge([100, 10, 50, 30], 130, 130, 1), null);
+});
+
 test("the legend names the target where there is one", () => {
   const theme = boxFor(0, 1).theme;
   assert.equal(words.legend(story(), initial(), theme)[0][1], "0 to 2 × target (200/s)");

@@ -49,6 +49,7 @@ function paintDetails(scene: Scene): void {
   if (way === "rate" && list.length <= HEAT_MAX) map.paintHeat(scene);
   if (way === "owner" && model.store.tables.owners.n && list.length <= HEAT_MAX) map.paintOwners(scene);
   map.paintTruncated(scene);
+  map.paintTiers(scene);
   if (list.length <= ONE_BY_ONE) map.paintEdges(scene);
   if (list.length <= LABELS_MAX) map.paintLabels(scene);
   map.paintSelection(scene);

@@ -3,7 +3,7 @@
 import { isCut, isReader } from "../../page/data/marks.ts";
 import { mix, VERMILION } from "../../page/drawing/colours.ts";
 import { type Fill, fillReader, haloText, hatch } from "../../page/drawing/patterns.ts";
-import { type Rectangle, yOf } from "../layout.ts";
+import { type Rectangle, tierEdge, yOf } from "../layout.ts";
 import { NOBODY, WAITS } from "../model.ts";
 import { hottest } from "../state.ts";
 import { hue } from "./fills.ts";
@@ -140,6 +140,25 @@ export function paintTruncated(scene: Scene): void {
     ctx.globalAlpha = 1;
     ctx.fillStyle = hatch(ctx, b.theme.text, 7);
     ctx.fillRect(x, y, to - x, h);
+  }
+}
+
+/** Paint a thick edge below what is in tier 2, on a line of the ground that sets it off from every colour. */
+export function paintTiers(scene: Scene): void {
+  const { ctx, b, model } = scene;
+  const { until } = model.store.tables.tiers.col;
+  const { truncated } = model.names;
+  for (let k = 0; k < scene.list.length; k++) {
+    const i = scene.list[k];
+    if (!model.isTiered(i)) continue;
+    const from = model.isTruncated(i) ? xOf(scene, truncated[i]) : Number.NEGATIVE_INFINITY;
+    const edge = tierEdge(rectangleOf(scene, i), from, xOf(scene, until[i]), b.scale);
+    if (!edge) continue;
+    const [x, y, w, h] = edge;
+    ctx.fillStyle = b.theme.ground;
+    ctx.fillRect(x, y - 1, w, 1);
+    ctx.fillStyle = b.theme.text;
+    ctx.fillRect(x, y, w, h);
   }
 }
 
