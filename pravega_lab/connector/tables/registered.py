@@ -18,7 +18,7 @@ from pravega_lab.connector.rows.registry.schemas import columns_of, schema_of
 from pravega_lab.connector.tables.columns import Column, arrow_schema, columns_of_arrow
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import Descriptions
-from pravega_lab.errors import NotFoundError
+from pravega_lab.errors import BadInputError, NotFoundError
 from pravega_lab.protocol.registry.names import NO_CODEC
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class RegisteredDescriptions:
     """The descriptions of a store, with the columns that a registry has.
 
     A stream that the store describes in another format than ``pravega-registry`` is not looked up. A group
-    without a schema, or with schemas of several types, describes no columns.
+    without a schema, with schemas of several types, or with one that has no columns describes nothing: the
+    table then has the columns of the source.
 
     Args:
         stored: The descriptions in the store.
@@ -45,7 +46,7 @@ class RegisteredDescriptions:
 
         Raises:
             RegistryUnavailableError: The registry does not answer. The message has its address.
-            BadInputError: The schema has no columns, or as for `StoredDescriptions.get`.
+            BadInputError: As for `StoredDescriptions.get`.
         """
         found = self._stored.get(scope, stream)
         if found is not None and (found.format != REGISTRY or not self._is_here(found)):
@@ -70,7 +71,10 @@ class RegisteredDescriptions:
             found = self.registry.in_namespace(namespace).schemas(group)
         except NotFoundError:
             return None
-        return columns_of_arrow(columns_of(found[0].schema)) if len(found) == 1 else None
+        try:
+            return columns_of_arrow(columns_of(found[0].schema)) if len(found) == 1 else None
+        except BadInputError:
+            return None
 
     def register(self, scope: str, stream: str, description: Description) -> None:
         """Add a schema of the columns of a table to its group, which is made if it is missing.

@@ -8,7 +8,7 @@ import pytest
 
 from pravega_lab import Lab
 from pravega_lab.client import connect
-from pravega_lab.client.registry import SchemaRegistry, Serializer, avro_schema
+from pravega_lab.client.registry import SchemaRegistry, Serializer, avro_schema, json_schema
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.connector.tables.tree import STALE, CatalogTree
 from pravega_lab.errors import AccessDeniedError, BadInputError
@@ -47,11 +47,17 @@ def test_the_tree_of_a_lab_with_a_registry_has_groups_schemas_and_versions() -> 
         registry = lab.registry.in_namespace("shop")
         registry.create_group("orders", "Avro", "Backward")
         registry.create_group("alone", "Json")
+        lab.create_stream("shop/free")
+        registry.create_group("free", "Json")
+        registry.add_schema("free", json_schema({"type": "object"}, "Free"))  # names no columns
         order = [avro_schema({"type": "record", "name": "Order", "fields": f}) for f in ([ID], [ID, ITEM])]
         for schema in order:
             registry.add_schema("orders", schema)
         assert repr(lab.catalog).splitlines() == [
             "shop",
+            "  free (raw)",
+            "    group (Json, AllowAny)",
+            "      version 0 of Free (Json)",
             "  orders (pravega-registry)",
             "    id bigint",
             "    item string",
@@ -66,6 +72,7 @@ def test_the_tree_of_a_lab_with_a_registry_has_groups_schemas_and_versions() -> 
         assert "<summary>version 1 of Order <small>Avro</small></summary>" in lab.catalog._repr_html_()
         frame = lab.catalog.schemas_to_pandas()
         assert frame[["group", "version", "column"]].values.tolist() == [
+            ["free", 0, None],
             ["orders", 0, "id"],
             ["orders", 1, "id"],
             ["orders", 1, "item"],
