@@ -152,9 +152,16 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """Serve the reads that became ready in the meantime, and resume handling (called by asyncio)."""
+        """Serve the reads that became ready in the meantime, and resume handling (called by asyncio).
+
+        The transport is about to look whether anything is left to write. A write that fails now would end the
+        connection twice, so what waits is written in the connection's turn.
+        """
         self._is_full = False
-        self.work()
+        if self._unwritten or self._has_more() or self.reads.has_ready:
+            self.store.turns.wait(self)
+        else:
+            self.work()
 
     @property
     def is_paused(self) -> bool:

@@ -175,8 +175,19 @@ class Extents:
             index += 1
 
 
-_NO_EXTENTS = Extents()
-"""Those of all segments that have no bytes."""
+class _NoExtents(Extents):
+    """The extents of all segments that have no bytes: `Segment.own_extents` is to be used to add some."""
+
+    __slots__ = ()
+
+    def add(self, offset: int, file: int, position: int, length: int) -> bool:
+        raise AssertionError("these extents are shared")
+
+    def join(self, source: Extents, shift: int) -> None:
+        raise AssertionError("these extents are shared")
+
+
+_NO_EXTENTS = _NoExtents()
 
 
 class Saved(NamedTuple):

@@ -139,6 +139,19 @@ def test_a_peer_that_does_not_read_is_not_read_from(house: House) -> None:
     assert served + len(replies(transport)) == 100
 
 
+def test_nothing_is_written_while_a_transport_lets_the_connection_resume(house: House) -> None:
+    """In asyncio, a write that fails then ends the connection twice."""
+    house.filled(2 * MIB)
+    transport = house.connect(reads=False)
+    send(transport, *(read_at(0, number) for number in range(3)))
+    house.turn()
+    before = len(transport.written)
+    transport.protocol.resume_writing()
+    assert len(transport.written) == before
+    house.turn()
+    assert len(transport.written) > before
+
+
 def test_held_reads_of_a_peer_that_does_not_read_wait_as_requests(house: House) -> None:
     house.filled(2 * MIB)
     transport = house.connect(reads=False)

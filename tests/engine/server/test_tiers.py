@@ -308,7 +308,7 @@ def test_recovery_reads_the_log_and_not_what_is_in_tier_2(tmp_path: Path, size: 
     segment = Segment(1, "big", None)
     segment.length = size
     for number in range(1, size // chunk_bytes + 1):
-        segment.extents.add((number - 1) * chunk_bytes, -number, 0, chunk_bytes)
+        segment.own_extents().add((number - 1) * chunk_bytes, -number, 0, chunk_bytes)
         name = f"chunk-{number:012d}-00000000"
         synced.chunks[number] = Chunk(number, name, chunk_bytes, bytes(4 * chunk_bytes // BLOCK_BYTES))
     synced.adopt(segment)
@@ -355,7 +355,7 @@ def test_bytes_move_inside_the_extents_of_a_segment() -> None:
     """Any range may move, also one that begins and ends inside runs, and one that was truncated in part."""
     segment = Segment(1, "s", None)
     for n in range(10):
-        segment.extents.add(n * 100, 1 + n // 5, 512 + n * 300, 100)
+        segment.own_extents().add(n * 100, 1 + n // 5, 512 + n * 300, 100)
     before = list(segment.extents.pieces(0, 1000))
     gone, now, in_log = segment.extents.move(150, 700, -9, 40)
     assert (gone, now, in_log) == (array("q", [1] * 4 + [2] * 4), array("q", [1, -9, 2]), 700)
