@@ -187,7 +187,7 @@ class _NoExtents(Extents):
         raise AssertionError("these extents are shared")
 
 
-_NO_EXTENTS = _NoExtents()
+_NO_EXTENTS: Extents = _NoExtents()
 
 
 class Saved(NamedTuple):
