@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from pravega_lab.tutorials.play.lessons import LESSONS, OUTCOMES
 from pravega_lab.tutorials.play.player import play
 from pravega_lab.tutorials.play.spec import parse_link
 from tests.browser.axe import violations
@@ -153,6 +154,23 @@ def test_a_report_has_the_command_that_repeats_the_run(page: Any, tmp_path: Path
     command = page.locator("#command code")
     command.wait_for()
     assert command.inner_text() == "pravega-lab simulate --seeds 14 --scenario race --bug mailbox-1.11.0"
+
+
+def test_a_lesson_asks_before_it_shows(page: Any) -> None:
+    page.evaluate("() => { location.hash = '#lesson=reader-groups'; }")
+    lesson = next(one for one in LESSONS if one.name == "reader-groups")
+    for step in lesson.steps:
+        page.locator("#ask", has_text=step.ask).wait_for()
+        assert not page.locator("#result").is_visible()
+        page.locator("[data-outcome=doubled]").click()
+        page.wait_for_selector("#next", timeout=WAIT_MS)
+        assert page.locator("#result").is_visible()
+        said = page.locator("#lesson .then").inner_text()
+        assert said.startswith("As you said." if step.right == "doubled" else "Not so.")
+        assert OUTCOMES[step.right] in said
+        page.locator("#next").click()
+    assert page.locator("#lesson").is_hidden()
+    assert verdict(page) == "Exact"
 
 
 def test_a_bad_link_is_refused_with_a_sentence(page: Any) -> None:

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from asyncio import events
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +29,7 @@ from pravega_lab.connector.simulation.bugs import FORM_OF
 from pravega_lab.errors import PravegaError
 from pravega_lab.tutorials.play.catalogue import SCENARIOS, Scenario, scenario_of
 from pravega_lab.tutorials.play.commands import command_of
+from pravega_lab.tutorials.play.lessons import LESSONS, OUTCOMES
 from pravega_lab.tutorials.play.player import planted_bugs, play
 from pravega_lab.tutorials.play.rules import rule_of
 from pravega_lab.tutorials.play.spec import RunSpec, made_of
@@ -35,9 +38,13 @@ from pravega_lab.tutorials.play.worlds.played import WRONG, Played
 RACE_BUGS = {"mailbox-1.11.0": "The coordinator of Flink 1.11.0: it asks the tasks alone (FLINK-18641)."}
 
 
-def catalogue() -> list[dict[str, Any]]:
-    """Return the scenarios as JSON values, for the page's form."""
-    return [_described(scenario) for scenario in SCENARIOS.values()]
+def catalogue() -> dict[str, Any]:
+    """Return scenarios, lessons and outcomes as JSON values, for the page before Python has started."""
+    return {
+        "scenarios": [_described(scenario) for scenario in SCENARIOS.values()],
+        "lessons": [asdict(lesson) for lesson in LESSONS],
+        "outcomes": OUTCOMES,
+    }
 
 
 def _described(scenario: Scenario) -> dict[str, Any]:
@@ -83,7 +90,9 @@ class Player:
     def _run(self, content: dict[str, Any]) -> dict[str, Any]:
         spec = made_of(content["run"])
         scenario = scenario_of(spec)
+        began = time.perf_counter()
         played = play(spec)
+        seconds = time.perf_counter() - began
         self._spec, self._played = spec, played
         bug = planted_bugs().get(spec.bug)
         return {
@@ -101,6 +110,7 @@ class Player:
             "targets": played.targets,
             "zero_ms": played.zero_ms,
             "steps": played.steps,
+            "seconds": seconds,
             "virtual_s": played.virtual_s,
             "rule": rule_of(scenario, bug),
         }

@@ -15,6 +15,7 @@ export function showScenarios(host: HTMLElement, all: Scenario[], run: Run, choo
     radio.checked = one.name === run.scenario;
     element(label, "span", "", {}, one.title);
     radio.addEventListener("change", () => choose(one));
+    if (radio.checked) host.scrollLeft = Math.max(0, label.offsetLeft - host.offsetLeft - 40);
     if (radio.checked && focused) radio.focus();
   }
 }

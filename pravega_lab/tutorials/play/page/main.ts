@@ -2,8 +2,9 @@
 
 import { element, fill, piece } from "../../../../widgets/page/elements.ts";
 import { chooseBar, showForm, showScenarios } from "./form.ts";
+import { Lessons } from "./lesson.ts";
 import { fromLink, type Run, sameRun, toLink } from "./link.ts";
-import { type Answer, fresh, nameOf, type Scenario, verdictWords } from "./model.ts";
+import { type Answer, type Catalogue, fresh, nameOf, type Scenario, verdictWords } from "./model.ts";
 import { Python } from "./python.ts";
 import { addReport } from "./report.ts";
 import { Search } from "./search.ts";
@@ -14,7 +15,7 @@ import { clockOfPage, drawViews } from "./views.ts";
 const SAY_EVERY_MS = 250;
 const get = <T extends HTMLElement = HTMLElement>(id: string): T => document.getElementById(id) as T;
 
-const scenarios = (await (await fetch("./catalogue.json")).json()) as Scenario[];
+const { scenarios, lessons, outcomes } = (await (await fetch("./catalogue.json")).json()) as Catalogue;
 const scenarioOf = (run: Run): Scenario => scenarios.find((one) => one.name === run.scenario) ?? scenarios[0];
 
 let run: Run = fromLink(location.hash) ?? fresh(scenarios[0]);
@@ -89,6 +90,9 @@ async function show(found: Answer): Promise<void> {
   get("command").hidden = true;
   get("views").setAttribute("aria-busy", "false");
   get("result").dataset.state = "shown";
+  get("status-words").textContent =
+    `${found.steps.toLocaleString("en")} steps in ${found.seconds.toFixed(1)} s, in this page`;
+  Object.assign(get("result").dataset, { steps: found.steps, seconds: found.seconds });
   get("result").dataset.shown = String(Number(get("result").dataset.shown ?? 0) + 1);
   await say();
 }
@@ -190,7 +194,9 @@ async function breakIt(): Promise<void> {
 }
 
 addReport(get("report"), get("command"), python, () => run, refuse);
+const teacher = new Lessons(get("lessons"), get("lesson"), lessons, outcomes, (next) => start(next));
 globalThis.addEventListener("hashchange", () => {
+  if (teacher.open(location.hash)) return;
   const asked = fromLink(location.hash);
   if (!asked) return;
   if (answer && sameRun(asked, run)) transport.seek(asked.at ?? 0);
@@ -199,4 +205,4 @@ globalThis.addEventListener("hashchange", () => {
 document.addEventListener("keydown", (event) => transport.key(event));
 if ("serviceWorker" in navigator) navigator.serviceWorker.register("./service_worker.js").catch(() => {});
 showChoices();
-await start(run);
+if (!teacher.open(location.hash)) await start(run);

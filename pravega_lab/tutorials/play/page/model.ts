@@ -28,6 +28,18 @@ export interface Scenario {
   verbs: Verb[];
 }
 
+export interface Lesson {
+  name: string;
+  title: string;
+  steps: { words: string; ask: string; link: string; right: string; then: string }[];
+}
+
+export interface Catalogue {
+  scenarios: Scenario[];
+  lessons: Lesson[];
+  outcomes: Record<string, string>;
+}
+
 export interface SentView {
   module: string;
   settings: Record<string, unknown>;
@@ -49,6 +61,8 @@ export interface Answer {
   targets: Record<string, string[]>;
   zero_ms: number;
   steps: number;
+  /** How long the run took in the worker. */
+  seconds: number;
   virtual_s: number;
   rule: { where: string; code: string; wrong: string };
 }
