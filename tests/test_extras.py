@@ -17,7 +17,7 @@ from tests.standalone import Standalone
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-USER_EXTRAS = ["fast", "pandas", "spark", "connect", "notebook", "data", "tiers", "metrics"]
+USER_EXTRAS = ["fast", "pandas", "spark", "connect", "notebook", "data", "tiers", "metrics", "frames"]
 
 BLOCK = """
 import sys

@@ -37,7 +37,8 @@ def test_the_examples_run_in_their_order(
             ["tea", "cup", "pot"] * 2
         )
         assert names["frame"].equals(names["same"])
-        assert names["counts"].rows() == [("home", 1)]
+        assert names["counts"].rows() == names["by_page"] == [("home", 1)]
+        assert names["sizes"].to_dict() == {"home": 1}
         assert names["homes"].to_pandas()["page"].tolist() == ["home"]
         assert "page" in names["described"].column.values
         assert [row.item for row in spark.table("pravega.shop.cheap").collect()] == ["tea"]
