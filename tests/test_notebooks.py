@@ -36,6 +36,7 @@ VERDICTS = (
     pytest.param("15-shared-state.ipynb", "203", id="15"),
     pytest.param("10-stop-with-savepoint.ipynb", "25", id="10", marks=pytest.mark.spark),
     pytest.param("11-exactly-once-end-to-end.ipynb", "28", id="11"),
+    pytest.param("16-streams-as-tables.ipynb", "2455", id="16", marks=pytest.mark.spark),
 )
 Notebook = dict[str, Any]
 Failures = dict[str, list[int]]

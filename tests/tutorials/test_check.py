@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -10,10 +11,13 @@ from uuid import UUID
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from pravega_lab.client.reader_group import fold, reading
 from pravega_lab.connector.flow import PravegaWriter
+from pravega_lab.connector.rows.formats import row_format
 from pravega_lab.connector.spark.sink.register import (
     Abort,
     Commit,
@@ -301,6 +305,24 @@ def readable_at_the_end(minimum: int, maximum: int, portions: int, *, held: bool
     return 100 * portions - periods(driven, portions, wrote=10_000)[0] // 100
 
 
+def operations_of_the_view(*statuses: str) -> str:
+    """What the sink of the format writes of an order's changes, of which the filter has left rows out."""
+    rows: list[str | None] = [None, *(json.dumps({"status": status}) for status in statuses), None]
+    events = [
+        f'{{"before": {before or "null"}, "after": {after or "null"}, "op": "{operation}"}}'.encode()
+        for before, after, operation in zip(rows, rows[1:], "cuud", strict=False)
+    ]
+    changes = row_format("debezium-json", pa.schema([("status", pa.string()), ("_row_kind", pa.string())]))
+    seen = changes.parse(pa.array(events, pa.binary())).drop_columns(["_event_index"])
+    kept = changes.encode(seen.filter(pc.not_equal(seen.column("status"), "delivered")))
+    return " ".join(json.loads(event)["op"] for event in kept.to_pylist() if event is not None)
+
+
+def sum_with_a_repetition(kinds: list[str], cents: list[int], repeated: int) -> int:
+    signed = [value if kind.startswith("+") else -value for kind, value in zip(kinds, cents, strict=True)]
+    return sum([*signed, *signed[-repeated:]])
+
+
 @cache
 def answers() -> dict[str, Any]:
     """The right ones. The notebooks' own runs show why."""
@@ -340,6 +362,8 @@ def answers() -> dict[str, Any]:
         "14.2": 700 - readable_at_the_end(15_000, 45_000, 7, held=True),
         "15.1": int(table_key_position(b"N228UA") * 200),
         "15.2": sum(range(1, 11)),
+        "16.1": operations_of_the_view("placed", "paid", "delivered"),
+        "16.2": sum_with_a_repetition(["+I", "-U", "+U", "-D"], [500, 500, 700, 700], 3),
     }
 
 
