@@ -15,7 +15,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
-from zlib import crc32
+
+from .checksum import crc32
 
 BLOCK_BYTES = 256 * 1024
 MARKER = "store"

@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
-from zlib import crc32
 
 from . import operations as ops
 from . import values
+from .checksum import crc32
 from .chunks import Chunk, Piece
 
 FILE_HEADER_BYTES = 512

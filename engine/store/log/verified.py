@@ -12,9 +12,9 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from typing import NoReturn
-from zlib import crc32
 
 from ..errors import CorruptStoreError
+from .checksum import crc32
 from .disk import Disk
 from .format import FILE_HEADER_BYTES, file_name, file_salt, group_is_valid, group_length
 
