@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from tests.browser.axe import violations
 from tests.browser.page import Errors, wait_drawn
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "pravega_lab" / "tutorials" / "play" / "page" / "index.html"
 WAIT_MS = 120_000
 LINK = "scenario=reader-dies&seed=3&at=13.5"
 
@@ -32,6 +34,13 @@ class Files(SimpleHTTPRequestHandler):
     extensions_map: ClassVar = {
         **SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm",
     }  # fmt: skip
+
+    policy = re.search(r'Policy" content="([^"]+)"', PAGE.read_text())[1]  # type: ignore[index]
+
+    def end_headers(self) -> None:
+        """Send the policy of the page with every file: the worker follows it, too."""
+        self.send_header("Content-Security-Policy", self.policy)
+        super().end_headers()
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

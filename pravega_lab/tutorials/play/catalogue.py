@@ -191,7 +191,7 @@ GAP = Scenario(
 FINISHED = Scenario(
     "finished-task",
     "A task finishes before the others",
-    "A job joins ten customers with endless orders. The customers come to their end soon. Can the "
+    "A job joins ten customers with a longer row of orders. The customers come to their end soon. Can the "
     "job still take "
     "checkpoints, and are the last customers committed?",
     "job",

@@ -140,15 +140,14 @@ function showStory(): void {
 function showRuns(): void {
   const host = get("runs");
   host.replaceChildren();
-  host.hidden = runs.length < 2;
+  const mine = runs.filter((known) => known.scenario === run.scenario);
+  host.hidden = mine.length < 2;
   element(host, "span", "label", {}, "Runs on this page");
-  for (const known of runs.slice(-8)) {
+  for (const known of mine.slice(-8)) {
     const current = sameRun(known, run);
     const button = element(host, "button", "run", { type: "button", "aria-pressed": String(current) });
     button.textContent = nameOf(known, scenarioOf(known));
-    button.addEventListener("click", () =>
-      start({ ...known, at: run.scenario === known.scenario ? transport.second : null }),
-    );
+    button.addEventListener("click", () => start({ ...known, at: transport.second }));
   }
 }
 
