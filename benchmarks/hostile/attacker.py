@@ -294,6 +294,13 @@ def garbage(target: Target) -> str:
     return f"{target.some(5000)} connections"
 
 
+def busy(target: Target) -> str:
+    """Compute, and leave the store alone: what the loss of a core does to the client."""
+    while target.is_time_left():
+        sum(range(10_000))
+    return "no attack"
+
+
 def _stream(segments: int) -> Prepare:
     policy = pb.ScalingPolicy(minNumSegments=segments)
     return lambda target: target.call("createStream", pb.StreamConfig(streamInfo=INFO, scalingPolicy=policy))
@@ -337,6 +344,10 @@ ATTACKS: dict[str, tuple[Prepare, Attack]] = {
 }
 
 
+BASELINES: dict[str, tuple[Prepare, Attack]] = {"busy": (_nothing, busy)}
+"""What is no attack, and takes as much of the machine."""
+
+
 def in_words(told: Counter[str]) -> str:
     """Return what was said most often, and how often."""
     return "; ".join(f"{count} x {words!r:.150}" for words, count in told.most_common(2))
@@ -345,14 +356,14 @@ def in_words(told: Counter[str]) -> str:
 def main() -> None:
     """Run one attack."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=ATTACKS)
+    parser.add_argument("name", choices=[*BASELINES, *ATTACKS])
     parser.add_argument("uri")
     parser.add_argument("size", type=float)
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     target = Target(options.uri, options.size)
-    prepare, attack = ATTACKS[options.name]
+    prepare, attack = {**BASELINES, **ATTACKS}[options.name]
     prepare(target)
     target.told.clear()
     print("ready", flush=True)

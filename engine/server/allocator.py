@@ -38,7 +38,7 @@ YOUNG_OBJECTS, YOUNG_COLLECTIONS = 5_000, 3
 """New objects until the collector looks at them, and how often it does before it looks at all since it last
 looked at all. A look therefore takes milliseconds, however large the store is.
 """
-COLLECTED_CONNECTIONS = 2000
+COLLECTED_CONNECTIONS = 10_000
 """When so many connections have ended, a quiet store collects what they left behind."""
 RETURNED_BYTES_MIN = 16 << 20
 LOOKS_BETWEEN = 5

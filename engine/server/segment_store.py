@@ -116,8 +116,8 @@ class SegmentStore:
     def dismiss_the_slow(self) -> int:
         """Close connections that sent no command in time, and unfinished frames that others wait for.
 
-        The process calls this about once a second, and again at once if it returns ``DISMISSED_AT_ONCE`` or
-        more. Return how many connections were closed.
+        The process calls this about once a second, and again at once if it returned ``DISMISSED_AT_ONCE``.
+        Return how many connections without a command were closed.
         """
         limit_s = self.limits.frame_s
         before_s = self.loop.time() - limit_s
@@ -133,7 +133,7 @@ class SegmentStore:
                 f"a frame was not complete after {limit_s} s (--max-frame-s), and unfinished frames fill"
                 f" {room} bytes (--max-frame-bytes); send it again on a new connection"
             )
-        return len(strangers) + len(slow)
+        return len(strangers)
 
     def submit(self, operations: Sequence[Operation]) -> Ticket:
         """Submit operations to the storage with the present time; see `Storage.submit`."""

@@ -20,6 +20,7 @@ from pravega_lab.engine.server.limits.descriptors import report_in_words
 from pravega_lab.engine.server.limits.limits import Limits
 from pravega_lab.engine.server.limits.log_lines import LogLines
 from pravega_lab.engine.server.limits.turns import FIRST_COMMANDS, Turns
+from pravega_lab.engine.server.segment_store import DISMISSED_AT_ONCE
 from pravega_lab.engine.store.log.operations import Append
 from pravega_lab.engine.store.storage.storage import WORK_BYTES
 from pravega_lab.errors import BadInputError, ProtocolError
@@ -87,6 +88,18 @@ def test_the_first_command_has_a_deadline(
     assert "no command arrived within 5 s" in last_words(silent)
     assert "no command arrived within 5 s" in last_words(half)
     assert not spoke.is_closed
+
+
+def test_connections_that_say_nothing_are_dismissed_some_at_a_time(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(loop, Limits(frame_s=5))
+    silent = [house.connect() for _ in range(DISMISSED_AT_ONCE + 2)]
+    later = loop.time() + 6
+    monkeypatch.setattr(loop, "time", lambda: later)
+    assert [house.front.dismiss_the_slow() for _ in range(3)] == [DISMISSED_AT_ONCE, 2, 0]
+    house.turn()
+    assert all(transport.is_closed for transport in silent)
 
 
 def test_half_frames_wait_for_room_and_not_for_ever(
