@@ -172,6 +172,8 @@ class SimulatedDisk:
             raise DiskFull(errno.ENOSPC, f"no room for {len(data)} bytes", name)
         await self._take_time(_Write(name, -1, data))
         self._files[name] = data
+        # One thread makes files, so an earlier write whose caller was cancelled cannot come after this one.
+        self._under_way = [write for write in self._under_way if write.name != name or write.offset >= 0]
         self._deleted.clear()  # the folder was synced
 
     async def _take_time(self, write: _Write) -> None:
@@ -188,7 +190,7 @@ class SimulatedDisk:
                 delay_us = longer_us
                 self._cut_power_after(cut_us)
         await asyncio.sleep(delay_us / 1_000_000)
-        self._under_way.remove(write)
+        self._under_way = [other for other in self._under_way if other is not write]
 
     def _cut_power_after(self, delay_us: int) -> None:
         # The power failure must happen even if the writing process dies first, so the timer belongs to no

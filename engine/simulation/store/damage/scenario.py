@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from pravega_lab.portable.waiting import wait_for
+from pravega_lab.portable.waiting import gather, wait_for
 
 from ....server.pump import Pump
 from ....store.errors import CorruptStoreError, StoreVersionError
@@ -56,7 +56,7 @@ class DamageScenario(StorageScenario):
                 return await self._damaged_while_running(process, storage)
             pump = process.spawn(Pump(storage, self.disk).run(), name="pump")
             await self._live(process, storage, pump)
-            in_order = await self._end(process, storage)
+            in_order = await self._end(process, storage, pump)
             self._remove_each(in_order)
         kept = self.disk.copy_files()
         for _ in range(DAMAGES if kept else 0):  # a short life may end before there is a file
@@ -68,7 +68,7 @@ class DamageScenario(StorageScenario):
 
     # -- the end of a life ---------------------------------------------------------------------------------
 
-    async def _end(self, process: Process, storage: Storage) -> bool:
+    async def _end(self, process: Process, storage: Storage, pump: asyncio.Task[None]) -> bool:
         """Stop the store in order, or crash it. Return whether it was stopped in order."""
         in_order = self.chance.random() < 0.5
         if in_order:
@@ -76,6 +76,8 @@ class DamageScenario(StorageScenario):
             settled = asyncio.Event()
             storage.barrier().add_done(lambda ticket: settled.set())
             await wait_for(settled.wait(), DRAIN_S)
+            pump.cancel()  # it writes the history too, so the record of the stop comes after it has ended
+            await gather(pump, return_exceptions=True)
             place = storage.synced_place()
             assert place is not None, "a drained storage has a last group"
             storage.history = replace(storage.history, stop=Stop(*place))
