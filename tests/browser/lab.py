@@ -161,20 +161,31 @@ def screenshot(page: Any, name: str) -> Path:
     return path
 
 
-KERNEL_IDLE = """() => {
-  const panel = window.jupyterapp?.shell.currentWidget;
+# The notebook: a panel of views beside it may be the current widget for a moment.
+BOOK = (
+    "[window.jupyterapp?.shell.currentWidget, ...(window.jupyterapp?.shell.widgets('main') ?? [])]"
+    ".find((w) => w?.sessionContext && w.content?.widgets)"
+)
+
+
+def _of_book(script: str) -> str:
+    return script.replace("BOOK", f"({BOOK})")
+
+
+KERNEL_IDLE = _of_book("""() => {
+  const panel = BOOK;
   return panel?.sessionContext?.session?.kernel?.status === 'idle';
-}"""
-FAILED = """() => {
-  const cells = window.jupyterapp.shell.currentWidget.content.widgets.filter((c) => c.model.type === 'code');
+}""")
+FAILED = _of_book("""() => {
+  const cells = BOOK.content.widgets.filter((c) => c.model.type === 'code');
   return cells.flatMap((cell) => cell.model.outputs.toJSON())
     .filter((output) => output.output_type === 'error').map((o) => `${o.ename}: ${o.evalue}`);
-}"""
-RUNNING = """() => window.jupyterapp.shell.currentWidget.content.widgets
+}""")
+RUNNING = _of_book("""() => BOOK.content.widgets
   .filter((c) => c.model.type === 'code' && !c.model.executionCount)
-  .map((c) => c.model.sharedModel.getSource()).slice(0, 2)"""
-ALL_RUN = """() => {
-  const panel = window.jupyterapp.shell.currentWidget;
+  .map((c) => c.model.sharedModel.getSource()).slice(0, 2)""")
+ALL_RUN = _of_book("""() => {
+  const panel = BOOK;
   const cells = panel.content.widgets.filter((c) => c.model.type === 'code');
   return cells.every((c) => c.model.executionCount) && panel.sessionContext.session.kernel.status === 'idle';
-}"""
+}""")

@@ -130,7 +130,10 @@ def run_cell(page: Any, code: str) -> None:
     page.evaluate(
         """async (code) => {
           const { commands, shell } = window.jupyterapp;
-          const { content } = shell.currentWidget;
+          const isBook = (w) => w?.sessionContext && w.content?.widgets;
+          const book = [shell.currentWidget, ...shell.widgets('main')].find(isBook);
+          shell.activateById(book.id); // a panel of views may be the current widget
+          const { content } = book;
           content.activeCellIndex = content.widgets.length - 1;
           await commands.execute('notebook:insert-cell-below');
           content.activeCell.model.sharedModel.setSource(code);
