@@ -21,7 +21,12 @@ SegmentMap(splitting_story().journal, title="the newest")
 """
 INLINE = 'show(splitting_story().journal, where="inline", title="below its cell")'
 PANEL = ".jupyterlab-sidecar .plab"
-FOCUSED = "() => window.jupyterapp.shell.currentWidget.node.contains(document.querySelector('.jp-Notebook'))"
+FOCUSED = "() => document.querySelector('.jp-Notebook').contains(document.activeElement)"
+UNTIL_CLOSED = """
+import asyncio
+from pravega_lab.widgets.live import side
+while side._panel._sidecar is not None: await asyncio.sleep(0.05)  # the page reports it
+"""
 
 
 def run_next(page: Any, views: int, where: str = PANEL) -> None:
@@ -60,7 +65,7 @@ def test_views_appear_on_the_right_and_the_notebook_keeps_the_focus(
     # A panel that was closed opens again, with what is shown next.
     page.locator(".lm-TabBar-tab", has_text="views").locator(".lm-TabBar-tabCloseIcon").click()
     page.wait_for_function(f"() => !document.querySelector('{PANEL}')", timeout=WAIT_MS)
-    run_cell(page, BY_DEFAULT)
+    run_cell(page, UNTIL_CLOSED + BY_DEFAULT)
     page.wait_for_function(f"() => document.querySelectorAll('{PANEL}').length === 1", timeout=WAIT_MS)
     page.close()
     assert [e for e in errors if "favicon" not in e] == []
