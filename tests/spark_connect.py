@@ -63,10 +63,16 @@ class ConnectServer:
         self._daemon: Daemon | None = None
 
     def session(self) -> Any:
-        """Return a new session with the settings of a local one."""
+        """Return a new session with the settings of a local one.
+
+        Other tests of this process may begin a session of its own JVM afterwards, which Spark's switch to
+        Connect would prevent.
+        """
         from pravega_lab.connector.spark import create_session
 
-        return create_session(remote=self.url, conf=CONF)
+        made = create_session(remote=self.url, conf=CONF)
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+        return made
 
     def start(self) -> None:
         """Start the server, and wait until it takes sessions."""
