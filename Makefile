@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help docs site setup system demo picture test check lint types js fast unit pythons spark spark-connect slow real-pravega real-flink secure notebooks browser wheel again \
+.PHONY: help campaign docs site setup system demo picture test check lint types js fast unit pythons spark spark-connect slow real-pravega real-flink secure notebooks browser wheel again \
   installed lab binder pins bench clean
 help:  ## this list
 	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -154,6 +154,10 @@ binder: setup system  ## what a Binder does: install the pins, start, run every 
 pins: setup  ## write binder/requirements.txt and the layout again
 	$(PY) binder/pins.py
 	$(PY) binder/workspace.py
+
+SEEDS ?= 0..99
+campaign: setup  ## SEEDS=A..B of every scenario of the simulation on all cores; failures are explained in build/campaign
+	$(PY) -m pravega_lab.connector.simulation.campaign $(SEEDS) --write
 
 bench: setup  ## the commands behind docs/performance.md
 	@grep -l "^if __name__" benchmarks/*.py

@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from ..kernel.run import Result
-from .picture import sequence_svg
+from .picture import sequence_svg, share_svg
 from .story import Story
+from .turning import TurningPoint
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -34,13 +35,13 @@ def summary(first: Result, story: Story, runs: int) -> str:
     return "".join(parts)
 
 
-def as_text(first: Result, story: Story, runs: int) -> str:
+def as_text(first: Result, story: Story, runs: int, turning: TurningPoint) -> str:
     """Return the story as lines of text."""
-    lines = [heading(story), summary(first, story, runs), "", *story.sentences(), ""]
+    lines = [heading(story), summary(first, story, runs), "", *story.sentences(), "", turning.sentence(), ""]
     return "\n".join([*lines, f"repeat: {story.result.command}"])
 
 
-def as_page(first: Result, story: Story, runs: int) -> str:
+def as_page(first: Result, story: Story, runs: int, turning: TurningPoint) -> str:
     """Return the story as a page of HTML that refers to nothing outside."""
     told = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in story.sentences())
     title = escape(heading(story))
@@ -53,6 +54,9 @@ def as_page(first: Result, story: Story, runs: int) -> str:
 <ol>
 {told}
 </ol>
+<h2>When it became inevitable</h2>
+<p>{escape(turning.sentence())} Across: the steps of the run. Upwards: the share of futures that fail.</p>
+<figure>{share_svg(turning)}</figure>
 <h2>Repeat it</h2>
 <pre>{escape(story.result.command)}</pre>
 </main></body></html>

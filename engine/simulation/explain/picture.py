@@ -10,6 +10,7 @@ from collections import Counter
 from html import escape
 
 from .story import Moment, Story
+from .turning import TurningPoint
 
 LANES_MAX = 7
 OTHERS = "others"
@@ -31,6 +32,8 @@ STYLE = """
   fill: var(--fault);
 }
 .explained .violation text { font-weight: 600; }
+.explained .share { fill: none; stroke: var(--turn); stroke-width: 2; }
+.explained .found { stroke: var(--fault); stroke-dasharray: 4 3; }
 """
 
 
@@ -90,6 +93,35 @@ def _row(moment: Moment, x_of: dict[str, int], y: int, words_x: int) -> str:
         parts.append(f'<circle class="dot" cx="{x}" cy="{y}" r="4"/>')
     parts.append(f'<text x="{words_x}" y="{y + 4}">{escape(_short(moment.words, WORDS_MAX))}</text></g>')
     return "".join(parts)
+
+
+def share_svg(turning: TurningPoint) -> str:
+    """Return the share of failing futures over the steps of a run, with the turning point."""
+    curve, width, height, left = turning.curve, 640, 150, 48
+    end = max(1, turning.result.steps)
+
+    def place(step: int, value: float) -> str:
+        return f"{left + step * (width - left - 16) / end:.1f},{16 + (1 - value) * (height - 48):.1f}"
+
+    points = " ".join(place(share.step, share.value) for share in curve)
+    parts = [
+        '<svg class="explained" role="img" xmlns="http://www.w3.org/2000/svg" aria-labelledby="share-title" '
+        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f'<title id="share-title">Share of failing futures. {escape(turning.sentence())}</title>',
+        f"<style>{STYLE}</style>",
+    ]
+    for value, label in ((1.0, "100 %"), (0.0, "0 %")):
+        (x1, y), (x2, _) = (place(step, value).split(",") for step in (0, end))
+        parts.append(f'<line class="life" x1="{x1}" y1="{y}" x2="{x2}" y2="{y}"/>')
+        parts.append(f'<text x="{left - 6}" y="{float(y) + 4:.0f}" text-anchor="end">{label}</text>')
+    for step in (0, end):
+        x, y = place(step, 0).split(",")
+        parts.append(f'<text x="{x}" y="{float(y) + 18:.0f}" text-anchor="middle">{step:,}</text>')
+    if turning.step is not None:
+        (x, y1), (_, y2) = (place(turning.step, value).split(",") for value in (1.0, 0.0))
+        parts.append(f'<line class="found" x1="{x}" y1="{y1}" x2="{x}" y2="{y2}"/>')
+    parts.append(f'<polyline class="share" points="{points}"/></svg>')
+    return "\n".join(parts)
 
 
 def _short(text: str, most: int) -> str:

@@ -147,21 +147,34 @@ def shrink(
     is_enough: Callable[[], bool],
     at_once: int = 1,
 ) -> None:
-    """Run what the shrinker proposes, until it proposes nothing more, or ``is_enough``.
+    """Run what the shrinker proposes, until there is nothing more, or ``is_enough``. See `run_proposals`."""
+    run_proposals(
+        shrinker.proposals(), run, is_enough, at_once, lambda result: shrinker.rule in rules_of(result)
+    )
+
+
+def run_proposals(
+    proposals: Proposals,
+    run: Callable[[Sequence[Plan]], Sequence[Result]],
+    is_enough: Callable[[], bool],
+    at_once: int = 1,
+    is_good: Callable[[Result], bool] = lambda _: False,
+) -> None:
+    """Run plans as they are proposed, and pass the results back.
 
     Args:
         run: Runs plans, at most ``at_once`` of them, and returns their results in order.
-        is_enough: Is asked after each call of ``run``.
+        is_enough: Is asked after each call of ``run``. If it is, no more plans are run.
         at_once: How many plans are run before the first result is looked at.
+        is_good: Whether a result makes the rest of its batch needless.
     """
-    proposals = shrinker.proposals()
     batch = next(proposals, None)
     while batch is not None and not is_enough():
         results: list[Result | None] = [None] * len(batch)
         for first in range(0, len(batch), at_once):
             found = run(batch[first : first + at_once])
             results[first : first + len(found)] = found
-            if is_enough() or any(shrinker.rule in rules_of(result) for result in found):
+            if is_enough() or any(is_good(result) for result in found):
                 break
         try:
             batch = proposals.send(results)

@@ -133,6 +133,7 @@ class Faults:
     def __init__(self, plan: Plan = EVERYTHING, where: Callable[[], tuple[int, int]] = _nowhere) -> None:
         self.plan = plan
         self.happened: list[Happened] = []
+        self.reseeded_us: int | None = None  # when the generators changed, if the plan says so
         self.cast: list[str] = []  # the names of the applications that take part
         self._drawn: Counter[tuple[str, str]] = Counter()
         self._where = where

@@ -123,7 +123,9 @@ class SimulationLoop(VirtualTimeLoop):
             raise StepLimitError(
                 f"the run has not ended after {self.steps} steps, the most that its plan allows"
             )
-        self.seed = self._reseeds.popleft()[1]
+        while self._reseeds and self._reseeds[0][0] <= self.steps:
+            self.seed = self._reseeds.popleft()[1]
+        self.faults.reseeded_us = self.now_us
         self._next_stop = self._find_next_stop()
         for name, generators in self._generators_drawn.items():
             for n, generator in enumerate(generators if name not in CASTING else ()):

@@ -35,6 +35,7 @@ class Result:
     traffic: Traffic = field(default_factory=Traffic)
     plan: Plan = EVERYTHING
     cast: list[str] = field(default_factory=list)  # the applications that took part
+    reseeded_us: int | None = None  # when the generators changed, by the plan
     happened: list[Happened] = field(default_factory=list)  # the faults that happened, in order
     cpu_s: float = 0.0  # CPU time of the machine, which is not a function of the seed
 
@@ -81,6 +82,7 @@ def run_story(seed: int, scenario: str, story: Story, plan: Plan = EVERYTHING) -
         except Exception as error:
             result.problems.append(f"{type(error).__name__}: {error}")
         result.problems += loop.errors + errors.messages
+        result.reseeded_us = loop.faults.reseeded_us
         result.steps, result.virtual_s = loop.steps, (loop.now_us - START_US) / 1e6
     result.cpu_s = time.process_time() - began_s
     return result

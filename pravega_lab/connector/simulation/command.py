@@ -146,7 +146,7 @@ def _report(args: argparse.Namespace, plan: Plan) -> int:
 
 def _explain(args: argparse.Namespace, jobs: int, plan: Plan) -> int:
     """Shrink the run of the seed, and tell its story. Return 0 if nothing was violated."""
-    from pravega_lab.connector.simulation.explaining import shrunk, story
+    from pravega_lab.connector.simulation.explaining import shrunk, story, turning_point
     from pravega_lab.engine.simulation.explain.page import as_page, as_text
 
     case = int(args.explain), args.scenario, args.bug
@@ -160,12 +160,12 @@ def _explain(args: argparse.Namespace, jobs: int, plan: Plan) -> int:
     if shrinker is None:
         print(f"seed {args.explain}: no violation, so there is nothing to explain")
         return 0
-    told = story(shrinker, case)
-    print(as_text(shrinker.first, told, shrinker.runs))
+    told, turning = story(shrinker, case), turning_point(shrinker, case, jobs, args.seconds)
+    print(as_text(shrinker.first, told, shrinker.runs, turning))
     if args.journal:
         _keep_journal(told.result, args.journal)
     if args.output:
-        Path(args.output).write_text(as_page(shrinker.first, told, shrinker.runs), encoding="utf-8")
+        Path(args.output).write_text(as_page(shrinker.first, told, shrinker.runs, turning), encoding="utf-8")
         print(f"the picture is in {args.output}")
     return 1
 

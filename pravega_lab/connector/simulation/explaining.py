@@ -9,12 +9,14 @@ import multiprocessing
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from pravega_lab.connector.simulation.families import checker_of, run_any
 from pravega_lab.engine.simulation.explain.rules import main_rule
-from pravega_lab.engine.simulation.explain.shrink import Shrinker, shrink
+from pravega_lab.engine.simulation.explain.shrink import Shrinker, run_proposals, shrink
 from pravega_lab.engine.simulation.explain.story import Story, story_of
+from pravega_lab.engine.simulation.explain.turning import TurningPoint
 from pravega_lab.engine.simulation.kernel.faults import EVERYTHING, Plan
 from pravega_lab.engine.simulation.kernel.run import Result
 
@@ -30,7 +32,7 @@ def shrunk(
     Args:
         case: Seed, scenario and planted bug, as `run_any` takes them.
         jobs: How many processes run plans at the same time. With 1, this process runs them.
-        seconds: When to stop the search; a run that has begun is finished.
+        seconds: When to stop the search; a run that has begun is finished. With one process, of CPU time.
         watch: Is called after each run.
         plan: What of the seed's run happens to begin with.
     """
@@ -39,18 +41,41 @@ def shrunk(
     if rule is None:
         return None
     shrinker = Shrinker(first.without_journal(), rule)
-    end_s = time.monotonic() + seconds
+    clock = _clock(jobs)
+    end_s = clock() + seconds
 
     def is_enough() -> bool:
         watch(shrinker)
-        return time.monotonic() > end_s
+        return clock() > end_s
 
-    if jobs == 1:
-        shrink(shrinker, lambda plans: [_run((case, plan)) for plan in plans], is_enough)
-        return shrinker
-    with multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet) as pool:
-        shrink(shrinker, lambda plans: pool.map(_run, [(case, plan) for plan in plans], 1), is_enough, jobs)
+    with _runner(case, jobs) as run:
+        shrink(shrinker, run, is_enough, jobs)
     return shrinker
+
+
+def turning_point(shrinker: Shrinker, case: Case, jobs: int, seconds: float) -> TurningPoint:
+    """Search for the step at which the failure of the smallest run became inevitable."""
+    turning = TurningPoint(shrinker.best, shrinker.rule)
+    clock = _clock(jobs)
+    end_s = clock() + seconds
+    with _runner(case, jobs) as run:
+        run_proposals(turning.proposals(), run, lambda: clock() > end_s, jobs)
+    return turning
+
+
+def _clock(jobs: int) -> Callable[[], float]:
+    """Return the clock of a search: the CPU time of this process, if this process runs the plans."""
+    return time.process_time if jobs == 1 else time.monotonic
+
+
+@contextmanager
+def _runner(case: Case, jobs: int) -> Iterator[Callable[[Sequence[Plan]], list[Result]]]:
+    """Return a function that runs plans of a case: in this process, or in so many processes."""
+    if jobs == 1:
+        yield lambda plans: [_run((case, plan)) for plan in plans]
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet) as pool:
+        yield lambda plans: pool.map(_run, [(case, plan) for plan in plans], 1)
 
 
 def story(shrinker: Shrinker, case: Case) -> Story:

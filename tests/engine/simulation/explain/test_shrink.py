@@ -120,7 +120,7 @@ def test_the_command_explains_and_its_plan_repeats(
     page, journal = tmp_path / "x.html", tmp_path / "x.journal"
     seed, scenario, bug = failing("ack-before-sync")
     words = ["--explain", str(seed), "--scenario", scenario, "--jobs", "1"]
-    options = ["--bug", bug, "--output", str(page), "--journal", str(journal)]
+    options = ["--bug", bug, "--output", str(page), "--journal", str(journal), "--seconds", "3"]
     assert main(["simulate", *words, *options]) == 1
     out = capsys.readouterr().out
     assert "violates the rule: nothing acknowledged is lost" in out

@@ -1,0 +1,141 @@
+"""``make campaign SEEDS=0..99``: many seeds of every scenario on all cores, and a table of what they were.
+
+``python -m pravega_lab.connector.simulation.campaign 0..99 --write`` runs the seeds of each scenario. A
+seed that fails is shrunk, and its page and its command are kept in a folder. The table goes into
+docs/simulation.md of a checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pravega_lab.connector.simulation.explaining import quiet, shrunk, story, turning_point
+from pravega_lab.connector.simulation.families import SCENARIOS, run_any
+from pravega_lab.connector.simulation.seeds import parse_seeds
+from pravega_lab.connector.simulation.small_runs import PAGE, ROOT, write_between
+from pravega_lab.engine.simulation.explain.page import as_page
+from pravega_lab.engine.simulation.kernel.run import Result
+
+MARKS = "<!-- campaign -->\n", "<!-- end of campaign -->\n"
+SHRINK_S = 60.0
+HEAD = "| Scenario | Seeds | Steps | Virtual hours | per hour of CPU | Messages | Faults | Failures |"
+
+
+@dataclass
+class Tally:
+    """The sums over the seeds of one scenario."""
+
+    seeds: int = 0
+    steps: int = 0
+    virtual_s: float = 0.0
+    cpu_s: float = 0.0
+    messages: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    failures: int = 0
+
+    def add(self, result: Result) -> None:
+        """Count one run."""
+        self.seeds += 1
+        self.steps += result.steps
+        self.virtual_s += result.virtual_s
+        self.cpu_s += result.cpu_s
+        self.messages += result.traffic.messages
+        self.faults.update(one.fault.kind for one in result.happened)
+        self.failures += bool(result.problems)
+
+    def row(self, name: str) -> str:
+        """Return the sums as a row of the table."""
+        hours, speed = self.virtual_s / 3600, self.virtual_s / max(self.cpu_s, 1e-9)
+        cells = [name, f"{self.seeds:,}", f"{self.steps:,}", f"{hours:,.2f}", f"{speed:,.0f}"]
+        cells += [f"{self.messages:,}", f"{self.faults.total():,}", f"{self.failures:,}"]
+        return "| " + " | ".join(cells) + " |"
+
+
+def total(tallies: Sequence[Tally]) -> Tally:
+    """Return the sums over all scenarios."""
+    found = Tally()
+    for one in tallies:
+        found.seeds, found.steps = found.seeds + one.seeds, found.steps + one.steps
+        found.virtual_s, found.cpu_s = found.virtual_s + one.virtual_s, found.cpu_s + one.cpu_s
+        found.messages, found.failures = found.messages + one.messages, found.failures + one.failures
+        found.faults.update(one.faults)
+    return found
+
+
+def table(tallies: dict[str, Tally], seeds: range) -> str:
+    """Return the campaign as Markdown: a sentence, the table, and the kinds of faults."""
+    everything = total(list(tallies.values()))
+    said = (
+        f"Seeds {seeds[0]} to {seeds[-1]} of each scenario: {everything.seeds:,} runs, "
+        f"{everything.failures:,} of them with a violation."
+    )
+    lines = [f"`{name}`" for name in tallies]
+    lines = [tally.row(name) for name, tally in zip(lines, tallies.values(), strict=True)]
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in everything.faults.most_common(12))
+    parts = [said, "\n".join([HEAD, "|" + "---|" * 8, *lines, everything.row("all")])]
+    return "\n\n".join([*parts, f"The most frequent faults: {kinds}."])
+
+
+def _run(task: tuple[str, int]) -> Result:
+    scenario, seed = task
+    return run_any(seed, scenario, None).without_journal()
+
+
+def keep(result: Result, folder: Path) -> None:
+    """Shrink a failed run, and write its story into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    case = result.seed, result.scenario, result.bug
+    shrinker = shrunk(case, 1, SHRINK_S)
+    name = folder / f"{result.scenario}-{result.seed}"
+    lines = [result.command, *result.problems]
+    if shrinker is not None:
+        told, turning = story(shrinker, case), turning_point(shrinker, case, 1, SHRINK_S)
+        lines.insert(1, told.result.command)
+        name.with_suffix(".html").write_text(
+            as_page(shrinker.first, told, shrinker.runs, turning), encoding="utf-8"
+        )
+    name.with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaign and print its table. Return 1 if a seed violated a rule."""
+    from tqdm import tqdm
+
+    parser = argparse.ArgumentParser(prog="campaign", description=__doc__)
+    parser.add_argument("seeds", help="A..B, both included, of each scenario")
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="with commas (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
+    parser.add_argument("--failures", type=Path, default=Path("build/campaign"), help="folder (%(default)s)")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
+    asked = parser.parse_args(arguments)
+    seeds, names = parse_seeds(asked.seeds), asked.scenarios.split(",")
+    tallies = {name: Tally() for name in names}
+    tasks = [(name, seed) for seed in seeds for name in names]
+    failed: list[Result] = []
+    with multiprocessing.get_context("spawn").Pool(asked.jobs, initializer=quiet) as pool:
+        runs = pool.imap_unordered(_run, tasks, chunksize=2)
+        for result in tqdm(runs, total=len(tasks), unit="run", file=sys.stderr, disable=None):
+            tallies[result.scenario].add(result)
+            if result.problems:
+                failed.append(result)
+                print(f"FAILED {result.summary()}\n  repeat: {result.command}", flush=True)
+    for result in failed:
+        keep(result, asked.failures)
+    text = table(tallies, seeds)
+    print(text)
+    if failed:
+        print(f"{len(failed)} failures are explained in {asked.failures}")
+    if asked.write:
+        write_between(ROOT / PAGE, MARKS, text)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""A table of the smallest runs that show the planted bugs: faults before and after, runs, seconds of CPU.
+
+``python -m pravega_lab.connector.simulation.small_runs --jobs 2 --write`` searches for all of them, and
+writes the table into docs/simulation.md of a checkout. ``--keep FILE`` writes a line of JSON per bug, and
+skips bugs that are already in the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pravega_lab.connector.simulation.explaining import quiet, shrunk
+from pravega_lab.connector.simulation.families import ALL_BUGS, checker_of, run_any, scenario_of_bug
+from pravega_lab.errors import BadInputError
+
+Row = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = "docs/simulation.md"
+MARKS = "<!-- small runs -->\n", "<!-- end of small runs -->\n"
+SEEDS_MAX = 100
+FAULTS_MAX = 10
+_KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
+
+
+def known_seeds(page: str) -> dict[str, int]:
+    """Return the seeds that the tables of the page name, by bug."""
+    return {bug: int(seed) for bug, seed in _KNOWN.findall(page)}
+
+
+def search(task: tuple[str, int | None, float]) -> Row | None:
+    """Find a seed that shows a bug and shrink its run. Return None if no seed shows it.
+
+    The task is the bug, a seed to try first, and how many seconds the search may take.
+    """
+    bug, known, seconds = task
+    scenario, checker = scenario_of_bug(bug), checker_of(bug)
+    for seed in [*([] if known is None else [known]), *range(SEEDS_MAX if known is None else 0)]:
+        result = run_any(seed, scenario, bug)
+        if not any(problem.startswith(checker) for problem in result.problems):
+            continue
+        began_s = time.process_time()
+        shrinker = shrunk((seed, scenario, bug), 1, seconds)
+        assert shrinker is not None
+        return {
+            "bug": bug,
+            "scenario": scenario,
+            "seed": seed,
+            "before": len(shrinker.first.happened),
+            "after": len(shrinker.faults),
+            "steps_before": shrinker.first.steps,
+            "steps_after": shrinker.best.steps,
+            "runs": shrinker.runs,
+            "cpu_s": round(time.process_time() - began_s, 1),
+        }
+    return None
+
+
+def rows(bugs: Sequence[str], jobs: int, seconds: float, keep: Path | None, page: str) -> Iterator[Row]:
+    """Yield the row of each bug that a seed shows. Bugs in the file ``keep`` are not searched again."""
+    known = [json.loads(line) for line in keep.read_text().splitlines()] if keep and keep.exists() else []
+    yield from (row for row in known if row["bug"] in bugs)
+    seeds, done = known_seeds(page), {row["bug"] for row in known}
+    tasks = [(bug, seeds.get(bug), seconds) for bug in bugs if bug not in done]
+    with multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet) as pool:
+        for row in pool.imap_unordered(search, tasks, 1):
+            if row is not None:
+                if keep:
+                    with keep.open("a") as lines:
+                        lines.write(json.dumps(row) + "\n")
+                yield row
+
+
+def table(found: Sequence[Row]) -> str:
+    """Return the rows as Markdown, after a sentence that sums them up."""
+    few = sum(row["after"] <= FAULTS_MAX for row in found)
+    seconds = sorted(row["cpu_s"] for row in found)
+    median_s, most_s = seconds[len(seconds) // 2], seconds[int(len(seconds) * 0.9)]
+    said = (
+        f"{len(found)} planted bugs: {few} need at most {FAULTS_MAX} faults. The search took {median_s} s of "
+        f"CPU time in the median, and {most_s} s at the 90th percentile."
+    )
+    head = "| Bug | Seed | Faults before | after | Steps before | after | Runs | s |"
+    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    for row in sorted(found, key=lambda row: ALL_BUGS.index(row["bug"])):
+        numbers = [row[name] for name in ("seed", "before", "after", "steps_before", "steps_after", "runs")]
+        cells = [f"`{row['bug']}`", *(f"{number:,}" for number in numbers), str(row["cpu_s"])]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([said, "", *lines])
+
+
+def write_between(page: Path, marks: tuple[str, str], text: str) -> None:
+    """Write text into a page, between two marks.
+
+    Raises:
+        BadInputError: There is no such page, or it lacks the marks.
+    """
+    old = page.read_text(encoding="utf-8") if page.is_file() else ""
+    before, begin, rest = old.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
+    if not end:
+        raise BadInputError(f"{page} has no place for the table, between {marks[0]!r} and {marks[1]!r}")
+    page.write_text(f"{before}{begin}{text}\n{end}{after}", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Search, and print the table. Return 1 if a bug needs more than `FAULTS_MAX` faults."""
+    parser = argparse.ArgumentParser(prog="small_runs", description=__doc__)
+    parser.add_argument("bugs", nargs="*", metavar="BUG", help="all of them, if none is named")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each bug (%(default)s)")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="write each row there, and go on from there"
+    )
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
+    asked = parser.parse_args(arguments)
+    page = ROOT / PAGE
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    found = list(rows(asked.bugs or ALL_BUGS, asked.jobs, asked.seconds, asked.keep, text))
+    print(table(found))
+    if asked.write:
+        write_between(page, MARKS, table(found))
+    return 1 if any(row["after"] > FAULTS_MAX for row in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
