@@ -10,7 +10,6 @@ from pravega_lab.portable.waiting import gather
 
 from ..store.errors import DiskFull
 from ..store.log.disk import Disk
-from ..store.log.files import NewFile
 from ..store.log.history import HISTORY_NAME, encode_history
 from ..store.storage.storage import Storage
 
@@ -77,31 +76,36 @@ class Pump:
                 await asyncio.sleep(0)
             # Try both each time: a written snapshot may free the room that the next file needs.
             while not all(
-                [await self._record_file(None), await self._make_file(), await self._write_snapshot()]
+                [await self._record_found(), await self._make_file(), await self._write_snapshot()]
             ):
                 await asyncio.sleep(self.retry_s)
 
     async def _make_file(self) -> bool:
-        """Make the files that the log wants. Return False if the disk has no room."""
-        while (file := self.storage.file_wanted()) is not None:
-            try:
-                if not file.exists:
-                    await self.disk.create(file.name, file.size, file.header)
-                is_recorded = await self._record_file(file)
-            except DiskFull:
-                is_recorded = False
-            if not is_recorded:
-                self.storage.file_refused(file)
-                return False
-            self.storage.file_created(file)
-        return True
-
-    async def _record_file(self, file: NewFile | None) -> bool:
-        """Record that the newest log file exists, before groups are written to it; see `log.history`.
+        """Make the files that the log wants, and record each before groups are written to it.
 
         Return False if the disk has no room.
         """
-        history = self.storage.history_wanted(file)
+        while (file := self.storage.file_wanted()) is not None:
+            history = self.storage.history_wanted(file)
+            record = None if history is None else (HISTORY_NAME, encode_history(history))
+            try:
+                if not file.exists:
+                    await self.disk.create(file.name, file.size, file.header, record)
+                elif record is not None:
+                    await self.disk.write_file(*record)
+            except DiskFull:
+                self.storage.file_refused(file)
+                return False
+            self.storage.history = history or self.storage.history
+            self.storage.file_created(file)
+        return True
+
+    async def _record_found(self) -> bool:
+        """Record the newest log file that recovery found, if it is not recorded; see `log.history`.
+
+        Return False if the disk has no room.
+        """
+        history = self.storage.history_wanted()
         if history is not None:
             try:
                 await self.disk.write_file(HISTORY_NAME, encode_history(history))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from random import Random
 
 from ...store.errors import DiskFull
+from ...store.log.disk import Record
 from .faults import Faults
 
 SECTOR_BYTES = 512
@@ -68,11 +69,13 @@ class SimulatedDisk:
 
     # -- engine.store.disk.Disk ----------------------------------------------------------------------------
 
-    async def create(self, name: str, size: int, header: bytes) -> None:
-        """See `Disk`."""
+    async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
+        """See `Disk`. The record takes no time of its own."""
         if self.conditions.create_us_max:
             await asyncio.sleep(self._chance.randint(0, self.conditions.create_us_max) / 1_000_000)
         await self._make(name, bytearray(header.ljust(size, b"\0")))
+        if record is not None:
+            self._files[record[0]] = bytearray(record[1])
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
         """See `Disk`. Raises OSError when a drawn fault fails the sync; some of the sectors are

@@ -22,6 +22,8 @@ from ..errors import DiskFull
 from .folder_lock import LOCK, FolderLock, make_private_folder, open_private
 
 Result = TypeVar("Result")
+Record = tuple[str, bytes]
+"""Name and content of a small file."""
 
 SMALL_BYTES_MAX = 32 * 1024
 QUICK_S_MAX = 0.001
@@ -45,8 +47,11 @@ class Disk(Protocol):
     """False if no store will ever be opened on these files. Groups then have no checksums, and there are no
     snapshots."""
 
-    async def create(self, name: str, size: int, header: bytes) -> None:
-        """Create a file of ``size`` bytes, reserved on disk: ``header``, then zeros. Raises DiskFull."""
+    async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
+        """Create a file of ``size`` bytes, reserved on disk: ``header``, then zeros. Raises DiskFull.
+
+        Then write ``record``, as `write_file` does. A crash in between leaves the first file alone.
+        """
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
         """Write inside a created file, and sync."""
@@ -100,9 +105,11 @@ class MemoryDisk:
         self.is_reopened = is_reopened
         self._files: dict[str, _MemoryFile] = {}
 
-    async def create(self, name: str, size: int, header: bytes) -> None:
+    async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
         """See Disk. Takes no memory for what is not written."""
         self._files[name] = _MemoryFile(size, header)
+        if record is not None:
+            await self.write_file(*record)
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
         """See Disk. Keeps ``data`` itself."""
@@ -175,12 +182,18 @@ class RealDisk:
             self._writing = None
         self._lock.close()
 
-    async def create(self, name: str, size: int, header: bytes) -> None:
+    async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
         """See Disk. Fills the file with zeros, so that later syncs have no metadata to write.
 
         The first file of a folder is only reserved, so that a new store is ready at once.
         """
-        await self._run(self._others, lambda: self._create(name, size, header))
+
+        def work() -> None:
+            self._create(name, size, header)
+            if record is not None:
+                self._create(record[0], len(record[1]), record[1])
+
+        await self._run(self._others, work)
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
         """See Disk. Calls must follow one another."""

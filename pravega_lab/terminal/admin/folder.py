@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from pravega_lab.engine.store.log.disk import Record
 from pravega_lab.engine.store.log.format import file_id_of
 from pravega_lab.errors import BadInputError, CorruptStoreError
 
@@ -98,7 +99,7 @@ class FrozenFolder:
     def delete(self, name: str) -> None:
         """Do nothing: recovery deletes what is obsolete, and the folder is only read."""
 
-    async def create(self, name: str, size: int, header: bytes) -> None:
+    async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
         """Refuse: the folder is only read."""
         self._refuse_write()
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pravega_lab.engine.server.runner import StoreRunner
 from pravega_lab.engine.store.errors import DiskFull
-from pravega_lab.engine.store.log.disk import MemoryDisk
+from pravega_lab.engine.store.log.disk import MemoryDisk, Record
 from pravega_lab.engine.store.log.operations import Append, CreateSegment
 
 SEGMENT = "scope/stream/0.#epoch.0"
@@ -25,11 +25,11 @@ class SmallDisk(MemoryDisk):
         self.files_left = 1
         self.broken = False
 
-    async def create(self, name: str, size: int, header: bytes) -> None:
+    async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
         if not self.files_left:
             raise DiskFull(errno.ENOSPC, "no room", name)
         self.files_left -= 1
-        await super().create(name, size, header)
+        await super().create(name, size, header, record)
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
         if self.broken:

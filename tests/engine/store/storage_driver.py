@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from pravega_lab.engine.store.errors import DiskFull
+from pravega_lab.engine.store.log.disk import Record
 from pravega_lab.engine.store.log.files import NewFile
 from pravega_lab.engine.store.log.history import HISTORY_NAME, encode_history
 from pravega_lab.engine.store.log.operations import Operation
@@ -35,8 +36,10 @@ class TornDisk:
             raise DiskFull(28, "no room", name)
         self.contents[name] = data
 
-    async def create(self, name: str, size: int, header: bytes) -> None:
+    async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
         self._make(name, bytearray(header.ljust(size, b"\0")))
+        if record is not None:
+            self._make(record[0], bytearray(record[1]))
 
     async def write_file(self, name: str, data: bytes) -> None:
         self._make(name, bytearray(data))
