@@ -9,10 +9,11 @@ from random import Random
 import pytest
 
 from pravega_lab.client.reader_group.core.reader import go_offline
+from pravega_lab.client.reader_group.core.state import Decide
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
 from pravega_lab.engine.simulation.groups.java_rule import JavaRuleReader
 from pravega_lab.protocol.metadata import reader_group as rg
-from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.stream_cut import UNBOUNDED
 from tests.client.reader_group.box import EVENT_BYTES, Box, Member
 
@@ -323,6 +324,31 @@ def test_the_hole_is_covered_also_after_a_compaction() -> None:
     box.log.append(box.state().to_compact())
     begin(box, "two")
     box.now_ms += 1_000
+    read_all(reader, rounds=5)
+    assert box.state().checkpoints.positions["two"][A] == -1
+
+
+def test_the_hole_is_covered_also_if_a_compaction_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another member compacts the log after this one has looked at it, and before it reports."""
+    box = Box(2, config())
+    box.segments[B].length = 200 * EVENT_BYTES
+    reader = Member(box, "r1")
+    box.scale([A, B], 1)
+    reader.read()
+    reader.core.end(A)
+    begin(box, "one")
+    box.now_ms += 1_000
+    read_all(reader, rounds=5)
+    assert A not in reader.core.held
+    begin(box, "two")
+    box.now_ms += 1_000
+
+    def write(decide: Decide) -> list[Update]:
+        monkeypatch.undo()
+        box.log.append(box.state().to_compact())
+        return box.write(decide)
+
+    monkeypatch.setattr(box, "write", write)
     read_all(reader, rounds=5)
     assert box.state().checkpoints.positions["two"][A] == -1
 

@@ -336,17 +336,26 @@ class ReaderCore:
         return [rg.CreateCheckpoint(name), rg.ClearCheckpointsBefore(name)]
 
     def _report(self, name: str) -> Decision[None]:
-        yield from self._learn_merges()
+        """Report the positions at a checkpoint, once all completed predecessors of merges are known.
+
+        A compaction by another member may lose them again before the report is written.
+        """
+        is_settled = False
 
         def decide(state: GroupState) -> list[Update]:
-            if not self._is_member_in(state) or self.reader not in state.checkpoints.waiting_for(name):
-                return []
+            nonlocal is_settled
+            is_wanted = self._is_member_in(state) and self.reader in state.checkpoints.waiting_for(name)
             for successor, ids in self._predecessors.items():
                 state.learn_predecessors(successor, ids)
+            is_settled = not is_wanted or not state.unknown_merges()
+            if not is_wanted or not is_settled:
+                return []
             # Include the wholly read segments of a merge: no other position covers their keys.
             return [rg.CheckpointReader(name, self.reader, {**state.merged_positions(), **self.held})]
 
-        yield from self._ask(Write(decide))
+        while not is_settled:
+            yield from self._learn_merges()
+            yield from self._ask(Write(decide))
 
     def _learn_merges(self) -> Decision[None]:
         for successor in self._state.unknown_merges():
