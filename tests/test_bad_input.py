@@ -58,7 +58,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("standalne --memory", "no command 'standalne'; did you mean standalone?"),
         (
             "dashboard",
-            "no command 'dashboard'. There are: admin, catalog, demo, doctor, password, savepoint, ",
+            "no command 'dashboard'. There are: admin, catalog, demo, doctor, lab, password, savepoint, ",
         ),
         ("standalone data/", "'data/' is one word too many"),
         ("standalone --controller-port 99999", "'99999' is not a port: give 1 to 65535, or 0 for a free one"),

@@ -40,7 +40,7 @@ from tests.conformance.test_java_reader_groups import JavaMember
 from tests.conformance.wire import Wire, endpoint
 from tests.observe.group.logs import check
 
-LOOKING = {"ReadSegment", "GetStreamSegmentInfo", "KeepAlive", "Hello"}
+LOOKING = {"ReadSegment", "GetStreamSegmentInfo", "GetSegmentAttribute", "KeepAlive", "Hello"}
 ASKING = {
     "getCurrentSegments", "getEpochSegments", "getURI", "getStreamConfiguration",
     "getSegmentsImmediatelyFollowing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
@@ -58,6 +59,12 @@ class AsyncSchemaRegistry:
         self.uri = self._link.uri
         self.namespace = namespace
         self._encodings: dict[tuple[str, int], EncodingInfo] = {}
+
+    def in_namespace(self, namespace: str) -> AsyncSchemaRegistry:
+        """Return a client of the same registry for the groups of another namespace, such as a scope."""
+        made = copy.copy(self)
+        made.namespace, made._encodings = namespace, {}
+        return made
 
     # Groups
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -44,13 +45,14 @@ class SchemaRegistry:
         self, uri: str, *, namespace: str = "", timeout_s: float = TIMEOUT_S, **access: Unpack[AccessOptions]
     ) -> None:
         self._core = AsyncSchemaRegistry(uri, namespace=namespace, timeout_s=timeout_s, **access)
-        self._options: dict[str, Any] = {"timeout_s": timeout_s, **access}
         self.uri = self._core.uri
         self.namespace = namespace
 
     def in_namespace(self, namespace: str) -> SchemaRegistry:
         """Return a client of the same registry for the groups of another namespace, such as a scope."""
-        return SchemaRegistry(self.uri, namespace=namespace, **self._options)
+        made = copy.copy(self)
+        made._core, made.namespace = self._core.in_namespace(namespace), namespace
+        return made
 
     def list_groups(self) -> dict[str, GroupProperties]:
         """Return the groups of the namespace with their properties."""
