@@ -407,7 +407,6 @@ def test_nothing_of_all_this_changes_a_client_without(uri: str, scope_name: Call
     ("which", "given_by"),
     [
         ("embedded", "argument"),
-        pytest.param("real", "argument", marks=pytest.mark.real_pravega),
         pytest.param("real", "file", marks=pytest.mark.real_pravega),
     ],
     indirect=["which"],
