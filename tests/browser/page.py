@@ -34,6 +34,7 @@ OF_CANVAS = """(canvas) => {
 COLOURS = f"(n) => ({OF_CANVAS})(document.querySelectorAll('.plab-canvas')[n])"
 PAINTED = f"""([n, least]) => {{
   const view = document.querySelectorAll('.plab')[n];
+  if (!view) return false;
   const canvas = view.querySelector('.plab-canvas');
   const words = canvas ? view.querySelector('.plab-empty')?.innerText : view.innerText;
   return Boolean(words?.trim()) || ({OF_CANVAS})(canvas) >= least;

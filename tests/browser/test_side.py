@@ -22,6 +22,12 @@ SegmentMap(splitting_story().journal, title="the newest")
 INLINE = 'show(splitting_story().journal, where="inline", title="below its cell")'
 PANEL = ".jupyterlab-sidecar .plab"
 FOCUSED = "() => document.querySelector('.jp-Notebook').contains(document.activeElement)"
+SELECT_FIRST = """() => {
+  const content = window.jupyterapp.shell.currentWidget?.content;
+  if (!content?.node) return false;
+  content.activeCellIndex = 0; content.mode = 'command'; content.node.focus();
+  return content.node.contains(document.activeElement);
+}"""
 UNTIL_CLOSED = """
 import asyncio
 from pravega_lab.widgets.live import side
@@ -31,6 +37,7 @@ while side._panel._sidecar is not None: await asyncio.sleep(0.05)  # the page re
 
 def run_next(page: Any, views: int, where: str = PANEL) -> None:
     """Run the selected cell as a person does, until so many views are there."""
+    page.wait_for_function(FOCUSED, timeout=WAIT_MS)
     page.keyboard.press("Shift+Enter")
     condition = "([where, views]) => document.querySelectorAll(where).length === views"
     page.wait_for_function(condition, arg=[where, views], timeout=4 * WAIT_MS)
@@ -44,13 +51,9 @@ def test_views_appear_on_the_right_and_the_notebook_keeps_the_focus(
     errors = Errors()
     errors.of(page)
     open_notebook(page, lab, "side.ipynb")
-    page.evaluate(
-        "() => { const { content } = window.jupyterapp.shell.currentWidget;"
-        " content.activeCellIndex = 0; content.mode = 'command'; content.node.focus(); }"
-    )
+    page.wait_for_function(SELECT_FIRST, timeout=WAIT_MS)
     run_next(page, 0)
     run_next(page, 3)
-    page.wait_for_function(FOCUSED, timeout=WAIT_MS)
     run_next(page, 4)  # the keys still reach the notebook
     run_next(page, 1, ".jp-NotebookPanel .jp-Cell .plab")
     for n in range(5):
