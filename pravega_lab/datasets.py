@@ -160,7 +160,7 @@ class OrderChanges:
 def order_changes(limit: int = ORDER_CHANGES, *, seed: int = 2013) -> OrderChanges:
     """Return the first ``limit`` changes of a table of orders.
 
-    There is no database behind them: ``seed`` decides which orders are placed, change and are cancelled. The
+    The seed takes the place of a database: it decides which orders are placed, changed and cancelled. The
     messages have the form of Debezium's connector for PostgreSQL without schemas, of a table with
     ``REPLICA IDENTITY FULL``. The first 40 are a snapshot (``"op": "r"``).
 

@@ -124,14 +124,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
         if self._is_ending:
             return
         self.store.pieces_received += 1
-        began_s = self.store.loop.time()
-        share = self.store.turns.share(self)
-        if share:
-            self._decode(data)
-        else:
-            self._decoder.keep(data)
-        self._work(share)
-        self.store.turns.took(self.store.loop.time() - began_s)
+        self._work_at_once(data)
 
     def _decode(self, data: bytes = b"") -> None:
         """Decode some commands. The decoder keeps the bytes of the others."""
@@ -176,14 +169,23 @@ class SegmentStoreProtocol(asyncio.Protocol):
         Without a number, the connection handles its share, and waits for its turn if there are more.
         """
         if self._is_lost:
-            return None
-        if commands is not None:
-            return self._work(commands)
+            return
+        if commands is None:
+            self._work_at_once()
+        else:
+            self._work(commands)
+
+    def _work_at_once(self, data: bytes = b"") -> None:
+        """Handle a share of ``data`` and of what arrived before, and note how long that took."""
         turns, time = self.store.turns, self.store.loop.time
         began_s = time()
-        self._work(turns.share(self))
+        share = turns.share(self)
+        if data and share:
+            self._decode(data)
+        elif data:
+            self._decoder.keep(data)
+        self._work(share)
         turns.took(time() - began_s)
-        return None
 
     def _work(self, commands: int) -> None:
         backlog = self._backlog

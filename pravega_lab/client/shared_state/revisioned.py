@@ -257,12 +257,12 @@ class AsyncRevisionedStream:
 
     async def set_mark(self, revision: Revision, expected: Revision | None) -> bool:
         """Move the mark if it is at ``expected`` now, and return whether it was."""
-        name = self._context.segment_name(await self.segment_id())
+        segment_id = await self.segment_id()
+        name = self._context.segment_name(segment_id)
         before = NO_MARK if expected is None else expected.offset
         request = UpdateSegmentAttribute(0, name, MARK, revision.offset, before, NO_TOKEN)
         what = f"set the mark of {self._context.name}"
-        stores, segment_id = self._context.stores, await self.segment_id()
-        reply, repeated = await stores.change(what, self._context.name, segment_id, request)
+        reply, repeated = await self._context.stores.change(what, self._context.name, segment_id, request)
         if not isinstance(reply, SegmentAttributeUpdated):
             raise self._refused("set the mark", reply)
         if not reply.success and repeated:

@@ -310,7 +310,8 @@ def test_a_checkpoint_in_the_middle_of_a_merge_covers_the_keys() -> None:
     assert sum(len(m.events) for m in (first, second)) == 10 + 200 + 10
 
 
-def test_the_hole_is_covered_also_after_a_compaction() -> None:
+def half_merged() -> tuple[Box, Member]:
+    """A merge whose first half is read and completed, and whose second half a reader still holds."""
     box = Box(2, config())
     box.segments[B].length = 200 * EVENT_BYTES
     reader = Member(box, "r1")
@@ -321,6 +322,11 @@ def test_the_hole_is_covered_also_after_a_compaction() -> None:
     box.now_ms += 1_000
     read_all(reader, rounds=5)
     assert A not in reader.core.held
+    return box, reader
+
+
+def test_the_hole_is_covered_also_after_a_compaction() -> None:
+    box, reader = half_merged()
     box.log.append(box.state().to_compact())
     begin(box, "two")
     box.now_ms += 1_000
@@ -330,16 +336,7 @@ def test_the_hole_is_covered_also_after_a_compaction() -> None:
 
 def test_the_hole_is_covered_also_if_a_compaction_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another member compacts the log after this one has looked at it, and before it reports."""
-    box = Box(2, config())
-    box.segments[B].length = 200 * EVENT_BYTES
-    reader = Member(box, "r1")
-    box.scale([A, B], 1)
-    reader.read()
-    reader.core.end(A)
-    begin(box, "one")
-    box.now_ms += 1_000
-    read_all(reader, rounds=5)
-    assert A not in reader.core.held
+    box, reader = half_merged()
     begin(box, "two")
     box.now_ms += 1_000
 

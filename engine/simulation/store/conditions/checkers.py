@@ -13,7 +13,7 @@ Condition = tuple[str, int]
 
 
 def conditions_are_met_once(history: History) -> list[str]:
-    """Of all changes under one condition, one succeeds at most, and no client is told otherwise."""
+    """At most one of the changes under one condition is reported as a success."""
     problems, claimed = [], dict[Condition, str]()
     for who, condition, outcome in _claims(history):
         if outcome != "claimed":

@@ -60,7 +60,7 @@ def register(spark: Any) -> None:
     call this once per session. Repeated calls do no harm.
 
     The workers of a session on this machine run this process's Python from then on, unless the user chose
-    another one (`worker_python`). A session of Spark Connect is told the folder in which
+    another one (`worker_python`). A session of Spark Connect gets the folder in which
     `stop_with_savepoint` of this process asks its sources to pause.
 
     Raises:
