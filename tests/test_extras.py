@@ -74,6 +74,7 @@ class StoreAlone(Standalone):
     command = (sys.executable, "-c", BLOCK.format(absent=_absent) + STORE)
 
 
+@pytest.mark.slow
 def test_store_and_client_work_with_the_base_packages_alone() -> None:
     with StoreAlone("--memory") as uri:
         code = BLOCK.format(absent=sorted(EXTRA_OF)) + CLIENT
@@ -113,6 +114,7 @@ with Lab() as lab:
 """
 
 
+@pytest.mark.slow
 def test_without_the_notebook_extra_a_view_says_what_to_install() -> None:
     absent = sorted(module for module, extra in EXTRA_OF.items() if extra == "notebook")
     code = BLOCK.format(absent=absent) + WITHOUT_NOTEBOOK

@@ -108,6 +108,7 @@ def test_nothing_skipped_is_all_checks_passed(project: Path) -> None:
     assert lines[-1] == "make test: all checks passed"
 
 
+@pytest.mark.slow
 def test_the_last_line_counts_what_was_skipped_by_reason(project: Path) -> None:
     """It said "all checks passed" here."""
     code, lines = make(project, "first", "left-out")
@@ -135,6 +136,7 @@ def unsteady(project: Path, tests: str) -> None:
         file.write(f"again:\n\t@{pytest_of} @$(TESTS)\n")
 
 
+@pytest.mark.slow
 def test_what_passes_when_it_is_run_again_is_named_as_unsteady(project: Path) -> None:
     """The second run has only the tests that failed: the third one would fail there."""
     unsteady(project, UNSTEADY)
@@ -146,6 +148,7 @@ def test_what_passes_when_it_is_run_again_is_named_as_unsteady(project: Path) ->
     )
 
 
+@pytest.mark.slow
 def test_what_fails_twice_fails_the_run(project: Path) -> None:
     unsteady(project, "def test_that_fails(): assert False")
     code, lines = make(project, "unsteady")
@@ -154,6 +157,7 @@ def test_what_fails_twice_fails_the_run(project: Path) -> None:
     assert "=== unsteady again starts" in lines
 
 
+@pytest.mark.slow
 def test_many_failures_are_not_tried_again(project: Path) -> None:
     parameters = "import pytest\n@pytest.mark.parametrize('n', range(6))\n"
     unsteady(project, f"{parameters}def test_that_fails(n): assert False")
@@ -169,6 +173,7 @@ def test_two_stages_run_at_the_same_time_and_their_outputs_are_apart(project: Pa
     assert lines[begins + 1] == "this is the second"
 
 
+@pytest.mark.slow
 def test_the_summary_has_pytests_counts(project: Path) -> None:
     _, lines = make(project, "first")
     assert any(

@@ -165,6 +165,14 @@ def home(module: str) -> str:
     return parts[0]
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every statement below ``node``. Expressions, most of a tree, contain none."""
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for child in getattr(node, field, ()):
+            yield child
+            yield from statements(child)
+
+
 def imports(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and full name of every import: lazy, relative, and for type checkers only, too.
 
@@ -173,7 +181,7 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package.pop()
-    for node in ast.walk(tree(path)):
+    for node in statements(tree(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -356,6 +364,7 @@ def test_what_decides_is_given_time_chance_and_disk(place: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_whoever_waits_takes_the_same_steps_on_every_python() -> None:
     used = {f"asyncio.{name}" for name in ("gather", "wait", "wait_for", "shield")}
     wrong = [

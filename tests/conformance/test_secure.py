@@ -39,7 +39,7 @@ from tests.conformance.secure_pravega import (
 from tests.conformance.secure_store import SecureStore
 
 SHORT_S = 3
-pytestmark = [pytest.mark.timeout(300, method="thread")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300, method="thread")]
 Secure = SecurePravega | SecureStore
 
 
@@ -401,7 +401,6 @@ def test_nothing_of_all_this_changes_a_client_without(uri: str, scope_name: Call
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.timeout(600, method="thread")
 @pytest.mark.parametrize(
     ("which", "given_by"),

@@ -54,6 +54,7 @@ def test_a_group_reads_from_the_tail(manager: Any, scope: str, stream: str) -> N
     assert sorted(int(e.split(b":")[1]) for e in read_events(reader, 10)) == list(range(50, 60))
 
 
+@pytest.mark.slow
 def test_a_reader_waits_for_what_comes(manager: Any, scope: str, stream: str) -> None:
     reader = manager.create_reader_group("group", scope, stream).create_reader("reader")
     assert read_nothing(reader) == []

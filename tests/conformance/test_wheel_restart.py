@@ -101,6 +101,7 @@ def test_a_reader_goes_on_after_a_kill(durable: Standalone) -> None:
     assert by_key(events) == expected
 
 
+@pytest.mark.slow
 def test_everything_is_there_after_a_kill(durable: Standalone) -> None:
     """Scopes, tags, the state of a group, an open transaction: all of it lies in the log."""
     manager = manager_of(durable.uri)

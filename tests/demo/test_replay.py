@@ -14,6 +14,8 @@ from pravega_lab.demo.run import around_the_storm
 from pravega_lab.demo.verdict import check, expected_hours
 from pravega_lab.errors import BadInputError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def year() -> FlightEvents:
@@ -25,7 +27,6 @@ def storm(year: FlightEvents) -> FlightEvents:
     return year.between(STORM_FIRST_DAY, STORM_LAST_DAY)
 
 
-@pytest.mark.slow
 def test_the_year_is_whole_and_in_the_order_of_the_schedule(year: FlightEvents) -> None:
     assert len(year) == 336_776 == len(year.events) == len(year.keys)
     assert sorted(year.table["row"]) == list(range(336_776))
@@ -49,7 +50,6 @@ def test_a_limit_below_one_is_refused() -> None:
         flights(0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("speed", [1.0, 4.0])
 def test_the_plan_covers_the_year_at_its_pace(year: FlightEvents, speed: float) -> None:
     chunks = plan(year.table, speed)
@@ -65,7 +65,6 @@ def test_the_plan_covers_the_year_at_its_pace(year: FlightEvents, speed: float) 
     assert due[-1] - 56 / speed == pytest.approx(11.77 / speed, abs=0.7 / speed)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("events", [100, 6_099, 20_000, 336_776])
 def test_a_short_demo_has_the_storm_in_it(year: FlightEvents, storm: FlightEvents, events: int) -> None:
     part = around_the_storm(year, events)

@@ -143,6 +143,7 @@ def cells(notebook: Any) -> list[Any]:
     return [cell.outputs for cell in notebook.cells]
 
 
+@pytest.mark.slow
 def test_a_converted_notebook_shows_its_pictures_without_network_and_kernel(notebook: Any) -> None:
     page = HTMLExporter().from_notebook_node(notebook)[0]
     board, view = re.findall(r'<img[^>]*class="plab-still"[^>]*>', page)

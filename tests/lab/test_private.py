@@ -79,6 +79,7 @@ def test_the_password_is_where_only_its_user_looks(lab: Lab) -> None:
     assert str(file) not in str(options)
 
 
+@pytest.mark.slow
 def test_a_restarted_store_keeps_its_password_and_a_closed_one_leaves_nothing(tmp_path: Path) -> None:
     with Lab(tmp_path / "data", name="restarted") as lab:
         lab.create_stream("s/kept").write([b"1"])

@@ -111,6 +111,7 @@ def test_ordinary_text_stays_as_it_is() -> None:
     assert printable("two\nlines", keep="\n") == "two\nlines"
 
 
+@pytest.mark.slow
 def test_of_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "tcp://\x1b7:1", "--once"]) == 1
     err = capsys.readouterr().err

@@ -174,6 +174,7 @@ def test_a_failing_run_says_its_seed_and_repeats(tmp_path: Path) -> None:
     assert "1 failed" in again.stdout
 
 
+@pytest.mark.slow
 def test_equal_seeds_make_equal_runs_in_any_process(tmp_path: Path) -> None:
     journals = [
         subprocess.run(

@@ -446,6 +446,7 @@ def test_the_same_list_in_many_ways() -> None:
     assert word("  After the  checkpoint ") == "after the checkpoint"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", exercises().values(), ids=lambda one: one.number)
 def test_no_answer_stands_in_the_open(one: Exercise) -> None:
     words = unseal(one.solution)

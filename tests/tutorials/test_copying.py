@@ -12,6 +12,8 @@ from pravega_lab.tutorials.copying.copy_job import ONE_EVENT, Copying, Story, co
 from pravega_lab.tutorials.copying.pictures import owners_picture, recovery_picture
 from pravega_lab.widgets.drawings.cut_picture import CutLine, CutPicture
 
+pytestmark = pytest.mark.slow
+
 STORY = Story(acts=((2.5, "split 0"), (4.5, "split 1"), (5.7, "fail 0"), (6.3, "merge 2 3")))
 SEED = 5
 KEPT_BY = {"a": "master hook", "b2": "enumerator", "b3": "enumerator"}

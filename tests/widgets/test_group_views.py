@@ -277,6 +277,7 @@ def test_waits_end_when_the_predecessor_is_completed() -> None:
     assert [row[2] for row in page.rows("owners")][-2:] == [0, 0]  # nobody has the successors
 
 
+@pytest.mark.slow
 def test_above_a_hundred_thousand_segments_the_oldest_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_rows, "SEGMENTS_MAX", 400)
     monkeypatch.setattr(segment_rows, "KEPT", 300)
@@ -479,6 +480,7 @@ def test_two_groups_of_one_journal_keep_apart(journal: Journal) -> None:
     assert set(ReaderBoard(both).frame["group"]) == {GROUP}
 
 
+@pytest.mark.slow
 def test_plotly_figures_are_plain(journal: Journal) -> None:
     board, timeline = ReaderBoard(journal).figure(), CheckpointTimeline(journal).figure()
     assert [trace.name for trace in board.data] == ["nobody", "r1", "r2", "r3", "r4", "passed a checkpoint"]

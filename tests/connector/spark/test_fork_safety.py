@@ -30,6 +30,7 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [
@@ -60,6 +61,7 @@ def test_the_package_alone_imports_no_pyspark() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_worker_daemon_forks_a_single_thread_without_grpc() -> None:
     code = f"""
 import sys, threading

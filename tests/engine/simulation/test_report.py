@@ -22,6 +22,7 @@ def sections(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+@pytest.mark.slow
 def test_the_report_of_a_job_that_failed(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--scenario", "flow", "--bug", "notify-before-metadata"]
     assert main(["simulate", "--report", "1", *words, "--output", "-"]) == 1

@@ -114,6 +114,7 @@ def test_rules_and_names_of_problems() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_command_explains_and_its_plan_repeats(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
