@@ -33,13 +33,16 @@ def test_the_lines_of_a_page_run_as_printed(page: str, store: str) -> None:
         exec(compile("\n" * line + block[1], page, "exec"), names)
 
 
-def test_the_first_job_of_the_engine_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = re.search(r"```python\n(.*?)```", (DOCS / "engine.md").read_text(), re.DOTALL)
-    assert first is not None
+def test_the_jobs_of_the_engine_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "engine.md").read_text(), re.DOTALL)
+    [files_then_stream] = [block for block in blocks if "HybridSource(" in block]
     monkeypatch.chdir(tmp_path)
-    exec(compile(first[1], "engine.md", "exec"), {})
-    counted = [json.loads(line) for path in Path("out").rglob("*") if path.is_file() for line in path.open()]
-    assert {row["word"] for row in counted} == {"to", "be", "or", "not"}
+    names: dict[str, Any] = {}
+    for block in (blocks[0], files_then_stream):
+        exec(compile(block, "engine.md", "exec"), names)
+    for folder, words in (("out", {"to", "be", "or", "not"}), ("all-words", set("abcd"))):
+        files = [path for path in Path(folder).rglob("*") if path.is_file()]
+        assert {json.loads(line)["word"] for path in files for line in path.open()} == words
 
 
 def prose(page: Path) -> str:

@@ -28,6 +28,8 @@ MODULES = {
         "pravega_lab.engine.flow.operators.functions",
         "pravega_lab.engine.flow.operators.operator",
         "pravega_lab.engine.flow.source.collections",
+        "pravega_lab.engine.flow.source.parquet",
+        "pravega_lab.engine.flow.source.hybrid",
         "pravega_lab.engine.flow.sink.file_sink",
         "pravega_lab.engine.flow.master.config",
         "pravega_lab.engine.flow.master.job",

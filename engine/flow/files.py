@@ -6,6 +6,7 @@ A path is plain (``/data/x``) or a URL (``s3://bucket/x``). A folder exists if a
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import posixpath
 import threading
@@ -67,6 +68,16 @@ class Files(ABC):
         Raises:
             FileNotFoundError: there is no such file.
         """
+
+    async def read_with(self, path: str, work: Callable[[IO[bytes]], T]) -> T:
+        """Return ``work(file)``. It gets the file open for reading, can seek in it, and must not keep it.
+
+        A store that cannot open files passes the whole content.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+        return work(io.BytesIO(await self.read(path)))
 
     @abstractmethod
     async def delete(self, path: str) -> None:
@@ -178,6 +189,15 @@ class FsspecFiles(Files):
     async def read(self, path: str) -> bytes:
         """Return the content of a file; see `Files.read`."""
         return await self._run(path, lambda fs, at: bytes(fs.cat_file(at)))
+
+    async def read_with(self, path: str, work: Callable[[IO[bytes]], T]) -> T:
+        """Return ``work(file)``. It runs in a thread, and reads only what it needs; see `Files.read_with`."""
+
+        def opened(fs: Any, at: str) -> T:
+            with fs.open(at, "rb") as file:
+                return work(file)
+
+        return await self._run(path, opened)
 
     async def delete(self, path: str) -> None:
         """Delete a file if it exists, and what an interrupted write has left of it."""

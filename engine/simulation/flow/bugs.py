@@ -29,7 +29,10 @@ from ...flow.sink.two_phase import TwoPhaseCommitOperator, value_of
 from ...flow.source.coordinator import AssignmentTracker, SourceCoordinator
 from ...flow.source.coordinator_holder import CoordinatorHolder
 from ...flow.source.event_gate import EventGate, GateState
+from ...flow.source.hand_over import HandOver
+from ...flow.source.hybrid import HybridReader, HybridSource
 from ...flow.source.input import Rendezvous
+from ...flow.source.parquet import ParquetReader
 from ...flow.source.source_operator import SourceOperator
 from ...flow.state import rescale
 from ...flow.state.state import KeyedState
@@ -377,6 +380,62 @@ def _reader_does_not_wait() -> list[Replacement]:
         return barrier
 
     return [(Rendezvous, "reader_reports", wrong)]
+
+
+# -- from files to a stream ----------------------------------------------------------------------------------
+
+
+@_bug("hand-over-to-the-first")
+def _hand_over_to_the_first() -> list[Replacement]:
+    """The next source begins when the first reader has finished the files, and not when all have."""
+    right = HandOver.finished
+
+    def wrong(self: HandOver, subtask: int, stage: int, readers: int) -> bool:
+        return right(self, subtask, stage, 1)
+
+    return [(HandOver, "finished", wrong)]
+
+
+@_bug("waiting-splits-not-kept")
+def _waiting_splits_not_kept() -> list[Replacement]:
+    """The snapshot of a reader that waits for its source to begin does not contain its splits."""
+    right = HybridReader.snapshot_state
+
+    def wrong(self: HybridReader, checkpoint_id: int) -> Any:
+        return [] if self._reader is None else right(self, checkpoint_id)
+
+    return [(HybridReader, "snapshot_state", wrong)]
+
+
+@_bug("hand-over-forgotten")
+def _hand_over_forgotten() -> list[Replacement]:
+    """A restored job begins with the first source again, although its checkpoint is of a later one."""
+
+    def wrong(self: HybridSource, context: Any, checkpoint: Any) -> Any:
+        return self.create_enumerator(context)
+
+    return [(HybridSource, "restore_enumerator", wrong)]
+
+
+@_bug("returned-files-forgotten")
+def _returned_files_forgotten() -> list[Replacement]:
+    """Row groups that a failed subtask returns after the hand-over are forgotten."""
+
+    def wrong(self: HandOver, stage: int) -> list[Any]:
+        self.returned.clear()
+        return []
+
+    return [(HandOver, "take_returned", wrong)]
+
+
+@_bug("rows-of-group-again")
+def _rows_of_group_again() -> list[Replacement]:
+    """The snapshot of a reader of files has its row group without the rows that it had emitted."""
+
+    def wrong(self: ParquetReader, checkpoint_id: int) -> list[Any]:
+        return [replace(split, position=0) for split in self._splits]
+
+    return [(ParquetReader, "snapshot_state", wrong)]
 
 
 # -- two-phase commit ----------------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ class FlowFailure(PravegaError):
 class FlowWorld:
     """The job of one seed, in all its lives."""
 
+    make_program: type[Program] = Program
+
     def __init__(self, loop: SimulationLoop, journal: Journal, size: Size = RULE) -> None:
         self.loop, self.journal, self.size = loop, journal, size_of(loop.faults.plan, size)
         self.chance = chance = loop.random("flow")
@@ -60,7 +62,7 @@ class FlowWorld:
         self.table = CommittedTable(loop.random("table"), loop.faults)
         self.traffic = loop.network.traffic
         self._allowed = 0  # number of messages after which sources withhold their rows
-        self.program = Program(
+        self.program = self.make_program(
             chance,
             self.files,
             self.table,
@@ -365,12 +367,13 @@ def run_flow(seed: int, bug: str | None = None, size: Size = RULE, plan: Plan = 
             return replace(run_flow(seed, size=size, plan=plan), bug=bug)
 
     def tell(result: Result, loop: SimulationLoop) -> None:
-        _tell(FlowWorld(loop, result.journal, size), result)
+        tell_world(FlowWorld(loop, result.journal, size), result)
 
     return run_story(seed, "flow", tell, plan)
 
 
-def _tell(world: FlowWorld, result: Result) -> None:
+def tell_world(world: FlowWorld, result: Result) -> None:
+    """Run the job of a world, and put what was seen into the result."""
     try:
         world.loop.run_until_complete(world.run())
     finally:

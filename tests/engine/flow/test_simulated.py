@@ -20,6 +20,7 @@ from pravega_lab.errors import PravegaError
 from tests.engine.flow import (
     test_coordinator,
     test_effects,
+    test_files_then_stream,
     test_option_1,
     test_regions,
     test_sources,
@@ -80,6 +81,14 @@ CAUGHT_BY: dict[str, Callable[[], None]] = {
     "gateway-ahead-of-the-lane": (
         test_effects.test_a_request_that_waits_in_the_lane_gets_its_splits_to_no_later_attempt
     ),
+    # jobs that read files and then a stream, which the seeds of `run_flow` do not draw
+    "hand-over-to-the-first": (
+        test_files_then_stream.test_no_row_of_the_stream_is_read_before_the_last_of_the_files
+    ),
+    "waiting-splits-not-kept": test_files_then_stream.test_a_reader_that_waits_keeps_its_restored_splits,
+    "hand-over-forgotten": test_files_then_stream.test_files_then_stream,
+    "returned-files-forgotten": test_files_then_stream.test_files_then_stream,
+    "rows-of-group-again": test_files_then_stream.test_files_then_stream,
 }
 
 
