@@ -33,7 +33,9 @@ from pravega_lab.widgets.bundles.sources import STAMP, digest
 from pravega_lab.widgets.live.payload import Payload
 from pravega_lab.widgets.live.scrubber_facts import STEP
 from pravega_lab.widgets.query_timeline.view import BATCH, FLOW, PHASE
+from pravega_lab.widgets.segment_map.picture import BOTTOM, LEFT, RIGHT, TIERED, TOP, drawn
 from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT, TIER
+from pravega_lab.widgets.svg.palette import TEXT
 from pravega_lab.widgets.svg.picture import data_size
 from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
 from tests.observe.group.examples import busy_group
@@ -404,3 +406,24 @@ def test_the_bytes_per_tier_are_in_picture_words_frame_and_page() -> None:
     frame = view.frame
     assert (frame["log_bytes"][0], frame["tier2_bytes"][0]) == (row.write_offset - moved, in_tier2)
     assert frame["tier2_bytes"][1:].isna().all()
+
+
+def test_the_edge_of_what_is_in_tier_2_is_in_the_png_and_in_the_figure() -> None:
+    pixels: list[Any] = []
+    story = splitting_story()
+    for moved in (False, True):
+        row = SegmentMap(story.journal)._catch_up().rows[0]
+        if moved:
+            about = {"stream": STREAM, "segment_id": row.segment_id, "offset": row.write_offset}
+            story.journal.append(SegmentTiered(time_ms=story.now_ms, **about))
+        view = SegmentMap(story.journal)
+        raster = drawn(view._catch_up(), view._facts())
+        pixels.append(raster.pixels[TOP:BOTTOM, LEFT:RIGHT] == raster._index(TEXT))
+        [edge] = [trace for trace in view.figure().data if trace.name == TIERED] or [None]
+        assert (edge is not None) is moved
+    assert not pixels[0].any()
+    low, left = BOTTOM - TOP, 0  # the first segment has all keys, so its edge is at the bottom
+    assert pixels[1][low - 4 : low, left + 1].all()
+    assert not pixels[1][: low - 4].any()
+    assert edge is not None
+    assert (min(edge.y[:5]), 0 < max(edge.y[:5]) < 0.02, edge.x[0]) == (0.0, True, 0.0)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SEGMENT_COLOUR = "#0072B2"
+EDGE_KEYS = 0.012  # of the key space: about 4 pixels
 
 
 def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
@@ -21,7 +22,7 @@ def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    from .picture import Scene
+    from .picture import TIERED, Scene
     from .rows import scale_text
 
     scene = Scene(history, facts)
@@ -45,6 +46,18 @@ def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
             hoverinfo="name",
         )
         figure.add_trace(trace, 1, 1)
+    if tiered := [(row, span) for row in history.rows if (span := scene.tiered(row)) is not None]:
+        edge = go.Scatter(
+            x=[x for _, (a, z) in tiered for x in (a, z, z, a, a, None)],
+            y=[y for row, _ in tiered for y in _edge(row)],
+            fill="toself",
+            mode="lines",
+            line={"color": "#ffffff", "width": 0.7},
+            fillcolor=TEXT,
+            name=TIERED,
+            hoverinfo="name",
+        )
+        figure.add_trace(edge, 1, 1)
     parts = scene.busiest(300)
     times = [scene.across.end_s * i / len(parts) for i in range(len(parts))]
     rate = go.Scatter(x=times, y=parts, line={"color": "#0072B2", "shape": "hv"}, name="busiest segment")
@@ -72,6 +85,12 @@ def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
     figure.update_xaxes(title_text="seconds", row=2, col=1)
     figure.update_layout(title=facts["title"], template="plotly_white", height=520, margin={"t": 50, "b": 40})
     return figure
+
+
+def _edge(row: SegmentRow) -> tuple[float | None, ...]:
+    """Return the heights, in the key space, of the outline of the edge below what is in tier 2."""
+    top = row.low + min(EDGE_KEYS, (row.high - row.low) / 3)
+    return (row.low, row.low, top, top, row.low, None)
 
 
 def _by_owner(history: MapHistory) -> dict[tuple[str, str, bool], list[SegmentRow]]:

@@ -87,6 +87,14 @@ class Scene:
     def seconds(self, time_ms: int | None) -> float:
         return ((self.now_ms if time_ms is None else time_ms) - self.start_ms) / 1000
 
+    def tiered(self, row: SegmentRow) -> tuple[float, float] | None:
+        """Return (from_s, to_s) of the part of a segment that is in tier 2, or None if no part is."""
+        if row.tiered_ms is None or not row.tier2_bytes:
+            return None
+        start = self.seconds(row.start_ms if row.truncated_ms is None else row.truncated_ms)
+        end = min(self.seconds(row.end_ms), self.seconds(row.tiered_ms))
+        return (start, end) if end > start else None
+
     def rate_text(self, rate: float | None) -> str:
         return f"{data_size(rate) if self.by_bytes else amount(rate)}/s"
 
@@ -212,7 +220,7 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     _draw_waiting(picture, scene, row, (y0, y1))
     if row.truncated_ms is not None:
         picture.rect(x0, y0, across.x(scene.seconds(row.truncated_ms)) - x0, y1 - y0, "url(#plab-hatch)")
-    _draw_tier(picture, scene, row, (x0, x1, y0, y1))
+    _draw_tier(picture, scene, row, (y0, y1))
     # A sealed segment is closed on the right, an active one is open.
     close = f"V{number(y0)}" if sealed else ""
     edge = f"M{number(x1)} {number(y0)}H{number(x0)}V{number(y1)}H{number(x1)}{close}"
@@ -222,16 +230,12 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
         picture.text(x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=TEXT, extra=halo)
 
 
-def _draw_tier(picture: Picture, scene: Scene, row: SegmentRow, box: tuple[float, ...]) -> None:
+def _draw_tier(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[float, float]) -> None:
     """Draw the edge below the part that is in tier 2."""
-    if row.tiered_ms is None or not row.tier2_bytes:
-        return
-    x0, x1, y0, y1 = box
-    start = x0 if row.truncated_ms is None else scene.across.x(scene.seconds(row.truncated_ms))
-    end = min(x1, scene.across.x(scene.seconds(row.tiered_ms)))
-    height = min(EDGE, (y1 - y0) / 3)
-    if end > start:
-        picture.rect(start, y1 - height, end - start, height, TEXT, 'stroke="#ffffff" stroke-width=".7"')
+    if (tiered := scene.tiered(row)) is not None:
+        start, end = map(scene.across.x, tiered)
+        height = min(EDGE, (ys[1] - ys[0]) / 3)
+        picture.rect(start, ys[1] - height, end - start, height, TEXT, 'stroke="#ffffff" stroke-width=".7"')
 
 
 def _draw_waiting(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[float, float]) -> None:
@@ -337,6 +341,11 @@ def _changes(parts: list[float]) -> list[tuple[int, float]]:
 
 def segment_png(history: MapHistory, facts: dict[str, Any], span_ms: Span = None) -> bytes:
     """Return the picture of thousands of rectangles, with words only on the axes and in the summary."""
+    return drawn(history, facts, span_ms).png()
+
+
+def drawn(history: MapHistory, facts: dict[str, Any], span_ms: Span = None) -> Raster:
+    """Return the pixels of `segment_png`."""
     scene = Scene(history, facts, span_ms)
     raster = Raster(WIDTH, HEIGHT)
     for row in history.rows:
@@ -346,18 +355,28 @@ def segment_png(history: MapHistory, facts: dict[str, Any], span_ms: Span = None
         if x1 - x0 > 3 and _y(row.low) - _y(row.high) > 4:
             raster.rect(x0, _y(row.high), x1, _y(row.high) + 1, "#ffffff")
             raster.rect(x0, _y(row.high), x0 + 1, _y(row.low), "#ffffff")
+        _edge_raster(raster, scene, row)
     for i, rate in enumerate(scene.busiest(RIGHT - LEFT)):
         if rate:
             top = STRIP_BOTTOM - rate / scene.strip_top * (STRIP_BOTTOM - STRIP_TOP)
             raster.rect(LEFT + i, top, LEFT + i + 1, STRIP_BOTTOM, "#a6cbe3")
     _label_raster(raster, scene)
-    return raster.png()
+    return raster
+
+
+def _edge_raster(raster: Raster, scene: Scene, row: SegmentRow) -> None:
+    """Draw the edge below the part that is in tier 2, where the rectangle is high enough to show both."""
+    height = round(min(EDGE, (_y(row.low) - _y(row.high)) / 3))
+    if height and (tiered := scene.tiered(row)) is not None:
+        start, end = map(scene.across.x, tiered)
+        raster.rect(start, round(_y(row.low)) - height, end, _y(row.low), TEXT)
 
 
 def _label_raster(raster: Raster, scene: Scene) -> None:
     active = len(scene.history.active)
     raster.text(4, 6, f"{scene.facts['title']}", TEXT)
-    raster.text(4, 22, f"{len(scene.history.rows):,} segments, {active:,} active", SOFT)
+    tiers = f", {TIERED}" if "tiers" in scene.facts["knows"] else ""
+    raster.text(4, 22, f"{len(scene.history.rows):,} segments, {active:,} active{tiers}", SOFT)
     for key in (0, 0.25, 0.5, 0.75, 1):
         raster.rect(LEFT - 4, _y(key), LEFT, _y(key) + 1, SOFT)
         raster.text(LEFT - 8 - text_width(number(key)), round(_y(key)) - 5, number(key), SOFT)

@@ -112,8 +112,10 @@ class TierLoop:
             case Upload():
                 await self._upload(step)
             case StoreSnapshot():
-                await objects.write(step.name, step.data)
-                if await objects.read(step.name) != step.data:
+                while (data := step.snapshot.draw()) is None:
+                    await asyncio.sleep(0)
+                await objects.write(step.name, data)
+                if await objects.read(step.name) != data:
                     raise OSError(f"the snapshot {step.name!r} is not as it was written")
                 mover.snapshot_stored(step)
             case Delete():

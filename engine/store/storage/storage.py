@@ -174,6 +174,7 @@ class Storage:
         self._queued_bytes = 0
         self._in_flight: Group | None = None
         self._drawing: _Begun | None = None
+        self._tier_drawing: Drawing | None = None
         self._failure: BaseException | None = None
         self._watch_number = 0
         self._read_bytes = 0
@@ -571,6 +572,24 @@ class Storage:
                 return self._files.snapshot_drawn(Snapshot(sequence, name, drawing.finish()))
         return None
 
+    def begin_drawing(self, first_file: int) -> Drawing:
+        """Return a snapshot for tier 2 of the state as it is now, in place of an earlier one.
+
+        The caller encodes it. Groups that are synced in between do not change what it shows.
+        """
+        self._tier_drawing = Drawing(self._synced, self._snapshot_head(first_file))
+        return self._tier_drawing
+
+    def _keep_before(self, changes: Iterable[Change]) -> None:
+        """Let the snapshots that are not encoded yet keep what the changes are about to change."""
+        if self._drawing is not None:
+            self._drawing.drawing.keep_before(changes)
+        if self._tier_drawing is not None:
+            if self._tier_drawing.is_done:
+                self._tier_drawing = None
+            else:
+                self._tier_drawing.keep_before(changes)
+
     def _snapshot_state(self, first_file: int) -> bytes:
         return encode_snapshot(self._synced, self._snapshot_head(first_file))
 
@@ -586,9 +605,9 @@ class Storage:
         dirty: Dirty = {}
         if group.data:
             self._files.remember(group.file_id, group.offset, group.data)
-        if self._drawing is not None:
+        if self._drawing is not None or self._tier_drawing is not None:
             for queued in group.queued:
-                self._drawing.drawing.keep_before(queued.changes)
+                self._keep_before(queued.changes)
         for queued in group.queued:
             self._synced.apply(queued.changes, queued.now_ms, group.file_id, group.starts, dirty)
         for queued in group.queued:

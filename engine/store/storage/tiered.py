@@ -12,7 +12,8 @@ from ..errors import TierMismatch
 from ..log import operations as ops
 from ..log.chunks import Chunk, Piece
 from .segment import Segment
-from .storage import Storage, Ticket
+from .snapshot import Drawing
+from .storage import DRAWS_AT_ONCE, Storage, Ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,22 @@ class BytesByTier:
 
 @dataclass(frozen=True, slots=True)
 class TierSnapshot:
-    """The state after group ``sequence``. The log continues after it, perhaps inside ``first_file``."""
+    """The state after group ``sequence``. The log continues after it, perhaps inside ``first_file``.
+
+    It is encoded in slices, while others are served. Groups that are applied in between are not in it.
+    """
 
     sequence: int
     first_file: int
-    data: bytes
+    drawing: Drawing
+
+    def draw(self) -> bytes | None:
+        """Encode some more of the state. Return the whole snapshot when nothing is left to encode."""
+        for _ in range(DRAWS_AT_ONCE):
+            self.drawing.draw()
+            if self.drawing.is_done:
+                return self.drawing.finish()
+        return None
 
 
 class Tiered:
@@ -119,11 +131,11 @@ class Tiered:
 
     # Snapshots and deletion
 
-    def snapshot(self) -> TierSnapshot:
-        """Return the synced state."""
+    def begin_snapshot(self) -> TierSnapshot:
+        """Begin a snapshot of the synced state as it is now, in place of one that was not finished."""
         current = self._files.current
         first_file = current.file_id if current is not None else 0
-        return TierSnapshot(self.sequence, first_file, self.storage._snapshot_state(first_file))
+        return TierSnapshot(self.sequence, first_file, self.storage.begin_drawing(first_file))
 
     def snapshot_stored(self, first_file: int) -> None:
         """Note that a snapshot after which the log continues in ``first_file`` is in tier 2, and delete files

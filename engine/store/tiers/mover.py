@@ -26,7 +26,7 @@ from ..log.chunks import (
     snapshot_sequence,
     store_in,
 )
-from ..storage.tiered import Tiered
+from ..storage.tiered import Tiered, TierSnapshot
 from .moves import Pass
 from .settings import TierSettings
 
@@ -58,12 +58,10 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class StoreSnapshot:
-    """Write ``data`` under ``name`` and read it back, then call `Mover.snapshot_stored`."""
+    """Encode ``snapshot``, write it under ``name`` and read it back, then call `Mover.snapshot_stored`."""
 
-    sequence: int
-    first_file: int
     name: str
-    data: bytes
+    snapshot: TierSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +169,9 @@ class Mover:
         is_complete = not self._tiered.log_bytes and self._tiered.sequence > self._stored_sequence
         if not (self._tiered.files_to_free() or ((is_needed or is_complete) and not is_early)):
             return None
-        snapshot = self._tiered.snapshot()
+        snapshot = self._tiered.begin_snapshot()
         self._snapshot_ms = now_ms
-        name = snapshot_name(snapshot.sequence, self._life)
-        return StoreSnapshot(snapshot.sequence, snapshot.first_file, name, snapshot.data)
+        return StoreSnapshot(snapshot_name(snapshot.sequence, self._life), snapshot)
 
     def _clean(self, now_ms: int) -> Delete | List | None:
         names = [name for name, sequence in self._doomed.items() if sequence <= self._stored_sequence]
@@ -208,10 +205,10 @@ class Mover:
     def snapshot_stored(self, step: StoreSnapshot) -> None:
         """Note that a snapshot is in tier 2 as it was written. Older ones are deleted."""
         self._succeeded()
-        self._stored_sequence = step.sequence
-        self._doomed.update(dict.fromkeys(self._old_snapshots, step.sequence))
+        self._stored_sequence = step.snapshot.sequence
+        self._doomed.update(dict.fromkeys(self._old_snapshots, step.snapshot.sequence))
         self._old_snapshots = [step.name]
-        self._tiered.snapshot_stored(step.first_file)
+        self._tiered.snapshot_stored(step.snapshot.first_file)
 
     def deleted(self, step: Delete) -> None:
         """Note that objects are deleted."""

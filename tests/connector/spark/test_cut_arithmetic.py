@@ -58,7 +58,7 @@ def test_batches_under_a_limit_read_everything_once_and_in_order_per_key(seed: i
         end = batch(stream, cut, limit)
         assert end != cut
         assert_covers_key_space_once(stream, end)
-        for partition in partitions(stream, cut, end, wanted_bytes=0):
+        for partition in partitions(stream, cut, end, wanted_bytes=1):
             for piece in partition:
                 seen += stream.read(piece.segment_id, piece.start, piece.end)
         cut, rounds = end, rounds + 1
@@ -85,7 +85,7 @@ def test_a_batch_exceeds_its_limit_by_one_event_per_segment_at_most(seed: int, l
 def test_one_range_of_keys_never_lies_in_two_partitions(seed: int) -> None:
     stream = stream_at_random(seed)
     owner: dict[float, int] = {}
-    for i, partition in enumerate(partitions(stream, stream.head(), stream.tail(), wanted_bytes=0)):
+    for i, partition in enumerate(partitions(stream, stream.head(), stream.tail(), wanted_bytes=1)):
         for piece in partition:
             for key, _ in stream.read(piece.segment_id, piece.start, piece.end):
                 assert owner.setdefault(key, i) == i
@@ -95,7 +95,7 @@ def test_one_range_of_keys_never_lies_in_two_partitions(seed: int) -> None:
 @settings(max_examples=50, deadline=None)
 def test_unordered_reads_the_same_bytes_in_parallel(seed: int) -> None:
     stream = stream_at_random(seed)
-    found = partitions(stream, stream.head(), stream.tail(), wanted_bytes=0, ordered=False)
+    found = partitions(stream, stream.head(), stream.tail(), wanted_bytes=1, ordered=False)
     assert all(len(partition) == 1 for partition in found)
     size = sum(stream.length(s) for s in stream.spans)
     assert sum(partition[0].size_bytes for partition in found) == size
@@ -185,10 +185,18 @@ def test_sealed_ends_written_as_minus_one() -> None:
     assert found == [SegmentSlice(NAME, 2, 10, 50), SegmentSlice(NAME, 3, 0, 40)]
 
 
-def test_small_units_share_a_partition_and_large_ones_do_not() -> None:
-    units = [(SegmentSlice(NAME, i, 0, size),) for i, size in enumerate([30, 30, 50, 200, 200, 10])]
-    found = pack(units, 100)
-    assert [[piece.segment_id for piece in part] for part in found] == [[0, 1, 2], [3], [4], [5]]
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([30, 30, 50, 200, 200, 10], [[0, 1, 2], [3], [4], [5]]),
+        ([40, 40, 40, 40], [[0, 1], [2, 3]]),  # not three segments for one task and one for the other
+        ([10, 20, 30], [[0, 1, 2]]),
+        ([], []),
+    ],
+)
+def test_small_units_share_partitions_of_similar_sizes(sizes: list[int], expected: list[list[int]]) -> None:
+    units = [(SegmentSlice(NAME, i, 0, size),) for i, size in enumerate(sizes)]
+    assert [[piece.segment_id for piece in part] for part in pack(units, 100)] == expected
 
 
 def test_the_plan_is_a_function_of_the_cuts() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete
+import pytest
+
+from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Merge
+from pravega_lab.engine.store.storage import snapshot as snapshots
 from pravega_lab.engine.store.storage.tiered import Tiered
 from tests.engine.store.storage_driver import Driver, now
 
 
 def rebuilt(driver: Driver) -> Driver:
     """Write a snapshot of the present state to the disk, as a rebuild does, and open it."""
-    snapshot = Tiered(driver.storage).snapshot()
-    now(driver.disk.write_file(f"snapshot-{snapshot.sequence:012d}", snapshot.data))
+    snapshot = Tiered(driver.storage).begin_snapshot()
+    data = snapshot.draw()
+    assert data is not None
+    now(driver.disk.write_file(f"snapshot-{snapshot.sequence:012d}", data))
     driver.reopen()
     return driver
 
@@ -47,6 +52,31 @@ def test_the_log_that_a_rebuilt_store_needs_is_kept_until_a_snapshot_is_in_tier_
         driver.do(Delete("b"))
     assert "log-000000000002" in driver.disk.files()
     assert tiered.files_to_free()
-    tiered.snapshot_stored(tiered.snapshot().first_file)
+    tiered.snapshot_stored(tiered.begin_snapshot().first_file)
     assert "log-000000000002" not in driver.disk.files()
     assert "log-000000000001" in driver.disk.files()  # it has bytes of a segment
+
+
+def test_a_snapshot_for_tier_2_is_drawn_in_slices_and_shows_one_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(snapshots, "DRAWN_AT_ONCE", 1)
+    driver = Driver()
+    driver.do(*(CreateSegment(f"s/many/{n}.#epoch.0") for n in range(20)))
+    storage = driver.storage
+    tiered = Tiered(storage)
+    begun = tiered.begin_snapshot()
+    moment = snapshots.encode_snapshot(storage._synced, storage._snapshot_head(begun.first_file))
+    drawn = []
+    for change in (
+        Append("s/many/19.#epoch.0", b"later"),
+        Delete("s/many/18.#epoch.0"),
+        Merge("s/many/17.#epoch.0", "s/many/16.#epoch.0"),
+        CreateSegment("s/later/0.#epoch.0"),
+    ):
+        drawn.append(begun.draw())
+        driver.do(change)
+    while drawn[-1] is None:
+        drawn.append(begun.draw())
+    assert len(drawn) > 5
+    assert drawn[-1] == moment

@@ -100,7 +100,7 @@ def plan(
     Args:
         streams: For each stream its slices and the key ranges of their segments.
         ordered: Keep a segment and its successors in one partition.
-        wanted_bytes: Join neighbouring units until a partition has this many bytes.
+        wanted_bytes: Join neighbouring units into partitions of about this many bytes at most.
     """
     units: list[tuple[SegmentSlice, ...]] = []
     for found, spans in streams:
@@ -113,15 +113,18 @@ def plan(
 
 
 def pack(units: Sequence[tuple[SegmentSlice, ...]], wanted_bytes: int) -> list[tuple[SegmentSlice, ...]]:
-    """Join neighbouring units until each partition has ``wanted_bytes``. A unit is never divided."""
-    packed: list[tuple[SegmentSlice, ...]] = []
-    last_bytes = wanted_bytes
-    for unit in units:
-        size = sum(piece.size_bytes for piece in unit)
-        if last_bytes >= wanted_bytes:
-            packed.append(unit)
-            last_bytes = size
-        else:
-            packed[-1] += unit
-            last_bytes += size
-    return packed
+    """Join neighbouring units into partitions of similar sizes, of about ``wanted_bytes`` at most.
+
+    A unit is never divided, and it belongs to the partition in which its middle is. Filling one partition
+    after another would leave a small rest for the last task, and with it a core that waits for the others.
+    """
+    sizes = [sum(piece.size_bytes for piece in unit) for unit in units]
+    total = sum(sizes)
+    count = max(1, -(-total // wanted_bytes))
+    packed: dict[int, tuple[SegmentSlice, ...]] = {}
+    begin = 0
+    for unit, size in zip(units, sizes, strict=True):
+        index = (2 * begin + size) * count // max(1, 2 * total)
+        packed[index] = packed.get(index, ()) + unit
+        begin += size
+    return list(packed.values())
