@@ -16,11 +16,23 @@ from pravega_lab.connector.rows.formats import FORMAT_METADATA, check_format, ro
 from pravega_lab.connector.rows.parsing import RowFormat
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.rows.stored_options import FLINK_NAMES, stored_format_options
+from pravega_lab.connector.rows.typed_rows import (
+    FAIL,
+    KEEP,
+    TypedRows,
+    check_corrupt,
+    check_metadata,
+    fields_of,
+)
 from pravega_lab.connector.tables.columns import Column, arrow_schema, parse_columns
 from pravega_lab.connector.tables.durations import EXAMPLES, milliseconds
 from pravega_lab.errors import BadInputError
 
 VERSION = 1
+#: The option that says what becomes of events that are no rows.
+CORRUPT_OPTION = "corrupt_rows"
+#: The option that names the column whose values are the routing keys.
+KEY_OPTION = "routing_key_column"
 
 
 @dataclass(frozen=True)
@@ -60,8 +72,8 @@ class Description:
             raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")
         names = [column.name for column in self.columns]
         wanted = {"primary_key": self.primary_key, "watermark": self.watermark[:1] if self.watermark else ()}
-        if key := self.options.get("routing_key_column"):
-            wanted["routing_key_column"] = (key,)
+        if key := self.options.get(KEY_OPTION):
+            wanted[KEY_OPTION] = (key,)
         for what, columns in wanted.items():
             for name in columns:
                 if name not in names:
@@ -90,10 +102,36 @@ class Description:
             BadInputError: The format is unknown, lacks an option, has one of another format, or cannot
                 contain a column.
         """
+        schema = fields_of(self.arrow_schema(with_kinds=with_kinds), self.format)
+        return row_format(self.format, schema, self._format_options(access))
+
+    def _format_options(self, access: Mapping[str, Any] | None) -> dict[str, Any]:
         options = stored_format_options(self.options)
         if access and self.format == REGISTRY:
             options["registry_access"] = {k: v for k, v in access.items() if k != "rewrite"}
-        return row_format(self.format, self.arrow_schema(with_kinds=with_kinds), options)
+        return options
+
+    def typed_rows(
+        self, scoped_stream: str, access: Mapping[str, Any] | None = None, *, with_kinds: bool = False
+    ) -> TypedRows:
+        """Return what turns batches of events of a stream into rows of the table, with their metadata.
+
+        Args:
+            scoped_stream: ``scope/stream``, for the metadata and for errors.
+            access, with_kinds: As for `row_format`.
+
+        Raises:
+            BadInputError: As `row_format`; or a column that begins with ``_`` is no metadata of the format,
+                or contradicts option ``corrupt_rows``.
+        """
+        for column in self.columns:
+            if column.name.startswith("_"):
+                check_metadata(column.name, column.type, self.format)
+        corrupt = self.options.get(CORRUPT_OPTION, FAIL).lower()
+        if corrupt != KEEP:  # with it, a table need not have the column
+            check_corrupt(corrupt, [column.name for column in self.columns])
+        schema = self.arrow_schema(with_kinds=with_kinds)
+        return TypedRows(self.format, self._format_options(access), schema, scoped_stream, corrupt)
 
     def of_stream(self, scoped_stream: str) -> Description:
         """Return the description with the group of a schema registry that is the stream's by default."""
@@ -104,6 +142,18 @@ class Description:
         group = {"registry_namespace": scope, "registry_group": stream}
         missing = {name: value for name, value in group.items() if name not in names}
         return replace(self, options={**self.options, **missing})
+
+    def spark_options(self) -> dict[str, str]:
+        """Return the options of ``format("pravega")`` that the description gives.
+
+        The primary key gives the routing key, also if another column is named for that, as in the engine.
+        """
+        found = {"format": self.format} if self.columns else {}
+        found |= self.options
+        if self.primary_key:
+            found.pop(KEY_OPTION, None)
+            found["primary_key"] = ", ".join(self.primary_key)
+        return found
 
     def to_bytes(self) -> bytes:
         """Return the description as JSON."""

@@ -16,16 +16,12 @@ from pravega_lab.client.connection.access import AccessOptions
 from pravega_lab.connector.flow.events import EventRows, RowEvents
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN, KINDS
 from pravega_lab.connector.rows.formats import FORMAT_METADATA
-from pravega_lab.connector.rows.parsing import parse_events
 from pravega_lab.connector.rows.primary_key import keys_of, with_kinds_of_one_key
-from pravega_lab.connector.tables.corrupt import refuse
-from pravega_lab.connector.tables.description import Description
+from pravega_lab.connector.tables.description import KEY_OPTION, Description
 from pravega_lab.connector.tables.durations import milliseconds
 from pravega_lab.engine.flow.batch import Batch, Row, RowKind
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError
-
-KEY_OPTION = "routing_key_column"
 
 
 def watermarks_of(description: Description) -> WatermarkStrategy | None:
@@ -62,14 +58,12 @@ class TableRows(EventRows):
     access: AccessOptions | None = None
 
     def _rows(self, scoped_stream: str, events: pa.RecordBatch) -> Batch:
-        schema = self.description.arrow_schema(with_kinds=True)
-        parser = self.description.row_format(self.access, with_kinds=True)
-        rows, unreadable = parse_events(parser.parse, events.column(0))
-        if unreadable:
-            refuse(scoped_stream, self.description.format, events, unreadable[0])
-        found = rows.select(schema.names).cast(schema).combine_chunks().to_batches()
-        batch = found[0] if found else pa.RecordBatch.from_pylist([], schema)
-        if KIND_COLUMN not in schema.names:
+        builder = self.description.typed_rows(scoped_stream, self.access, with_kinds=True)
+        batch = builder.rows(events)
+        builder.report()
+        if batch is None:
+            batch = pa.RecordBatch.from_pylist([], self.description.arrow_schema(with_kinds=True))
+        if KIND_COLUMN not in batch.schema.names:
             return Batch.of_arrow(batch)
         kinds = pc.index_in(batch.column(KIND_COLUMN), pa.array(KINDS)).to_numpy().astype(np.int8)
         return Batch.of_arrow(batch.drop_columns([KIND_COLUMN]), None, kinds)

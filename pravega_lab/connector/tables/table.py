@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.client.values import HEAD, TAIL
+from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import FORMAT_METADATA
-from pravega_lab.connector.rows.parsing import parse_events
+from pravega_lab.connector.rows.typed_rows import known_metadata
 from pravega_lab.connector.tables.columns import ddl, parse_columns
-from pravega_lab.connector.tables.corrupt import refuse
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import Descriptions, StoredDescriptions
 from pravega_lab.connector.tables.durations import milliseconds
@@ -136,8 +137,7 @@ class Table:
         address = {"scope": scope, "stream": stream}
         if self.client is not None:
             address = self.client.stream(self.scoped_stream).options()
-        typed = {"format": self.description.format} if self.description.columns else {}
-        return {**address, **typed, **self.description.options}
+        return {**address, **self.description.spark_options()}
 
     def create_temporary(self, spark: Any, name: str) -> None:
         """Create or replace a temporary view of the table in a Spark session. It takes rows by INSERT too."""
@@ -176,8 +176,8 @@ class Table:
         """Return the table as an exactly-once sink of the engine, for ``DataStream.insert_into``.
 
         Raises:
-            BadInputError: The table has no columns, its format has changes and no primary key is set, or no
-                store is set.
+            BadInputError: The table has no columns or one of metadata, its format has changes and no primary
+                key is set, or no store is set.
         """
         from pravega_lab.connector.flow.sinks.transactional_sink import PravegaTransactionalSink
         from pravega_lab.connector.tables.engine import TableEvents
@@ -187,6 +187,12 @@ class Table:
             raise BadInputError(
                 f"format '{description.format}' has changes of rows, and table {self.scoped_stream} has no "
                 "primary key, so the changes of a row could be read in another order. Add .primary_key(…)"
+            )
+        metadata = known_metadata(description.format).keys() - {KIND_COLUMN}
+        if found := [column.name for column in description.columns if column.name in metadata]:
+            raise BadInputError(
+                f"column '{found[0]}' cannot be written: it is metadata of the events of "
+                f"{self.scoped_stream}. Describe the table to write without it"
             )
         events = TableEvents(description=description, access=self._client().access)
         return PravegaTransactionalSink(self._config(), self.scoped_stream, events=events)
@@ -224,14 +230,9 @@ class Table:
     def _batches(
         self, schema: pa.Schema, client: Client, start: Bound, end: Bound
     ) -> Iterator[pa.RecordBatch]:
-        parse = self.described().row_format(client.access).parse
+        builder = self.described().typed_rows(self.scoped_stream, client.access)
         with client.stream(self.scoped_stream).read(start, end) as found:
-            while batches := found.next_batches():
-                for batch in batches:
-                    rows, unreadable = parse_events(parse, batch.column("event"))
-                    if unreadable:
-                        refuse(self.scoped_stream, self.description.format, batch, unreadable[0])
-                    yield from rows.select(schema.names).cast(schema).to_batches()
+            yield from builder.all_rows(chain.from_iterable(iter(found.next_batches, [])))
 
     def _with(self, **changes: Any) -> Table:
         return replace(self, description=replace(self.description, **changes))

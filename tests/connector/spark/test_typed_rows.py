@@ -14,10 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from pravega_lab.client import Client, ScalingPolicy, connect
+from pravega_lab.connector.rows.typed_rows import TypedRows
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.connector.spark.sink.rows import arrays, check_rows
 from pravega_lab.connector.spark.source.rows import arrow_schema
-from pravega_lab.connector.spark.source.typed_rows import TypedRows, check_typed_schema, default_schema
+from pravega_lab.connector.spark.source.typed_rows import check_typed_schema, default_schema
 from pravega_lab.errors import BadInputError, CorruptRowError
 
 ADDRESS = {"scope": "demo", "stream": "orders"}
@@ -129,7 +130,7 @@ def test_a_format_without_columns_is_refused_where_the_query_is_made(
 def typed(schema: StructType, **options: str) -> TypedRows:
     parsed = parse_options({**ADDRESS, "format": "json", **options})
     check_typed_schema(parsed, schema)
-    return TypedRows(parsed, arrow_schema(schema), "demo/orders")
+    return TypedRows("json", parsed.format_options, arrow_schema(schema), "demo/orders", parsed.corrupt_rows)
 
 
 def batch(*events: bytes) -> pa.RecordBatch:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 import pytest
 
-from pravega_lab.client import Client, connect
+from pravega_lab.client import Client, EventPointer, connect
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.errors import BadInputError, CorruptRowError
 
@@ -50,6 +50,8 @@ def test_the_description_is_found_in_the_store(orders: Table, client: Client) ->
     assert found.description.primary_key == ("id",)
     assert found.to_pandas().equals(orders.to_pandas())
     assert found.spark_options()["format"] == "json"
+    assert found.spark_options()["primary_key"] == "id"
+    assert "routing_key_column" not in found.option("routing_key_column", "item").spark_options()
 
 
 def test_an_event_that_is_no_row_is_named(orders: Table, client: Client) -> None:
@@ -79,3 +81,32 @@ def test_a_table_of_a_stream_that_was_created_again_is_not_read(orders: Table, c
         with pytest.raises(BadInputError, match=r"created again after it was described.*Drop the table"):
             use()
     assert orders.save().to_pandas().empty  # described again
+
+
+def test_metadata_of_events_are_columns(orders: Table) -> None:
+    columns = "id bigint, _offset bigint, _segment_id bigint, _stream string, _event_pointer binary"
+    found = orders.schema(columns).arrow().read_all().to_pylist()
+    assert [(row["id"], row["_offset"], row["_segment_id"], row["_stream"]) for row in found] == [
+        (1, 0, 0, "orders"),
+        (2, 32, 0, "orders"),
+    ]
+    pointer = EventPointer.from_bytes(found[1]["_event_pointer"])
+    assert orders.client is not None
+    assert orders.client.stream(orders.scoped_stream).fetch(pointer) == b'{"id": 2, "item": "cup"}'
+    with pytest.raises(BadInputError, match=r"there is no '_ofset'\. Did you mean '_offset'"):
+        orders.schema("id bigint, _ofset bigint").to_pandas()
+    with pytest.raises(BadInputError, match="column '_offset' cannot be written"):
+        orders.schema("id bigint, _offset bigint").sink()
+
+
+def test_events_that_are_no_rows_are_dropped_or_kept(
+    orders: Table, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.stream(orders.scoped_stream).write([b"{no json", b'{"id": 3}'], ["k"] * 2)
+    dropping = orders.option("corrupt_rows", "drop").save()
+    assert Table.load(client, orders.scoped_stream).to_pandas()["id"].tolist() == [1, 2, 3]
+    assert f"dropped 1 events of {orders.scoped_stream} that are no rows" in caplog.text
+    keeping = dropping.schema("id bigint, _corrupt binary").option("corrupt_rows", "keep")
+    assert keeping.arrow().read_all()["_corrupt"].to_pylist() == [None, None, b"{no json", None]
+    with pytest.raises(BadInputError, match=r"the schema has column '_corrupt', .*'drop'"):
+        keeping.option("corrupt_rows", "drop").to_pandas()

@@ -14,6 +14,7 @@ from typing import Any
 from pravega_lab.client.registry import SchemaRegistry
 from pravega_lab.connector.rows.formats import check_format
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
+from pravega_lab.connector.rows.typed_rows import CORRUPT, KEEP, known_metadata
 from pravega_lab.connector.spark.connections import client_of
 from pravega_lab.connector.spark.options import CATALOG_TABLE, COMMAND, PravegaOptions, parse_options
 from pravega_lab.connector.spark.options.declared import BY_NAME
@@ -243,27 +244,28 @@ class _Commands:
             # A table of the source has its five columns; a sink takes event and routing_key.
             return {
                 "columns": ddl(parse_columns(SCHEMA)),
-                "hidden": "",
+                "hidden": "event_pointer binary",
                 "options": options,
                 "properties": {"format": "raw", **properties},
                 "any_schema": True,
             }
-        options |= {"format": description.format, **description.options}
+        options |= description.spark_options()
         return {
             "columns": ddl(description.columns),
-            "hidden": ddl(hidden_columns(keeps="keep" in description.options.get("corrupt_rows", ""))),
+            "hidden": ddl(hidden_columns(description)),
             "options": options,
             "properties": properties,
             "any_schema": False,
         }
 
 
-def hidden_columns(*, keeps: bool) -> tuple[Column, ...]:
-    """Return the metadata columns of typed rows. ``_corrupt`` is one of them if events are kept."""
-    from pravega_lab.connector.spark.source.typed_rows import CORRUPT, METADATA
-
-    text = ", ".join(f"{name} {of[0]}" for name, of in METADATA.items() if keeps or name != CORRUPT)
-    return parse_columns(text)
+def hidden_columns(description: Description) -> tuple[Column, ...]:
+    """Return the metadata columns that a table does not name. ``_corrupt`` is one if events are kept."""
+    named = {column.name for column in description.columns}
+    if KEEP not in description.options.get("corrupt_rows", ""):
+        named.add(CORRUPT)
+    found = known_metadata(description.format)
+    return parse_columns(", ".join(f"{name} {kind}" for name, kind in found.items() if name not in named))
 
 
 def answer_schema(text: str) -> Any:

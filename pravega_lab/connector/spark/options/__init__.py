@@ -4,11 +4,9 @@
 and ``docs/options.md``. Only `connector.spark` and the documentation import this package.
 """
 
+from pravega_lab.connector.rows.typed_rows import DROP, FAIL, KEEP
 from pravega_lab.connector.spark.options.checked import (
-    DROP,
     EARLIEST,
-    FAIL,
-    KEEP,
     LATEST,
     UNBOUNDED,
     Cluster,

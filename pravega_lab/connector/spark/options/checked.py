@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pravega_lab.connector.rows.formats import FORMAT_OPTIONS
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
+from pravega_lab.connector.rows.typed_rows import FAIL
 from pravega_lab.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 DEFAULT_CONTROLLER = "tcp://localhost:9090"
 EARLIEST, LATEST, UNBOUNDED = "earliest", "latest", "unbounded"
 METADATA_TABLES = ("StreamInfo", "Streams")
-#: What becomes of an event that is no row of the schema: the query fails, the event is dropped and counted,
-#: or its bytes are in column ``_corrupt`` and its fields are null.
-FAIL, DROP, KEEP = "fail", "drop", "keep"
 #: Pravega accepts leases of 10 s to 10 min (pravega.md A10).
 LEASE_MS_MIN, LEASE_MS_MAX = 10_000, 600_000
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from pravega_lab.connector.rows.typed_rows import DROP, FAIL, KEEP
 from pravega_lab.connector.spark.options import address_values as parsers
 from pravega_lab.connector.spark.options.checked import (
-    DROP,
-    FAIL,
-    KEEP,
     METADATA_TABLES,
 )
 from pravega_lab.connector.spark.options.format_options import FORMAT_OPTIONS

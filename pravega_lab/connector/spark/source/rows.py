@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pravega_lab.connector.spark.source.pointers import event_pointers
+from pravega_lab.connector.rows.pointers import event_pointers
 from pravega_lab.errors import BadInputError
 
 #: The columns of the official Spark connector, in its order.
