@@ -211,7 +211,7 @@ class _Slices:
     def _plan(self, start: Cuts, end: Cuts, wanted_bytes: int | None = None) -> list[SlicesPartition]:
         streams = []
         for view in self._views():
-            found = self._wanted.slices(view.slices(start[view.name], end[view.name]))
+            found = self._wanted.slices(view.slices(start[view.name], end[view.name]), view.is_event)
             streams.append((found, view.spans([piece.segment_id for piece in found])))
         size = {} if wanted_bytes is None else {"wanted_bytes": wanted_bytes}
         planned = plan(streams, ordered=self._options.ordered, **size)
@@ -238,7 +238,7 @@ class PravegaReader(_Slices, DataSourceReader):
 
 
 class FilteringReader(PravegaReader):
-    """Reads what the filters of a query on segment and offset admit. Spark evaluates all filters again."""
+    """Reads what the filters of a query on segment, offset and pointer admit. Spark evaluates all again."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Remember the filters, and return all of them for Spark to evaluate."""

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 
-from pravega_lab import Lab
-from pravega_lab.client import Client, ScalingPolicy, connect
+from pravega_lab import Lab, Table
+from pravega_lab.client import Client, EventPointer, ScalingPolicy, connect
 from pravega_lab.client.registry import Serializer, avro_schema
 from pravega_lab.connector.spark.catalog.jar import SETTING, compiled, jar_path
 from tests.spark_connect import needs_jvm
@@ -109,6 +109,22 @@ def test_a_table_of_rows_is_created_filled_altered_and_dropped(sql: Any, client:
     assert sql(f"SELECT colour FROM {table} WHERE item = 'tea'")[0].colour is None
     sql(f"DROP TABLE {table}")
     assert not client.stream(f"{shop}/orders").exists()
+
+
+def test_changes_have_their_kinds_and_the_primary_key_of_the_description(
+    sql: Any, client: Client, shop: str
+) -> None:
+    described = Table.create(f"{shop}/changes").schema("id bigint, item string, _row_kind string")
+    described.format("debezium-json").primary_key("id").on(client).save()
+    sql(f"INSERT INTO pravega.{shop}.changes VALUES (1, 'tea', '+I'), (1, 'tea', '-U'), (1, 'cup', '+U')")
+    rows = sql(f"SELECT item, _row_kind FROM pravega.{shop}.changes ORDER BY _offset, _row_kind DESC")
+    assert [tuple(row) for row in rows] == [("tea", "+I"), ("tea", "-U"), ("cup", "+U")]
+    properties = "TBLPROPERTIES (primary_key 'id')"
+    sql(f"CREATE TABLE pravega.{shop}.state (id bigint, item string) USING `debezium-json` {properties}")
+    sql(f"INSERT INTO pravega.{shop}.state VALUES (1, 'tea')")
+    [row] = sql(f"SELECT *, _row_kind FROM pravega.{shop}.state")
+    assert tuple(row) == (1, "tea", "+I")
+    assert sql(f"SELECT * FROM pravega.{shop}.state")[0].asDict().keys() == {"id", "item"}
 
 
 def test_a_table_is_made_of_a_query(sql: Any, shop: str) -> None:
@@ -260,10 +276,17 @@ def test_filters_and_columns_leave_the_rest_unread(
         of_source = one - 10 if pushes == "true" else 300
         assert narrow == (one - 10, of_source, ["event", "offset", "segment_id"])
         assert read(spark, f"SELECT offset FROM {rows}") == (300, 300, ["offset"])
+        to = EventPointer(f"{scope}/raw", 1, 10000, 1000).to_bytes().hex()
+        pointed = read(spark, f"SELECT event FROM {rows} WHERE event_pointer = X'{to}'")
+        assert pointed == (1, 1 if pushes == "true" else 300, ["event", "event_pointer"])
     sql(f"CREATE TABLE pravega.`{scope}`.typed (word string) USING raw")
     client.stream(f"{scope}/typed").write([b"a", b"b", b"c"], ["k"] * 3)
     typed = read(spark, f"SELECT word FROM pravega.`{scope}`.typed WHERE _offset > 0 AND word != 'c'")
     assert typed == (1, 2, ["_offset", "word"])
+    two = [EventPointer(f"{scope}/typed", 0, offset, 9).to_bytes().hex() for offset in (0, 9)]
+    these = f"_event_pointer IN (X'{two[0]}', X'{two[1]}')"
+    typed = read(spark, f"SELECT word FROM pravega.`{scope}`.typed WHERE {these}")
+    assert typed == (2, 2, ["_event_pointer", "word"])
 
 
 @needs_jvm

@@ -1,4 +1,4 @@
-"""What filters on segment and offset leave to be read, and pointers that lead back to events."""
+"""What filters on segment, offset and pointer leave to be read, and pointers that lead back to events."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import datasource as ds
+from pyspark.sql import functions
 from pyspark.sql.types import LongType, StructType
 
 from pravega_lab.client import EventPointer, ScalingPolicy, Stream, connect
+from pravega_lab.connector.rows.pointers import event_pointers
 from pravega_lab.connector.spark.data_source import FilteringReader, PravegaDataSource, PravegaReader
-from pravega_lab.connector.spark.source.pointers import event_pointers
 from pravega_lab.connector.spark.source.pushdown import PUSHING, Wanted
 from pravega_lab.connector.spark.source.splits import SegmentSlice
 
 NAMES = [("_segment_id",), ("_offset",), ("id",)]
+POINTER = ("_event_pointer",)
 EVENT_BYTES = 10
+STREAM = "a/s"
 SETTING = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -42,11 +45,30 @@ def filters() -> Any:
         st.builds(ds.IsNotNull, name),
         st.builds(ds.Not, st.builds(ds.EqualTo, name, numbers)),
         st.builds(ds.EqualTo, name, st.text(max_size=1)),
+        st.builds(ds.EqualTo, st.just(POINTER), pointers()),
+        st.builds(ds.In, st.just(POINTER), st.lists(pointers(), min_size=1, max_size=3).map(tuple)),
+        st.builds(ds.Not, st.builds(ds.EqualTo, st.just(POINTER), pointers())),
     )
     return st.lists(one, max_size=4)
 
 
-def admits(one: ds.Filter, row: dict[str, int]) -> bool:
+def pointers() -> Any:
+    """Pointers to events, to places inside them, to another length, to another stream, and other bytes."""
+    made = st.builds(
+        EventPointer,
+        st.sampled_from([STREAM, STREAM, STREAM, "a/t"]),
+        st.integers(0, 3),
+        st.sampled_from([0, 5, 10, 20, 30, 40, 50]),
+        st.sampled_from([EVENT_BYTES, EVENT_BYTES, 15]),
+    )
+    return st.one_of(made.map(EventPointer.to_bytes), st.binary(max_size=9))
+
+
+def begins_there(pointer: EventPointer) -> bool:
+    return pointer.offset % EVENT_BYTES == 0 and pointer.length == EVENT_BYTES
+
+
+def admits(one: ds.Filter, row: dict[str, Any]) -> bool:
     """Evaluate a filter as Spark does."""
     if isinstance(one, ds.Not):
         return not admits(one.child, row)
@@ -79,19 +101,27 @@ def batches(pieces: list[SegmentSlice], size: int, read: list[int]) -> Any:
 @settings(deadline=None)
 @given(filters(), st.integers(1, 4))
 def test_no_event_that_spark_would_keep_is_left_out(given_filters: list[ds.Filter], size: int) -> None:
-    pieces = [SegmentSlice("s", number, number * 10, number * 10 + 30) for number in range(3)]
+    pieces = [SegmentSlice(STREAM, number, number * 10, number * 10 + 30) for number in range(3)]
     wanted = Wanted().narrowed(given_filters, is_typed=True)
 
     def kept(found: Any) -> list[tuple[int, int]]:
         rows = [(row["segment_id"], row["offset"]) for batch in found for row in batch.to_pylist()]
-        every = [{"_segment_id": segment, "_offset": offset, "id": 0} for segment, offset in rows]
+        every = [
+            {
+                "_segment_id": segment,
+                "_offset": offset,
+                "_event_pointer": EventPointer(STREAM, segment, offset, EVENT_BYTES).to_bytes(),
+                "id": 0,
+            }
+            for segment, offset in rows
+        ]
         return [
             row
             for row, values in zip(rows, every, strict=True)
             if all(admits(f, values) for f in given_filters)
         ]
 
-    some = wanted.slices(pieces)
+    some = wanted.slices(pieces, begins_there)
     assert kept(wanted.events(some, batches(some, size, []))) == kept(batches(pieces, size, []))
 
 
@@ -105,6 +135,18 @@ def test_slices_and_events_that_no_filter_admits_are_not_read() -> None:
     assert len(read) == 2
     assert one.slices([SegmentSlice("s", 1, 30, 60)]) == []
     assert Wanted().narrowed([ds.EqualTo(("segment_id",), 1)], is_typed=True).slices(pieces) == pieces
+
+
+def test_pointers_narrow_a_slice_to_the_bytes_of_their_events() -> None:
+    pieces = [SegmentSlice(STREAM, number, 0, 100) for number in range(3)]
+    to = [EventPointer(STREAM, 1, offset, EVENT_BYTES).to_bytes() for offset in (20, 50, 45)]
+    one = Wanted().narrowed([ds.EqualTo(POINTER, to[0])], is_typed=True)
+    assert one.slices(pieces, begins_there) == [SegmentSlice(STREAM, 1, 20, 30)]
+    two = Wanted().narrowed([ds.In(("event_pointer",), tuple(to[:2]))], is_typed=False)
+    assert two.slices(pieces, begins_there) == [SegmentSlice(STREAM, 1, 20, 60)]
+    inside = Wanted().narrowed([ds.EqualTo(POINTER, to[2])], is_typed=True)
+    assert inside.slices(pieces, begins_there) == [pieces[1]]
+    assert Wanted().narrowed([ds.EqualTo(POINTER, b"no pointer")], is_typed=True).slices(pieces) == []
 
 
 def test_only_a_worker_that_plans_with_filters_gets_a_reader_that_takes_them(
@@ -172,3 +214,5 @@ def read_filtered(spark: Any, stream: Stream, address: dict[str, str]) -> None:
         pointer = EventPointer.from_bytes(bytes(row._event_pointer))
         assert (pointer.segment_id, pointer.offset) == (row._segment_id, row._offset)
         assert stream.fetch(pointer).decode() == row.text
+    one = found.where(functions.col("_event_pointer") == functions.lit(some[0]._event_pointer)).collect()
+    assert [row.text for row in one] == [some[0].text]

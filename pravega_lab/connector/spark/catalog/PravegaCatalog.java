@@ -326,12 +326,13 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
   }
 
   /**
-   * Asks Python only for the columns that a batch query needs, and passes on its filters on segment and offset.
+   * Asks Python only for the columns that a batch query needs, and passes on its filters on position.
    * Spark's own builder can only do the latter, and before it knows the columns: it is made at the end. Spark
    * evaluates all filters again, so the columns in them are needed too.
    */
   static class Pruned implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters {
-    private static final List POSITIONS = Arrays.asList("segment_id", "offset", "_segment_id", "_offset");
+    private static final List POSITIONS = Arrays.asList(
+        "segment_id", "offset", "event_pointer", "_segment_id", "_offset", "_event_pointer");
     private Filter[] narrowing = new Filter[0];
     private final CaseInsensitiveStringMap options;
     private final StructType whole;

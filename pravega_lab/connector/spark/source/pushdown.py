@@ -1,17 +1,22 @@
-"""Filters on segment and offset that Spark pushes down: what of a stream a batch query has to read.
+"""Filters on segment, offset and pointer that Spark pushes down: what of a stream a batch query has to read.
 
 A slice outside the bounds is not planned, events outside them are not parsed, and a task ends when all its
 segments are beyond the greatest offset. Reading begins at the start of a slice all the same: an offset in a
-filter need not be one at which an event begins. Spark evaluates every filter again.
+filter need not be one at which an event begins, and the bytes there do not tell, because an event may contain
+what looks like events. A pointer names where an event begins and ends. Filters on pointers therefore narrow a
+slice to the bytes from the first event to the last. Spark evaluates every filter again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.connector.spark.source.splits import SegmentSlice
+from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.metadata.event_pointer import EventPointer
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -54,19 +59,21 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The segments and offsets that the filters of a query admit."""
+    """The segments, offsets and pointers that the filters of a query admit. None admits every pointer."""
 
     segments: Bounds = field(default_factory=Bounds)
     offsets: Bounds = field(default_factory=Bounds)
+    pointers: frozenset[EventPointer] | None = None
 
     def narrowed(self, filters: Iterable[Filter], *, is_typed: bool) -> Wanted:
         """Return what the filters admit, of which those on other columns have no effect.
 
         Args:
             filters: All of them hold.
-            is_typed: Whether the columns are ``_segment_id`` and ``_offset``, as typed rows name them.
+            is_typed: Whether the columns are ``_segment_id``, ``_offset`` and ``_event_pointer``, as typed
+                rows name them.
         """
-        segments, offsets = self.segments, self.offsets
+        segments, offsets, pointers = self.segments, self.offsets, self.pointers
         mark = "_" if is_typed else ""
         for one in filters:
             name, value = getattr(one, "attribute", ()), getattr(one, "value", None)
@@ -74,12 +81,28 @@ class Wanted:
                 segments = segments.narrowed(type(one).__name__, value)
             elif name == (f"{mark}offset",):
                 offsets = offsets.narrowed(type(one).__name__, value)
-        return Wanted(segments, offsets)
+            elif name == (f"{mark}event_pointer",):
+                named = _pointers(type(one).__name__, value)
+                if named is not None:
+                    pointers = named if pointers is None else pointers & named
+        return Wanted(segments, offsets, pointers)
 
-    def slices(self, found: Sequence[SegmentSlice]) -> list[SegmentSlice]:
-        """Return the slices that can have admitted events."""
+    def slices(
+        self, found: Sequence[SegmentSlice], is_event: Callable[[EventPointer], bool] = lambda _: True
+    ) -> list[SegmentSlice]:
+        """Return the slices that can have admitted events.
+
+        Args:
+            found: All slices of one stream.
+            is_event: Returns whether an event of that length begins where a pointer says. A slice with a
+                pointer to something else is read whole, and Spark finds no row with that pointer.
+        """
         low, high = self.offsets.low, self.offsets.high
-        return [p for p in found if self.segments.admits(p.segment_id) and p.start <= high and low < p.end]
+        left = [p for p in found if self.segments.admits(p.segment_id) and p.start <= high and low < p.end]
+        if self.pointers is None:
+            return left
+        pointed = [(piece, _pointed(piece, self.pointers)) for piece in left]
+        return [_narrowed(piece, to, is_event) for piece, to in pointed if to]
 
     def events(self, pieces: Sequence[SegmentSlice], batches: Iterable[Any]) -> Iterator[Any]:
         """Yield batches (event, segment_id, offset) of ``pieces`` without events below and above the offsets.
@@ -111,3 +134,32 @@ class Wanted:
                     ends.pop(segment_id, None)
                 if not ends:
                     return
+
+
+def _pointers(operation: str, value: Any) -> frozenset[EventPointer] | None:
+    """Return the pointers that a filter admits, by the name of its class in Spark; None for every pointer."""
+    if operation in ("EqualTo", "EqualNullSafe"):
+        value = (value,)
+    elif operation != "In":
+        return None
+    found = set()
+    for data in value:
+        with suppress(BadInputError, TypeError, ValueError):  # no event has such a pointer
+            found.add(EventPointer.from_bytes(bytes(data)))
+    return frozenset(found)
+
+
+def _pointed(piece: SegmentSlice, pointers: Iterable[EventPointer]) -> list[EventPointer]:
+    """Return the pointers into a slice, in the order of their offsets."""
+    found = [p for p in pointers if (p.stream, p.segment_id) == (piece.stream, piece.segment_id)]
+    inside = [p for p in found if piece.start <= p.offset and p.offset + p.length <= piece.end]
+    return sorted(inside, key=lambda pointer: (pointer.offset, pointer.length))
+
+
+def _narrowed(
+    piece: SegmentSlice, pointers: list[EventPointer], is_event: Callable[[EventPointer], bool]
+) -> SegmentSlice:
+    first, last = pointers[0], pointers[-1]
+    if not (is_event(first) and (first == last or is_event(last))):
+        return piece
+    return replace(piece, start=first.offset, end=last.offset + last.length)

@@ -19,7 +19,13 @@ from pravega_lab.protocol.names import short_name
 from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
-    from pravega_lab.client import Client, RetentionPolicy, ScalingPolicy, StreamConfiguration
+    from pravega_lab.client import (
+        Client,
+        EventPointer,
+        RetentionPolicy,
+        ScalingPolicy,
+        StreamConfiguration,
+    )
 
 Cut = dict[int, int]
 
@@ -176,6 +182,14 @@ class StreamView:
     def boundary(self, segment: int, begin: int, at_least: int) -> int:
         """Return the end of the first event that ends at ``at_least`` or later; see `limits.Boundary`."""
         return stream_of(self._cluster, self.name).event_end(segment, begin, at_least)
+
+    def is_event(self, pointer: EventPointer) -> bool:
+        """Return whether an event of that length begins where ``pointer`` says."""
+        try:
+            stream_of(self._cluster, self.name).fetch(pointer)
+        except (BadInputError, TruncatedDataError, SegmentNotFoundError):
+            return False
+        return True
 
 
 def ensure_stream(options: PravegaOptions, scoped_stream: str, *, by_default: bool) -> None:
