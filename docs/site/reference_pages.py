@@ -39,7 +39,7 @@ MODULES = {
     ],
     "Streams in jobs of the engine": ["pravega_lab.connector.flow"],
     "Observers and journals": ["pravega_lab.observe"],
-    "Views": ["pravega_lab.widgets"],
+    "Views": ["pravega_lab.widgets", "pravega_lab.widgets.drawings"],
     "Testing": ["pravega_lab.testing"],
     "Tutorials": ["pravega_lab.tutorials"],
     "Errors": ["pravega_lab.errors"],
