@@ -5,6 +5,7 @@ Every package may import it; it imports nothing of the project.
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 
 
@@ -16,5 +17,8 @@ def is_installed(name: str) -> bool:
         return False
 
 
-HAVE_ARRAYS = is_installed("numpy") and is_installed("pyarrow")
-"""Whether numpy and pyarrow are installed. Asking does not import them."""
+ARRAYS_VARIABLE = "PRAVEGA_LAB_ARRAYS"
+"""An environment variable. With ``off``, a process works as if numpy and pyarrow were not installed."""
+
+HAVE_ARRAYS = os.environ.get(ARRAYS_VARIABLE) != "off" and is_installed("numpy") and is_installed("pyarrow")
+"""Whether numpy and pyarrow are installed and may be used. Asking does not import them."""

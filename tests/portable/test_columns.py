@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pravega_lab.portable import plain_arrays, plain_batches
+from pravega_lab.portable import ARRAYS_VARIABLE, plain_arrays, plain_batches
 
 ROOT = Path(__file__).parents[2]
 NO_TIME = -(2**63)
@@ -98,3 +99,12 @@ def test_without_numpy_and_pyarrow_the_stand_ins_are_taken() -> None:
         [sys.executable, "-I", "-S", "-c", code, ROOT], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == [plain_arrays.__name__, plain_batches.__name__, "None"]
+
+
+def test_a_process_can_do_without_the_arrays_that_are_installed() -> None:
+    code = "import sys, pravega_lab.portable.columns; print('numpy' in sys.modules, 'pyarrow' in sys.modules)"
+    environ = os.environ | {ARRAYS_VARIABLE: "off"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]

@@ -54,6 +54,8 @@ class Plan:
             and the chances of faults are those of the seed.
         reseed: A step and a word: from this step on, all generators are those of another seed.
         steps_max: The most steps. A longer run raises `StepLimitError`, because a smaller run may never end.
+        until: The last step that is like the run without this limit. After it nothing goes wrong any more: no
+            fault happens, and planted bugs are withdrawn. Times and order stay those of the seed.
     """
 
     faults: frozenset[Fault] | None = None
@@ -63,6 +65,7 @@ class Plan:
     variant: int | None = None
     reseed: tuple[int, str] | None = None
     steps_max: int | None = None
+    until: int | None = None
 
     def reseeds(self, seed: int | str) -> list[tuple[int, str]]:
         """Return at which steps the generators change, and the seed from which they draw from there on."""
@@ -144,7 +147,10 @@ class Faults:
         fault = Fault(part, kind, self._drawn[part, kind])
         if self.plan.faults is not None and fault not in self.plan.faults:
             return False
-        self.happened.append(Happened(fault, *self._where(), about))
+        time_us, step = self._where()
+        if self.plan.until is not None and step > self.plan.until:
+            return False
+        self.happened.append(Happened(fault, time_us, step, about))
         return True
 
 

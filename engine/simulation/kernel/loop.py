@@ -18,7 +18,6 @@ here. Asking for them raises `OutsideWorldError`, because no seed could repeat t
 from __future__ import annotations
 
 import asyncio
-import heapq
 import sys
 import weakref
 from asyncio import events
@@ -26,6 +25,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Context
+from heapq import heappop, heappush
 from math import ceil
 from random import Random
 from types import CoroutineType
@@ -34,8 +34,10 @@ from typing import Any, NoReturn, TypeVar
 from pravega_lab.errors import PravegaError
 
 from .faults import EVERYTHING, Faults, Plan
+from .handles import SimulatedHandle
 from .network import Network
-from .process import Process, current_process, owner_of
+from .planted import withdraw
+from .process import CURRENT, Process, current_process, owner_of
 from .virtual_time import VirtualTimeLoop
 
 T = TypeVar("T")
@@ -87,8 +89,8 @@ class SimulationLoop(VirtualTimeLoop):
         self.seed = seed
         self.faults = Faults(plan, lambda: (self.now_us, self.steps))
         self._generators_drawn: dict[str, list[Random]] = {}
-        self._steps_max = plan.steps_max
-        # where generators change, and then the most steps; a step costs one comparison with the next of them
+        self._steps_max, self._until = plan.steps_max, plan.until
+        # where generators or code change, and then the most steps; a step costs one comparison with the next
         self._reseeds = deque(plan.reseeds(seed))
         self._next_stop = self._find_next_stop()
         self.now_us = START_US
@@ -96,13 +98,13 @@ class SimulationLoop(VirtualTimeLoop):
         self.draws = 0  # a checksum of all draws; two runs with equal checksums took the same path
         self.errors: list[str] = []
         self._draw = self.random("tasks").random
-        self._callbacks: deque[asyncio.Handle] = deque()
-        self._runnable: list[tuple[int, int, asyncio.Handle]] = []
-        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
+        self._callbacks: deque[SimulatedHandle] = deque()
+        self._runnable: list[tuple[int, int, SimulatedHandle]] = []
+        self._timers: list[tuple[int, int, SimulatedHandle]] = []
         self._scheduled = 0
         self._tasks: dict[int, weakref.ref[SimulatedTask[Any]]] = {}
         self._dead_tasks: list[SimulatedTask[Any]] = []
-        self._dropped: list[asyncio.Handle] = []
+        self._dropped: list[SimulatedHandle] = []
         self._task_count = 0
         self._steps_here = 0
         self._running = False
@@ -123,17 +125,24 @@ class SimulationLoop(VirtualTimeLoop):
             raise StepLimitError(
                 f"the run has not ended after {self.steps} steps, the most that its plan allows"
             )
+        if self.steps == self._until:
+            self._until = None
+            withdraw()
+        if self._reseeds and self._reseeds[0][0] <= self.steps:
+            self._change_generators()
+        self._next_stop = self._find_next_stop()
+
+    def _change_generators(self) -> None:
         while self._reseeds and self._reseeds[0][0] <= self.steps:
             self.seed = self._reseeds.popleft()[1]
         self.faults.reseeded_us = self.now_us
-        self._next_stop = self._find_next_stop()
         for name, generators in self._generators_drawn.items():
             for n, generator in enumerate(generators if name not in CASTING else ()):
                 generator.seed(f"{self.seed}/{name}/{n}")
 
     def _find_next_stop(self) -> int:
-        stops = [step for step, _ in self._reseeds] + ([] if self._steps_max is None else [self._steps_max])
-        return min(stops, default=-1)
+        stops = [*(step for step, _ in self._reseeds), self._steps_max, self._until]
+        return min((step for step in stops if step is not None), default=-1)
 
     # -- time and order ------------------------------------------------------------------------------------
 
@@ -144,8 +153,9 @@ class SimulationLoop(VirtualTimeLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        self._check_open()
-        handle = asyncio.Handle(callback, args, self, context)
+        if self._closed:
+            self._check_open()
+        handle = SimulatedHandle(0.0, callback, args, self, context)
         task = getattr(callback, "__self__", None)
         if isinstance(task, SimulatedTask):
             self._scheduled += 1
@@ -157,7 +167,7 @@ class SimulationLoop(VirtualTimeLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self.call_at(self.time() + delay, callback, *args, context=context)
+        return self.call_at(self.now_us / US_PER_S + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -171,46 +181,44 @@ class SimulationLoop(VirtualTimeLoop):
         self, when_us: int, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Schedule a callback as `call_at` does, at a time in virtual microseconds."""
-        self._check_open()
-        handle = asyncio.TimerHandle(when_us / US_PER_S, callback, args, self, context)
+        if self._closed:
+            self._check_open()
+        handle = SimulatedHandle(when_us / US_PER_S, callback, args, self, context)
         self._scheduled += 1
-        heapq.heappush(self._timers, (max(when_us, self.now_us), self._scheduled, handle))
+        heappush(self._timers, (when_us if when_us > self.now_us else self.now_us, self._scheduled, handle))
         return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Do nothing: a cancelled timer is dropped when it is due, and time does not stop for it."""
 
     def reseed(self, seed: int | str) -> None:
         """Draw from another seed from now on: the run takes another course from here."""
         self._draw = Random(f"{seed}/tasks").random
         self.network.chance = Random(f"{seed}/network")
 
-    def _next_handle(self) -> asyncio.Handle | None:
+    def _next_handle(self) -> SimulatedHandle | None:
         """Return the next step, or None if all tasks wait for time to pass."""
-        runnable, callbacks = len(self._runnable), bool(self._callbacks)
-        choices = runnable + callbacks
-        if not choices:
-            return None
-        index = 0
+        n_runnable = len(self._runnable)
+        choices = n_runnable + 1 if self._callbacks else n_runnable
         if choices > 1:
             index = int(self._draw() * choices)
             self.draws = (self.draws * 31 + index) & 0xFFFFFFFFFFFF
-        return self._runnable.pop(index)[2] if index < runnable else self._callbacks.popleft()
+            return self._runnable.pop(index)[2] if index < n_runnable else self._callbacks.popleft()
+        if not choices:
+            return None
+        return self._runnable.pop()[2] if n_runnable else self._callbacks.popleft()
 
     def _advance(self) -> bool:
         """Advance time to the next timer and make all timers of that instant ready; False if
         there is none.
         """
         timers = self._timers
-        while timers and timers[0][2].cancelled():
-            heapq.heappop(timers)
+        while timers and timers[0][2]._cancelled:
+            heappop(timers)
         if not timers:
             return False
-        self.now_us = timers[0][0]
+        self.now_us = now_us = timers[0][0]
         self._steps_here = 0
-        while timers and timers[0][0] == self.now_us:
-            handle = heapq.heappop(timers)[2]
-            if not handle.cancelled():
+        while timers and timers[0][0] == now_us:
+            handle = heappop(timers)[2]
+            if not handle._cancelled:
                 self._callbacks.append(handle)
         return True
 
@@ -219,9 +227,9 @@ class SimulationLoop(VirtualTimeLoop):
         handle = self._next_handle()
         if handle is None:
             return self._advance()
-        if handle.cancelled():
+        if handle._cancelled:
             return True
-        process = owner_of(handle._context)  # type: ignore[attr-defined]
+        process = handle._context.get(CURRENT)
         if process is not None and not process.alive:
             self._dropped.append(handle)
             return True
@@ -242,8 +250,8 @@ class SimulationLoop(VirtualTimeLoop):
     @property
     def next_us(self) -> int | None:
         """When the next timer is due, or None if there is none."""
-        while self._timers and self._timers[0][2].cancelled():
-            heapq.heappop(self._timers)
+        while self._timers and self._timers[0][2]._cancelled:
+            heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     def run_ready(self) -> None:
@@ -318,7 +326,7 @@ class SimulationLoop(VirtualTimeLoop):
                 handle = self._next_handle()
                 if handle is None:
                     break
-                if not handle.cancelled():
+                if not handle._cancelled:
                     handle._run()
         for task in self.all_tasks():
             task._log_destroy_pending = False  # type: ignore[attr-defined]

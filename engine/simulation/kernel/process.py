@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_CURRENT: ContextVar[Process | None] = ContextVar("simulated_process", default=None)
+CURRENT: ContextVar[Process | None] = ContextVar("simulated_process", default=None)
 
 
 class Process:
@@ -25,7 +25,7 @@ class Process:
         self.alive = True
         self._loop = loop
         self._context = copy_context()
-        self._context.run(_CURRENT.set, self)
+        self._context.run(CURRENT.set, self)
         self._on_death: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
@@ -63,9 +63,9 @@ class Process:
 
 def current_process() -> Process | None:
     """Return the process of the running step, or ``None`` in the surrounding world."""
-    return _CURRENT.get()
+    return CURRENT.get()
 
 
 def owner_of(context: Context) -> Process | None:
     """Return the process of a context, or ``None``."""
-    return context.get(_CURRENT)
+    return context.get(CURRENT)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-Replacement = tuple[Any, str, Any]  # owner, name of the attribute, replacement
+from ..kernel.planted import Replacement, replaced
+
+__all__ = ["BUGS", "Bug", "Replacement", "bug"]
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,8 @@ class Bug:
 
     @contextmanager
     def planted(self) -> Iterator[None]:
-        """Plant the bug while the block runs."""
-        with ExitStack() as stack:
-            for owner, attribute, wrong in self.replacements():
-                right = getattr(owner, attribute)
-                stack.callback(setattr, owner, attribute, right)
-                setattr(owner, attribute, wrong)
+        """Plant the bug while the block runs, or until the step at which the run's plan withdraws it."""
+        with replaced(self.replacements()):
             yield
 
 

@@ -8,7 +8,6 @@ docs/simulation.md of a checkout.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
 from collections import Counter
@@ -16,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pravega_lab.connector.simulation.explaining import quiet, shrunk, story, turning_point
+from pravega_lab.connector.simulation.explaining import shrunk, story, turning_point
 from pravega_lab.connector.simulation.families import SCENARIOS, run_any
+from pravega_lab.connector.simulation.processes import workers
 from pravega_lab.connector.simulation.seeds import parse_seeds
 from pravega_lab.connector.simulation.small_runs import PAGE, ROOT, write_between
 from pravega_lab.engine.simulation.explain.page import as_page
@@ -113,13 +113,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="with commas (%(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
     parser.add_argument("--failures", type=Path, default=Path("build/campaign"), help="folder (%(default)s)")
+    parser.add_argument("--arrays", action="store_true", help="use numpy and pyarrow, as programs do")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     asked = parser.parse_args(arguments)
     seeds, names = parse_seeds(asked.seeds), asked.scenarios.split(",")
     tallies = {name: Tally() for name in names}
     tasks = [(name, seed) for seed in seeds for name in names]
     failed: list[Result] = []
-    with multiprocessing.get_context("spawn").Pool(asked.jobs, initializer=quiet) as pool:
+    with workers(asked.jobs, arrays=asked.arrays) as pool:
         runs = pool.imap_unordered(_run, tasks, chunksize=2)
         for result in tqdm(runs, total=len(tasks), unit="run", file=sys.stderr, disable=None):
             tallies[result.scenario].add(result)

@@ -7,7 +7,6 @@ A run prints the faults that it drew. A failed run also prints its violations an
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.connector.simulation.families import ALL_BUGS, PLANTED, SCENARIOS, run_any
+from pravega_lab.connector.simulation.processes import workers
 from pravega_lab.connector.simulation.seeds import parse_seeds as parse_seeds
 from pravega_lab.engine.simulation.kernel.faults import Plan, plan_of
 from pravega_lab.engine.simulation.kernel.run import Result
@@ -190,8 +190,7 @@ def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int, pla
     if jobs == 1 or len(seeds) == 1:
         yield from (run_any(seed, scenario, bug, plan) for seed in seeds)
         return
-    # Spawn processes: a fork of this process would inherit its threads.
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(seeds))) as pool:
+    with workers(min(jobs, len(seeds))) as pool:
         yield from pool.imap(_run_one, [(seed, scenario, bug, plan) for seed in seeds], chunksize=4)
 
 

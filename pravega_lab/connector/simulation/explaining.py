@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pravega_lab.connector.simulation.families import checker_of, run_any
+from pravega_lab.connector.simulation.processes import workers
+from pravega_lab.engine.simulation.explain.moment import KnownMoment
 from pravega_lab.engine.simulation.explain.rules import main_rule
 from pravega_lab.engine.simulation.explain.shrink import Shrinker, run_proposals, shrink
 from pravega_lab.engine.simulation.explain.story import Story, story_of
@@ -63,6 +62,14 @@ def turning_point(shrinker: Shrinker, case: Case, jobs: int, seconds: float) -> 
     return turning
 
 
+def known_moment(smallest: Result, rule: str, case: Case) -> KnownMoment:
+    """Search for the step of the smallest run after which the planted bug is not needed any more."""
+    known = KnownMoment(smallest, rule)
+    with _runner(case, 1) as run:
+        run_proposals(known.proposals(), run, lambda: False)
+    return known
+
+
 def _clock(jobs: int) -> Callable[[], float]:
     """Return the clock of a search: the CPU time of this process, if this process runs the plans."""
     return time.process_time if jobs == 1 else time.monotonic
@@ -74,19 +81,13 @@ def _runner(case: Case, jobs: int) -> Iterator[Callable[[Sequence[Plan]], list[R
     if jobs == 1:
         yield lambda plans: [_run((case, plan)) for plan in plans]
         return
-    with multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet) as pool:
+    with workers(jobs) as pool:
         yield lambda plans: pool.map(_run, [(case, plan) for plan in plans], 1)
 
 
 def story(shrinker: Shrinker, case: Case) -> Story:
     """Run the smallest run once more, with its journal, and return its story."""
     return story_of(run_any(*case, shrinker.best.plan), shrinker.rule)
-
-
-def quiet() -> None:
-    """Ignore warnings about coroutines of runs that ended early: they are expected to be incomplete."""
-    warnings.simplefilter("ignore", RuntimeWarning)
-    sys.unraisablehook = lambda _: None
 
 
 def _run(task: tuple[Case, Plan]) -> Result:

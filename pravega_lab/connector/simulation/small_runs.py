@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import re
 import sys
 import time
@@ -17,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pravega_lab.connector.simulation.explaining import quiet, shrunk
+from pravega_lab.connector.simulation.explaining import shrunk
 from pravega_lab.connector.simulation.families import ALL_BUGS, checker_of, run_any, scenario_of_bug
+from pravega_lab.connector.simulation.processes import workers
 from pravega_lab.errors import BadInputError
 
 Row = dict[str, Any]
@@ -28,11 +28,17 @@ MARKS = "<!-- small runs -->\n", "<!-- end of small runs -->\n"
 SEEDS_MAX = 100
 FAULTS_MAX = 10
 _KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
+_NO_SEED = re.compile(r"^\| `([\w.-]+)` \|.*\| a (?:test of|job made for) [^|]*\|$", re.MULTILINE)
 
 
 def known_seeds(page: str) -> dict[str, int]:
     """Return the seeds that the tables of the page name, by bug."""
     return {bug: int(seed) for bug, seed in _KNOWN.findall(page)}
+
+
+def without_seed(page: str) -> list[str]:
+    """Return the bugs that no seed shows, by the tables of the page: a test shows them."""
+    return _NO_SEED.findall(page)
 
 
 def search(task: tuple[str, int | None, float]) -> Row | None:
@@ -58,6 +64,9 @@ def search(task: tuple[str, int | None, float]) -> Row | None:
             "steps_before": shrinker.first.steps,
             "steps_after": shrinker.best.steps,
             "runs": shrinker.runs,
+            "plan": shrinker.best.plan.to_text(),
+            "rule": shrinker.rule,
+            "last_fault": max((one.step for one in shrinker.best.happened), default=0),
             "cpu_s": round(time.process_time() - began_s, 1),
         }
     return None
@@ -67,9 +76,9 @@ def rows(bugs: Sequence[str], jobs: int, seconds: float, keep: Path | None, page
     """Yield the row of each bug that a seed shows. Bugs in the file ``keep`` are not searched again."""
     known = [json.loads(line) for line in keep.read_text().splitlines()] if keep and keep.exists() else []
     yield from (row for row in known if row["bug"] in bugs)
-    seeds, done = known_seeds(page), {row["bug"] for row in known}
+    seeds, done = known_seeds(page), {*(row["bug"] for row in known), *without_seed(page)}
     tasks = [(bug, seeds.get(bug), seconds) for bug in bugs if bug not in done]
-    with multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet) as pool:
+    with workers(jobs) as pool:
         for row in pool.imap_unordered(search, tasks, 1):
             if row is not None:
                 if keep:

@@ -1,0 +1,43 @@
+"""`workers`: processes that run seeds.
+
+They work without numpy and pyarrow unless asked otherwise. Runs have batches of a few rows, which plain lists
+handle faster, and the journals are the same (`tests/engine/simulation/test_everywhere.py`).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.pool import Pool
+
+from pravega_lab.portable import ARRAYS_VARIABLE
+
+
+@contextmanager
+def workers(jobs: int, *, arrays: bool = False) -> Iterator[Pool]:
+    """Return a pool of so many processes. With ``arrays`` they use numpy and pyarrow where these are
+    installed.
+    """
+    before = os.environ.get(ARRAYS_VARIABLE)
+    try:
+        if not arrays:
+            os.environ[ARRAYS_VARIABLE] = "off"
+        # Spawn processes: a fork of this process would inherit its threads.
+        pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet)
+    finally:
+        if before is None:
+            os.environ.pop(ARRAYS_VARIABLE, None)
+        else:
+            os.environ[ARRAYS_VARIABLE] = before
+    with pool:
+        yield pool
+
+
+def quiet() -> None:
+    """Ignore warnings about coroutines of runs that ended early: they are expected to be incomplete."""
+    warnings.simplefilter("ignore", RuntimeWarning)
+    sys.unraisablehook = lambda _: None

@@ -1,0 +1,333 @@
+"""``make mutants``: changes the cores one small thing at a time, and counts how many changes are noticed.
+
+One process imports and collects everything. It first runs each fast test and each seed once, and notes which
+functions of the cores it calls. For each mutant it then forks; the child puts the changed code into the
+living function, and runs what calls this function, the fastest first, until something fails. A mutant that
+nothing notices survives. Survivors are judged in ``survivors.toml``; one that is not is a gap in the tests.
+
+``--sample N`` takes N mutants of each core, drawn with ``--seed``.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["PRAVEGA_LAB_ARRAYS"] = "off"  # before the first import: it starts faster, and has no threads
+
+import argparse
+import gc
+import json
+import select
+import signal
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from tests.mutation.cores import CORES, ROOT, SEEDS, TESTS
+from tests.mutation.operators import Mutant, code_of, mutants
+
+JUDGED = Path(__file__).with_name("survivors.toml")
+TEST_S_MAX = 1.0  # a slower test is left out
+KILLED_SHARE = 0.9
+ALIVE, KILLED = 0, 1
+Place = tuple[str, str, int]  # file, qualified name, first line
+
+
+@dataclass
+class Check:
+    """A test or a seed: whether it passes, what it calls, and how long it takes."""
+
+    name: str
+    passes: Callable[[], bool]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A mutant of a file."""
+
+    core: str
+    path: str
+    mutant: Mutant
+
+    @property
+    def name(self) -> str:
+        return f"{self.path} {self.mutant.name}"
+
+
+class Meter:
+    """A plugin of pytest that runs mutants in place of the tests."""
+
+    def __init__(self, tasks: Sequence[Task], keep: Path | None) -> None:
+        self.tasks, self._keep = tasks, keep
+        self.killers: dict[str, str] = {}  # by mutant; "" for one that survived
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out tests that are slow or need a process."""
+        apart = {"store", "real_pravega", "uri", "standalone"}
+        marks = ("slow", "spark", "browser", "real_pravega", "real_flink", "tutorials")
+        items[:] = [
+            item
+            for item in items
+            if not any(item.get_closest_marker(mark) for mark in marks)
+            and not apart & set(getattr(item, "fixturenames", ()))
+        ]
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        checks = [*_tests(session), *_seeds()]
+        functions = _living_functions({task.path for task in self.tasks})
+        gc.freeze()  # children do not copy what they only look at
+        called = _survey(checks, set(functions))
+        print(f"{len(checks)} tests and seeds, {len(called)} functions of the cores are called", flush=True)
+        known = _read(self._keep)
+        for number, task in enumerate(self.tasks, 1):
+            place = (task.path, task.mutant.function, task.mutant.line)
+            if task.name in known:
+                killer = known[task.name]
+            elif place not in functions:
+                continue  # nothing has this function: it is replaced when the module is imported
+            else:
+                wanted = sorted(called.get(place, ()), key=lambda check: check.seconds)
+                killer = _fate(partial(_plant, functions[place], task), wanted)
+                if self._keep is not None:
+                    with self._keep.open("a") as lines:
+                        lines.write(json.dumps([task.name, killer]) + "\n")
+            self.killers[task.name] = killer
+            print(f"{number}/{len(self.tasks)} {task.name}: {killer or 'SURVIVED'}", flush=True)
+        return True
+
+
+def _read(keep: Path | None) -> dict[str, str]:
+    if keep is None or not keep.exists():
+        return {}
+    return dict(json.loads(line) for line in keep.read_text().splitlines())
+
+
+# -- what is run ---------------------------------------------------------------------------------------------
+
+
+def _tests(session: pytest.Session) -> Iterator[Check]:
+    for item in session.items:
+
+        def passes(item: pytest.Item = item) -> bool:
+            return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+        yield Check(item.nodeid, passes)
+
+
+def _seeds() -> Iterator[Check]:
+    from pravega_lab.connector.simulation.families import run_any
+
+    for scenario, count in SEEDS.items():
+        for seed in range(count):
+
+            def passes(scenario: str = scenario, seed: int = seed) -> bool:
+                return not run_any(seed, scenario, None).problems
+
+            yield Check(f"simulate {scenario} {seed}", passes)
+
+
+def _living_functions(paths: set[str]) -> dict[Place, list[FunctionType]]:
+    found: dict[Place, list[FunctionType]] = {}
+    for thing in gc.get_objects():
+        if isinstance(thing, FunctionType) and (place := _place_of(thing.__code__))[0] in paths:
+            found.setdefault(place, []).append(thing)
+    return found
+
+
+_PATHS: dict[str, str] = {}
+
+
+def _place_of(code: CodeType) -> Place:
+    path = _PATHS.get(code.co_filename)
+    if path is None:
+        real = os.path.realpath(code.co_filename)
+        path = _PATHS[code.co_filename] = real.removeprefix(f"{ROOT}/")
+    return path, code.co_qualname, code.co_firstlineno
+
+
+def _survey(checks: Sequence[Check], places: set[Place]) -> dict[Place, list[Check]]:
+    """Run each check once, in one child, and return by function the checks that call it and pass quickly."""
+    called: dict[Place, list[Check]] = {}
+    for number, line in enumerate(_in_child(partial(_run_all, checks, places), limit_s=1800)):
+        passed, seconds, found = json.loads(line)
+        check = checks[number]
+        check.seconds = seconds
+        if not passed:
+            print(f"left out, because it fails by itself: {check.name}")
+        elif seconds <= TEST_S_MAX:
+            for place in found:
+                called.setdefault(tuple(place), []).append(check)
+    return called
+
+
+def _run_all(checks: Sequence[Check], places: set[Place], write: Callable[[str], None]) -> None:
+    codes: dict[CodeType, Place | None] = {}
+    found: set[Place] = set()
+
+    def watch(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            if code not in codes:
+                place = _place_of(code)
+                codes[code] = place if place in places else None
+            if (place_or_none := codes[code]) is not None:
+                found.add(place_or_none)
+
+    for check in checks:
+        found.clear()
+        begin_s = time.process_time()
+        sys.setprofile(watch)
+        try:
+            passed = check.passes()
+        finally:
+            sys.setprofile(None)
+        write(json.dumps([passed, round(time.process_time() - begin_s, 4), sorted(found)]))
+
+
+# -- one mutant ----------------------------------------------------------------------------------------------
+
+
+def _plant(functions: Sequence[FunctionType], task: Task) -> None:
+    for function in functions:
+        source = (ROOT / task.path).read_text(encoding="utf-8")
+        function.__code__ = code_of(source, task.mutant, function.__code__.co_filename)
+
+
+def _fate(plant: Callable[[], None], checks: Sequence[Check]) -> str:
+    """Return the name of the first check that notices, or "" if none does."""
+
+    def run(write: Callable[[str], None]) -> None:
+        plant()
+        for check in checks:
+            write(check.name)
+            if not check.passes():
+                os._exit(KILLED)
+
+    begun: list[str] = []
+    limit_s = 20 + 5 * sum(check.seconds for check in checks)
+    outcome: list[int] = []
+    begun.extend(_in_child(run, limit_s, outcome))
+    if outcome[0] == ALIVE:
+        return ""
+    return begun[-1] if begun else "it cannot be compiled"
+
+
+def _in_child(
+    work: Callable[[Callable[[str], None]], None], limit_s: float, outcome: list[int] | None = None
+) -> Iterator[str]:
+    """Fork, work there, and yield the lines that it writes. A child that takes too long is killed."""
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        os.setpgid(0, 0)
+        silence = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(silence, stream)
+        code = ALIVE
+        try:
+            work(lambda line: (os.write(writing, line.encode() + b"\n"), None)[1])
+        except BaseException:
+            code = KILLED
+        os._exit(code)
+    os.close(writing)
+    end_s, text = time.monotonic() + limit_s, b""
+    while True:
+        ready, _, _ = select.select([reading], [], [], max(0.0, end_s - time.monotonic()))
+        piece = os.read(reading, 1 << 16) if ready else b""
+        if not piece:
+            break
+        *lines, text = (text + piece).split(b"\n")
+        yield from (line.decode() for line in lines)
+    os.close(reading)
+    with_limit = os.pidfd_open(pid)
+    if not select.select([with_limit], [], [], 5.0 if time.monotonic() < end_s else 0.0)[0]:
+        os.kill(pid, signal.SIGKILL)
+    os.close(with_limit)
+    _, status = os.waitpid(pid, 0)
+    if outcome is not None:
+        outcome.append(ALIVE if status == 0 else KILLED)
+
+
+# -- results -------------------------------------------------------------------------------------------------
+
+
+def all_tasks() -> list[Task]:
+    """Return the mutants of all cores."""
+    return [
+        Task(core, path, mutant)
+        for core, paths in CORES.items()
+        for path in paths
+        for mutant in mutants((ROOT / path).read_text(encoding="utf-8"))
+    ]
+
+
+def sampled(tasks: Sequence[Task], count: int | None, seed: int) -> list[Task]:
+    """Return ``count`` mutants of each core, in their order, or all of them."""
+    if count is None:
+        return list(tasks)
+    chosen: list[Task] = []
+    for core in CORES:
+        own = [task for task in tasks if task.core == core]
+        picked = sorted(Random(f"{seed}/{core}").sample(range(len(own)), min(count, len(own))))
+        chosen += [own[n] for n in picked]
+    return chosen
+
+
+def table(tasks: Sequence[Task], killers: dict[str, str], total: Counter[str]) -> str:
+    """Return the counts of each core as Markdown."""
+    lines = [
+        "| Core | Mutants | Tried | Killed | Share | by a test | by a seed |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for core in (*CORES, "all"):
+        tried = [t for t in tasks if t.name in killers and core in (t.core, "all")]
+        by = [killers[task.name] for task in tried]
+        killed = sum(map(bool, by))
+        seeds = sum(name.startswith("simulate ") for name in by)
+        count = total[core] if core != "all" else total.total()
+        numbers = f"{count:,} | {len(tried):,} | {killed:,} | {killed / max(1, len(tried)):.1%}"
+        lines.append(f"| {core} | {numbers} | {killed - seeds:,} | {seeds:,} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the meter. Return 1 if too few mutants are killed, or a survivor is not judged."""
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    parser.add_argument("--sample", type=int, help="mutants of each core; all of them without it")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (%(default)s)")
+    parser.add_argument("--only", default="", help="mutants whose name contains this text")
+    parser.add_argument("--keep", type=Path, help="write each result there, and go on from there")
+    asked = parser.parse_args(arguments)
+    tasks = all_tasks()
+    total = Counter(task.core for task in tasks)
+    chosen = [task for task in sampled(tasks, asked.sample, asked.seed) if asked.only in task.name]
+    meter = Meter(chosen, asked.keep)
+    options = ["-q", "-s", "--no-header", "-o", "addopts=", "-o", "timeout=0"]
+    for plugin in ("xdist", "cacheprovider", "nbval", "rerunfailures", "timeout"):
+        options += ["-p", f"no:{plugin}"]
+    pytest.main([*options, "-W", "ignore", *TESTS], plugins=[meter])
+    judged = tomllib.loads(JUDGED.read_text(encoding="utf-8")) if JUDGED.exists() else {}
+    survivors = [name for name, killer in meter.killers.items() if not killer]
+    new = [name for name in survivors if name not in judged]
+    print(table(chosen, meter.killers, total))
+    print(*(f"NOT JUDGED {name}" for name in new), sep="\n")
+    share = 1 - len(survivors) / max(1, len(meter.killers))
+    return 1 if new or share < KILLED_SHARE else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
