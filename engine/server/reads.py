@@ -26,6 +26,11 @@ READ_BYTES_MIN, READ_BYTES_MAX = 8, 2 << 20
 HELD_READS_MAX = 4096
 """Held reads per connection. A further read is answered at once with no data, and its client asks again."""
 
+HELD_READS_MIN = 16
+"""Held reads that a connection may have whatever others hold. Without them, one client that waits at many
+tails would let no other wait.
+"""
+
 
 SERVED_AT_ONCE_MAX = 64
 """A connection with more held reads answers them in its turns: one append may make all of them ready."""
@@ -82,8 +87,9 @@ class Reads:
             return self._report(request, error)
         if reply is not None:
             return self._connection.send(reply)
-        store = self._connection.store
-        if len(self._held) >= HELD_READS_MAX or store.held_reads >= store.limits.held_reads:
+        store, held = self._connection.store, len(self._held)
+        is_full = store.held_reads >= store.limits.held_reads and held >= HELD_READS_MIN
+        if is_full or held >= HELD_READS_MAX:
             return self._connection.send(empty_at_tail(request))
         return self._hold(request)
 

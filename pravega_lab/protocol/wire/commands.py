@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 from uuid import UUID
 
 I32 = Annotated[int, "i32"]
@@ -29,8 +29,7 @@ Versions = Annotated[tuple[int, ...], "i64*"]
 EventFrame = Annotated[bytes, "event"]  # i32 type 0, i32 length, payload; the field holds the payload
 
 
-@dataclass(frozen=True, slots=True)
-class TableKey:
+class TableKey(NamedTuple):
     """A key and its version: ``NO_VERSION`` means unconditional, ``NOT_EXISTS`` that the key must be
     absent.
 
@@ -43,8 +42,7 @@ class TableKey:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+class TableEntry(NamedTuple):
     """A key with its version, and its value."""
 
     key: TableKey

@@ -26,6 +26,7 @@ _I32 = struct.Struct(">i")
 _I64 = struct.Struct(">q")
 _U16 = struct.Struct(">H")
 _TWO_I32 = struct.Struct(">ii")
+_VERSION_AND_VALUE = struct.Struct(">qii")  # between a key that is not empty and its value
 _ATTRIBUTE = struct.Struct(">16sBqq")
 _OPTIONS = struct.Struct(">?iq")
 
@@ -170,6 +171,24 @@ def _write_key(key: TableKey) -> bytes:
 
 
 def _read_entry(data: bytes, at: int, end: int) -> tuple[TableEntry, int]:
+    """Read a key and its value. A list has thousands of them, so the usual entry is read in one go."""
+    if at + _TWO_I32.size <= end:
+        _, length = _TWO_I32.unpack_from(data, at)
+        key_at = at + _TWO_I32.size
+        key_end = key_at + length
+        value_at = key_end + _VERSION_AND_VALUE.size
+        if length > 0 and value_at <= end:
+            version, _, length = _VERSION_AND_VALUE.unpack_from(data, key_end)
+            value_end = value_at + length
+            if value_at <= value_end <= end:
+                return TableEntry(
+                    TableKey(data[key_at:key_end], version), data[value_at:value_end]
+                ), value_end
+    return _read_other_entry(data, at, end)
+
+
+def _read_other_entry(data: bytes, at: int, end: int) -> tuple[TableEntry, int]:
+    """Read an entry with an empty key. Raises ProtocolError for one that the frame does not hold."""
     key, at = _read_key(data, at, end)
     _, length = _unpack(_TWO_I32, data, at, end)
     value, at = _read_piece(data, at + 8, end, length)

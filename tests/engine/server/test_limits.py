@@ -14,6 +14,7 @@ from uuid import UUID
 
 import pytest
 
+from pravega_lab.engine.server import reads
 from pravega_lab.engine.server.connection import PIECE_BYTES, SegmentStoreProtocol
 from pravega_lab.engine.server.limits import limits as options
 from pravega_lab.engine.server.limits.descriptors import report_in_words
@@ -418,7 +419,10 @@ def test_a_connection_sets_up_only_so_many_writers(loop: asyncio.AbstractEventLo
     assert "3 writers (--max-writers)" in last_words(transport)
 
 
-def test_held_reads_are_counted_for_all_connections(loop: asyncio.AbstractEventLoop) -> None:
+def test_held_reads_are_counted_for_all_connections(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "HELD_READS_MIN", 1)
     house = House(loop, Limits(held_reads=3, turn_ms=60_000))
     house.filled(0)
     first, second = house.connect(), house.connect()
@@ -428,6 +432,17 @@ def test_held_reads_are_counted_for_all_connections(loop: asyncio.AbstractEventL
     assert replies(second) == [c.SegmentRead(SEGMENT, 0, True, False, b"", 1)]
     first.protocol.connection_lost(None)
     assert house.front.held_reads == 1
+
+
+def test_who_holds_all_reads_does_not_keep_others_from_waiting(loop: asyncio.AbstractEventLoop) -> None:
+    house = House(loop, Limits(held_reads=30, turn_ms=60_000))
+    house.filled(0)
+    greedy, other = house.connect(), house.connect()
+    send(greedy, *(c.ReadSegment(SEGMENT, 0, 100, "", n) for n in range(40)))
+    send(other, *(c.ReadSegment(SEGMENT, 0, 100, "", n) for n in range(20)))
+    house.turn()
+    assert len(replies(greedy)) == 10
+    assert [reply.request_id for reply in replies(other)] == [16, 17, 18, 19]
 
 
 def test_lines_of_one_kind_are_counted_and_not_repeated() -> None:
