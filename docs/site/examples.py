@@ -1,29 +1,36 @@
 """Examples of the reference: ``docs/site/examples/`` has a file per page, and tests run it from the top.
 
-A line that is not indented names what the lines below it show. ``uri`` is a controller, ``folder`` an empty
-folder and ``recording`` the path of a recorded run.
+A line that is not indented names what the lines below it show. The page of the reference has its names in the
+order of the examples. ``uri`` is a controller, ``registry_uri`` a schema registry, ``folder`` an empty folder
+and ``recording`` the path of a recorded run.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple
 
 FOLDER = Path(__file__).resolve().parent / "examples"
 
 
-def examples(page: str) -> dict[str, str]:
-    """Return the example of each name of a page of the reference; the names of one example share it."""
+class Example(NamedTuple):
+    """The lines that show one name, or several names that only make sense together."""
+
+    names: list[str]
+    text: str
+
+
+def examples(page: str) -> list[Example]:
+    """Return the examples of a page of the reference, in the order in which they run."""
     path = FOLDER / f"{page}.txt"
-    found: dict[str, str] = {}
-    names: list[str] = []
-    for line in path.read_text().splitlines() if path.exists() else ():
-        if line and not line.startswith(" "):
-            names = line.split(", ")
-            found |= dict.fromkeys(names, "")
-        else:
-            for name in names:
-                found[name] += f"{line[4:]}\n"
-    return {name: f"{text.strip()}\n" for name, text in found.items()}
+    found: list[Example] = []
+    for part in re.split(r"^(?=\w)", path.read_text(), flags=re.MULTILINE) if path.exists() else ():
+        names, _, text = part.partition("\n")
+        if names:
+            found.append(Example(names.split(", "), dedent(text).strip("\n") + "\n"))
+    return found
 
 
 def pages() -> list[str]:

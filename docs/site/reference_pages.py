@@ -11,8 +11,9 @@ import os
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
-from examples import examples
+from examples import Example, examples
 from sphinx.application import Sphinx
 
 FOLDER = Path(__file__).resolve().parents[1] / "api"
@@ -35,8 +36,8 @@ MODULES = {
         "pravega_lab.engine.flow.master.job",
         "pravega_lab.engine.flow.checkpoint.history",
         "pravega_lab.engine.flow.errors",
-        "pravega_lab.engine.cluster.spark",
     ],
+    "Engine on Spark": ["pravega_lab.engine.cluster.spark"],
     "Streams in jobs of the engine": ["pravega_lab.connector.flow"],
     "Observers and journals": ["pravega_lab.observe"],
     "Views": ["pravega_lab.widgets", "pravega_lab.widgets.drawings"],
@@ -66,33 +67,56 @@ def _directive(value: object) -> str:
     return "autofunction" if callable(value) else "autodata"
 
 
-def _example(text: str) -> str:
-    """Return an example as the content of a directive."""
-    if not text:
-        return ""
-    lines = "".join(f"      {line}\n" if line else "\n" for line in text.splitlines())
-    return f"   .. rubric:: Example\n\n   .. code-block:: pycon\n\n{lines}\n"
+def _example(name: str, shown: list[Example]) -> str:
+    """Return the example of a name as the content of a directive; names of one example share it."""
+    for names, text in shown:
+        if name == names[0]:
+            lines = "".join(f"      {line}\n" if line else "\n" for line in text.splitlines())
+            return f"   .. rubric:: Example\n\n   .. code-block:: pycon\n\n{lines}\n"
+        if name in names:
+            return f"   The example of ``{names[0]}`` shows it.\n\n"
+    return ""
 
 
-def _modules(title: str, modules: list[str], described: dict[int, str]) -> str:
-    """Return the page ``title``. What another page describes already, ``described`` by id, is named only."""
+class Entry(NamedTuple):
+    """A public name of a module on a page; ``elsewhere`` is the page that describes it already, or empty."""
+
+    module: ModuleType
+    name: str
+    elsewhere: str
+
+
+def entries() -> dict[str, list[Entry]]:
+    """Return the entries of each page, by its title; those of a module in the order of their examples."""
+    described: dict[int, str] = {}
+    found: dict[str, list[Entry]] = {title: [] for title in MODULES}
+    for title, modules in MODULES.items():
+        shown = [name for example in examples(_file(title)) for name in example.names]
+        order = {name: number for number, name in enumerate(shown)}
+        for module in map(import_module, modules):
+            for name in sorted(public_names(module), key=lambda name: order.get(name, 0)):
+                value = getattr(module, name)
+                # Constants may be equal and the same object.
+                is_named = isinstance(value, type) or callable(value)
+                found[title].append(Entry(module, name, described.get(id(value), "") if is_named else ""))
+                if is_named:
+                    described.setdefault(id(value), _file(title))
+    return found
+
+
+def _page(title: str, listed: list[Entry]) -> str:
     parts = [_heading(title)]
     shown = examples(_file(title))
-    for name in modules:
-        module = import_module(name)
+    modules = MODULES[title]
+    for module in modules:
         if len(modules) > 1:
-            parts.append(f"{name}\n{'-' * len(name)}\n\n")
-        parts.append(f".. currentmodule:: {name}\n\n")
-        elsewhere = []
-        for public in public_names(module):
-            value = getattr(module, public)
-            # Constants may be equal and the same object.
-            if isinstance(value, type) or callable(value):
-                if id(value) in described:
-                    elsewhere.append(f"- ``{public}``: :doc:`{described[id(value)]}`\n")
-                    continue
-                described[id(value)] = _file(title)
-            parts.append(f".. {_directive(value)}:: {public}\n\n{_example(shown.get(public, ''))}")
+            parts.append(f"{module}\n{'-' * len(module)}\n\n")
+        parts.append(f".. currentmodule:: {module}\n\n")
+        own = [entry for entry in listed if entry.module.__name__ == module]
+        for entry in (entry for entry in own if not entry.elsewhere):
+            directive = _directive(getattr(entry.module, entry.name))
+            parts.append(f".. {directive}:: {entry.name}\n\n{_example(entry.name, shown)}")
+        elsewhere = [f"- ``{entry.name}``: :doc:`{entry.elsewhere}`\n" for entry in own if entry.elsewhere]
         if elsewhere:
             parts.append(f"Importable from here too:\n\n{''.join(elsewhere)}\n")
     return "".join(parts)
@@ -119,15 +143,15 @@ def _command_line() -> str:
 
 def _write(app: Sphinx, config: object) -> None:
     FOLDER.mkdir(exist_ok=True)
-    described: dict[int, str] = {}
-    pages = {_file(title): _modules(title, modules, described) for title, modules in MODULES.items()}
+    pages = {_file(title): _page(title, listed) for title, listed in entries().items()}
     pages |= {"command-line": _command_line()}
     listed = "".join(f"   {name}\n" for name in pages)
     pages["index"] = (
         _heading("API reference")
         + "Every public name with its signature, units and errors, made from the docstrings in the code. "
-        + "Tests run the examples. Every name has one on the pages pravega_lab, Client, Views, Testing and "
-        + "Tutorials; on the other pages the guides have them.\n\n"
+        + "Tests run the examples of a page from its top, each with the names of those above it. ``uri`` is "
+        + "the address of a controller, ``registry_uri`` that of a schema registry, ``folder`` an empty "
+        + "folder and ``recording`` a recorded run.\n\n"
         + f".. toctree::\n   :maxdepth: 1\n\n{listed}"
     )
     for old in FOLDER.glob("*.rst"):
