@@ -1,4 +1,4 @@
-"""Kappa+ of tutorial 13: eleven months of real flights in Parquet files, then the twelfth as a live stream.
+"""Kappa+ of tutorials 13 and 06: eleven months of real flights in Parquet files, then the twelfth, live.
 
 One streaming job counts departures by day, and fails once in the middle. It runs under virtual time.
 """
@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.elements import Watermark
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
@@ -26,6 +27,8 @@ from pravega_lab.engine.flow.operators.functions import count
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.windows import TumblingWindows
 from pravega_lab.engine.flow.source.collections import RowsSource
+from pravega_lab.engine.flow.source.hybrid import HybridSource
+from pravega_lab.engine.flow.source.parquet import ParquetSource
 from pravega_lab.engine.flow.source.sources import Boundedness
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.engine.simulation.flow.steps import apart
@@ -37,31 +40,32 @@ if TYPE_CHECKING:
 
 HISTORY, LIVE = tuple(MONTHS)[:-1], "dec"
 BATCH_ROWS, PAUSE_MS = 1_000, 10
-LIVE_MS = 200  # between two batches of the live stream: it goes on arriving after the history has ended
-QUIET_MS = 1_000  # after the last live event
+LIVE_MS = 200  # between two batches of the live stream
+QUIET_MS = 3_000  # after the last live event, and for what failures repeat
 BOUND_MS = DAY_MS
 
 
-def write_year(table: pd.DataFrame, folder: Path) -> dict[str, Path]:
-    """Write the flights of 2013 into a Parquet file per month, and return the files by the name of the month.
+def write_year(table: pd.DataFrame, folder: Path) -> tuple[Path, Path]:
+    """Write the flights of 2013 into Parquet files, and return the folder of the history and the live file.
 
-    ``table`` is that of `pravega_lab.datasets.flights`.
+    The folder has a file per month, from January to November. December is in the other file. ``table`` is
+    that of `pravega_lab.datasets.flights`.
 
     Columns: ``at`` (int64), the scheduled hour in ms since 1970, and ``origin`` (string).
     """
     hours = table["time_hour"].dt
     months = hours.month.where(hours.year == 2013, 12)  # the last evening in New York is the next year in UTC
     at = table["time_hour"].astype("datetime64[ms, UTC]").astype("int64")
-    found = {}
+    history, live = folder / "history", folder / f"{LIVE}.parquet"
+    history.mkdir()
     for number, name in enumerate(MONTHS, 1):
         rows = months == number
         columns = {
             "at": pa.array(at[rows], pa.int64()),
             "origin": pa.array(table["origin"][rows], pa.string()),
         }
-        found[name] = folder / f"{name}.parquet"
-        pq.write_table(pa.table(columns), found[name])
-    return found
+        pq.write_table(pa.table(columns), live if name == LIVE else history / f"{name}.parquet")
+    return history, live
 
 
 def read_files(paths: Sequence[Path]) -> pa.Table:
@@ -69,20 +73,25 @@ def read_files(paths: Sequence[Path]) -> pa.Table:
     return pa.concat_tables([pq.read_table(path) for path in paths])
 
 
-def truth(paths: Sequence[Path]) -> pd.Series[int]:
+def truth(folder: Path, live: Path) -> pd.Series[int]:
     """Return the departures by day (days since 1970), counted from the files alone."""
-    days = pc.divide(read_files(paths)["at"], DAY_MS).to_pandas()
+    days = pc.divide(read_files([*folder.glob("*.parquet"), live])["at"], DAY_MS).to_pandas()
     counts: pd.Series[int] = days.value_counts().sort_index()
     return counts
 
 
 @dataclass
 class Counted:
-    """What one run emitted: ``days`` has the departures by day, ``told`` how many results there were."""
+    """What one run emitted.
+
+    ``days`` has the departures by day, and ``told`` says how many results there were. ``event_time`` has a
+    pair (departures read, days since 1970) for each watermark that reached the windows.
+    """
 
     days: dict[int, int] = field(default_factory=dict)
     told: int = 0
     failures: int = 0
+    event_time: list[tuple[int, float]] = field(default_factory=list)
 
     @property
     def departures(self) -> int:
@@ -90,39 +99,53 @@ class Counted:
         return sum(self.days.values())
 
 
-class _FailsOnce(Operator):
-    """Passes batches on, and raises at one of them, once in the life of the job."""
+class _Machine(Operator):
+    """Passes batches on, notes event time, and raises at some of them, each once in the life of the job."""
 
-    def __init__(self, counted: Counted, at_batch: int | None) -> None:
-        self._counted, self._at_batch, self._batches = counted, at_batch, 0
+    def __init__(self, counted: Counted, fails_at: Sequence[int]) -> None:
+        self._counted, self._fails_at, self._batches = counted, fails_at, 0
+        self._read = 0
 
     def process_batch(self, batch: Batch, input: int) -> None:
         self._batches += 1
-        if self._batches == self._at_batch and not self._counted.failures:
+        if self._batches in self._fails_at[self._counted.failures :]:
             self._counted.failures += 1
             raise RuntimeError("the machine is gone")
+        self._read += batch.num_rows
         self.context.output.emit(batch)
 
+    def process_watermark(self, watermark: Watermark) -> Any:
+        self._counted.event_time.append((self._read, watermark.timestamp_ms / DAY_MS))
+        return super().process_watermark(watermark)
 
-def history_then_live(history: Sequence[Path], live: Path, *, fails_at_batch: int | None = None) -> Counted:
-    """Count departures by day and origin, first from files in the order given, then from a live stream.
+
+def history_then_live(
+    folder: Path, live: Path, *, order_by: str | None = None, fails_at: Sequence[int] = ()
+) -> Counted:
+    """Count departures by day and origin, first from files, then from a live stream, in one job.
 
     Args:
-        history: Parquet files.
-        live: A Parquet file whose rows arrive as an endless stream.
-        fails_at_batch: Which batch of the history fails, once.
+        folder: A folder of Parquet files. Without ``order_by`` they are read in the order of their names.
+        live: A Parquet file whose rows arrive as an endless stream. It is read after the history.
+        order_by: The column by which the file source orders row groups.
+        fails_at: At which batches the machine fails, each once, counted since its last start.
     """
     counted = Counted()
-    stored, coming = read_files(history), read_files([live])
-    env = StreamEnvironment("departures")
-    strategy = WatermarkStrategy("at", out_of_orderness_ms=BOUND_MS)
-    files = RowsSource(stored, batch_rows=BATCH_ROWS, pause_ms=lambda: PAUSE_MS)
+    stored, history = MemoryFiles(), sorted(folder.glob("*.parquet"))
+    stored.data |= {str(path): path.read_bytes() for path in history}
+    coming = read_files([live])
+    files = ParquetSource(
+        folder, order_by=order_by, batch_rows=BATCH_ROWS, pause_ms=lambda: PAUSE_MS, files=stored
+    )
     forever = Boundedness.CONTINUOUS_UNBOUNDED
     arriving = RowsSource(coming, batch_rows=BATCH_ROWS, pause_ms=lambda: LIVE_MS, boundedness=forever)
-    past = env.from_source(files, strategy, name="history", uid="history")
-    past = past.transform("machine", lambda: _FailsOnce(counted, fails_at_batch))
-    both = past.union(env.from_source(arriving, strategy, name="live", uid="live")).key_by("origin")
-    daily = both.window(TumblingWindows(DAY_MS)).aggregate(count(), column="n")
+    env = StreamEnvironment("departures")
+    strategy = WatermarkStrategy("at", out_of_orderness_ms=BOUND_MS)
+    departures = env.from_source(
+        HybridSource(files, arriving), strategy, name="history, then live", uid="all"
+    )
+    checked = departures.transform("machine", lambda: _Machine(counted, fails_at)).key_by("origin")
+    daily = checked.window(TumblingWindows(DAY_MS)).aggregate(count(), column="n")
     results: dict[tuple[str, int], int] = {}
 
     def told(row: Row, _: str) -> None:
@@ -130,7 +153,9 @@ def history_then_live(history: Sequence[Path], live: Path, *, fails_at_batch: in
         results[row["origin"], row["window_start"] // DAY_MS] = row["n"]
 
     tell(daily, told)
-    _run(env, max(PAUSE_MS * len(stored), LIVE_MS * len(coming)) // BATCH_ROWS + QUIET_MS)
+    rows = sum(pq.read_metadata(path).num_rows for path in history)
+    batches_ms = PAUSE_MS * rows + LIVE_MS * len(coming)
+    _run(env, batches_ms // BATCH_ROWS + QUIET_MS)
     for (_, day), n in results.items():
         counted.days[day] = counted.days.get(day, 0) + n
     return counted
