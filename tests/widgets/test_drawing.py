@@ -12,6 +12,7 @@ import pytest
 from pravega_lab.errors import BadInputError
 from pravega_lab.widgets import LedgerView, show
 from pravega_lab.widgets.drawings.drawing import Drawing
+from pravega_lab.widgets.drawings.line_figure import LineFigure
 from pravega_lab.widgets.drawings.line_picture import Line, Mark, line_picture
 from pravega_lab.widgets.live.board import stacked
 from pravega_lab.widgets.svg.palette import GROUND, STYLE, TEXT, THEMED, VERMILION, on_dark, rgb
@@ -42,6 +43,22 @@ def test_it_is_a_picture_and_the_same_in_words() -> None:
     assert root.findtext(f"{SVG}title") == "Up <and> down"
     assert root.findtext(f"{SVG}desc") == repr(drawn)
     assert drawn.svg == lines().svg
+
+
+def test_a_figure_has_the_same_lines_and_a_picture_for_pages_without_plotly() -> None:
+    lines = [Line("up", [(0, 0), (2, 10)]), Line("down", [(0, 5)])]
+    words, marks = ["up goes up."], [Mark(1.5, "breaks", fails=True)]
+    shown = LineFigure("Compared", lines, x="seconds", y="events", words=words, marks=marks)
+    figure = shown.figure()
+    assert [(line.name, list(line.x), list(line.y)) for line in figure.data] == [
+        ("up", [0, 2], [0, 10]),
+        ("down", [0], [5]),
+    ]
+    assert [note.text for note in figure.layout.annotations] == ["× breaks"]
+    bundle = shown._repr_mimebundle_()
+    assert bundle["image/svg+xml"] == shown.drawing.svg
+    assert bundle["application/vnd.plotly.v1+json"]["data"][0]["name"] == "up"
+    assert repr(shown) == bundle["text/plain"] == "Compared\nup goes up."
 
 
 def test_lines_go_from_left_to_right_and_only_a_failure_is_vermilion() -> None:

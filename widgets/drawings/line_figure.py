@@ -1,9 +1,12 @@
-"""Lines that a reader can compare by pointing at them: a plotly figure, with the picture where there is none."""
+"""Lines that a reader can compare by pointing at them: a plotly figure, or a picture where there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from pravega_lab.errors import MissingExtraError, require
 
 from ..svg.palette import VERMILION, reader_colour
 from .line_picture import Line, Mark, line_picture
@@ -18,8 +21,8 @@ HEIGHT = 360
 class LineFigure:
     """Lines as a plotly figure, a picture and words.
 
-    JupyterLab shows the plotly figure: it can be zoomed, lines can be hidden, and pointing at a line shows its
-    numbers. Pages without plotly show the same as a picture (SVG).
+    JupyterLab shows the plotly figure: it can be zoomed, lines can be hidden, and pointing at a line shows
+    its numbers. Pages without plotly show the same as a picture (SVG).
 
     Args:
         title, lines, x, y, words, marks: As for `line_picture`.
@@ -44,8 +47,6 @@ class LineFigure:
         Raises:
             MissingExtraError: plotly is not installed.
         """
-        from pravega_lab.errors import require
-
         require("plotly")
         import plotly.graph_objects as go
 
@@ -53,7 +54,9 @@ class LineFigure:
         for place, line in enumerate(self._lines):
             xs, ys = [list(values) for values in zip(*line.points, strict=True)] if line.points else ([], [])
             look = {"color": reader_colour(place), "dash": DASHES[place % len(DASHES)]}
-            figure.add_scatter(x=xs, y=ys, name=line.name, mode="lines+markers" if line.dots else "lines", line=look)
+            figure.add_scatter(
+                x=xs, y=ys, name=line.name, mode="lines+markers" if line.dots else "lines", line=look
+            )
         for mark in self._marks:
             colour = VERMILION if mark.fails else "#666666"
             word = f"× {mark.word}" if mark.fails else mark.word
@@ -64,13 +67,9 @@ class LineFigure:
         return figure
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        from pravega_lab.errors import MissingExtraError
-
         bundle: dict[str, Any] = self.drawing._repr_mimebundle_()
-        try:
+        with suppress(MissingExtraError):
             bundle["application/vnd.plotly.v1+json"] = self.figure().to_plotly_json()
-        except MissingExtraError:
-            pass
         return bundle
 
     def __repr__(self) -> str:
