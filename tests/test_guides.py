@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["howto-incident.md", "howto-watch-group.md"])
+@pytest.mark.parametrize("page", ["howto/incident.md", "howto/watch-group.md"])
 def test_a_guide_runs_as_printed(page: str, folder: Path, store: str) -> None:
     run_page(page, folder, {"uri": store})
 
@@ -62,10 +62,10 @@ def test_a_java_program_is_watched_as_printed(folder: Path, store: str) -> None:
         library = jars()
     except NoRealPravegaError as error:
         pytest.skip(f"NOT TRIED WITH A JAVA PROGRAM: {error}")
-    text = (DOCS / "howto-watch-java.md").read_text()
+    text = (DOCS / "howto/watch-java.md").read_text()
     [program] = re.findall(r"```java\n(.*?)```", text, re.DOTALL)
     (folder / "Orders.java").write_text(program)
-    run_page("howto-watch-java.md", folder, {"uri": store, "jars": library})
+    run_page("howto/watch-java.md", folder, {"uri": store, "jars": library})
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_the_guide_for_teachers_runs_as_printed(folder: Path, capsys: pytest.Cap
 def test_a_topic_is_copied_with_the_order_of_its_keys(
     folder: Path, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (DOCS / "howto-kafka.md").read_text()
+    text = (DOCS / "howto/kafka.md").read_text()
     export, script, verify = BLOCK.findall(text)
     names: dict[str, Any] = {"uri": store}
     exec(export, names)
@@ -113,7 +113,7 @@ def test_the_guide_to_tls_runs_as_printed(
     other_ca = make_certificates(tmp_path_factory.mktemp("other"), ["DNS:localhost"])
     user, password = ADMIN
     known = {"uri": secure.uri, "user": user, "password": password, "other_ca": other_ca}
-    run_page("howto-tls.md", folder, {**known, "rewrite": {ADVERTISED: "127.0.0.1"}})
+    run_page("howto/tls.md", folder, {**known, "rewrite": {ADVERTISED: "127.0.0.1"}})
 
 
 @pytest.mark.spark
@@ -122,5 +122,5 @@ def test_the_guide_to_exactly_once_runs_as_printed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", options())
-    run_page("howto-exactly-once.md", folder, {})
+    run_page("howto/exactly-once.md", folder, {})
     assert "lost: 0 doubled: 0 runs of the job: 2\n" in capsys.readouterr().out

@@ -38,6 +38,8 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
+    "docs/howto/*.md",
+    "docs/compare/*.md",
     "docs/spec/*.md",
     "docs/api/*.rst",
     "notebooks/*.ipynb",

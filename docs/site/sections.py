@@ -15,9 +15,9 @@ EXPLANATION = [
     "simulation",
     "differences",
     "performance",
-    "compare-kafka",
-    "compare-flink",
-    "compare-pravega",
+    "compare/kafka",
+    "compare/flink",
+    "compare/pravega",
     "../CONTRIBUTING",
     "../SECURITY",
 ]
@@ -38,7 +38,8 @@ def pages(section: str) -> list[str]:
     if section == "guides":
         taken = {*SECTIONS, *AFTER_TUTORIALS, *REFERENCE, *EXPLANATION, *FIRST_GUIDES, "index"}
         others = [path.stem for path in sorted((ROOT / "docs").glob("*.md")) if path.stem not in taken]
-        return [*FIRST_GUIDES, *others]
+        steps = [f"howto/{path.stem}" for path in sorted((ROOT / "docs" / "howto").glob("*.md"))]
+        return [*FIRST_GUIDES, *steps, *others]
     if section == "reference":
         return REFERENCE
     if section == "explanation":

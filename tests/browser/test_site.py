@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 PAGES = [
     "docs/index",
     "docs/acting",
-    "docs/compare-pravega",
+    "docs/compare/pravega",
     "docs/glossary",
     "docs/performance",
     "docs/api/pravega_lab",

@@ -83,7 +83,7 @@ def test_the_guide_to_pipelines_runs_as_printed(
     server: ConnectServer, sql: Any, store: str, tmp_path: Path
 ) -> None:
     """Twice, with an order between the runs."""
-    page = (ROOT / "docs" / "howto-pipeline.md").read_text()
+    page = (ROOT / "docs" / "howto" / "pipeline.md").read_text()
     blocks = dict(re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL))
     (tmp_path / "transformations").mkdir()
     (tmp_path / "transformations" / "shop.py").write_text(blocks["python"])
