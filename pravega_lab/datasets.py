@@ -7,9 +7,8 @@ module that newer Pythons do not have.
 
 from __future__ import annotations
 
+import gzip
 import json
-import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -28,9 +27,8 @@ FLIGHTS_WITHOUT_TAIL_NUMBER = 2_512
 ORDER_CHANGES = 3_000
 #: What becomes of an order, in this order. A delivered order is deleted after some time.
 ORDER_STATUSES = ("placed", "paid", "packed", "shipped", "delivered")
-_CUSTOMERS = ("Ann", "Ben", "Cora", "Dan", "Eve", "Finn", "Gus", "Hana")
-_SNAPSHOT_ORDERS = 40
-_FIRST_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
+#: The recorded messages, one a line.
+ORDER_CHANGES_FILE = Path(__file__).with_name("order_changes.jsonl.gz")
 
 
 @dataclass(frozen=True)
@@ -157,80 +155,33 @@ class OrderChanges:
         return len(self.events)
 
 
-def order_changes(limit: int = ORDER_CHANGES, *, seed: int = 2013) -> OrderChanges:
-    """Return the first ``limit`` changes of a table of orders.
+def order_changes(limit: int = ORDER_CHANGES) -> OrderChanges:
+    """Return the first ``limit`` changes of a table of orders, as Debezium 2.7 wrote them.
 
-    The seed takes the place of a database: it decides which orders are placed, changed and cancelled. The
-    messages have the form of Debezium's connector for PostgreSQL without schemas, of a table with
-    ``REPLICA IDENTITY FULL``. The first 40 are a snapshot (``"op": "r"``).
+    They are recorded: a PostgreSQL executed the statements, and Debezium's connector read its log, with
+    ``REPLICA IDENTITY FULL``, without schemas and without tombstones. The first 40 are a snapshot
+    (``"op": "r"``). tests/conformance/debezium/record.py makes the recording.
 
     Raises:
-        BadInputError: ``limit`` is less than 1.
+        BadInputError: ``limit`` is not between 1 and 3,000.
     """
-    if limit < 1:
-        raise BadInputError(f"order_changes({limit}): give a number of changes, at least 1")
+    if not 1 <= limit <= ORDER_CHANGES:
+        raise BadInputError(f"order_changes({limit}): give a number of changes from 1 to {ORDER_CHANGES:,}")
     require("pandas")
     import pandas as pd
     import pyarrow as pa
 
+    events = gzip.decompress(ORDER_CHANGES_FILE.read_bytes()).splitlines()[:limit]
     orders: dict[int, dict[str, Any]] = {}
-    encode = json.JSONEncoder(separators=(",", ":")).encode
-    events, keys = [], []
-    for number, (operation, before, after) in zip(
-        range(limit), _statements(random.Random(seed)), strict=False
-    ):
-        row = after or before or {}
-        if after is None:
-            del orders[row["id"]]
-        else:
-            orders[row["id"]] = after
-        at_ms = _FIRST_MS + 1_000 * number
-        source = {
-            "connector": "postgresql",
-            "db": "shop",
-            "schema": "public",
-            "table": "orders",
-            "ts_ms": at_ms,
-        }
-        message = {"before": before, "after": after, "source": source, "op": operation, "ts_ms": at_ms + 40}
-        events.append(encode(message).encode())
+    keys = []
+    for event in events:
+        message = json.loads(event)
+        row = message["after"] or message["before"]
         keys.append(str(row["id"]))
+        if message["after"]:
+            orders[row["id"]] = row
+        else:
+            del orders[row["id"]]
     table = pd.DataFrame(list(orders.values()), columns=["id", "customer", "status", "cents"])
     table = table.set_index("id").sort_index()
     return OrderChanges(pa.array(events, pa.binary()), pa.array(keys, pa.string()), table)
-
-
-def _statements(chance: random.Random) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
-    """Yield operation, row before and row after of statements without end. Only ``chance.random()`` is used,
-    which is the same in every version of Python.
-    """
-    orders: list[dict[str, Any]] = []
-    next_id = 1
-
-    def below(count: int) -> int:
-        return int(chance.random() * count)
-
-    while True:
-        if next_id <= _SNAPSHOT_ORDERS or not orders or chance.random() < 0.2:
-            row: dict[str, Any] = {
-                "id": next_id,
-                "customer": _CUSTOMERS[below(8)],
-                "status": "placed",
-                "cents": 100 + below(9_900),
-            }
-            orders.append(row)
-            yield ("r" if next_id <= _SNAPSHOT_ORDERS else "c"), None, row
-            next_id += 1
-            continue
-        place = below(len(orders))
-        row, step = orders[place], chance.random()
-        if step < 0.06 or row["status"] == ORDER_STATUSES[-1]:  # cancelled, or old
-            del orders[place]
-            yield "d", row, None
-        elif step < 0.2 and row["status"] == "placed":  # another item
-            orders[place] = {**row, "cents": row["cents"] + 100 + below(2_000)}
-            yield "u", row, orders[place]
-        else:
-            status = ORDER_STATUSES[ORDER_STATUSES.index(row["status"]) + 1]
-            orders[place] = {**row, "status": status}
-            yield "u", row, orders[place]
