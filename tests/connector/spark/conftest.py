@@ -18,12 +18,23 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     if OVER_CONNECT:
         store, folders = (request.getfixturevalue(name) for name in ("store", "tmp_path_factory"))
         with connect_server(store, folders.mktemp("connect")) as server:
-            yield server.session()
+            session = server.session()
+            yield session
+            session.stop()  # at the end of the process it would ask a server that is gone
     else:
         yield from two_cores()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.spark)
+    if OVER_CONNECT:  # the other tests start Spark by themselves, and `make spark` runs them
+        others = [item for item in items if not _has_the_session(item)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+
+
+def _has_the_session(item: pytest.Item) -> bool:
+    own_server = item.path.stem == "test_connect"
+    return "spark" in getattr(item, "fixturenames", ()) and not own_server
