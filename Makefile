@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help campaign docs site setup system demo picture test check lint types js fast unit pythons spark spark-connect slow real-pravega real-flink secure notebooks browser wheel again \
+.PHONY: help campaign mutants docs site setup system demo picture test check lint types js fast unit pythons spark spark-connect slow real-pravega real-flink secure notebooks browser wheel again \
   installed lab binder pins bench clean
 help:  ## this list
 	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -156,6 +156,10 @@ pins: setup  ## write binder/requirements.txt and the layout again
 	$(PY) binder/workspace.py
 
 SEEDS ?= 0..99
+mutants: setup  ## SAMPLE=N changes of each core, one at a time: do the fast tests and the simulation notice?
+	$(PY) -m tests.mutation.meter --sample $(SAMPLE) --write
+
+SAMPLE ?= 100
 campaign: setup  ## SEEDS=A..B of every scenario of the simulation on all cores; failures are explained in build/campaign
 	$(PY) -m pravega_lab.connector.simulation.campaign $(SEEDS) --write
 

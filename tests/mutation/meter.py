@@ -5,18 +5,16 @@ functions of the cores it calls. For each mutant it then forks; the child puts t
 living function, and runs what calls this function, the fastest first, until something fails. A mutant that
 nothing notices survives. Survivors are judged in ``survivors.toml``; one that is not is a gap in the tests.
 
-``--sample N`` takes N mutants of each core, drawn with ``--seed``.
+``--sample N`` takes N mutants of each core, drawn with ``--seed``. ``--write`` puts the table into
+docs/simulation.md.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ["PRAVEGA_LAB_ARRAYS"] = "off"  # before the first import: it starts faster, and has no threads
-
 import argparse
 import gc
 import json
+import os
 import select
 import signal
 import sys
@@ -26,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from types import CodeType, FunctionType
@@ -34,11 +33,17 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from pravega_lab.connector.simulation.small_runs import write_between
+from pravega_lab.portable import ARRAYS_VARIABLE
 from tests.mutation.cores import CORES, ROOT, SEEDS, TESTS
 from tests.mutation.operators import Mutant, code_of, mutants
 
+PAGE = "docs/simulation.md"
+MARKS = "<!-- mutants -->\n", "<!-- end of mutants -->\n"
 JUDGED = Path(__file__).with_name("survivors.toml")
 TEST_S_MAX = 1.0  # a slower test is left out
+STUCK_S = 5  # of CPU time: so is one that does not end
+CHECKS_S_MAX = 8.0  # for one mutant
 KILLED_SHARE = 0.9
 ALIVE, KILLED = 0, 1
 Place = tuple[str, str, int]  # file, qualified name, first line
@@ -98,8 +103,7 @@ class Meter:
             elif place not in functions:
                 continue  # nothing has this function: it is replaced when the module is imported
             else:
-                wanted = sorted(called.get(place, ()), key=lambda check: check.seconds)
-                killer = _fate(partial(_plant, functions[place], task), wanted)
+                killer = _fate(partial(_plant, functions[place], task), _fastest(called.get(place, ())))
                 if self._keep is not None:
                     with self._keep.open("a") as lines:
                         lines.write(json.dumps([task.name, killer]) + "\n")
@@ -176,6 +180,11 @@ def _run_all(checks: Sequence[Check], places: set[Place], write: Callable[[str],
     codes: dict[CodeType, Place | None] = {}
     found: set[Place] = set()
 
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it takes more than {STUCK_S} s")
+
+    signal.signal(signal.SIGVTALRM, stop)
+
     def watch(frame: Any, event: str, _: Any) -> None:
         if event == "call":
             code = frame.f_code
@@ -189,9 +198,13 @@ def _run_all(checks: Sequence[Check], places: set[Place], write: Callable[[str],
         found.clear()
         begin_s = time.process_time()
         sys.setprofile(watch)
+        signal.setitimer(signal.ITIMER_VIRTUAL, STUCK_S)
         try:
             passed = check.passes()
+        except TimeoutError:
+            passed = False
         finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             sys.setprofile(None)
         write(json.dumps([passed, round(time.process_time() - begin_s, 4), sorted(found)]))
 
@@ -203,6 +216,13 @@ def _plant(functions: Sequence[FunctionType], task: Task) -> None:
     for function in functions:
         source = (ROOT / task.path).read_text(encoding="utf-8")
         function.__code__ = code_of(source, task.mutant, function.__code__.co_filename)
+
+
+def _fastest(checks: Sequence[Check]) -> list[Check]:
+    """Return the checks by their time, as many as one mutant may take."""
+    ordered = sorted(checks, key=lambda check: check.seconds)
+    spent = list(accumulate(check.seconds for check in ordered))
+    return [check for check, until_s in zip(ordered, spent, strict=True) if until_s <= CHECKS_S_MAX]
 
 
 def _fate(plant: Callable[[], None], checks: Sequence[Check]) -> str:
@@ -304,30 +324,50 @@ def table(tasks: Sequence[Task], killers: dict[str, str], total: Counter[str]) -
     return "\n".join(lines)
 
 
+def unjudged(killers: dict[str, str]) -> list[str]:
+    """Return the survivors of which nobody has said why they may live."""
+    judged = tomllib.loads(JUDGED.read_text(encoding="utf-8"))
+    return [name for name, killer in killers.items() if not killer and name not in judged]
+
+
+def gaps(names: Sequence[str]) -> list[str]:
+    """Return the survivors that are not judged as paragraphs of Markdown."""
+    if not names:
+        return []
+    lines = [f"- {name.partition(' ')[0]}, {name.partition(' ')[2]}" for name in names]
+    return [f"{len(names)} survivors are not judged. Each is a gap in the fast tests:", "\n".join(lines)]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the meter. Return 1 if too few mutants are killed, or a survivor is not judged."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--sample", type=int, help="mutants of each core; all of them without it")
     parser.add_argument("--seed", type=int, default=0, help="of the sample (%(default)s)")
-    parser.add_argument("--only", default="", help="mutants whose name contains this text")
+    parser.add_argument("--only", default="", help="mutants whose core and name contain this text")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     parser.add_argument("--keep", type=Path, help="write each result there, and go on from there")
     asked = parser.parse_args(arguments)
     tasks = all_tasks()
     total = Counter(task.core for task in tasks)
-    chosen = [task for task in sampled(tasks, asked.sample, asked.seed) if asked.only in task.name]
+    chosen = [
+        task for task in sampled(tasks, asked.sample, asked.seed) if asked.only in f"{task.core} {task.name}"
+    ]
     meter = Meter(chosen, asked.keep)
     options = ["-q", "-s", "--no-header", "-o", "addopts=", "-o", "timeout=0"]
     for plugin in ("xdist", "cacheprovider", "nbval", "rerunfailures", "timeout"):
         options += ["-p", f"no:{plugin}"]
     pytest.main([*options, "-W", "ignore", *TESTS], plugins=[meter])
-    judged = tomllib.loads(JUDGED.read_text(encoding="utf-8")) if JUDGED.exists() else {}
-    survivors = [name for name, killer in meter.killers.items() if not killer]
-    new = [name for name in survivors if name not in judged]
-    print(table(chosen, meter.killers, total))
-    print(*(f"NOT JUDGED {name}" for name in new), sep="\n")
-    share = 1 - len(survivors) / max(1, len(meter.killers))
+    new = unjudged(meter.killers)
+    text = "\n\n".join([table(chosen, meter.killers, total), *gaps(new)])
+    print(text)
+    if asked.write:
+        write_between(ROOT / PAGE, MARKS, text)
+    share = sum(map(bool, meter.killers.values())) / max(1, len(meter.killers))
     return 1 if new or share < KILLED_SHARE else 0
 
 
 if __name__ == "__main__":
+    if os.environ.get(ARRAYS_VARIABLE) != "off":  # a process without arrays starts and forks faster
+        command = [sys.executable, "-m", "tests.mutation.meter", *sys.argv[1:]]
+        os.execve(sys.executable, command, os.environ | {ARRAYS_VARIABLE: "off"})
     sys.exit(main())

@@ -25,6 +25,10 @@ ROUNDS = (1, 2, 4, 8)
 MESSAGES = (0, 100, 300, 1_000)
 STEPS_MORE = 20_000  # a smaller run may take more steps, twice as many and these
 FEW = 3
+MANY = 10  # if more faults remain, the search begins again
+RESTARTS = 30
+CROWD = 40  # of more faults, a shorter run is looked for first
+SHORTER = 10
 VARIANTS = 60  # of each number of faults
 JOBS = ("flow", "connector")  # scenarios whose work is measured in messages
 
@@ -38,7 +42,7 @@ class Shrinker:
     """
 
     def __init__(self, result: Result, rule: str) -> None:
-        self.first = self.best = result
+        self.first = self.best = self._at = result
         self.rule = rule
         self.first_faults = identities(result.happened)
         self.runs = 0
@@ -53,18 +57,34 @@ class Shrinker:
     def proposals(self) -> Proposals:
         """Propose plans, the most wanted first, and take their results, until nothing smaller is found."""
         yield from self._try([Plan(frozenset())])
+        if len(self.faults) > CROWD:
+            yield from self._shorter()
+        yield from self._rounds()
+        for variant in range(RESTARTS):
+            # Each fault is needed now, in this order of steps. In another order fewer may be.
+            if len(self.faults) <= MANY:
+                return
+            if (yield from self._try([replace(self.first.plan, variant=variant)])):
+                yield from self._rounds()
+
+    @property
+    def _faults(self) -> tuple[Fault, ...]:
+        """The faults of the run that is being shrunk: the smallest, or a larger one after a restart."""
+        return identities(self._at.happened)
+
+    def _rounds(self) -> Proposals:
         for _ in range(4):
             before = self._size()
             yield from self._less_work()
             yield from self._fewer_kinds()
-            if len(self.faults) > FEW:
+            if len(self._faults) > FEW:
                 yield from self._other_times()
             yield from self._fewer_faults()
             if self._size() == before:
                 return
 
     def _size(self) -> tuple[int, Plan]:
-        return len(self.faults), replace(self.best.plan, faults=None)
+        return len(self._faults), replace(self._at.plan, faults=None)
 
     def _try(self, plans: Sequence[Plan]) -> Generator[Batch, Results, bool]:
         """Run plans that were not run before, and return whether one of them fails as wanted."""
@@ -79,30 +99,39 @@ class Shrinker:
             if self._known[plan]:
                 # Faults that the plan names and that were not drawn any more have no part in the run.
                 happened = frozenset(identities(result.happened))
-                self.best = replace(result, plan=replace(plan, faults=happened))
-                self._known[self.best.plan] = True
+                self._at = replace(result, plan=replace(plan, faults=happened))
+                self._known[self._at.plan] = True
+                if len(self._faults) <= len(self.faults):
+                    self.best = self._at
                 return True
         return False
 
     def _with(self, faults: Sequence[Fault]) -> Plan:
-        return replace(self.best.plan, faults=frozenset(faults))
+        return replace(self._at.plan, faults=frozenset(faults))
+
+    def _shorter(self) -> Proposals:
+        """Propose runs with all their faults and a few rounds of work, in other orders: they draw fewer."""
+        for rounds in ROUNDS[:3]:
+            plan = replace(self.first.plan, rounds_max=rounds)
+            if (yield from self._try([plan, *(replace(plan, variant=n) for n in range(SHORTER))])):
+                return
 
     def _less_work(self) -> Proposals:
-        plan = self._with(self.faults)
-        if self.best.scenario in JOBS:
+        plan = self._with(self._faults)
+        if self._at.scenario in JOBS:
             less = [n for n in MESSAGES if plan.messages is None or n < plan.messages]
             yield from self._try([replace(plan, messages=n) for n in less])
-            plan = self._with(self.faults)
+            plan = self._with(self._faults)
         less = [n for n in ROUNDS if plan.rounds_max is None or n < plan.rounds_max]
         yield from self._try([replace(plan, rounds_max=n) for n in less])
-        for name in self.best.cast:
-            plan = self._with(self.faults)
+        for name in self._at.cast:
+            plan = self._with(self._faults)
             yield from self._try([replace(plan, without=plan.without | {name})])
 
     def _fewer_kinds(self) -> Proposals:
-        kinds = list(dict.fromkeys(fault.kind for fault in self.faults))
+        kinds = list(dict.fromkeys(fault.kind for fault in self._faults))
         yield from self._try([self._only(lambda fault, kind=kind: fault.kind == kind) for kind in kinds])  # type: ignore[misc]
-        for kind in sorted(kinds, key=lambda kind: -sum(fault.kind == kind for fault in self.faults)):
+        for kind in sorted(kinds, key=lambda kind: -sum(fault.kind == kind for fault in self._faults)):
             yield from self._try([self._only(lambda fault, kind=kind: fault.kind != kind)])  # type: ignore[misc]
 
     def _other_times(self) -> Proposals:
@@ -118,11 +147,11 @@ class Shrinker:
                 return
 
     def _only(self, is_kept: Callable[[Fault], bool]) -> Plan:
-        return self._with([fault for fault in self.faults if is_kept(fault)])
+        return self._with([fault for fault in self._faults if is_kept(fault)])
 
     def _fewer_faults(self) -> Proposals:
         n_chunks = 2
-        while faults := self.faults:
+        while faults := self._faults:
             n_chunks = min(n_chunks, len(faults))
             chunks = _chunks(faults, n_chunks)
             rests = [[f for other in chunks if other is not chunk for f in other] for chunk in chunks]

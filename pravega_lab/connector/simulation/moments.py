@@ -1,8 +1,10 @@
-"""A table of moments: the step that decides the smallest run of each planted bug, and its turning point.
+"""A table of moments: when the smallest run of a planted bug was decided, and its turning point.
 
-The *known* step is that after which the run fails also without the bug and without faults
-(`engine.simulation.explain.moment`). The *turning point* is that after which most other futures fail; it is
-found without knowing the bug.
+The moment of a bug is *known* if its smallest run needs a fault, and the run could go well at first: it is
+the step of the last fault. All faults of the run are needed, so before the last one nothing has gone wrong
+for good. The *turning point* is the step after which most other futures fail. It is found without knowing
+faults or bug. A third step is that after which the run fails also without the bug
+(`engine.simulation.explain.moment`): by then the wrong code has acted.
 
 ``python -m pravega_lab.connector.simulation.moments --runs RUNS --keep FILE --write`` takes the smallest
 runs from the rows that ``small_runs --keep RUNS`` wrote, and writes the table into docs/simulation.md.
@@ -45,13 +47,13 @@ def measure(task: tuple[Row, float]) -> Row:
 
 
 def is_marked(row: Row) -> bool:
-    """Return whether the moment of a bug is known, and other futures of the run could go well at first."""
-    return row["known"] is not None and row["turning"] is not None and bool(row["likely"] < LIKELY)
+    """Return whether the moment of a bug is known: the run needs a fault, and could go well at first."""
+    return row["last_fault"] > 0 and row["turning"] is not None and bool(row["likely"] < LIKELY)
 
 
 def is_near(row: Row) -> bool:
-    """Return whether the turning point is at the known step."""
-    return abs(int(row["turning"]) - int(row["known"])) <= NEAR
+    """Return whether the turning point is at the moment of the bug."""
+    return abs(int(row["turning"]) - int(row["last_fault"])) <= NEAR
 
 
 def rows(known: Sequence[Row], jobs: int, seconds: float, keep: Path) -> Iterator[Row]:
@@ -59,7 +61,8 @@ def rows(known: Sequence[Row], jobs: int, seconds: float, keep: Path) -> Iterato
     done = [json.loads(line) for line in keep.read_text().splitlines()] if keep.exists() else []
     yield from done
     bugs = {row["bug"] for row in done}
-    tasks = [(row, seconds) for row in known if row["bug"] not in bugs]
+    left = (row for row in known if row["last_fault"] and row["bug"] not in bugs)
+    tasks = [(row, seconds) for row in sorted(left, key=lambda row: row["steps_after"])]
     with workers(jobs) as pool:
         for row in pool.imap_unordered(measure, tasks, 1):
             with keep.open("a") as lines:
@@ -71,16 +74,17 @@ def table(found: Sequence[Row]) -> str:
     """Return the marked bugs as Markdown, after sentences that sum them up."""
     marked = sorted(filter(is_marked, found), key=lambda row: ALL_BUGS.index(row["bug"]))
     near = sum(map(is_near, marked))
-    unsure = sum(row["likely"] >= LIKELY for row in found)
+    likely = sum(row["likely"] >= LIKELY for row in found if row["last_fault"])
     said = (
         f"The moment of {len(marked)} planted bugs is known. The turning point is at most {NEAR} steps from "
-        f"it in {near} of them ({near / max(1, len(marked)):.0%}). Of the {len(found)} smallest runs, "
-        f"{unsure} were likely to fail from the start."
+        f"it in {near} of them ({near / max(1, len(marked)):.0%}). Another {likely} runs that need a fault "
+        "were likely to fail from the start."
     )
-    head = "| Bug | Steps | Decided at | Turning point | Fail from the start |"
-    lines = [head, "|---|---|---|---|---|"]
+    head = "| Bug | Steps | Moment | Turning point | The wrong code has acted | Fail from the start |"
+    lines = [head, "|---|---|---|---|---|---|"]
     for row in marked:
-        cells = [f"`{row['bug']}`", *(f"{row[name]:,}" for name in ("steps_after", "known", "turning"))]
+        numbers = [row[name] for name in ("steps_after", "last_fault", "turning", "known")]
+        cells = [f"`{row['bug']}`", *("" if number is None else f"{number:,}" for number in numbers)]
         lines.append("| " + " | ".join([*cells, f"{row['likely']:.0%}"]) + " |")
     return "\n".join([said, "", *lines])
 

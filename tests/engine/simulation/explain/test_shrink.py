@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from xml.etree import ElementTree
@@ -135,3 +136,21 @@ def test_the_command_explains_and_its_plan_repeats(
     assert again.read_bytes() == journal.read_bytes()
     assert main(["simulate", *words]) == 0
     assert "nothing to explain" in capsys.readouterr().out
+
+
+def test_a_search_that_stops_at_many_faults_begins_again_in_another_order() -> None:
+    """In the order of the seed all of twelve faults are needed, and in that of a variant only two."""
+    faults = [Fault("part", f"kind {n % 3}", n) for n in range(100)]
+
+    def run(plans: Sequence[Plan]) -> list[Result]:
+        few = [plan.variant == 2 for plan in plans]
+        return [
+            imagined(plan, {faults[n] for n in ((3, 4) if is_few else range(10, 22))}, faults)
+            for plan, is_few in zip(plans, few, strict=True)
+        ]
+
+    shrinker = Shrinker(run([Plan()])[0], "kept")
+    seen: list[int] = []
+    shrink(shrinker, run, lambda: seen.append(len(shrinker.faults)) is not None)
+    assert shrinker.faults == (faults[3], faults[4])
+    assert seen == sorted(seen, reverse=True)  # whenever the search is stopped, it has its smallest run
