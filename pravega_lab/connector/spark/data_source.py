@@ -51,6 +51,7 @@ from pravega_lab.connector.spark.source.offsets import (
     following,
     initial,
 )
+from pravega_lab.connector.spark.source.prefetch import Prefetched, Prefetcher, is_plain, offer_rows
 from pravega_lab.connector.spark.source.pushdown import PUSHING, Wanted
 from pravega_lab.connector.spark.source.reading import read_slices, read_what_is_left
 from pravega_lab.connector.spark.source.rows import (
@@ -257,6 +258,7 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
     def __init__(self, options: PravegaOptions, schema: Any, hold_folder: str = "") -> None:
         super().__init__(options, schema)
         self._hold_folder = hold_folder
+        self._prefetcher: Prefetcher | None = None
         self._first: dict[str, Any] | None = None
         self._frozen: Cuts | None = None
         self._seen: Cuts | None = None
@@ -283,6 +285,14 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
         """Return where the next batch ends: at the tail, or before it if the limit is smaller than the
         backlog.
         """
+        end = self._end_of_batch(start, limit)
+        if end != start and self._may_prefetch():
+            if self._prefetcher is None:
+                self._prefetcher = Prefetcher()
+            self._prefetcher.begin((start, end), lambda: self._prefetch(start, end))
+        return end
+
+    def _end_of_batch(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         check_streams(start, self._options.scoped_streams)
         hold = held(self._options.scoped_streams, self._hold_folder)
         if hold is not None and not hold.drain:
@@ -307,7 +317,23 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicesPartition]:
         """Return the partitions of the batch from ``start`` to ``end``."""
         check_streams(end, self._options.scoped_streams)
-        return self._plan(*bounds(start, end))
+        found = self._prefetcher.result((start, end)) if self._prefetcher else None
+        return found.partitions if found else self._plan(*bounds(start, end))
+
+    def prefetched(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any] | None:
+        """Return the rows of a small batch, if they were read ahead; see `prefetch`."""
+        found = self._prefetcher.result((start, end)) if self._prefetcher else None
+        return found.rows if found else None
+
+    def _may_prefetch(self) -> bool:
+        return self._options.prefetch_bytes > 0 and is_plain(self._schema) and offer_rows(PravegaStreamReader)
+
+    def _prefetch(self, start: dict[str, Any], end: dict[str, Any]) -> Prefetched:
+        planned = self._plan(*bounds(start, end))
+        size_bytes = sum(piece.size_bytes for partition in planned for piece in partition.slices)
+        if len(planned) > 1 or size_bytes > self._options.prefetch_bytes:
+            return Prefetched(planned, None)
+        return Prefetched(planned, list(self.read(planned[0])))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Do nothing: the retention policy of the stream alone decides what is deleted."""

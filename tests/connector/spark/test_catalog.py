@@ -299,8 +299,8 @@ def test_every_session_of_the_application_has_the_catalog(
 
 
 @needs_jvm
-def test_the_source_of_the_catalog_compiles_in_this_spark(spark: Any) -> None:
+def test_the_java_sources_compile_in_this_spark(spark: Any) -> None:
     files = compiled(spark._jvm)
-    assert "pravega_lab.PravegaCatalog" in files
+    assert {"pravega_lab.PravegaCatalog", "pravega_lab.LocalCheckpoints"} <= files.keys()
     assert all(data[:4] == b"\xca\xfe\xba\xbe" for data in files.values())
     assert jar_path(spark.version).exists()

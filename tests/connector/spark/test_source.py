@@ -12,7 +12,9 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
-from tests.spark_connect import OVER_CONNECT
+from pravega_lab.connector.spark.catalog.jar import LOCAL_CHECKPOINTS
+from pravega_lab.connector.spark.session.session import CHECKPOINTS, FILE_SYSTEM_CHECKPOINTS
+from tests.spark_connect import OVER_CONNECT, needs_jvm
 
 pytestmark = pytest.mark.spark
 DAY_ONE_S = 1_000_000_000  # event times behind the watermark that every query begins with
@@ -322,3 +324,25 @@ def test_windows_over_a_backlog_with_many_scales_drop_no_row_as_late(
     assert len(late) > 8
     assert sum(late) == 0
     assert kept == dict.fromkeys(range(500), 1)
+
+
+@needs_jvm
+def test_both_managers_of_checkpoints_in_local_folders_write_the_same_files(
+    spark: Any, new_stream: Any, tmp_path: Path
+) -> None:
+    stream = new_stream()
+    batches = []
+    for manager, first in ((LOCAL_CHECKPOINTS, 0), (FILE_SYSTEM_CHECKPOINTS, 50), (LOCAL_CHECKPOINTS, 100)):
+        write_numbers(stream, first, first + 50)
+        collected = Collected(spark, options(stream, start_stream_cut="earliest"), tmp_path)
+        before = spark.conf.get(CHECKPOINTS)
+        spark.conf.set(CHECKPOINTS, manager)
+        collected.run()
+        spark.conf.set(CHECKPOINTS, before)
+        batches += collected.events
+    assert before == LOCAL_CHECKPOINTS
+    assert_everything_once_in_order(batches, 150)
+    for name in ("offsets", "commits"):
+        found = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / name).iterdir()}
+        assert {"0", ".0.crc", "1", ".1.crc", "2", ".2.crc"} <= found.keys()
+        assert len(set(found.values())) == 1

@@ -1,9 +1,10 @@
-"""Compiles the class of the catalog with Spark's own compiler, Janino, and makes it known to a session.
+"""Compiles our classes for the JVM with Spark's own compiler, Janino, and makes them known to a session: the
+catalog, and the writer of checkpoints in local folders.
 
 Spark contains Janino to compile queries, so nothing has to be built or downloaded. The jar is kept in the
 user's cache folder, by the version of Spark and the digest of the source; compiling takes a second or two.
-The class is added to the class loader of the whole JVM: every session of it finds the catalog, new ones and
-those of ``foreachBatch`` included.
+The classes are added to the class loader of the whole JVM: every session of it finds the catalog, new ones
+and those of ``foreachBatch`` included.
 """
 
 from __future__ import annotations
@@ -22,24 +23,26 @@ CLASS = "pravega_lab.PravegaCatalog"
 NAME = "pravega"
 SETTING = f"spark.sql.catalog.{NAME}"
 SOURCE = Path(__file__).with_name("PravegaCatalog.java")
+LOCAL_CHECKPOINTS = "pravega_lab.LocalCheckpoints"
+SOURCES = (SOURCE, SOURCE.parents[1] / "session" / "LocalCheckpoints.java")
 _JAVA_VERSION = 8  # of the class files; Janino writes no later one
 
 
 def jar_path(spark_version: str) -> Path:
     """Return where the jar for a version of Spark is kept."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:16]
     return cache / "pravega-lab" / f"catalog-{spark_version}-{digest}.jar"
 
 
 def make_jar(jvm: Any, spark_version: str) -> Path:
-    """Return the jar with the class of the catalog, compiling it unless it is in the cache.
+    """Return the jar with the classes, compiling them unless it is in the cache.
 
     Args:
         jvm: The JVM of a py4j gateway, with Spark on its class path.
 
     Raises:
-        SetupError: This version of Spark does not have the classes that the catalog uses.
+        SetupError: This version of Spark does not have the classes that ours use.
     """
     path = jar_path(spark_version)
     if path.exists():
@@ -63,11 +66,15 @@ def make_jar(jvm: Any, spark_version: str) -> Path:
 
 
 def compiled(jvm: Any) -> dict[str, bytes]:
-    """Return the class files of the catalog by the names of their classes.
+    """Return the class files by the names of their classes.
 
     Raises:
-        SetupError: Janino cannot compile the source. The message has its reason.
+        SetupError: Janino cannot compile a source. The message has its reason.
     """
+    return {name: data for source in SOURCES for name, data in _compiled(jvm, source).items()}
+
+
+def _compiled(jvm: Any, source: Path) -> dict[str, bytes]:
     from py4j.protocol import Py4JJavaError
 
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
@@ -75,11 +82,11 @@ def compiled(jvm: Any) -> dict[str, bytes]:
     compiler.setSourceVersion(_JAVA_VERSION)
     compiler.setTargetVersion(_JAVA_VERSION)
     try:
-        compiler.cook(SOURCE.read_text())
+        compiler.cook(source.read_text())
     except Py4JJavaError as error:
         raise SetupError(
-            f"the catalog 'pravega' does not fit this version of Spark: {error.java_exception.getMessage()}. "
-            "format('pravega') and temporary views work without it"
+            f"{source.name} does not fit this version of Spark: {error.java_exception.getMessage()}. "
+            "format('pravega') and temporary views work without the catalog 'pravega'"
         ) from None
     found = compiler.getBytecodes()
     return {str(name): bytes(found[name]) for name in found}

@@ -70,6 +70,7 @@ class PravegaOptions:
     start_stream_cut: str | None = None
     end_stream_cut: str | None = None
     approx_bytes_per_trigger: int | None = None
+    prefetch_bytes: int = 1024 * 1024
     fail_on_data_loss: bool = True
     ordered: bool = True
     metadata: str | None = None

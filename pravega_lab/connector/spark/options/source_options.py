@@ -96,6 +96,14 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
         integer(1),
         official=True,
     ),
+    Option(
+        "prefetch_bytes",
+        SOURCE,
+        "whole number",
+        "1048576",
+        "A micro-batch of so many bytes is read while Spark plans it. `0` leaves all reading to tasks.",
+        integer(0),
+    ),
     Option("ordered", SOURCE, "boolean", "true", "`false` reads every segment in parallel.", boolean),
     Option(
         "metadata",

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pravega_lab.connector.spark.catalog.jar import CLASS, SETTING
+from pravega_lab.connector.spark.catalog.jar import CLASS, LOCAL_CHECKPOINTS, SETTING
 from pravega_lab.connector.spark.session.connect import REMOTE_VARIABLE, open_session
 from pravega_lab.connector.spark.session.hold import ensure_hold_folder, own_folder
 from pravega_lab.connector.spark.session.java import find_java
@@ -23,7 +23,8 @@ from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE,
 from pravega_lab.connector.spark.session.registration import installed_spark, register
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
-_CHECKPOINTS = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
+FILE_SYSTEM_CHECKPOINTS = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
 #: ``spark-submit`` sets this variable in the Python that it starts. The JVM of that Python runs already.
 SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
 #: For machines that have less than they report, such as a Binder.
@@ -40,7 +41,7 @@ LOCAL_CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
-    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+    CHECKPOINTS: FILE_SYSTEM_CHECKPOINTS,
     "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
@@ -120,6 +121,8 @@ def create_session(
         if os.environ.get(PROGRESS_FILE_VARIABLE):
             write_progress(spark, os.environ[PROGRESS_FILE_VARIABLE])
     register(spark)
+    if spark.conf.get(CHECKPOINTS, None) == FILE_SYSTEM_CHECKPOINTS:  # now that its class is known
+        spark.conf.set(CHECKPOINTS, LOCAL_CHECKPOINTS)
     return spark
 
 
