@@ -6,7 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 CI_FLAGS := -q --color=no -p no:cacheprovider --durations=15 --durations-min=3
 # The installed copy is a farm of links that does not see new files, so their list is a prerequisite.
-SOURCES := $(shell find pravega_lab engine widgets -name '*.py' | sort)
+SOURCES := $(shell find pravega_lab engine widgets -name '*.py' -not -name _version.py | sort)
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 

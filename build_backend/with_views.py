@@ -1,6 +1,7 @@
 """The build backend: setuptools, after the views' TypeScript was bundled (see bundle_views.py).
 
-What it builds is packed again, so that equal sources give equal files (see finish.py).
+What it builds is packed again, so that equal sources give equal files (see finish.py). The version comes from
+a tag (see tag_version.py).
 
 Fresh bundles need no Node and no network, so a source archive builds without both. Where bundles are missing
 or old, the build asks pip for Node.
@@ -14,6 +15,7 @@ from bundle_views import NODE_WHEEL, are_fresh, bundle_views
 from finish import finish_sdist, finish_wheel
 from setuptools import build_meta
 from setuptools.build_meta import prepare_metadata_for_build_editable, prepare_metadata_for_build_wheel
+from tag_version import write_version
 
 __all__ = [
     "build_editable",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 Settings = dict[str, str] | None
+write_version()  # each hook reads the metadata, which contains it
 
 
 def _node() -> list[str]:

@@ -7,6 +7,7 @@ the package takes little time and needs neither Spark nor Jupyter.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from pravega_lab.protocol.stream_cut import StreamCut
     from pravega_lab.terminal import admin
 
-__version__ = "0.1.0"
+
+def _version() -> str:
+    try:
+        return str(import_module("pravega_lab._version").__version__)  # the build writes it, from a tag
+    except ModuleNotFoundError:
+        return "0.1.0.dev0"
+
+
+__version__ = _version()
 __all__ = [
     "Credentials",
     "Lab",

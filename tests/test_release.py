@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.test_packaging import ROOT, copy_checkout
 
 sys.path.insert(0, str(ROOT / "build_backend"))
 import check_tag
+import tag_version
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -65,6 +67,8 @@ def test_two_builds_give_equal_files(twice: list[tuple[Path, Path]]) -> None:
     """Another umask and other times of files gave another hash."""
     digests = [[hashlib.sha256(path.read_bytes()).hexdigest() for path in paths] for paths in twice]
     assert digests[0] == digests[1]
+    with tarfile.open(twice[0][1]) as archive:  # which is built without git
+        assert any(name.endswith(f"/{tag_version.FILE}") for name in archive.getnames())
 
 
 @pytest.mark.slow
@@ -84,9 +88,9 @@ def test_the_bill_of_materials_names_what_the_wheel_needs(twice: list[tuple[Path
     with zipfile.ZipFile(twice[0][0]) as wheel:
         [place] = [name for name in wheel.namelist() if "/sboms/" in name]
         bill: dict[str, Any] = json.loads(wheel.read(place))
-    assert re.fullmatch(r"pravega_lab-[\d.]+\.dist-info/sboms/[\w-]+\.cdx\.json", place)
+    assert re.fullmatch(r"pravega_lab-[\w.]+\.dist-info/sboms/[\w-]+\.cdx\.json", place)
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
-    assert bill["metadata"]["component"]["version"] == PROJECT["version"]
+    assert bill["metadata"]["component"]["version"] == tag_version.UNKNOWN  # a copy without git
     scopes = {part["name"]: part["scope"] for part in bill["components"]}
     needed = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
     assert {name for name, scope in scopes.items() if scope == "required"} == needed
@@ -96,33 +100,52 @@ def test_the_bill_of_materials_names_what_the_wheel_needs(twice: list[tuple[Path
     assert pyspark["properties"][0]["value"] == "==4.3.0"
 
 
-def test_every_file_names_the_same_version() -> None:
-    assert set(check_tag.versions().values()) == {PROJECT["version"]}
+def tagged(root: Path, *commits: str) -> Path:
+    """A repository with these commits; those that are versions are tagged."""
+    (root / "pravega_lab").mkdir(parents=True)
+    (root / "CHANGELOG.md").write_text("# Changelog\n")
+    git = ["git", "-C", str(root), "-c", "user.name=n", "-c", "user.email=e@example.com"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for commit in commits:
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", commit], check=True)
+        if commit.startswith("v"):
+            subprocess.run([*git, "tag", commit], check=True)
+    return root
+
+
+def test_the_version_comes_from_the_newest_tag(tmp_path: Path) -> None:
+    assert tag_version.version(tagged(tmp_path / "release", "first", "v1.2.3")) == "1.2.3"
+    assert tag_version.version(tagged(tmp_path / "later", "v1.2.3", "one", "two")) == "1.2.4.dev2"
+    assert tag_version.version(tagged(tmp_path / "untagged", "first")) == tag_version.UNKNOWN
+    assert f'"{tag_version.UNKNOWN}"' in (ROOT / "pravega_lab/__init__.py").read_text()
+
+
+def test_a_source_archive_keeps_the_version_of_its_tag(tmp_path: Path) -> None:
+    checkout = tagged(tmp_path / "checkout", "v1.2.3")
+    tag_version.write_version(checkout)
+    archive = tmp_path / "archive"
+    (archive / "pravega_lab").mkdir(parents=True)
+    assert tag_version.version(archive) == tag_version.UNKNOWN
+    (archive / tag_version.FILE).write_text((checkout / tag_version.FILE).read_text())
+    tag_version.write_version(archive)
+    assert tag_version.version(archive) == "1.2.3"
 
 
 def test_a_tag_that_is_not_the_version_is_refused(tmp_path: Path) -> None:
-    for file in [*check_tag.versions(), "CHANGELOG.md"]:
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text((ROOT / file).read_text())
-    version = PROJECT["version"]
-    assert check_tag.faults(f"v{version}", tmp_path) == [
-        f"CHANGELOG.md has no heading '## [{version}] - date'"
-    ]
-    with (tmp_path / "CHANGELOG.md").open("a") as changes:
-        changes.write(f"\n## [{version}] - 2026-12-01\n")
-    assert check_tag.faults(f"v{version}", tmp_path) == []
-    assert [fault.split()[0] for fault in check_tag.faults("v99.0.0", tmp_path)] == [
-        *check_tag.versions(),
-        "CHANGELOG.md",
-    ]
-    assert check_tag.faults("0.1.0", tmp_path) == ["the tag of a release is 'v1.2.3', not '0.1.0'"]
+    root = tagged(tmp_path / "release", "v1.2.3")
+    assert check_tag.faults("v1.2.3", root) == ["CHANGELOG.md has no heading '## [1.2.3] - date'"]
+    with (root / "CHANGELOG.md").open("a") as changes:
+        changes.write("\n## [1.2.3] - 2026-12-01\n")
+    assert check_tag.faults("v1.2.3", root) == []
+    assert [fault.split()[0] for fault in check_tag.faults("v99.0.0", root)] == ["what", "CHANGELOG.md"]
+    assert check_tag.faults("0.1.0", root) == ["the tag of a release is 'v1.2.3', not '0.1.0'"]
 
 
 def test_the_citation_has_what_its_format_requires() -> None:
     """The keys that version 1.2.0 of the Citation File Format requires, and no key that it does not know."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     required = {"cff-version", "message", "title", "authors"}
-    assert set(citation) - {"abstract", "type", "version", "license", "keywords"} == required
+    assert set(citation) - {"abstract", "type", "license", "keywords"} == required
     assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
     assert citation["license"] == PROJECT["license"]
     assert all(set(author) == {"name"} for author in citation["authors"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from pravega_lab import __version__
 from pravega_lab.cli import main
 from pravega_lab.engine.simulation.kernel.journal import Entry
 from pravega_lab.engine.simulation.kernel.report import STEPS_MAX, Log, chosen, run_and_report, subjects
@@ -32,7 +32,7 @@ def test_the_report_of_a_job_that_failed(capsys: pytest.CaptureFixture[str]) -> 
     assert text.startswith("# Seed 1 of scenario flow: commit after completion: ")
     repeat = f"pravega-lab simulate --seeds 1 {' '.join(words)}"
     assert repeat in found["Repeat it"]
-    assert f"pravega_lab: {__version__}, commit " in found["Versions"]
+    assert f"pravega_lab: {metadata.version('pravega-lab')}, commit " in found["Versions"]
     for name in ("Python", "numpy", "pyarrow", "System"):
         assert f"- {name}: " in found["Versions"]
     assert "1. commit after completion: " in found["What went wrong"]
