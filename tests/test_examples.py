@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.tutorials.recording import recorded
+from tests.spark_session import two_cores
 from tests.standalone import Standalone, logged_url
 
 SITE = Path(__file__).parent.parent / "docs/site"
@@ -34,21 +35,33 @@ def registry_uri() -> Iterator[str]:
         yield logged_url(registry, "registry_open")
 
 
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The session that `create_session()` in an example returns."""
+    yield from two_cores()
+
+
 #: What the examples of a page use besides `uri`, `folder` and `recording`.
-FIXTURES = {"schema-registry": ["registry_uri"], "errors": ["registry_uri"]}
-#: Pages whose names need Spark: docs/spark.md and docs/engine.md have examples.
-WITH_SPARK = ["Spark connector", "Engine on Spark"]
+FIXTURES = {
+    "schema-registry": ["registry_uri"],
+    "errors": ["registry_uri"],
+    "spark-connector": ["spark"],
+    "engine-on-spark": ["spark"],
+}
+PAGES = [
+    pytest.param(page, marks=pytest.mark.spark) if "spark" in FIXTURES.get(page, ()) else page
+    for page in examples.pages()
+]
 
 
 def test_every_name_has_an_example_in_the_order_of_its_page() -> None:
-    listed_by_page = reference.entries()
-    for title in listed_by_page.keys() - set(WITH_SPARK):
+    for title, listed in reference.entries().items():
         shown = [name for example in examples.examples(reference._file(title)) for name in example.names]
-        assert shown == [entry.name for entry in listed_by_page[title] if not entry.elsewhere], title
+        assert shown == [entry.name for entry in listed if not entry.elsewhere], title
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", examples.pages())
+@pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_run(
     page: str,
     store: str,
