@@ -1,4 +1,4 @@
-"""Kappa+ of tutorials 13 and 06: eleven months of real flights in Parquet files, then the twelfth, live.
+"""Kappa+ of tutorial 13: eleven months of real flights in Parquet files, then the twelfth, live.
 
 One streaming job counts departures by day, and fails once in the middle. It runs under virtual time.
 """
