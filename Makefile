@@ -10,7 +10,7 @@ SOURCES := $(shell find pravega_lab engine widgets -name '*.py' -not -name _vers
 FILES := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(FILES)
 
-.PHONY: help campaign mutants docs site setup system demo picture test check lint types js fast unit pythons spark spark-connect slow real-pravega real-flink secure notebooks browser wheel again \
+.PHONY: help campaign mutants docs site setup system demo picture test check lint types js fast unit pythons spark spark-connect slow real-pravega real-flink secure notebooks browser lite lite-test wheel again \
   installed lab binder pins bench clean
 help:  ## this list
 	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -36,6 +36,16 @@ NODE := $(VENV)/bin/node
 NODE_STAMP := node_modules/.installed
 $(NODE_STAMP): package-lock.json | $(STAMP)
 	$(VENV)/bin/npm ci --ignore-scripts
+	@touch $@
+
+# JupyterLite is built in an environment of its own: its extensions are the site's, and no others.
+LITE := .venvs/lite
+LITE_STAMP := $(LITE)/.installed
+$(LITE_STAMP): pyproject.toml build_backend/build_lite.py | $(VENV)/bin/python
+	$(VENV)/bin/python -m venv $(LITE)
+	$(LITE)/bin/python -m pip install -q --upgrade "pip>=25.1"
+	$(LITE)/bin/python -m pip install -q --group lite
+	$(LITE)/bin/python build_backend/build_lite.py --download $(LITE)/wheels
 	@touch $@
 
 system:
@@ -96,7 +106,7 @@ unit: setup  ## protocol, store, client, simulation, conformance
 # Spark's JVMs and Python processes live for seconds: they start quickly with these.
 QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark_jvm)" SPARK_HOME="$$($(PY) -m tests.spark_jvm --home)"
 
-pythons: setup  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
+pythons: setup $(NODE_STAMP)  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
 	$(PY) tests/pythons.py
 
 spark: setup  ## the Spark connector, with kills and a real cluster
@@ -128,19 +138,26 @@ notebooks: setup  ## every tutorial, by nbval: each runs once, for its stored co
 	  --nbval-cell-timeout=120 $(filter-out $(WITH_SPARK),$(wildcard notebooks/*.ipynb))
 	$(PYTEST) -p tests.kernel_runs --reuse-runs=$(RUNS) -m tutorials tests/test_notebooks.py
 
-browser: setup system $(NODE_STAMP)  ## the views in JupyterLab under headless Chromium
+browser: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the views in JupyterLab under headless Chromium
 	$(PYTEST) $(WITHOUT_NBVAL) -m browser --ignore=tests/browser/test_site.py
 
 SITE := build/site
-docs: setup system $(NODE_STAMP)  ## the documentation site, in build/site; warnings and broken links are errors
+docs: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the documentation site, in build/site; warnings and broken links are errors
 	rm -rf $(SITE)
 	$(PY) -m sphinx -q -E -W --keep-going -b html -d build/doctrees -c docs/site . $(SITE)
 	$(PY) build_backend/build_page.py $(SITE)/play
+	$(LITE)/bin/python build_backend/build_lite.py $(LITE)/wheels $(SITE)/lite
 	$(PY) docs/site/check_links.py $(SITE)
 	PRAVEGA_LAB_SITE=$(SITE) $(PYTEST) $(WITHOUT_NBVAL) tests/browser/test_site.py
 
 site: setup $(NODE_STAMP)  ## the page on which the simulation runs in a browser: static files in build/play
 	$(PY) build_backend/build_page.py build/play
+
+lite: setup $(NODE_STAMP) $(LITE_STAMP)  ## the tutorials that run in a browser, in JupyterLite: static files in build/lite
+	$(LITE)/bin/python build_backend/build_lite.py $(LITE)/wheels build/lite
+
+lite-test: lite  ## every tutorial of JupyterLite, from its first to its last cell, in headless Chromium
+	PRAVEGA_LAB_LITE_ALL=1 $(PYTEST) $(WITHOUT_NBVAL) tests/browser/test_lite.py --durations=0
 
 wheel: setup  ## the built wheel in an empty environment runs a short demo
 	$(PY) tests/wheel_demo.py

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -108,7 +108,7 @@ def _catalogue() -> str:
 
 def _pack(path: Path) -> None:
     """Pack our modules and protobuf's, in the order of their names."""
-    found = dict([*_ours(), *_protobuf(), _about()])
+    found = dict([*ours(LEFT_OUT, ("widgets/bundles/",)), *_protobuf(), _about()])
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in sorted(found):
             entry = zipfile.ZipInfo(name, TIME)
@@ -116,17 +116,21 @@ def _pack(path: Path) -> None:
             archive.writestr(entry, found[name])
 
 
-def _ours() -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the package; ``engine`` and ``widgets`` are links in a checkout."""
+def ours(left_out: Sequence[str], data: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of the package; ``engine`` and ``widgets`` are links in a checkout.
+
+    Args:
+        left_out: Modules and packages that are not wanted, by the beginning of their path.
+        data: Folders whose files are wanted, too. All others have modules only.
+    """
     package = ROOT / "pravega_lab"
     for top in (package, package / "engine", package / "widgets"):
         for path in sorted(top.rglob("*")):
             name = path.relative_to(package).as_posix()
             linked = top == package and name.split("/")[0] in ("engine", "widgets")
-            wanted = path.suffix == ".py" or (
-                name.startswith("widgets/bundles/") and path.suffix in (".js", ".css")
-            )
-            if path.is_file() and wanted and not linked and not name.startswith(LEFT_OUT):
+            is_data = name.startswith(tuple(data)) and path.suffix in (".js", ".css", ".gz", ".json", ".zip")
+            wanted = path.suffix == ".py" or is_data
+            if path.is_file() and wanted and not linked and not name.startswith(tuple(left_out)):
                 yield f"pravega_lab/{name}", path.read_bytes()
 
 
@@ -139,12 +143,17 @@ def _protobuf() -> Iterator[tuple[str, bytes]]:
             yield f"google/{path.relative_to(google_folder).as_posix()}", path.read_bytes()
 
 
-def _about() -> tuple[str, bytes]:
-    """Return the metadata from which a report reads our version."""
+def version() -> str:
+    """Return the version of the package, without importing it."""
     found = re.search(r'__version__ = "([^"]+)"', (ROOT / "pravega_lab" / "__init__.py").read_text())
     assert found is not None
-    text = f"Metadata-Version: 2.1\nName: pravega-lab\nVersion: {found[1]}\n"
-    return f"pravega_lab-{found[1]}.dist-info/METADATA", text.encode()
+    return found[1]
+
+
+def _about() -> tuple[str, bytes]:
+    """Return the metadata from which a report reads our version."""
+    text = f"Metadata-Version: 2.1\nName: pravega-lab\nVersion: {version()}\n"
+    return f"pravega_lab-{version()}.dist-info/METADATA", text.encode()
 
 
 if __name__ == "__main__":

@@ -247,3 +247,15 @@ def require(module: str) -> None:
         if error.name != module:
             raise
         raise MissingExtraError(module) from None
+
+
+def require_frames() -> None:
+    """Make sure that `pravega_lab.portable.frames` has pandas, or its stand-in in a browser.
+
+    Raises:
+        MissingExtraError: pandas is not installed, and this is no browser.
+    """
+    from pravega_lab.portable import frames
+
+    if not frames.HAVE_NO_PANDAS:
+        require("pandas")

@@ -4,8 +4,8 @@
 
 Run by ``make pythons``. Without arguments it takes every Python that `VERSIONS` names and that is on the PATH
 or installed by pyenv. Each has an environment in ``.venvs``. More than a hundred simulated runs must have the
-same journals on all of them. Exits non-zero if a test fails, if journals differ, if a requested Python is not
-there, or if there is none at all.
+same journals on all of them, and on Pyodide under Node where ``make js`` installed it. Exits non-zero if a
+test fails, if journals differ, if a requested Python is not there, or if there is none at all.
 """
 
 from __future__ import annotations
@@ -80,6 +80,30 @@ def journals(version: str) -> dict[str, str]:
     return found
 
 
+def browsers_journals(version: str) -> dict[str, str] | None:
+    """Return the hashes on Pyodide, with protobuf from the environment of a version; None without Pyodide."""
+    here = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    node = shutil.which("node", path=here)
+    if node is None or not (ROOT / "node_modules" / "pyodide").is_dir():
+        return None
+    code = "import google.protobuf, pathlib; print(pathlib.Path(google.protobuf.__file__).parents[1])"
+    own = ROOT / ".venvs" / version / "bin" / "python"
+    google = subprocess.run([own, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    command = [node, ROOT / "tests" / "pyodide.mjs", ROOT, google, str(SEEDS)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def compare(version: str, runs: dict[str, str], reference: dict[str, str]) -> str:
+    """Say how many journals are those of the first Python, and return "passed" or "FAILED"."""
+    different = [name for name, journal in runs.items() if journal != reference[name]]
+    print(f"pythons: {version}: {len(runs) - len(different)} of {len(runs)} journals are the same")
+    if different:
+        print(f"pythons: {version}: other journals than on the first Python: {', '.join(different)}")
+    return "FAILED" if different else "passed"
+
+
 def main(asked: list[str]) -> int:
     """Test on the versions asked for, or on all there are, and return the exit code."""
     found = {version: find(version) for version in asked or VERSIONS}
@@ -94,14 +118,17 @@ def main(asked: list[str]) -> int:
         if results[version] == "passed":
             runs = journals(version)
             reference = reference or runs
-            different = [name for name, journal in runs.items() if journal != reference[name]]
-            print(f"pythons: {version}: {len(runs) - len(different)} of {len(runs)} journals are the same")
-            if different:
-                print(f"pythons: {version}: other journals than on the first Python: {', '.join(different)}")
-                results[version] = "FAILED"
+            results[version] = compare(version, runs, reference)
+    passed = next((version for version, result in results.items() if result == "passed"), None)
+    if passed is not None:
+        in_browser = browsers_journals(passed)
+        results["Pyodide"] = "not here" if in_browser is None else compare("Pyodide", in_browser, reference)
     print("pythons:", ", ".join(f"{version} {result}" for version, result in results.items()))
     wrong = {"FAILED", "not here"} if asked else {"FAILED"}
-    return int(bool(wrong & set(results.values())) or "passed" not in results.values())
+    return int(
+        bool(wrong & {result for name, result in results.items() if name in found or result == "FAILED"})
+        or "passed" not in results.values()
+    )
 
 
 if __name__ == "__main__":

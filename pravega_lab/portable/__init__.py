@@ -1,4 +1,4 @@
-"""Waiting and columns of values that behave the same on every Python, with or without numpy and pyarrow.
+"""Waiting, columns of values and frames: the same on every Python, with or without numpy, pyarrow and pandas.
 
 Every package may import it; it imports nothing of the project.
 """

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from pravega_lab.engine.flow.checkpoint import metadata
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
@@ -22,6 +21,9 @@ from pravega_lab.widgets.drawings.drawing import Drawing
 from pravega_lab.widgets.drawings.line_picture import Mark
 from pravega_lab.widgets.drawings.sequence_picture import SequenceStep, sequence_picture
 from pravega_lab.widgets.drawings.span_picture import Span, span_picture
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROCESSES, WAITS = "processes data", "waits for a checkpoint"
 COORDINATOR = "coordinator"
@@ -109,6 +111,8 @@ def two_subtasks() -> StepByStep:
 
 def stored(run: StepByStep, checkpoint_id: int) -> pd.DataFrame:
     """Return what the metadata of a checkpoint stores: a row for each operator, a column for each subtask."""
+    from pravega_lab.portable.frames import pd
+
     body = json.loads(run.files.data[f"{_folder(checkpoint_id)}/_metadata"])
     rows = {}
     for operator in body["operators"]:

@@ -181,6 +181,8 @@ FAILED = _of_book("""() => {
   return cells.flatMap((cell) => cell.model.outputs.toJSON())
     .filter((output) => output.output_type === 'error').map((o) => `${o.ename}: ${o.evalue}`);
 }""")
+OUTPUTS = _of_book("""() => BOOK.content.widgets
+  .filter((c) => c.model.type === 'code').map((cell) => cell.model.outputs.toJSON())""")
 RUNNING = _of_book("""() => BOOK.content.widgets
   .filter((c) => c.model.type === 'code' && !c.model.executionCount)
   .map((c) => c.model.sharedModel.getSource()).slice(0, 2)""")

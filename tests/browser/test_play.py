@@ -9,41 +9,36 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from pravega_lab.tutorials.play.lessons import LESSONS, OUTCOMES
+from pravega_lab.tutorials.play.lessons import LESSONS, OUTCOMES, Lesson
 from pravega_lab.tutorials.play.player import play
 from pravega_lab.tutorials.play.spec import parse_link
 from tests.browser.axe import violations
+from tests.browser.files import Files
 from tests.browser.page import Errors, wait_drawn
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "pravega_lab" / "tutorials" / "play" / "page" / "index.html"
 WAIT_MS = 120_000
+RUNS = 50
 LINK = "scenario=reader-dies&seed=3&at=13.5"
 
 
-class Files(SimpleHTTPRequestHandler):
-    """Serves files as any static host does."""
-
-    extensions_map: ClassVar = {
-        **SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm",
-    }  # fmt: skip
+class Guarded(Files):
+    """Sends the policy of the page with every file: the worker follows it, too."""
 
     policy = re.search(r'Policy" content="([^"]+)"', PAGE.read_text())[1]  # type: ignore[index]
 
     def end_headers(self) -> None:
-        """Send the policy of the page with every file: the worker follows it, too."""
+        """Send it."""
         self.send_header("Content-Security-Policy", self.policy)
         super().end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("the runtime of Pyodide is not here: make js installs it")
     folder = tmp_path_factory.mktemp("site") / "play"
     subprocess.run([sys.executable, ROOT / "build_backend" / "build_page.py", folder], check=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(folder)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Guarded, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
@@ -165,21 +160,42 @@ def test_a_report_has_the_command_that_repeats_the_run(page: Any, tmp_path: Path
     assert command.inner_text() == "pravega-lab simulate --seeds 14 --scenario race --bug mailbox-1.11.0"
 
 
-def test_a_lesson_asks_before_it_shows(page: Any) -> None:
-    page.evaluate("() => { location.hash = '#lesson=reader-groups'; }")
-    lesson = next(one for one in LESSONS if one.name == "reader-groups")
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_lesson_by_keyboard_on_a_phone(page: Any, lesson: Lesson) -> None:
+    page.set_viewport_size({"width": 844, "height": 390})
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    page.evaluate("(name) => { location.hash = `#lesson=${name}`; }", lesson.name)
     for step in lesson.steps:
         page.locator("#ask", has_text=step.ask).wait_for()
         assert not page.locator("#result").is_visible()
-        page.locator("[data-outcome=doubled]").click()
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 844
+        press(page, "[data-outcome=doubled]")
         page.wait_for_selector("#next", timeout=WAIT_MS)
         assert page.locator("#result").is_visible()
         said = page.locator("#lesson .then").inner_text()
         assert said.startswith("As you said." if step.right == "doubled" else "Not so.")
         assert OUTCOMES[step.right] in said
-        page.locator("#next").click()
+        assert page.locator("#rule pre").first.inner_text().strip()  # the rule that decided, next to it
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 844
+        if step is lesson.steps[0]:
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+                assert violations(page) == []
+        press(page, "#next")
     assert page.locator("#lesson").is_hidden()
     assert verdict(page) == "Exact"
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+
+
+def press(page: Any, wanted: str) -> None:
+    """Go to an element by the tabulator, from where the focus is, and press it."""
+    for _ in range(10):
+        if page.evaluate("(wanted) => document.activeElement?.matches(wanted)", wanted):
+            page.keyboard.press("Enter")
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{wanted} is not reached by ten tabulators")
 
 
 def test_a_bad_link_is_refused_with_a_sentence(page: Any) -> None:
@@ -220,3 +236,31 @@ def test_the_page_opens_without_a_network_after_the_first_visit(page: Any, conte
     shown(page, 1)
     assert verdict(page) == before
     context.set_offline(False)
+
+
+def test_memory_does_not_grow_with_the_runs(context: Any, site: str) -> None:
+    page = context.new_page()
+    page.goto(f"{site}#scenario=race&seed=0")
+    shown(page, 1)
+    link = "scenario=race&seed="
+    used = {}
+    for seed in range(1, RUNS + 1):
+        page.evaluate("(link) => { location.hash = link; }", f"#{link}{seed}")
+        shown(page, seed + 1)
+        if seed in (RUNS // 5, RUNS):
+            used[seed] = memory(context, page)
+    (python_before, page_before), (python_after, page_after) = used.values()
+    print(f"memory after {list(used)} runs: Python and page, MB: {used}")
+    assert python_after <= 1.1 * python_before, used
+    assert page_after <= 1.1 * page_before + 2, used
+    page.close()
+
+
+def memory(context: Any, page: Any) -> tuple[float, float]:
+    """Return what Python in its worker has taken, and what the page holds after a collection, in MB."""
+    (worker,) = page.workers
+    session = context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    held = session.send("Runtime.getHeapUsage")["usedSize"]
+    session.detach()
+    return worker.evaluate("() => self.memoryBytes()") / 1e6, held / 1e6

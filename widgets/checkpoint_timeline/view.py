@@ -258,7 +258,7 @@ class CheckpointTimeline(View):
     # Tables, words and pictures.
 
     def _frame_of(self, history: TimelineHistory) -> pd.DataFrame:
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         source, start_ms = self._source(history), history.start_ms or 0
         now_ms = history.now_ms or 0
@@ -277,7 +277,7 @@ class CheckpointTimeline(View):
     @property
     def parts(self) -> pd.DataFrame:
         """A row per checkpoint, reader (or subtask) and phase; ends are null while it lasts."""
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         with self._lock:
             history = self._catch_up()

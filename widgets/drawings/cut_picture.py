@@ -75,7 +75,7 @@ class CutPicture(Drawing):
     @property
     def frame(self) -> pd.DataFrame:
         """A table with the columns of `CutLine`."""
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         return pd.DataFrame([asdict(line) for line in self.lines])
 

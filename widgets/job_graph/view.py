@@ -155,7 +155,7 @@ class JobGraph(View):
     # Tables, words and pictures.
 
     def _frame_of(self, history: JobHistory) -> pd.DataFrame:
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         start_ms = history.start_ms or 0
         mine = [task for task in history.tasks if task.vertex.life == history.life]
@@ -169,7 +169,7 @@ class JobGraph(View):
     @property
     def channels(self) -> pd.DataFrame:
         """A row per channel, the consumer's first channel first."""
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         with self._lock:
             history: JobHistory = self._catch_up()

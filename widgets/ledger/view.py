@@ -91,7 +91,7 @@ class LedgerView(View):
     # Table, words and pictures.
 
     def _frame_of(self, history: LedgerHistory) -> pd.DataFrame:
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         before, now = history.before_the_fault, history.now
         rows = []
@@ -108,7 +108,7 @@ class LedgerView(View):
     @property
     def faults(self) -> pd.DataFrame:
         """A row per fault: t_s, fault, effect."""
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         with self._lock:
             history: LedgerHistory = self._catch_up()

@@ -109,7 +109,7 @@ class Clock:
 
         Kinds are split, merge, checkpoint, failure and done here.
         """
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         start_ms = self.start_ms or 0
         rows = [((m.time_ms - start_ms) / 1000, m.kind, m.text, m.has_cut) for m in self._moments()]

@@ -1,10 +1,16 @@
-"""The thread that brings a view up to date: at most ten times a second, and only the latest state."""
+"""The thread that brings a view up to date: at most ten times a second, and only the latest state.
+
+A browser has no threads. There, the event loop of the page does the same between cells.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
+
+from pravega_lab.portable.alone import IS_BROWSER
 
 from .pace import PERIOD_MS, Pace
 from .payload import Payload
@@ -39,6 +45,8 @@ class Publisher:
         self._seq = 0
         self._woken = threading.Event()
         self._thread: threading.Thread | None = None
+        self._is_ticking = False  # where there are no threads
+        self._rest_sent = False
 
     def hello(self, page: str) -> None:
         """Note that a page shows the view and wants the whole state."""
@@ -75,31 +83,45 @@ class Publisher:
     @property
     def running(self) -> bool:
         """Whether the thread runs."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._is_ticking or (self._thread is not None and self._thread.is_alive())
 
     def _start(self) -> None:
         if self._closed or self.running or not (self._snapshot_wanted or self._growing()):
+            return
+        self._rest_sent = False
+        if IS_BROWSER:
+            self._is_ticking = True
+            asyncio.get_running_loop().call_soon(self._tick)
             return
         self._thread = threading.Thread(target=self._run, name="pravega-lab-view", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        rest_sent = False
+        while self._step():
+            self._woken.wait(PERIOD_MS / 1000)
+            self._woken.clear()
+
+    def _tick(self) -> None:
+        if self._step():
+            asyncio.get_running_loop().call_later(PERIOD_MS / 1000, self._tick)
+
+    def _step(self) -> bool:
+        """Send what is due; return whether there is a next step. After False, `hello` starts it again."""
         while not self._closed:
             with self._lock:
                 now_ms = _now_ms()
                 wanted = self._pace.wanted(now_ms=now_ms)
                 more = self._snapshot_wanted or self._growing()
-                if not wanted or (not more and rest_sent):
-                    self._thread = None
-                    return
+                if not wanted or (not more and self._rest_sent):
+                    self._thread, self._is_ticking = None, False
+                    return False
                 due = not more or self._pace.may_send(now_ms=now_ms)
             if due:
                 self._publish()
-            rest_sent = not more  # send the last state, and that no more will come
+            self._rest_sent = not more  # send the last state, and that no more will come
             if more:
-                self._woken.wait(PERIOD_MS / 1000)
-                self._woken.clear()
+                return True
+        return False
 
     def _publish(self) -> None:
         with self._lock:

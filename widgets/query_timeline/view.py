@@ -142,7 +142,7 @@ class QueryTimeline(View):
     # Table, words and pictures.
 
     def _frame_of(self, history: BatchHistory) -> pd.DataFrame:
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         start_ms = history.start_ms or 0
         frame = pd.DataFrame([_frame_row(r, start_ms) for r in history.rows], columns=list(COLUMNS))

@@ -216,7 +216,7 @@ class ReaderBoard(View):
     # Tables, words and pictures.
 
     def _frame_of(self, history: BoardHistory) -> pd.DataFrame:
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         group, start_ms = self.group or history.first_group, history.start_ms or 0
         now_ms = history.now_ms or 0
@@ -229,7 +229,7 @@ class ReaderBoard(View):
     @property
     def bars(self) -> pd.DataFrame:
         """Who held what when; reader "" is nobody, and ``why`` says why no reader had it."""
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         with self._lock:
             history = self._catch_up()
@@ -252,7 +252,7 @@ class ReaderBoard(View):
     @property
     def moves(self) -> pd.DataFrame:
         """Every segment that came to a reader: from whom (or ""), after how many ms without one, and why."""
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         with self._lock:
             history = self._catch_up()

@@ -140,7 +140,7 @@ class SegmentMap(View):
     # Table, words and pictures.
 
     def _frame_of(self, history: MapHistory) -> pd.DataFrame:
-        import pandas as pd
+        from pravega_lab.portable.frames import pd
 
         start_ms = history.start_ms or 0
         causes = {(s.stream, i): s for s in history.scales for i in s.created}

@@ -17,6 +17,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from pravega_lab.errors import BadInputError, PravegaError
+from pravega_lab.portable.alone import IS_BROWSER, without_loop
 
 from ...flow.batch import Batch
 from ...flow.checkpoint.coordinator import CheckpointConfig
@@ -487,7 +488,13 @@ ACTIONS = ("drop", "delay", "fail", "kill", "checkpoint", "stop")
 
 
 def apart(run: Callable[[], T]) -> T:
-    """Run in this thread, or in another thread if an event loop runs here, as in a notebook."""
+    """Run in this thread, or in another thread if an event loop runs here, as in a notebook.
+
+    A browser has no threads: the loop that runs there is taken away for the time of the run.
+    """
+    if IS_BROWSER:
+        with without_loop():
+            return run()
     try:
         asyncio.get_running_loop()
     except RuntimeError:

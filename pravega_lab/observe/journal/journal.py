@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pravega_lab.errors import BadInputError, require
+from pravega_lab.errors import BadInputError, require_frames
 from pravega_lab.observe.journal import file
 from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.observations import Observation, kinds, numbered
@@ -199,8 +199,8 @@ class Journal:
         Raises:
             BadInputError: There is no such kind; the message names the nearest.
         """
-        require("pandas")
-        import pandas as pd
+        require_frames()
+        from pravega_lab.portable.frames import pd
 
         if kind is None:
             rows = [(o.seq, o.time_ms, o.kind, _what(o)) for o in self.iterate()]
@@ -270,8 +270,8 @@ def _kind(kind: str) -> type[Observation]:
 
 
 def _frame(cls: type[Observation], items: list[Observation]) -> pd.DataFrame:
-    require("pandas")
-    import pandas as pd
+    require_frames()
+    from pravega_lab.portable.frames import pd
 
     names = ["seq", "time_ms", *(f.name for f in fields(cls) if f.name not in ("seq", "time_ms"))]
     types = {f.name: str(f.type) for f in fields(cls)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 from random import Random
@@ -29,6 +28,7 @@ from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay
 from pravega_lab.engine.simulation.flow.scenario import FlowFailure
+from pravega_lab.engine.simulation.flow.steps import apart
 from pravega_lab.engine.simulation.flow.world import FlowConditions, FlowHost, FlowWire
 from pravega_lab.engine.simulation.store.world import EVENT_HEADER_BYTES, events_in
 from pravega_lab.errors import BadInputError, NotFoundError
@@ -293,8 +293,7 @@ def copied(way: str, story: Story, seed: int) -> Copying:
     Raises:
         BadInputError: There is no such way.
     """
-    with ThreadPoolExecutor(1) as apart:  # a notebook's thread has a running event loop already
-        return apart.submit(Copying, way, story, seed).result()
+    return apart(lambda: Copying(way, story, seed))
 
 
 def _named(act: str, numbers: list[str], known: Mapping[int, T]) -> list[T]:

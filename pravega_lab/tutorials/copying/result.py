@@ -35,7 +35,7 @@ def events_before(offset: int, events: Sequence[tuple[int, int]]) -> int:
 
 def kept_rows(taken: Taken, stored: Stored) -> pd.DataFrame:
     """Return a row for each position in a checkpoint: stored by, segment, events before it, of how many."""
-    import pandas as pd
+    from pravega_lab.portable.frames import pd
 
     known = {segment.segment_id: events for segment, events in stored.items()}
     rows = [
@@ -91,7 +91,7 @@ def _follows(later: SegmentRange, segment: SegmentRange) -> bool:
 
 def disorder(rows: Sequence[Row]) -> pd.DataFrame:
     """Return a row for each event that came first after a younger event of its key."""
-    import pandas as pd
+    from pravega_lab.portable.frames import pd
 
     newest: dict[str, Row] = {}
     known: set[int] = set()

@@ -15,11 +15,7 @@ The page repeats ``search`` until a seed is found, so that it can show how far t
 from __future__ import annotations
 
 import json
-import sys
 import time
-from asyncio import events
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +23,7 @@ from typing import Any
 
 from pravega_lab.connector.simulation.bugs import FORM_OF
 from pravega_lab.errors import PravegaError
+from pravega_lab.portable.alone import without_loop
 from pravega_lab.tutorials.play.catalogue import SCENARIOS, Scenario, scenario_of
 from pravega_lab.tutorials.play.commands import command_of
 from pravega_lab.tutorials.play.lessons import LESSONS, OUTCOMES
@@ -158,17 +155,3 @@ def _page_of(played: Played) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>A run</title>\n{pictures}\n</html>\n'
     )
-
-
-@contextmanager
-def without_loop() -> Iterator[None]:
-    """Take away the event loop that always runs in Pyodide: a simulation has a loop of its own."""
-    mine = events._get_running_loop() if sys.platform == "emscripten" else None
-    if mine is None:
-        yield
-        return
-    events._set_running_loop(None)
-    try:
-        yield
-    finally:
-        events._set_running_loop(mine)
