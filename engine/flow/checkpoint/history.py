@@ -14,27 +14,31 @@ from enum import Enum
 class Finishing(Enum):
     """How a bounded job ends."""
 
-    FLIP_147 = "FLIP-147"  # all data ends first, then every task waits for one final checkpoint
-    WAIT_IN_EACH_TASK = (
-        "wait in each task"  # option 1 of the proposal: a final checkpoint for each task in turn
-    )
-    BEFORE_FLIP_147 = "before FLIP-147"  # no checkpoint after a task has finished; no task waits for one
+    #: All data ends first. Then every task waits for one final checkpoint.
+    FLIP_147 = "FLIP-147"
+    #: Option 1 of the proposal: a final checkpoint for each task in turn.
+    WAIT_IN_EACH_TASK = "wait in each task"
+    #: There is no checkpoint after a task has finished, and no task waits for one.
+    BEFORE_FLIP_147 = "before FLIP-147"
 
 
 class LastPiece(Enum):
     """What a two-phase sink does with its open transaction when it ends before FLIP-147."""
 
-    DISCARDED = "discarded"  # its records are lost
-    COMMITTED = "committed"  # its records are duplicated if the job fails over afterwards
+    #: Its records are lost.
+    DISCARDED = "discarded"
+    #: Its records are duplicated if the job fails over afterwards.
+    COMMITTED = "committed"
 
 
 class Triggering(Enum):
     """How the coordinator's steps exclude each other (FLINK-18641)."""
 
-    LOCK = "lock"  # until 1.10: hooks are waited for under the lock that acknowledgements need
-    MAILBOX_1_11_0 = (
-        "mailbox, 1.11.0"  # hooks and coordinators at once; complete when all *tasks* have acknowledged
-    )
+    #: Until 1.10, the coordinator waited for hooks under the lock that acknowledgements need.
+    LOCK = "lock"
+    #: Hooks and coordinators at once; complete when all *tasks* have acknowledged.
+    MAILBOX_1_11_0 = "mailbox, 1.11.0"
+    #: The present order, in which FLINK-18641 is fixed.
     MENDED = "mended"
 
 

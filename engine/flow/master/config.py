@@ -20,7 +20,13 @@ class JobConfig:
     without end if there are checkpoints, else not at all, as Flink does. ``channel_capacity``: how many
     records a channel holds. ``folder``: where checkpoints are written (a path or URL for fsspec, any name in
     memory). ``savepoint_folder``: where savepoints without a folder are written. ``sample_interval_ms``: how
-    often the observer gets throughput and channel contents; None: never.
+    often the observer gets throughput and channel contents; None: never. ``exactly_once``: barriers are
+    aligned; False: at least once. ``allow_non_restored_state``: state of operators that the job does not have
+    is dropped. ``claim``: the job owns the checkpoint that it restores, and deletes it when it is superseded.
+    ``mode``: batch execution is `batch_mode.run_batch`. ``history``: earlier behaviour of Flink.
+
+    Raises:
+        BadInputError: ``channel_capacity`` is below 1, or the checkpoint interval is below 10 ms.
     """
 
     checkpoints: CheckpointConfig | None = field(default_factory=CheckpointConfig)
