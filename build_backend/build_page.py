@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -145,9 +144,10 @@ def _protobuf() -> Iterator[tuple[str, bytes]]:
 
 def version() -> str:
     """Return the version of the package, without importing it."""
-    found = re.search(r'__version__ = "([^"]+)"', (ROOT / "pravega_lab" / "__init__.py").read_text())
-    assert found is not None
-    return found[1]
+    sys.path.insert(0, str(Path(__file__).parent))
+    from tag_version import version as of_tag
+
+    return of_tag()
 
 
 def _about() -> tuple[str, bytes]:
