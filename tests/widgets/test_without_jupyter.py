@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.tutorials.recording.recordings import recorded
 from pravega_lab.widgets import LedgerView, ReaderBoard, SegmentMap, View
@@ -33,7 +31,6 @@ def views(journal: Journal) -> list[View]:
     return [SegmentMap(journal), ReaderBoard(journal), LedgerView(journal)]
 
 
-@pytest.mark.slow
 def test_the_page_is_the_same_without_jupyter(tmp_path: Path) -> None:
     packages = protobuf_alone(tmp_path / "packages")
     light = tmp_path / "light.html"
