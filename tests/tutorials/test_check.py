@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -214,6 +216,26 @@ def drained_without_harm() -> int:
     return found
 
 
+def doubled_by_a_variable() -> int:
+    """Exercise 10.4: one copy of the function, as jobs are sent to workers, before the kill and one after."""
+    from pyspark import cloudpickle
+
+    so_far: Counter[str] = Counter()
+
+    def number(sale: dict[str, Any]) -> tuple[str, int]:
+        so_far[sale["shop"]] += 1
+        return sale["shop"], so_far[sale["shop"]]
+
+    sent = cloudpickle.dumps(number)
+    found = Counter(
+        copy(sale)
+        for copy, (first, last) in ((pickle.loads(sent), span) for span in ((0, 600), (600, 1000)))
+        for sale in stopping.sales(first, last)
+    )
+    wanted = Counter((sale["shop"], sale["n"] // 2 + 1) for sale in stopping.sales(0, 1000))
+    return (found - wanted).total()
+
+
 def committed_by_a_restart() -> list[int]:
     """Exercise 11.1: the operator itself, up to checkpoint 6, and another one with its state."""
     dead = Recorded()
@@ -349,6 +371,7 @@ def answers() -> dict[str, Any]:
         "10.1": sales_in_the_savepoint(),
         "10.2": kept_by_the_old_drain(),
         "10.3": drained_without_harm(),
+        "10.4": doubled_by_a_variable(),
         "11.1": committed_by_a_restart(),
         "11.2": exact_from_the_checkpoint_before(),
         "11.3": shortest_lease_s(),

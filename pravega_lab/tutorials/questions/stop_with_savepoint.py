@@ -81,4 +81,27 @@ EXERCISES = (
             "197f62476b64f7c3": "From 31 on. But the thought is right.",
         },
     ),
+    Exercise(
+        number="10.4",
+        asks=(
+            "The job of section 6 with the variable, but 1,000 sales in all. A worker is killed when the "
+            "numbers of 600 sales are committed. How many numbers of the output are doubled?"
+        ),
+        read=whole_number,
+        right="c7b063a316d93bdc",
+        hints=(
+            "Which number does the first sale of a shop after the kill get?",
+            "Write down for one shop which numbers come before the kill, and which after it. Two shops.",
+        ),
+        solution=(
+            "c-mEuOAf*?3`DOo2dGf^ZMXq@E?|gDEz$(VE)}=OO@#z2EAq?C^Etx?MlV$jbEyxm+JWgdK!@_golUWY73@RkKsheFGV(NDods3K"
+            "t&F3XaophIVVUP|)bhU-yr>FY6N41uO+IMds8O{JTH0$D0+bRfO8=uly>V^8LsDv~O=`DD&4W0%h{$?Pnd~_kC{?ETKH=b@zrL|d"
+            "t`gUC_Ms&mo%yeHa1>R^_ss_a31ey"
+        ),
+        remarks={
+            "d6a3267c9cffaebf": "These were numbered before the kill. Which of their numbers come again?",
+            "98129cb7db0f68e5": "That is for one shop.",
+            "b67817aaf75ab82c": "So it would be with the counts in state.",
+        },
+    ),
 )
