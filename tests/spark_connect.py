@@ -19,6 +19,9 @@ OVER_CONNECT = bool(os.environ.get("PRAVEGA_LAB_TEST_CONNECT"))
 needs_jvm = pytest.mark.skipif(
     OVER_CONNECT, reason="asks the JVM of its session, which Connect does not have"
 )
+here_alone = pytest.mark.skipif(
+    OVER_CONNECT, reason="keeps in this process what Connect keeps in that of its server"
+)
 PAGE = ROOT / "docs" / "spark.md"
 STARTED = "Spark Connect server started"
 #: What `create_session` sets in a session of this machine, and short-lived servers need too.

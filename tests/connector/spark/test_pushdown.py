@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import datasource as ds
-from pyspark.sql import functions
 from pyspark.sql.types import LongType, StructType
 
 from pravega_lab.client import EventPointer, ScalingPolicy, Stream, connect
@@ -214,5 +213,5 @@ def read_filtered(spark: Any, stream: Stream, address: dict[str, str]) -> None:
         pointer = EventPointer.from_bytes(bytes(row._event_pointer))
         assert (pointer.segment_id, pointer.offset) == (row._segment_id, row._offset)
         assert stream.fetch(pointer).decode() == row.text
-    one = found.where(functions.col("_event_pointer") == functions.lit(some[0]._event_pointer)).collect()
+    one = found.where(found["_event_pointer"] == some[0]._event_pointer).collect()
     assert [row.text for row in one] == [some[0].text]

@@ -141,7 +141,7 @@ def test_an_unreachable_registry_is_reported_with_its_address(spark: Any, addres
     with socket.create_server(("127.0.0.1", 0)) as server:
         uri = f"http://127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(PySparkException, match=f"registry at {uri} does not answer"):
-        load(spark, {**address, "registry_uri": uri})
+        load(spark, {**address, "registry_uri": uri}).schema  # noqa: B018
 
 
 def test_the_group_is_that_of_the_stream_unless_it_is_named() -> None:

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark.catalog.jar import LOCAL_CHECKPOINTS
 from pravega_lab.connector.spark.session.session import CHECKPOINTS, FILE_SYSTEM_CHECKPOINTS
-from tests.spark_connect import OVER_CONNECT, needs_jvm
+from tests.spark_connect import OVER_CONNECT, here_alone, needs_jvm
 
 pytestmark = pytest.mark.spark
 DAY_ONE_S = 1_000_000_000  # event times behind the watermark that every query begins with
@@ -194,7 +194,7 @@ def test_bad_input_is_refused_in_words(spark: Any, new_stream: Any, client: Clie
     stream = new_stream()
     write_numbers(stream, 0, 20)
     assert "Did you mean 'start_stream_cut'?" in error_of(
-        lambda: read(spark, options(stream, start_streamcut="x")).load()
+        lambda: read(spark, options(stream, start_streamcut="x")).load().schema
     )
     missing = {**options(stream), "stream": "none"}
     assert f"there is no stream {stream.scope}/none" in error_of(lambda: read(spark, missing).load().count())
@@ -296,6 +296,7 @@ def test_a_query_goes_on_where_its_checkpoint_ends(spark: Any, new_stream: Any, 
     assert numbers_by_key(collected.events)["k1"] == list(range(50, 150, 7))
 
 
+@here_alone
 def test_windows_over_a_backlog_with_many_scales_drop_no_row_as_late(
     spark: Any, new_stream: Any, tmp_path: Path
 ) -> None:

@@ -10,12 +10,14 @@ import pytest
 
 import pravega_lab
 from pravega_lab import Lab
+from tests.spark_connect import here_alone
 
 PAGE = Path(__file__).parents[3] / "docs" / "tables.md"
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@here_alone
 def test_the_examples_run_in_their_order(
     spark: Any, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,7 +124,7 @@ def test_a_format_without_columns_is_refused_where_the_query_is_made(
     spark: Any, address: dict[str, str]
 ) -> None:
     with pytest.raises(PySparkException, match=r"format 'json' needs the columns of its rows. Add \.schema"):
-        spark.read.format("pravega").options(**address).load()
+        spark.read.format("pravega").options(**address).load().schema  # noqa: B018
 
 
 def typed(schema: StructType, **options: str) -> TypedRows:
