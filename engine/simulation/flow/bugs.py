@@ -30,7 +30,8 @@ from ...flow.source.coordinator import AssignmentTracker, SourceCoordinator
 from ...flow.source.coordinator_holder import CoordinatorHolder
 from ...flow.source.event_gate import EventGate, GateState
 from ...flow.source.hand_over import HandOver
-from ...flow.source.hybrid import HybridReader, HybridSource
+from ...flow.source.hybrid import HybridSource
+from ...flow.source.hybrid_reader import HybridReader
 from ...flow.source.input import Rendezvous
 from ...flow.source.parquet import ParquetReader
 from ...flow.source.source_operator import SourceOperator
