@@ -157,7 +157,7 @@ lite: setup $(NODE_STAMP) $(LITE_STAMP)  ## the tutorials that run in a browser,
 	$(LITE)/bin/python build_backend/build_lite.py $(LITE)/wheels build/lite
 
 lite-test: lite  ## every tutorial of JupyterLite, from its first to its last cell, in headless Chromium
-	PRAVEGA_LAB_LITE_ALL=1 $(PYTEST) $(WITHOUT_NBVAL) tests/browser/test_lite.py --durations=0
+	PRAVEGA_LAB_LITE_ALL=1 $(PYTEST) $(WITHOUT_NBVAL) tests/browser/test_lite.py tests/tutorials/test_in_light.py --durations=0
 
 wheel: setup  ## the built wheel in an empty environment runs a short demo
 	$(PY) tests/wheel_demo.py

@@ -54,7 +54,7 @@ def test_files_then_stream() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, *range(2, 8)])
+@pytest.mark.parametrize("seed", [0, 2])
 def test_more_files_then_stream(seed: int) -> None:
     result = run_history(seed)
     assert result.problems == []
