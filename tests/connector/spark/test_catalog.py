@@ -136,7 +136,7 @@ def test_a_table_is_made_of_a_query(sql: Any, shop: str) -> None:
     assert "half" not in [row.tableName for row in sql(f"SHOW TABLES IN pravega.{shop}")]
 
 
-def test_frames_are_saved_in_tables_that_are_new_or_there(spark: Any, shop: str) -> None:
+def test_frames_are_saved_in_tables_that_are_new_or_there(spark: Any, sql: Any, shop: str) -> None:
     frame, table = spark.range(2).selectExpr("id", "'tea' AS item"), f"pravega.{shop}.saved"
     frame.write.saveAsTable(table)
     frame.write.mode("append").saveAsTable(table)
@@ -146,11 +146,14 @@ def test_frames_are_saved_in_tables_that_are_new_or_there(spark: Any, shop: str)
         lambda: frame.write.mode("overwrite").saveAsTable(table),
         lambda: frame.write.insertInto(table, overwrite=True),
         lambda: frame.writeTo(table).createOrReplace(),
+        lambda: sql(f"REPLACE TABLE {table} AS SELECT 1L AS id, 'x' AS item"),
+        lambda: sql(f"CREATE OR REPLACE TABLE {table} (id bigint, item string)"),
     ):
         refused(save, PySparkException)
+    assert "a table is not replaced" in refused(save, PySparkException)
     assert sorted(map(tuple, spark.table(table).collect())) == [(0, "tea")] * 3 + [(1, "tea")] * 3
-    frame.writeTo(f"{table}_again").using("json").create()
-    assert spark.table(f"{table}_again").schema == spark.table(table).schema
+    frame.writeTo(f"{table}2").using("json").create()
+    assert spark.table(f"{table}2").schema == spark.table(table).schema
 
 
 def test_databases_are_created_and_dropped(sql: Any, client: Client, shop: str) -> None:

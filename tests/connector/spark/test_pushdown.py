@@ -213,5 +213,5 @@ def read_filtered(spark: Any, stream: Stream, address: dict[str, str]) -> None:
         pointer = EventPointer.from_bytes(bytes(row._event_pointer))
         assert (pointer.segment_id, pointer.offset) == (row._segment_id, row._offset)
         assert stream.fetch(pointer).decode() == row.text
-    one = found.where(found["_event_pointer"] == some[0]._event_pointer).collect()
+    one = found.where(f"_event_pointer = X'{some[0]._event_pointer.hex()}'").collect()
     assert [row.text for row in one] == [some[0].text]

@@ -176,7 +176,20 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
 
   public boolean dropTable(Identifier table) {
     if (table.namespace().length != 1) return false;
+    refuseReplacement();
     return !failed(ask(of("drop_table", table)), "no_table");
+  }
+
+  /** Spark replaces a table by dropping it first: the events would be gone, also if what follows fails. */
+  private static void refuseReplacement() {
+    StackTraceElement[] callers = Thread.currentThread().getStackTrace();
+    for (int i = 0; i < callers.length; i++) {
+      if (callers[i].getClassName().startsWith("org.apache.spark.sql.execution.datasources.v2.ReplaceTable")) {
+        throw new UnsupportedOperationException(
+            "a stream is only appended to, so a table is not replaced (mode 'overwrite', REPLACE TABLE). "
+                + "Append to it, or delete the stream with its events by DROP TABLE first");
+      }
+    }
   }
 
   public void renameTable(Identifier from, Identifier to) {
