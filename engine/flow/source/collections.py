@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from .sources import (
     SourceReader,
     SplitEnumerator,
     SplitEnumeratorContext,
+    SplitT,
 )
 
 
@@ -54,12 +55,11 @@ class _StateSerializer:
         return [RowsSplit(*split) for split in PlainSerializer().from_bytes(1, data)]
 
 
-class RowsEnumerator(SplitEnumerator[RowsSplit, list[RowsSplit]]):
-    """Assign the splits in order, one to each request."""
+class SplitQueue(SplitEnumerator[SplitT, list[SplitT]]):
+    """Assign the splits in order, one to each request. The state is those that are not assigned."""
 
-    def __init__(self, context: SplitEnumeratorContext[RowsSplit], splits: Sequence[RowsSplit]) -> None:
+    def __init__(self, context: SplitEnumeratorContext[SplitT], splits: Iterable[SplitT]) -> None:
         self._context, self._splits = context, deque(splits)
-        self._waiting: dict[int, None] = {}
 
     def handle_split_request(self, subtask: int) -> None:
         """Assign the next split to the subtask, or report that there is none."""
@@ -70,16 +70,20 @@ class RowsEnumerator(SplitEnumerator[RowsSplit, list[RowsSplit]]):
         else:
             self._context.signal_no_more_splits(subtask)
 
-    def add_splits_back(self, splits: Sequence[RowsSplit], subtask: int) -> None:
+    def add_splits_back(self, splits: Sequence[SplitT], subtask: int) -> None:
         """Put the splits back in front of the others."""
         self._splits.extendleft(reversed(splits))
 
     def add_reader(self, subtask: int) -> None:
         """Wait for the request of the reader."""
 
-    def snapshot_state(self, checkpoint_id: int) -> list[RowsSplit]:
+    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         """Return the splits that are not assigned."""
         return list(self._splits)
+
+
+class RowsEnumerator(SplitQueue[RowsSplit]):
+    """Assign the parts of a collection."""
 
 
 class RowsReader(SourceReader[RowsSplit]):

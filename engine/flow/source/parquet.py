@@ -24,7 +24,7 @@ from ..batch import Batch
 from ..errors import RestoreError
 from ..files import Files, FsspecFiles, join
 from ..state import plain_values as plain
-from .collections import no_pause
+from .collections import SplitQueue, no_pause
 from .sources import (
     Boundedness,
     InputStatus,
@@ -33,7 +33,6 @@ from .sources import (
     Serializer,
     Source,
     SourceReader,
-    SplitEnumerator,
     SplitEnumeratorContext,
 )
 
@@ -232,7 +231,7 @@ class _StateSerializer:
         )
 
 
-class ParquetEnumerator(SplitEnumerator[ParquetSplit, list[ParquetSplit]]):
+class ParquetEnumerator(SplitQueue[ParquetSplit]):
     """Find the row groups, unless they were restored, and assign the next one to each request."""
 
     def __init__(
@@ -241,34 +240,13 @@ class ParquetEnumerator(SplitEnumerator[ParquetSplit, list[ParquetSplit]]):
         context: SplitEnumeratorContext[ParquetSplit],
         restored: list[ParquetSplit] | None,
     ) -> None:
-        self._source, self._context = source, context
-        self._has_begun = restored is not None
-        self._splits = deque(restored or ())
+        super().__init__(context, restored or ())
+        self._source, self._has_begun = source, restored is not None
 
     async def start(self) -> None:
         """Read the footers of all files."""
         if not self._has_begun:
             self._splits.extend(await self._source.find_splits())
-
-    def handle_split_request(self, subtask: int) -> None:
-        """Assign the next row group to the subtask, or report that there is none."""
-        if subtask not in self._context.registered_readers:
-            return
-        if self._splits:
-            self._context.assign_splits({subtask: [self._splits.popleft()]})
-        else:
-            self._context.signal_no_more_splits(subtask)
-
-    def add_splits_back(self, splits: Sequence[ParquetSplit], subtask: int) -> None:
-        """Put the splits back in front of the others."""
-        self._splits.extendleft(reversed(splits))
-
-    def add_reader(self, subtask: int) -> None:
-        """Wait for the request of the reader."""
-
-    def snapshot_state(self, checkpoint_id: int) -> list[ParquetSplit]:
-        """Return the splits that are not assigned."""
-        return list(self._splits)
 
 
 class ParquetReader(SourceReader[ParquetSplit]):

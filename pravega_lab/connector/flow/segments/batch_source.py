@@ -5,9 +5,6 @@ A reader asks for the next segment when it has finished one. Source: ``FlinkPrav
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-
 from pravega_lab.client.reading.single_segments import SingleSegments
 from pravega_lab.client.values import HEAD, TAIL, Edge
 from pravega_lab.connector.flow.config import PravegaConfig
@@ -16,10 +13,10 @@ from pravega_lab.connector.flow.segments.source import initial_splits
 from pravega_lab.connector.flow.segments.split_reader import BATCH_BYTES, SplitReader
 from pravega_lab.connector.flow.segments.split_source import OneStreamSource, Splits
 from pravega_lab.connector.flow.segments.splits import SegmentSplit
+from pravega_lab.engine.flow.source.collections import SplitQueue
 from pravega_lab.engine.flow.source.sources import (
     Boundedness,
     ReaderOutput,
-    SplitEnumerator,
     SplitEnumeratorContext,
 )
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -40,7 +37,7 @@ class BatchReader(SplitReader):
             self.context.send_split_request()
 
 
-class BatchEnumerator(SplitEnumerator[SegmentSplit, Splits]):
+class BatchEnumerator(SplitQueue[SegmentSplit]):
     """Assigns the next segment to the reader that asks."""
 
     def __init__(
@@ -49,9 +46,8 @@ class BatchEnumerator(SplitEnumerator[SegmentSplit, Splits]):
         context: SplitEnumeratorContext[SegmentSplit],
         restored: Splits | None,
     ) -> None:
-        self._source, self._context = source, context
-        self._is_fresh = restored is None
-        self._splits = deque(restored or ())
+        super().__init__(context, restored or ())
+        self._source, self._is_fresh = source, restored is None
 
     async def start(self) -> None:
         """Find all segments between the two cuts, unless they were restored."""
@@ -64,23 +60,6 @@ class BatchEnumerator(SplitEnumerator[SegmentSplit, Splits]):
                 self._splits.extend(await initial_splits(segments, source.stream, source.start, source.end))
             finally:
                 await segments.close()
-
-    def handle_split_request(self, subtask: int) -> None:
-        if subtask not in self._context.registered_readers:
-            return
-        if self._splits:
-            self._context.assign_splits({subtask: [self._splits.popleft()]})
-        else:
-            self._context.signal_no_more_splits(subtask)
-
-    def add_splits_back(self, splits: Sequence[SegmentSplit], subtask: int) -> None:
-        self._splits.extendleft(reversed(splits))
-
-    def add_reader(self, subtask: int) -> None:
-        """Do nothing: the reader asks when it has nothing to read."""
-
-    def snapshot_state(self, checkpoint_id: int) -> Splits:
-        return list(self._splits)
 
 
 class PravegaBatchSource(OneStreamSource):
