@@ -2,12 +2,14 @@
 
 ``python -m pravega_lab.connector.simulation.campaign 0..99 --write`` runs the seeds of each scenario. A
 seed that fails is shrunk, and its page and its command are kept in a folder. The table goes into
-docs/simulation.md of a checkout.
+docs/simulation.md of a checkout. With ``--log FILE`` every run is written into a file as it ends, and a
+campaign that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections import Counter
@@ -40,15 +42,15 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     failures: int = 0
 
-    def add(self, result: Result) -> None:
-        """Count one run."""
-        self.seeds += 1
-        self.steps += result.steps
-        self.virtual_s += result.virtual_s
-        self.cpu_s += result.cpu_s
-        self.messages += result.traffic.messages
-        self.faults.update(one.fault.kind for one in result.happened)
-        self.failures += bool(result.problems)
+    def add(self, other: Tally) -> None:
+        """Count the runs of another tally."""
+        self.seeds += other.seeds
+        self.steps += other.steps
+        self.virtual_s += other.virtual_s
+        self.cpu_s += other.cpu_s
+        self.messages += other.messages
+        self.faults.update(other.faults)
+        self.failures += other.failures
 
     def row(self, name: str) -> str:
         """Return the sums as a row of the table."""
@@ -62,11 +64,50 @@ def total(tallies: Sequence[Tally]) -> Tally:
     """Return the sums over all scenarios."""
     found = Tally()
     for one in tallies:
-        found.seeds, found.steps = found.seeds + one.seeds, found.steps + one.steps
-        found.virtual_s, found.cpu_s = found.virtual_s + one.virtual_s, found.cpu_s + one.cpu_s
-        found.messages, found.failures = found.messages + one.messages, found.failures + one.failures
-        found.faults.update(one.faults)
+        found.add(one)
     return found
+
+
+def tally_of(result: Result) -> Tally:
+    """Return one run as a tally."""
+    return Tally(
+        1,
+        result.steps,
+        result.virtual_s,
+        result.cpu_s,
+        result.traffic.messages,
+        Counter(one.fault.kind for one in result.happened),
+        int(bool(result.problems)),
+    )
+
+
+class Log:
+    """A file with a line of JSON for each run that has ended: its scenario, its seed and its tally."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def read(self) -> dict[tuple[str, int], Tally]:
+        """Return the runs in the file. A last line that a kill cut short is cut off."""
+        if self._path is None or not self._path.exists():
+            return {}
+        text = self._path.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            self._path.write_text(whole, encoding="utf-8")
+        runs = {}
+        for line in whole.splitlines():
+            scenario, seed, steps, virtual_s, cpu_s, messages, faults, failures = json.loads(line)
+            runs[scenario, seed] = Tally(1, steps, virtual_s, cpu_s, messages, Counter(faults), failures)
+        return runs
+
+    def write(self, scenario: str, seed: int, one: Tally) -> None:
+        """Add a run."""
+        if self._path is not None:
+            sums = one.steps, round(one.virtual_s, 6), round(one.cpu_s, 6), one.messages
+            line = json.dumps([scenario, seed, *sums, dict(one.faults), one.failures])
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
 
 
 def table(tallies: dict[str, Tally], seeds: range) -> str:
@@ -113,17 +154,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="with commas (%(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
     parser.add_argument("--failures", type=Path, default=Path("build/campaign"), help="folder (%(default)s)")
+    parser.add_argument("--log", type=Path, help="keep each run in this file, and leave out those it has")
     parser.add_argument("--arrays", action="store_true", help="use numpy and pyarrow, as programs do")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     asked = parser.parse_args(arguments)
     seeds, names = parse_seeds(asked.seeds), asked.scenarios.split(",")
     tallies = {name: Tally() for name in names}
+    log = Log(asked.log)
+    # A run that failed is run again: its result is needed to explain it.
+    before = {case: one for case, one in log.read().items() if not one.failures}
     tasks = [(name, seed) for seed in seeds for name in names]
+    for case in tasks:
+        if case in before:
+            tallies[case[0]].add(before[case])
+    tasks = [case for case in tasks if case not in before]
     failed: list[Result] = []
     with workers(asked.jobs, arrays=asked.arrays) as pool:
         runs = pool.imap_unordered(_run, tasks, chunksize=2)
         for result in tqdm(runs, total=len(tasks), unit="run", file=sys.stderr, disable=None):
-            tallies[result.scenario].add(result)
+            one = tally_of(result)
+            tallies[result.scenario].add(one)
+            log.write(result.scenario, result.seed, one)
             if result.problems:
                 failed.append(result)
                 print(f"FAILED {result.summary()}\n  repeat: {result.command}", flush=True)

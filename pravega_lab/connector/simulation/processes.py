@@ -6,6 +6,7 @@ handle faster, and the journals are the same (`tests/engine/simulation/test_ever
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import sys
@@ -38,6 +39,7 @@ def workers(jobs: int, *, arrays: bool = False) -> Iterator[Pool]:
 
 
 def quiet() -> None:
-    """Ignore warnings about coroutines of runs that ended early: they are expected to be incomplete."""
+    """Ignore what is said of coroutines and tasks of runs that ended early: they are incomplete by design."""
+    logging.disable(logging.ERROR)
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _: None

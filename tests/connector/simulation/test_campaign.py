@@ -1,0 +1,29 @@
+"""A campaign that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pravega_lab.connector.simulation import campaign
+
+
+def test_a_campaign_that_was_stopped_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run() -> tuple[list[list[str]], list[str]]:
+        assert campaign.main(["3..4", "--scenarios", "log,damage", "--jobs", "1", "--log", str(log)]) == 0
+        table = [line.split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+        # The fifth column is a speed.
+        return [row[:5] + row[6:] for row in table], log.read_text().splitlines()
+
+    log = tmp_path / "runs.jsonl"
+    whole, lines = run()
+    assert len(lines) == 4
+    # A kill cut the last line short; two runs are missing.
+    log.write_text("\n".join(lines[:2]) + "\n" + lines[2][:20])
+    again, restored = run()
+    assert again == whole
+    assert restored[:2] == lines[:2]
+    assert len(restored) == 4
