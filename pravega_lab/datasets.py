@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+__all__ = ["FLIGHTS", "ORDER_CHANGES", "FlightEvents", "OrderChanges", "flights", "order_changes"]
+
 FLIGHTS = 336_776
 FLIGHTS_CANCELLED = 8_255
 FLIGHTS_WITHOUT_TAIL_NUMBER = 2_512

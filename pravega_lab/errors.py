@@ -44,8 +44,11 @@ EXTRA_OF = {
 class Definite(Enum):
     """Says whether an operation took effect."""
 
+    #: It took effect.
     YES = "yes"
+    #: It had no effect, so it can be repeated.
     NO = "no"
+    #: The answer was lost, and nobody knows. Look for its effect before you repeat it.
     UNKNOWN = "unknown"
 
 

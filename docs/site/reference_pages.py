@@ -22,6 +22,7 @@ MODULES = {
     "pravega_lab": ["pravega_lab"],
     "Client": ["pravega_lab.client"],
     "Reader groups": ["pravega_lab.client.reader_group"],
+    "Data sets": ["pravega_lab.datasets"],
     "Schema registry": ["pravega_lab.client.registry"],
     "Spark connector": ["pravega_lab.connector.spark"],
     "Engine": [
@@ -37,6 +38,7 @@ MODULES = {
         "pravega_lab.engine.flow.checkpoint.history",
         "pravega_lab.engine.flow.errors",
     ],
+    "Embedded store": ["pravega_lab.engine.server"],
     "Engine on Spark": ["pravega_lab.engine.cluster.spark"],
     "Streams in jobs of the engine": ["pravega_lab.connector.flow"],
     "Observers and journals": ["pravega_lab.observe"],

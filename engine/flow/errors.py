@@ -70,26 +70,45 @@ class JobCancelledError(JobError):
 class Reason(Enum):
     """Name why a checkpoint failed, in the words of Flink's `CheckpointFailureReason`."""
 
+    #: The turn of a periodic checkpoint came after periodic checkpoints had been stopped.
     PERIODIC_SCHEDULER_SHUTDOWN = "Periodic checkpoint scheduler is shut down."
+    #: So many requests wait already that this one was refused.
     TOO_MANY_CHECKPOINT_REQUESTS = "The maximum number of queued checkpoint requests exceeded."
+    #: A periodic checkpoint came sooner after the last one than ``min_pause_ms`` allows.
     MINIMUM_TIME_BETWEEN_CHECKPOINTS = "The minimum time between checkpoints is still pending."
+    #: A task that has to take part does not run yet, or none runs any more.
     NOT_ALL_REQUIRED_TASKS_RUNNING = "Not all required tasks are currently running."
+    #: A file could not be written or read while the checkpoint was being triggered.
     IO_EXCEPTION = "An IO failure occurred in the checkpoint coordinator."
+    #: A step of the trigger failed: a hook, a coordinator, or a task that had just stopped.
     TRIGGER_CHECKPOINT_FAILURE = "Trigger checkpoint failure."
+    #: It was not complete after ``timeout_ms``. The message names for whom it waited.
     CHECKPOINT_EXPIRED = "Checkpoint expired before completing."
+    #: A later checkpoint was complete first.
     CHECKPOINT_SUBSUMED = "Checkpoint has been subsumed."
+    #: A task refused it, for a reason that has no member of its own.
     CHECKPOINT_DECLINED = "Checkpoint was declined."
+    #: A task refused it because it had not begun to run.
     CHECKPOINT_DECLINED_TASK_NOT_READY = "Checkpoint was declined (tasks not ready)."
+    #: A task refused it because it was ending.
     CHECKPOINT_DECLINED_TASK_CLOSING = "Checkpoint was declined (task is closing)."
+    #: The barrier of a later checkpoint reached a task while it was still aligning this one.
     CHECKPOINT_DECLINED_SUBSUMED = (
         "Checkpoint was canceled because a barrier from newer checkpoint was received."
     )
+    #: An input of a task ended before its barrier came.
     CHECKPOINT_DECLINED_INPUT_END_OF_STREAM = "Checkpoint was declined because one input stream is finished."
+    #: A task could not store its snapshot.
     CHECKPOINT_ASYNC_EXCEPTION = "Asynchronous task checkpoint failed."
+    #: The job has ended.
     CHECKPOINT_COORDINATOR_SHUTDOWN = "CheckpointCoordinator shutdown."
+    #: The coordinator of an operator was not running or was being reset.
     CHECKPOINT_COORDINATOR_SUSPEND = "Checkpoint Coordinator is suspending."
+    #: All had acknowledged, but the metadata could not be put together or written.
     FINALIZE_CHECKPOINT_FAILURE = "Failure to finalize checkpoint."
+    #: The job failed and does not restart.
     JOB_FAILURE = "The job has failed."
+    #: A task failed, and the job restarts.
     TASK_FAILURE = "A task of the job has failed."
 
 

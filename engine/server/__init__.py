@@ -1,6 +1,27 @@
 """The network front of the store: wire commands, the controller over gRPC, and the process around both.
 
-The lab, the fixtures and the simulation import this folder; it imports `engine.store` and the protocol.
-Inside, each module imports only modules further left: security, segment_store, handlers, commands (appends,
-reads, segments, tables), dispatch, connection, runner, monitoring, standalone.
+`StoreProcess` runs an embedded store beside a program, and `Limits` says what its clients may take. The lab,
+the fixtures and the simulation import this folder; it imports `engine.store` and the protocol. Inside, each
+module imports only modules further left: security, segment_store, handlers, commands (appends, reads,
+segments, tables), dispatch, connection, runner, monitoring, standalone.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .limits.limits import Limits
+    from .store_process import StoreProcess
+
+__all__ = ["Limits", "StoreProcess"]
+
+_HOMES = {"Limits": "limits.limits", "StoreProcess": "store_process"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -47,7 +47,9 @@ from pravega_lab.client.values import (
     TableValue,
     TransactionState,
 )
+from pravega_lab.protocol.hashing import key_position
 from pravega_lab.protocol.metadata.event_pointer import EventPointer
+from pravega_lab.protocol.names import number_of
 
 __all__ = [
     "HEAD",
@@ -89,4 +91,6 @@ __all__ = [
     "TransactionState",
     "Whole",
     "connect",
+    "key_position",
+    "number_of",
 ]

@@ -2,5 +2,46 @@
 
 ``replay`` paces the flights, ``pipeline`` is the Spark driver script, ``verdict`` compares the result with
 the table that the flights came from, and ``command`` runs all of them. The quickstart notebook uses the
-same parts.
+same parts, by the names of this package. Importing it starts nothing and imports neither Spark nor pandas.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pravega_lab.demo.pipeline import END_OF_DATA, SCHEMA, WATERMARK, main
+    from pravega_lab.demo.replay import SCALING_CLOCK, STORM_FIRST_DAY, STORM_LAST_DAY, plan
+    from pravega_lab.demo.run import Job
+
+__all__ = [
+    "END_OF_DATA",
+    "SCALING_CLOCK",
+    "SCHEMA",
+    "STORM_FIRST_DAY",
+    "STORM_LAST_DAY",
+    "WATERMARK",
+    "Job",
+    "main",
+    "plan",
+]
+
+_HOMES = {
+    "END_OF_DATA": "pipeline",
+    "SCHEMA": "pipeline",
+    "WATERMARK": "pipeline",
+    "main": "pipeline",
+    "SCALING_CLOCK": "replay",
+    "STORM_FIRST_DAY": "replay",
+    "STORM_LAST_DAY": "replay",
+    "plan": "replay",
+    "Job": "run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -25,10 +25,11 @@ from pravega_lab.observe.watch import Watch, observe
 
 if TYPE_CHECKING:
     from pravega_lab.observe.ledger.ledger import Ledger
+    from pravega_lab.observe.ledger.numbered import json_ids, numbered
 
 __all__ = [
     "Gap", "JobObserver", "Journal", "Ledger", "Watch", "fold_batches", "fold_groups", "fold_jobs",
-    "fold_segments", "merge", "observe",
+    "fold_segments", "json_ids", "merge", "numbered", "observe",
 ]  # fmt: skip
 
 
@@ -37,6 +38,10 @@ def __getattr__(name: str) -> Any:
         from pravega_lab.observe.ledger.ledger import Ledger
 
         return Ledger
+    if name in ("json_ids", "numbered"):
+        from pravega_lab.observe.ledger import numbered as parsers
+
+        return getattr(parsers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -11,18 +11,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pravega_lab.testing.commit_kills import DirectWriter, Step, killed_at
     from pravega_lab.testing.proxy import StoreProxy
     from pravega_lab.testing.scopes import PravegaScope, PravegaStore
     from pravega_lab.testing.simulated import SimulatedPravega, SimulatedProgram
 
-__all__ = ["PravegaScope", "PravegaStore", "SimulatedPravega", "SimulatedProgram", "StoreProxy"]
+__all__ = [
+    "DirectWriter",
+    "PravegaScope",
+    "PravegaStore",
+    "SimulatedPravega",
+    "SimulatedProgram",
+    "Step",
+    "StoreProxy",
+    "killed_at",
+]
 
 _HOMES = {
+    "DirectWriter": "commit_kills",
     "PravegaScope": "scopes",
     "PravegaStore": "scopes",
     "SimulatedPravega": "simulated",
     "SimulatedProgram": "simulated",
+    "Step": "commit_kills",
     "StoreProxy": "proxy",
+    "killed_at": "commit_kills",
 }
 
 

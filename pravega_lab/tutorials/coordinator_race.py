@@ -7,9 +7,11 @@ from textwrap import dedent
 
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointCoordinator
 from pravega_lab.engine.flow.checkpoint.history import Triggering
-from pravega_lab.engine.simulation.flow.race import LANES, Race
+from pravega_lab.engine.simulation.flow.race import LANES, Race, find, run_race
 from pravega_lab.widgets.drawings.drawing import Drawing
 from pravega_lab.widgets.drawings.sequence_picture import SequenceStep, sequence_picture
+
+__all__ = ["WRONG", "find", "race_picture", "run_race", "wrong_lines"]
 
 WRONG = "if pending.tasks_acknowledged"
 WORDS = {

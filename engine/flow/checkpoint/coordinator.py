@@ -49,19 +49,22 @@ RECENT_MAX = 16
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """When a job takes checkpoints. Times are in ms.
+    """When a job takes checkpoints. Times are in ms."""
 
-    ``interval_ms`` None: there are no periodic checkpoints, and a bounded job waits forever for its final
-    one. ``tolerable_failures``: how many checkpoints may fail in a row. ``retain``: how many complete ones
-    are kept.
-    """
-
+    #: The time between two periodic checkpoints. None: there are none, and a bounded job waits forever for
+    #: its final one.
     interval_ms: int | None = None
+    #: A checkpoint that is not complete after this time is given up.
     timeout_ms: int = 600_000
+    #: The least time between the end of a periodic checkpoint and the beginning of the next one.
     min_pause_ms: int = 0
+    #: How many checkpoints may be under way together.
     max_concurrent: int = 1
+    #: How many checkpoints may fail in a row before the job fails.
     tolerable_failures: int = 0
+    #: How many complete checkpoints are kept.
     retain: int = 1
+    #: Whether checkpoints continue after some tasks have finished (FLIP-147).
     after_tasks_finish: bool = True
 
 

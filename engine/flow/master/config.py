@@ -11,6 +11,8 @@ from ..checkpoint.history import History, end_rules
 from ..operators.operator import RuntimeMode
 from .restart import FixedDelay, NoRestart, RestartStrategy
 
+__all__ = ["CheckpointConfig", "JobConfig"]
+
 
 @dataclass(frozen=True)
 class JobConfig:

@@ -26,9 +26,12 @@ RECORD_SHOWN = 200
 class RuntimeMode(Enum):
     """Say how a program is executed."""
 
+    #: All subtasks run at once and pass records on as they come. Checkpoints make the job survive a failure.
     STREAMING = "streaming"
+    #: One stage after the other, each from stored results. For bounded sources only, without checkpoints.
     BATCH = "batch"
-    AUTOMATIC = "automatic"  # batch if all sources are bounded
+    #: BATCH if all sources are bounded, else STREAMING.
+    AUTOMATIC = "automatic"
 
 
 class Collector:
@@ -90,27 +93,49 @@ class Collector:
 class OperatorContext:
     """A context has everything that an operator may know and use of the subtask that it runs in."""
 
+    #: Identifies the operator's state in checkpoints: its ``uid``, or a name that follows from its place.
     operator_id: str
+    #: The name of the operator in pictures and errors.
     name: str
+    #: Its vertex of the graph, and the index among the subtasks of this vertex.
     subtask: SubtaskId
+    #: How often the subtask was started before; the first attempt is 0.
     attempt: int
+    #: The number of subtasks of the operator.
     parallelism: int
+    #: The number of key groups, into which all keys are divided.
     max_parallelism: int
+    #: The state of the key of the record that is processed now.
     keyed: KeyedState
+    #: The state that belongs to the subtask, and not to a key: lists that are split when the job is rescaled.
     lists: OperatorLists
+    #: Sets timers in event time and in processing time.
     timers: TimerService
+    #: Takes what the operator emits.
     output: Collector
+    #: Returns the processing time, in milliseconds since 1970.
     now_ms: Callable[[], int]
+    #: Returns a name that was never returned before, for example for a file or a transaction.
     unique_id: Callable[[], str]
+    #: Sends an event to the coordinator of the operator, if it has one.
     send_to_coordinator: Callable[[Any], None] = lambda _event: None
+    #: Calls a function at a processing time (ms), between two elements.
     schedule: Callable[[int, Callable[[], MaybeAwaitable]], None] = lambda _at_ms, _action: None
+    #: Fails the subtask with an error, from outside a call of the operator.
     fail: Callable[[BaseException], None] = lambda _error: None
+    #: Is told what happens, for journals and views.
     observer: Observer = field(default_factory=NoObserver)
+    #: How the program is executed.
     mode: RuntimeMode = RuntimeMode.STREAMING
+    #: Whether the job takes checkpoints. If not, a two-phase sink commits at its end.
     is_checkpointing: bool = True
+    #: The id of the checkpoint from which the subtask was started, or None.
     restored_checkpoint: int | None = None
+    #: Whether that checkpoint had state for this operator.
     has_restored_state: bool = False
-    commits_at_close: bool = False  # of two-phase sinks, before FLIP-147
+    #: Whether a two-phase sink commits when it closes, as some did before FLIP-147 (`LastPiece`).
+    commits_at_close: bool = False
+    #: How many records were dropped because they came after their window was closed.
     late_dropped: int = 0
 
     @property

@@ -36,7 +36,7 @@ from pravega_lab.client.shared_state.errors import NoStateYetError
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer, StateFormat
-from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType
+from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, StateEvent
 
 __all__ = [
     "AsyncReaderGroup",
@@ -61,6 +61,7 @@ __all__ = [
     "RetentionType",
     "Revision",
     "RevisionedStream",
+    "StateEvent",
     "StateFormat",
     "StateLogError",
     "StateSynchronizer",
