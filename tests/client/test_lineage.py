@@ -7,8 +7,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pravega_lab.client.reading.lineage import Lineage, without_placeholders
+from pravega_lab.client.reading.lineage import READ_SEGMENTS_KEPT, Lineage, without_placeholders
 from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
 
 def segment(number: int, epoch: int, low: float, high: float) -> SegmentRange:
@@ -67,8 +68,33 @@ def test_segments_read_before_the_start_block_nothing() -> None:
 def test_a_negative_offset_over_an_unread_older_segment_is_a_placeholder() -> None:
     positions = {B.segment_id: 5, MERGED.segment_id: -1}
     assert without_placeholders(positions, [B, MERGED]) == {B.segment_id: 5}
+    positions = {A.segment_id: 3, B.segment_id: 5, MERGED.segment_id: -1, LEFT.segment_id: -1}
+    assert without_placeholders(positions, [A, B, MERGED, LEFT]) == {A.segment_id: 3, B.segment_id: 5}
     positions = {A.segment_id: -1, B.segment_id: 5}
     assert without_placeholders(positions, [A, B]) == positions
+
+
+def test_a_long_read_keeps_what_its_position_needs_and_no_more() -> None:
+    """The lower half changes its segment 200 times, while the upper half has read nothing but a part."""
+    lower = [segment(n + 2, n + 1, 0.0, 0.5) for n in range(200)]
+    ended = segment(600, 600, 0.0, 1.0)  # of the start cut: nothing of it is to be read, and it waits for B
+    last = segment(601, 601, 0.0, 1.0)
+    lineage = Lineage()
+    lineage.add([(A, 0), (B, 20), (ended, SEGMENT_READ)])
+    for before, after in pairwise([A, *lower]):
+        lineage.add([(after, 0)])
+        assert lineage.available() == sorted([B.segment_id, before.segment_id])
+        lineage.finish(before.segment_id)
+        assert lineage.positions() == {B.segment_id: 20, after.segment_id: 0}
+        assert len(lineage) < 3 * READ_SEGMENTS_KEPT
+    lineage.finish(lower[-1].segment_id)
+    assert lineage.positions() == {B.segment_id: 20, lower[-1].segment_id: SEGMENT_READ}
+    lineage.add([(last, 0)])
+    assert lineage.waits_for(last.segment_id) == [B.segment_id]
+    assert lineage.waits_for(ended.segment_id) == [B.segment_id]
+    lineage.finish(B.segment_id)
+    assert lineage.available() == [last.segment_id]
+    assert lineage.positions() == {last.segment_id: 0}
 
 
 def epochs(moves: list[tuple[bool, int]]) -> list[list[SegmentRange]]:

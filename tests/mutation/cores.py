@@ -50,23 +50,31 @@ CORES = {
     ),
 }
 
-TESTS = (
-    "tests/client/test_decode.py",
-    "tests/client/test_lineage.py",
-    "tests/client/test_visible_epochs.py",
-    "tests/client/reader_group/test_reader.py",
-    "tests/client/reader_group/test_state.py",
-    "tests/client/reader_group/test_time_windows.py",
-    "tests/client/reader_group/test_whole_cuts.py",
-    "tests/engine/store",
-    "tests/engine/flow/test_alignment.py",
-    "tests/engine/flow/test_coordinator.py",
-    "tests/engine/flow/test_finishing.py",
-    "tests/engine/flow/test_lifecycle.py",
-    "tests/engine/flow/test_option_1.py",
-    "tests/engine/flow/test_plan.py",
-    "tests/engine/flow/test_regions.py",
-)
+TESTS = {
+    "store": ("tests/engine/store", "tests/engine/simulation"),
+    "client": ("tests/client", "tests/engine/simulation"),
+    "reader group": ("tests/client", "tests/engine/simulation"),
+    "coordinator": tuple(
+        f"tests/engine/flow/test_{name}.py"
+        for name in (
+            "alignment",
+            "checkpoint_storage",
+            "closing",
+            "coordinator",
+            "damage",
+            "effects",
+            "finishing",
+            "induced_ends",
+            "job_states",
+            "jobs",
+            "lifecycle",
+            "option_1",
+            "plan",
+            "regions",
+            "two_phase",
+        )
+    ),
+}
 
 # The first seeds of these scenarios are tests, too.
 SEEDS = {
@@ -84,6 +92,6 @@ SEEDS = {
     "retention": 1,
     "everything": 1,
     "tiers": 1,
-    "groups": 2,
-    "flow": 2,
+    "groups": 8,
+    "flow": 6,
 }

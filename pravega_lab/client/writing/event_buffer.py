@@ -49,11 +49,12 @@ class EventBuffer:
     def __init__(self, chance: Random) -> None:
         self._chance = chance
         self._lock = threading.Lock()
-        self._items: list[Any] = []  # payload and place of one event after the other
-        self._bytes = 0
-        self._enough_bytes = ENOUGH_BYTES  # the event that reaches this size is reported
+        self._items: list[Any]  # payload and place of one event after the other
+        self._bytes: int
+        self._enough_bytes: int  # the event that reaches this size is reported
+        self._is_refusing: bool  # closed or full
         self._is_open = False
-        self._is_refusing = True  # closed or full
+        self._forget()
 
     def __len__(self) -> int:
         return len(self._items) // 2

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from uuid import UUID
 
 import pytest
 
-from pravega_lab.client.reader_group.core.reader import go_offline
+from pravega_lab.client.reader_group.core.assignment import _hash, leave_to_others_ms, n_to_take_over
+from pravega_lab.client.reader_group.core.reader import Write, go_offline
 from pravega_lab.client.reader_group.core.state import Decide
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
 from pravega_lab.engine.simulation.groups.java_rule import JavaRuleReader
+from pravega_lab.protocol.hashing import ROUTING_SEED, key_position
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.stream_cut import UNBOUNDED
@@ -171,8 +174,11 @@ def test_a_checkpoint_is_handed_out_then_reported() -> None:
     begin(box)
     box.now_ms += 1_000
     assert reader.read() == "c"
+    assert reader.core.at_checkpoint == "c"
+    assert not reader.core.is_quiet(box.now_ms)
     assert not box.state().checkpoints.is_complete("c")
     reader.read()
+    assert reader.core.at_checkpoint is None
     assert box.state().checkpoints.positions["c"] == {A: 2 * EVENT_BYTES}
     assert len(reader.events) == 3
 
@@ -230,6 +236,74 @@ def test_nothing_changes_hands_while_a_checkpoint_waits() -> None:
     assert len(reader.core.held) == 2
 
 
+HELD_UP = [rg.AcquireSegment, rg.ReleaseSegment, rg.SegmentCompleted]
+
+
+@pytest.mark.parametrize("kind", HELD_UP, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("news", ["a checkpoint", "offline", "nothing"])
+def test_a_write_is_decided_on_the_newest_state(kind: type[Update], news: str) -> None:
+    """Others may have begun a checkpoint, or declared the reader offline, since it last looked."""
+    box = Box(6, config(), n_events=2)
+    reader = Member(box, "r1")
+    if kind is not rg.AcquireSegment:
+        reader.read()
+        Member(box, "r2")
+        box.scale([A], 2)
+        for _ in range(14):
+            reader.read()
+        assert A in reader.core.ended
+        begin(box, "first")
+        box.now_ms += 3_000
+        assert reader.read() == "first"
+    box.now_ms += 3_000
+    decision = reader.core.before_read(now_ms=box.now_ms)
+    step = next(decision)
+    while not (isinstance(step, Write) and any(isinstance(u, kind) for u in step.decide(box.state()))):
+        step = decision.send(reader._take(step))
+    if news == "a checkpoint":
+        begin(box)
+    elif news == "offline":
+        box.write(go_offline("r1", {}))
+    written = box.write(step.decide)
+    assert any(isinstance(u, kind) for u in written) == bool(written) == (news == "nothing")
+
+
+def test_a_reader_that_is_called_at_its_deadlines_takes_over_as_soon_as_it_may() -> None:
+    """A loop that waits calls no earlier, so every time that matters has to be among the deadlines."""
+    box = Box(2, config(refresh_ms=60_000))
+    alive = Member(box, "r1")
+    Member(box, "dead")
+    begin_ms = box.now_ms
+    alive.decide()
+    assert len(alive.core.held) == 1
+    assert not alive.core.is_quiet(alive.core.next_deadline_ms())
+    while len(alive.core.held) == 1:
+        assert alive.core.next_deadline_ms() > box.now_ms
+        box.now_ms = alive.core.next_deadline_ms()
+        assert alive.core.is_quiet(box.now_ms - 1)
+        alive.decide()
+    waited_ms = leave_to_others_ms(box.state(), "r1")
+    assert begin_ms + 60_000 < box.now_ms <= begin_ms + waited_ms + 60_000
+
+
+@pytest.mark.parametrize(
+    ("n_readers", "n_left", "expected"), [(1, 5, 5), (2, 5, 5), (3, 5, 2), (6, 5, 1), (9, 5, 1), (3, 1, 1)]
+)
+def test_what_nobody_acquired_is_divided_among_the_others(n_readers: int, n_left: int, expected: int) -> None:
+    box = Box(9, config())
+    for n in range(n_readers):
+        Member(box, f"r{n}")
+    assert n_to_take_over(box.state(), n_left) == expected
+
+
+def test_segments_are_released_in_the_order_of_their_places_in_java() -> None:
+    """Its ``hashToRange`` places routing keys, too: the hash of one seed orders names as keys are ordered."""
+    names = [f"s/x/{n}.#epoch.0" for n in range(200)]
+    seed = ROUTING_SEED % 2**64
+    assert sorted(names, key=lambda name: _hash(name, seed)) == sorted(names, key=key_position)
+    assert all(_hash(name, seed) / 2**52 == key_position(name) for name in names)
+
+
 def test_automatic_checkpoints_by_whoever_is_first() -> None:
     box = Box(2, config(interval_ms=5_000))
     members = [Member(box, "r1"), Member(box, "r2")]
@@ -238,6 +312,7 @@ def test_automatic_checkpoints_by_whoever_is_first() -> None:
     assert 3 <= len(begun) <= 5
     assert all(member.checkpoints == [u.checkpoint_id for u in begun] for member in members)
     assert len(box.state().checkpoints.begun) == 1
+    assert all(str(UUID(u.checkpoint_id)) == u.checkpoint_id for u in begun)  # as Java names them
 
 
 def test_successors_come_after_the_next_checkpoint() -> None:

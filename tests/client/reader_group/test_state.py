@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pravega_lab.client.reader_group.core.state import NO_END, GroupState, fold
+from pravega_lab.client.reader_group.core.state import LAG_MS_MIN, NO_END, GroupState, fold
 from pravega_lab.client.reader_group.errors import StateLogError
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, StateEvent, Update
@@ -165,8 +165,38 @@ def test_the_hole_is_found_again_after_a_compaction() -> None:
 
 
 def test_end_offsets() -> None:
-    state = fold([rg.ReaderGroupStateInit(CONFIG, {A: 0, B: 0}, {A: 64, B: NO_END})])
-    assert (state.end_of(A), state.end_of(B), state.end_of(C)) == (64, None, None)
+    state = fold([rg.ReaderGroupStateInit(CONFIG, {A: 0, B: 0}, {A: 64, B: NO_END, C: 0, D: -1})])
+    ends = [state.end_of(segment) for segment in (A, B, C, D, "s/x/9.#epoch.0")]
+    assert ends == [64, None, 0, None, None]
+
+
+def reached(reader: str, clock_ms: int, **offsets: int) -> rg.UpdateDistanceToTail:
+    named = {"a": A, "b": B}
+    return rg.UpdateDistanceToTail(
+        reader, clock_ms, {rg.SegmentWithRange(named[name]): at for name, at in offsets.items()}
+    )
+
+
+def test_what_readers_have_told_of_their_progress() -> None:
+    """A report counts while its reader holds the segment; an end is an end whoever told it first."""
+    state = fold([*BOTH, reached("r1", 40_000, a=-1), reached("r2", 35_000, a=24, b=24)])
+    assert state.places() == {A: -1, B: 24}
+    assert state.ended() == [A]
+    assert state.last_read == {A: 24, B: 24}
+    assert state.clock_ms == 40_000
+    assert state.distance_to_tail_ms == {"r1": 40_000, "r2": 35_000}
+    state.apply(rg.CreateCheckpoint("c"))
+    state.apply(reached("r2", 50, b=16))
+    assert (state.checkpoint_begun_ms, state.clock_ms) == (40_000, 40_000)
+    assert state.distance_to_tail_ms["r2"] == LAG_MS_MIN
+    assert state.places()[B] == 16
+    state.apply(rg.ReleaseSegment("r2", B, 12))
+    assert (state.places()[B], state.last_read[B]) == (12, 12)
+    state.apply(rg.AcquireSegment("r1", B))
+    assert state.places()[B] == 12
+    state.apply(MERGE_A)
+    assert (state.places(), state.ended()) == ({B: 12}, [])
+    assert A not in state.last_read
 
 
 @settings(max_examples=60, deadline=None)

@@ -112,6 +112,9 @@ def test_many_writers_lose_nothing(uri: str, scope_name: Callable[[], str]) -> N
             members = [synchronizer(make()) for _ in range(4)]
             with pytest.raises(NoStateYetError):
                 _ = members[0].state
+            await members[0].fetch()
+            assert not members[0].has_state
+            assert members[0].bytes_since_whole == 0
             begun = [await member.initialize([-1]) for member in members]
             assert begun == [True, False, False, False]
             await asyncio.gather(*(add(member, 10) for member in members))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 
 import pytest
 
+from pravega_lab.client.reader_group import time_windows
 from pravega_lab.client.reader_group.time_windows import StreamTime, is_before
 from pravega_lab.protocol.metadata.watermark import Watermark
 from pravega_lab.protocol.names import SegmentRange, segment_id
@@ -69,6 +71,39 @@ def test_the_upper_bound_is_of_the_first_mark_that_is_wholly_ahead() -> None:
     time.advance(place)
     assert time.window(place) == (None, 35)  # none is wholly ahead: the newest that is not passed
     assert time.needs_more(place)
+    place = {LOW: 10, HIGH: 2}
+    assert time.window(place) == (None, 25)  # it stands at the mark in some keys, and before it in the others
+
+
+def test_marks_are_looked_for_at_intervals_and_only_where_one_could_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = [mark(10, whole=100), mark(20, whole=200)]
+    looks: list[int] = []
+    now_ms = 0
+
+    class Log:
+        """The mark stream: one new mark per read, then none."""
+
+        def __init__(self, _: object) -> None: ...
+
+        async def next(self) -> list[Watermark]:
+            looks.append(now_ms)
+            return [written.pop(0)] if written else []
+
+    class Context:
+        async def ranges(self, _: list[int]) -> list[SegmentRange]:
+            return [WHOLE]
+
+    monkeypatch.setattr(time_windows, "Marks", Log)
+    clock = time_windows.StreamClock(Context())  # type: ignore[arg-type]
+    found = []
+    for now_ms, offset in ((0, 0), (500, 90), (1_000, 150), (1_100, 250), (1_999, 260), (2_000, 270)):
+        found.append(asyncio.run(clock.window({0: offset}, now_ms=now_ms, every_ms=1_000)))
+        if now_ms == 1_100:
+            written.append(mark(30, whole=300))
+    assert looks == [0, 1_000, 2_000]
+    assert found == [(None, 15), (None, 15), (10, 25), (20, None), (20, None), (20, 35)]
 
 
 def test_a_place_that_goes_back_loses_no_lower_bound() -> None:

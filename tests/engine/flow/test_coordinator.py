@@ -281,3 +281,44 @@ def test_acknowledgements_that_are_none(result: AckResult) -> None:
     who = A if result is AckResult.DUPLICATE else SubtaskId("v9", 0)
     driven.acknowledge(1, A)
     assert driven.coordinator.acknowledge(who, 1, TaskAck(), 0) is result
+
+
+def test_after_a_restore_of_files_of_others_the_next_checkpoint_is_a_full_one() -> None:
+    driven = Driven(tolerable_failures=9, max_concurrent=9)
+    driven.triggered()
+    driven.completed()
+    driven.coordinator.restored(next_full=True)
+    driven.coordinator.restored(next_full=False)  # what it owes, it owes still
+    driven.triggered(CheckpointKind.SAVEPOINT)
+    driven.completed()
+    driven.triggered()
+    driven.coordinator.triggering_failed(3, OSError("disk"))
+    driven.triggered()
+    driven.completed()
+    driven.triggered()
+    kinds = [pending.kind for pending in driven.told.of(seen.CheckpointPending)]
+    full = CheckpointKind.FULL_CHECKPOINT
+    assert kinds == [KIND, CheckpointKind.SAVEPOINT, full, full, KIND]
+    asked = [(request.kind, request.is_periodic) for request in driven.told.of(seen.CheckpointRequested)]
+    assert asked == [(kind, False) for kind in (KIND, CheckpointKind.SAVEPOINT, KIND, KIND, KIND)]
+
+
+def test_metadata_that_cannot_be_written_fail_the_checkpoint_and_keep_its_folder() -> None:
+    """A writer that was cut off may have written them all the same, so the folder is not deleted."""
+    driven = Driven(tolerable_failures=1)
+    driven.triggered()
+    waiting = driven.coordinator.request(KIND, 0)
+    driven.acknowledge(1, A, B)
+    driven.effects()
+    driven.coordinator.finalize_failed(2, OSError("of another"))
+    assert driven.effects() == []
+    driven.coordinator.finalize_failed(1, OSError("disk full"))
+    aborted, answer, asked = driven.effects()
+    assert aborted == do.NotifyAborted(1, -1, (A, B))
+    assert isinstance(answer, do.Answer)
+    assert isinstance(answer.error, CheckpointFailedError)
+    assert answer.error.reason is Reason.FINALIZE_CHECKPOINT_FAILURE
+    assert "disk full" in str(answer.error)
+    assert isinstance(answer.error.__cause__, OSError)
+    assert asked == do.AskCoordinators(2, ("op",))
+    assert driven.coordinator.pending[2].request is waiting

@@ -162,3 +162,17 @@ def test_nothing_that_runs_is_put_in_front_of_what_finished(
     else:
         with pytest.raises(RestoreError, match="cannot be added before one that has finished"):
             check_finished_graph(of, checkpoint)
+
+
+def test_nothing_is_chained_to_what_finished() -> None:
+    of = graph([1], [])
+    [vertex] = of.vertices
+    [operator] = vertex.operators
+    checkpoint = CompletedCheckpoint(5, CheckpointKind.SAVEPOINT, "g", 0, "folder")
+    entry = OperatorState(operator.operator_id, vertex.name, vertex.name, 1, 128)
+    entry.is_fully_finished = True
+    checkpoint.operators[operator.operator_id] = entry
+    check_finished_graph(of, checkpoint)
+    vertex.operators += graph([1, 1], [(0, 1, ALL)]).vertices[1].operators
+    with pytest.raises(RestoreError, match="v0: fully finished, v1: running"):
+        check_finished_graph(of, checkpoint)

@@ -340,6 +340,12 @@ def test_a_stored_copy_of_the_log_is_no_group(driver: Driver) -> None:
 def test_replay_begins_at_the_snapshot(driver: Driver) -> None:
     for _ in range(20):
         driver.do(ops.Append(A, bytes(1000)))
+    left = dict(driver.disk.contents)
+    for name in (HISTORY_NAME, *logs(driver)):
+        del driver.disk.contents[name]
+    with pytest.raises(errors.CorruptStoreError, match="is missing, and the log continues in it after 'snap"):
+        driver.reopen()
+    driver.disk.contents = left
     driver.reopen()
     assert report(driver).snapshot_sequence > 10
     assert report(driver).groups < 5

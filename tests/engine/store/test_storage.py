@@ -118,6 +118,19 @@ def test_event_numbers_survive_a_restart(driver: Driver) -> None:
         driver.submit(ops.Append(A, b"x", 1, WRITER, 10))
 
 
+def test_totals_are_what_was_appended_also_to_what_is_gone(driver: Driver) -> None:
+    before = driver.storage.totals()
+    driver.do(ops.Append(A, b"0123456789", 3), ops.Append(B, b"abcd", 2))
+    driver.do(ops.UpdateTable(TABLE, (ops.TableUpdate(b"k", b"v"),)), ops.Truncate(A, 5))
+    driver.storage.read(A, 5, 3)
+    steps = ((ops.Merge(A, B), 2), (ops.Delete(TABLE), 1), (ops.Delete(A), 0))
+    for step, segments in steps:
+        driver.do(step)
+        now = driver.storage.totals()
+        assert (now.bytes - before.bytes, now.events - before.events) == (14, 5)
+        assert (now.segments, now.read_bytes) == (segments, 3)
+
+
 # Segments
 
 

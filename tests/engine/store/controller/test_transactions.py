@@ -87,6 +87,19 @@ def test_abort_takes_the_events_away(driven: Driven) -> None:
     assert driven.text(name(0)) == b""
 
 
+def test_what_may_not_be_aborted(driven: Driven) -> None:
+    committed, of_another_stream = begun(driven, b"kept"), begun(driven, b"open")
+    assert driven.commit("a", committed) == SUCCESS
+    assert driven.abort("a", committed) == FAILURE
+    driven.tick()
+    assert driven.abort("a", committed) == FAILURE
+    assert driven.abort("never", of_another_stream) == pb.TxnStatus.STREAM_NOT_FOUND
+    unknown = pb.TxnId(highBits=1, lowBits=2)
+    assert driven.abort("a", unknown) == FAILURE
+    assert driven.state("a", of_another_stream) == "OPEN"
+    assert driven.text(name(0)) == b"kept"
+
+
 @pytest.mark.parametrize(
     ("lease_ms", "code"), [(9_999, "UNKNOWN"), (10_000, None), (600_000, None), (600_001, "UNKNOWN")]
 )

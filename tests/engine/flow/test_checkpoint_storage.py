@@ -1,0 +1,53 @@
+"""Which files of older checkpoints go when a newer one is complete, and that they do go."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pravega_lab.engine.flow.checkpoint.handles import CompletedCheckpoint
+from pravega_lab.engine.flow.checkpoint.storage import CheckpointLayout, CompletedStore, discard
+from pravega_lab.engine.flow.elements import CheckpointKind
+from pravega_lab.engine.flow.files import MemoryFiles
+from pravega_lab.engine.flow.state.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
+
+LAYOUT = CheckpointLayout("root", "job")
+SHARED = f"{LAYOUT.shared}/-c1-"
+
+
+def completed(
+    number: int, *shared: str, kind: CheckpointKind = CheckpointKind.CHECKPOINT
+) -> CompletedCheckpoint:
+    """A checkpoint with one private file, and with ``shared`` ones."""
+    path = LAYOUT.of_checkpoint(number)
+    blobs = [Blob(name, 0, 1, 0) for name in (f"{path}/op-0", *shared)]
+    state = OperatorState("op", "op", "v0", 1, 128)
+    state.subtasks = {0: SubtaskState({}, {"list": ListState(ListMode.SPLIT, tuple(blobs))})}
+    return CompletedCheckpoint(number, kind, "g", 0, path, {"op": state})
+
+
+def test_what_no_retained_checkpoint_needs_goes() -> None:
+    store = CompletedStore(retain=2)
+    assert store.latest is None
+    assert store.add(completed(1, f"{SHARED}a", f"{SHARED}b")) == []
+    assert store.add(completed(2, f"{SHARED}b")) == []
+    assert store.add(completed(3, f"{SHARED}b")) == [f"{SHARED}a", "root/job/chk-1/"]
+    savepoint = completed(4, kind=CheckpointKind.SUSPEND)
+    assert store.add(savepoint) == ["root/job/chk-2/"]
+    assert store.latest is savepoint
+    assert store.add(completed(5)) == [f"{SHARED}b", "root/job/chk-3/"]
+    assert store.add(completed(6)) == []  # the savepoint is the user's
+    assert [kept.checkpoint_id for kept in store.checkpoints] == [5, 6]
+
+
+def test_a_folder_stays_while_a_retained_checkpoint_refers_into_it() -> None:
+    store = CompletedStore()
+    assert store.add(completed(1)) == []
+    assert store.add(completed(2, "root/job/chk-1/op-0")) == []
+
+
+def test_files_and_folders_are_discarded() -> None:
+    files = MemoryFiles()
+    old, newer = ["root/job/chk-1/op-0", "root/job/chk-1/_metadata"], "root/job/chk-10/op-0"
+    files.data = dict.fromkeys([*old, newer, f"{SHARED}a", f"{SHARED}b"], b"x")
+    asyncio.run(discard(files, ["root/job/chk-1/", f"{SHARED}a"]))
+    assert list(files.data) == [newer, f"{SHARED}b"]
