@@ -80,6 +80,13 @@ STORE_LAYERS = [
 ]
 HEAVY = {"numpy", "numba", "pandas", "pyarrow", "pyspark", "ipywidgets", "anywidget", "plotly"}
 
+# Outside `portable`: what has two ways of keeping its values, and what cannot do without Arrow.
+MAY_ASK_FOR_ARRAYS = {
+    "pravega_lab/client/framing/event_batch.py",
+    "pravega_lab/observe/ledger/ledger.py",
+    "engine/flow/source/parquet.py",
+}
+
 # Where things are decided: time, chance, threads and files are handed in.
 DECIDING = [
     "engine/store",
@@ -374,6 +381,54 @@ def test_whoever_waits_takes_the_same_steps_on_every_python() -> None:
         if isinstance(node, ast.Attribute) and ast.unparse(node) in used
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_module_looks_by_itself_whether_numpy_and_pyarrow_are_there() -> None:
+    """Code asks `pravega_lab.portable`, and so runs the same way in a browser."""
+    words = re.compile("HAVE_ARRAYS|numpy|pyarrow")
+    naming = [path for path in modules() if words.search(path.read_text())]
+    asking = {str(path.relative_to(ROOT)) for path in naming if asks_for_arrays(tree(path))}
+    wrong = {path for path in asking - MAY_ASK_FOR_ARRAYS if not path.startswith("pravega_lab/portable/")}
+    assert not wrong, f"{sorted(wrong)}: import np and pa from portable.columns, or ask portable.few"
+    assert asking > MAY_ASK_FOR_ARRAYS, f"the list is longer than it has to be: {MAY_ASK_FOR_ARRAYS - asking}"
+
+
+def asks_for_arrays(module: ast.Module) -> bool:
+    """Return whether a module asks `HAVE_ARRAYS`, or tries or chooses whether to import numpy or pyarrow."""
+    for node in statements(module):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if "HAVE_ARRAYS" in names:
+            return True
+        chooses = (
+            isinstance(node, ast.If) and node in module.body and ast.unparse(node.test) != "TYPE_CHECKING"
+        )
+        if isinstance(node, ast.Try) or chooses:
+            for inner in node.body:  # type: ignore[attr-defined]
+                found = [alias.name for alias in inner.names] if isinstance(inner, ast.Import) else []
+                found += [inner.module or ""] if isinstance(inner, ast.ImportFrom) else []
+                if any(name.partition(".")[0] in {"numpy", "pyarrow"} for name in found):
+                    return True
+    calls = (node for node in ast.walk(module) if isinstance(node, ast.Call))
+    return any(
+        ast.unparse(call.func).endswith(("find_spec", "is_installed", "import_module", "HAVE_ARRAYS"))
+        and any(isinstance(a, ast.Constant) and a.value in ("numpy", "pyarrow") for a in call.args)
+        for call in calls
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "asks"),
+    [
+        ("from pravega_lab.portable import HAVE_ARRAYS", True),
+        ("try:\n    import numpy as np\nexcept ImportError:\n    np = None", True),
+        ("if is_fast:\n    from pyarrow.compute import sum", True),
+        ("here = is_installed('pyarrow')", True),
+        ("if TYPE_CHECKING:\n    import numpy as np", False),
+        ("def rows():\n    import pyarrow as pa", False),
+    ],
+)
+def test_the_search_for_such_modules_finds_them(source: str, asks: bool) -> None:
+    assert asks_for_arrays(ast.parse(source)) is asks
 
 
 def test_the_store_imports_nothing_heavy() -> None:

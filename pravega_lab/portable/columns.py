@@ -3,7 +3,8 @@
 Everything that decides imports them from here, so it also runs with the standard library and protobuf alone,
 in a browser for example. The stand-ins have what the client, the engine and the simulation use with plain
 rows, and give the same results. They have no Arrow tables, no nested types and no functions over whole
-columns: code that would use these asks `HAVE_ARRAYS` first, and takes its path for single rows.
+columns. Code that has these for many rows asks `pravega_lab.portable.few` from how many on, and what it does
+for few rows is all that a browser needs. No other place asks whether there are arrays: a test says which may.
 """
 
 from __future__ import annotations

@@ -17,17 +17,28 @@ class ArrowTypeError(TypeError):
 
 
 class DataType:
-    """Stands in for an Arrow type, of which none is known here."""
+    """Stands in for the type of a column, which may hold any Python values here."""
 
 
 class Table:
     """Stands in for an Arrow table, of which there are none here."""
 
 
+class Field(NamedTuple):
+    """Holds what is known of a column."""
+
+    name: str
+    type: DataType
+
+
 class Schema(NamedTuple):
     """Holds the names of a batch's columns."""
 
     names: list[str]
+
+    def field(self, name: str) -> Field:
+        """Return a column by its name."""
+        return Field(name, DataType())
 
 
 class Scalar:
@@ -49,6 +60,7 @@ class Array:
     """Holds the values of a column in a list."""
 
     null_count = 0
+    type = DataType()
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._values = list(values)
@@ -126,7 +138,13 @@ class RecordBatch:
 
 
 class types:
-    """Stands in for ``pyarrow.types``, of which nothing is asked without pyarrow."""
+    """Stands in for ``pyarrow.types``: a column of any Python values is of none of them."""
+
+    @staticmethod
+    def _is_not(kind: DataType) -> bool:
+        return False
+
+    is_integer = is_uint64 = is_boolean = is_string = is_large_string = is_binary = is_dictionary = _is_not
 
 
 def array(values: Iterable[Any], kind: object = None) -> Array:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,8 @@ import pytest
 
 from tests.browser.files import Files
 from tests.browser.lab import KERNEL_IDLE, OUTPUTS, RUN_S, run_all
-from tests.browser.page import Errors, wait_drawn
+from tests.browser.page import WAIT_MS, Errors, last_output, run_cell, view, wait_drawn
+from tests.journals import hashes
 from tests.tutorials.cells_in_light import cells_of, shown
 
 ROOT = Path(__file__).parents[2]
@@ -45,26 +49,86 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.parametrize("number", TUTORIALS if ALL else TUTORIALS[:1])
-def test_a_tutorial_runs_and_shows_what_is_stored(browser: Any, site: str, number: str) -> None:
-    (path,) = (ROOT / "notebooks").glob(f"{number}-*.ipynb")
-    context = browser.new_context(viewport={"width": 1300, "height": 1000})
+@pytest.fixture(scope="module")
+def opened(browser: Any, site: str) -> Iterator[Callable[[str], Any]]:
+    """Opens a tutorial and runs its cells, once, and gives its page, on which nothing may fail."""
+    context, errors = browser.new_context(viewport={"width": 1300, "height": 1000}), Errors()
     asked: list[str] = []
     context.on("request", lambda request: asked.append(request.url))
-    page, errors, began = context.new_page(), Errors(), time.monotonic()
-    page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
-    page.goto(f"{site}lab/index.html?path={path.name}")
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=RUN_S * 1000)
-    page.wait_for_function(KERNEL_IDLE, timeout=START_S * 1000)
-    run_all(page, START_S + 60)
-    ran_s = time.monotonic() - began
-    cells = cells_of(path)
-    for cell, outputs in zip(cells, page.evaluate(OUTPUTS), strict=True):
+
+    @cache
+    def run(number: str) -> Any:
+        page, began = context.new_page(), time.monotonic()
+        page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
+        page.goto(f"{site}lab/index.html?path={notebook(number).name}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=RUN_S * 1000)
+        page.wait_for_function(KERNEL_IDLE, timeout=START_S * 1000)
+        run_all(page, START_S + 60)
+        print(f"tutorial {number}: all cells had run {time.monotonic() - began:.0f} s after opening")
+        return page
+
+    yield run
+    assert errors == []
+    assert {urlsplit(url).netloc for url in asked if url.startswith("http")} == {urlsplit(site).netloc}
+    context.close()
+
+
+def notebook(number: str) -> Path:
+    (path,) = (ROOT / "notebooks").glob(f"{number}-*.ipynb")
+    return path
+
+
+@pytest.mark.parametrize("number", TUTORIALS if ALL else TUTORIALS[:1])
+def test_a_tutorial_runs_and_shows_what_is_stored(opened: Callable[[str], Any], number: str) -> None:
+    page = opened(number)
+    for cell, outputs in zip(cells_of(notebook(number)), page.evaluate(OUTPUTS), strict=True):
         if "nbval-ignore-output" not in cell["metadata"].get("tags", ()):
             assert shown(outputs) == shown(cell["outputs"]), "".join(cell["source"])
     if page.locator(".plab-canvas").count():
         wait_drawn(page, 0)
-    assert {urlsplit(url).netloc for url in asked if url.startswith("http")} == {urlsplit(site).netloc}
-    assert errors == []
-    print(f"tutorial {number}: all cells had run {ran_s:.0f} s after opening")
-    context.close()
+    if number != TUTORIALS[0]:
+        page.close()
+
+
+def test_a_seed_has_the_same_journal_in_chromium(opened: Callable[[str], Any]) -> None:
+    scenarios = ("writers", "groups", "race")
+    module = ROOT / "tests" / "journals.py"
+    with ThreadPoolExecutor(1) as apart:  # a loop of playwright's runs in this thread
+        here = apart.submit(hashes, [1], scenarios)
+        page = opened(TUTORIALS[0])
+        run_cell(page, JOURNALS.format(module.read_text(), scenarios))
+        assert json.loads(last_output(page)) == here.result()
+
+
+JOURNALS = """
+import json
+from pravega_lab.portable.alone import without_loop
+
+module = {{"__name__": "journals", "__file__": "/tests/journals.py"}}
+exec({!r}, module)
+with without_loop():
+    print(json.dumps(module["hashes"]([1], {})))
+"""
+
+
+def test_a_live_view_grows_while_cells_run(opened: Callable[[str], Any]) -> None:
+    page = opened(TUTORIALS[0])
+    n_views = page.locator(".plab").count()
+    run_cell(page, GROWING)
+    wait_drawn(page, n_views)
+    before = int(view(page, n_views).get_attribute("data-seq"))
+    run_cell(page, "job.to(2_500)\nprint(max(job.run.journal.since(), key=lambda o: (o.time_ms, o.seq)).seq)")
+    newest = int(last_output(page))
+    assert newest > before
+    condition = "([n, seq]) => Number(document.querySelectorAll('.plab')[n].dataset.seq) === seq"
+    page.wait_for_function(condition, arg=[n_views, newest], timeout=WAIT_MS)
+
+
+GROWING = """
+from pravega_lab.engine.flow.checkpoint.history import Finishing
+from pravega_lab.tutorials.final_checkpoints import MixedJob
+from pravega_lab.widgets import CheckpointTimeline
+
+job = MixedJob(Finishing.FLIP_147).to(500)
+CheckpointTimeline(job.run)
+"""

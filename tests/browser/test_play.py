@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 
 from pravega_lab.tutorials.play.lessons import LESSONS, OUTCOMES, Lesson
 from pravega_lab.tutorials.play.player import play
@@ -106,6 +107,13 @@ def test_a_link_shows_the_run_that_it_names_as_at_home(page: Any) -> None:
     assert "eva" in page.locator("#said").inner_text()
     assert "def go_offline" in page.locator("#rule").inner_text()
     assert page.locator("#so-far").inner_text().startswith("so far: ")
+
+
+def test_the_browser_of_these_tests_has_no_network(browser: Any, site: str) -> None:
+    page = browser.new_page()
+    with pytest.raises(PlaywrightError, match="ERR_NAME_NOT_RESOLVED"):
+        page.goto(site.replace("127.0.0.1", "localhost"))  # a name that every machine knows
+    page.close()
 
 
 def test_opening_the_address_again_shows_the_same_picture(page: Any, context: Any) -> None:

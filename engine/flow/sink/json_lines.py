@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 
-from pravega_lab.portable import HAVE_ARRAYS
 from pravega_lab.portable.columns import np, pa, pc
 
 from ..batch import Batch
@@ -19,7 +18,7 @@ _AS_IT_IS[[ord('"'), ord("\\")]] = False
 
 def json_lines(batch: Batch) -> bytes:
     """Return one line for each row, in order."""
-    if HAVE_ARRAYS and batch.is_arrow and batch.num_rows:
+    if batch.is_arrow and batch.num_rows:
         texts = [_texts(column) for column in batch.arrow.columns]
         if all(text is not None for text in texts):
             return _joined(batch.arrow.schema.names, texts)

@@ -6,7 +6,6 @@ keys of a batch, however many keys it has.
 
 from __future__ import annotations
 
-from pravega_lab.portable import HAVE_ARRAYS
 from pravega_lab.portable.columns import np, npt, pa
 
 from .growing import Growing
@@ -26,8 +25,6 @@ def can_be_indexed(kind: pa.DataType) -> bool:
 
     Such values are equal exactly where Python values are. (0.0 and -0.0 are not.)
     """
-    if not HAVE_ARRAYS:
-        return False
     texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
     return bool(texts or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 

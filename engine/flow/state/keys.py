@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.portable import HAVE_ARRAYS
+from pravega_lab.portable import few
 from pravega_lab.portable.columns import np, npt, pa
 
 from ..batch import Batch, Row
@@ -23,6 +23,7 @@ from .key_index import KeyIndex, can_be_indexed
 Key = Any
 DEFAULT_MAX_PARALLELISM = 128
 GROUPS_KEPT = 131_072
+FEW = few(16)  # up to so many keys are looked up one by one
 INDEXED_FROM = 64  # distinct keys in a batch; fewer are faster one by one
 
 
@@ -120,7 +121,7 @@ class KeySelector:
 
         The keys are an Arrow array if the batch has them in a column; each occurs once there.
         """
-        if HAVE_ARRAYS and isinstance(self.by, str) and batch.num_rows > 16:
+        if isinstance(self.by, str) and batch.num_rows > FEW:
             arrow = batch.arrow
             if self.by not in arrow.schema.names:
                 raise BadInputError(

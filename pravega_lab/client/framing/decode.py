@@ -13,12 +13,12 @@ from pravega_lab.client.framing.arrays import array_framing
 from pravega_lab.client.framing.event_batch import arrow_batch, binary, event_batch, integers
 from pravega_lab.client.framing.values import EVENT_TYPE, HEADER, HEADER_BYTES
 from pravega_lab.errors import ProtocolError
-from pravega_lab.portable import HAVE_ARRAYS
+from pravega_lab.portable import few
 
 if TYPE_CHECKING:
     from pravega_lab.client.framing.event_batch import EventBatch
 
-FEW_BYTES = 4096  # up to this block size pure Python is as fast as numba, and starts faster
+FEW_BYTES = few(4096)  # up to this block size pure Python is as fast as numba
 
 
 class EventDecoder:
@@ -75,8 +75,8 @@ class EventDecoder:
 
     def _decode_rest(self, rest: memoryview, first: bytes | None, begin: int) -> EventBatch | None:
         rest_begin = self._offset - len(rest)
-        few = len(rest) <= FEW_BYTES or not HAVE_ARRAYS
-        batch, end = (self._few if few else self._many)(rest, first, begin, rest_begin)
+        decode = self._few if len(rest) <= FEW_BYTES else self._many
+        batch, end = decode(rest, first, begin, rest_begin)
         self._carried = bytearray(rest[end:])
         return batch
 

@@ -8,7 +8,6 @@ position in the key space immediately, so that they keep it when they have to be
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from random import Random
@@ -20,7 +19,7 @@ from pravega_lab.client.framing.data_frames import EVENT, ROUTING_KEY, columns_o
 from pravega_lab.client.framing.values import Run
 from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
 from pravega_lab.errors import BadInputError, EventTooLargeError
-from pravega_lab.portable import HAVE_ARRAYS
+from pravega_lab.portable import few
 from pravega_lab.protocol.hashing import key_position
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
     from pravega_lab.client.values import Events, Keys
 
-# Up to this many events pure Python is as fast as numba, and starts faster.
-FEW = 32 if HAVE_ARRAYS else sys.maxsize
+FEW = few(32)  # up to so many events pure Python is as fast as numba
 SLICE_EVENTS = 65_536  # events of a large array that are framed and sent before the next ones
 SLICE_BYTES = 8 * MIB
 ROUTE_EVENTS = 512  # events per route that a slice should have: smaller blocks cost more than their events

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.portable import HAVE_ARRAYS
 
 Arrival = Literal["read", "committed"]
 ARRIVALS: tuple[Arrival, ...] = ("read", "committed")
@@ -43,7 +42,7 @@ def as_list(values: Any) -> list[Any]:
     if isinstance(values, (str, bytes, int)):
         return [values]
     if hasattr(values, "null_count") and hasattr(values, "to_pylist"):  # Arrow; numpy's way is faster
-        numbers = HAVE_ARRAYS and not values.null_count and str(values.type).startswith(("int", "uint"))
+        numbers = not values.null_count and str(values.type).startswith(("int", "uint"))
         return list(values.to_numpy(zero_copy_only=False).tolist() if numbers else values.to_pylist())
     if hasattr(values, "tolist"):
         return list(values.tolist())
