@@ -6,7 +6,7 @@ import io
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pravega_lab.connector.rows.avro import decode, encode, running
+from pravega_lab.connector.rows.avro import decode, encode, flat_kernels, running
 from pravega_lab.connector.rows.avro.arrow_types import arrow_schema_of, avro_json_of
 from pravega_lab.connector.rows.avro.decode import AvroDecoder
 from pravega_lab.connector.rows.avro.encode import AvroEncoder
@@ -305,6 +305,68 @@ def test_damaged_events_stand_alone() -> None:
     assert [event.index for event in unreadable] == list(damaged)
     assert parsed.num_rows == 35
     assert "ends in the middle" in unreadable[0].reason
+
+
+#: Every type of a plain value, with a value of each.
+PLAIN_VALUES: list[tuple[Any, Callable[[random.Random], Any]]] = [
+    ("long", lambda chance: chance.getrandbits(64) - 2**63 >> chance.randrange(64)),
+    ("int", lambda chance: chance.getrandbits(32) - 2**31 >> chance.randrange(32)),
+    ("boolean", lambda chance: chance.random() < 0.5),
+    ("double", lambda chance: chance.gauss(0, 1e9)),
+    ("float", lambda chance: chance.randrange(-(2**20), 2**20) / 8),
+    ("string", lambda chance: "é" * chance.randrange(20)),
+    ("bytes", lambda chance: chance.randbytes(chance.randrange(40))),
+    ({"type": "enum", "name": "n", "symbols": ["A", "B", "C"]}, lambda chance: chance.choice("ABC")),
+    ({"type": "fixed", "name": "n", "size": 3}, lambda chance: chance.randbytes(3)),
+    ({"type": "record", "name": "n", "fields": [{"name": "a", "type": "long"}]}, lambda _: {"a": 5}),
+]
+
+
+def test_columns_and_rows_are_decoded_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(11)
+    kinds = [
+        (kind, value)
+        for plain_kind, value in PLAIN_VALUES
+        for kind in (plain_kind, ["null", plain_kind], [plain_kind, "null"])
+        if kind is plain_kind or plain_kind is not PLAIN_VALUES[-1][0]  # only a plain record has no level
+    ]
+    fields = [{"name": f"f{n}", "type": kind} for n, (kind, _) in enumerate(kinds)]
+    schema = renamed({"type": "record", "name": "top", "fields": fields}, count())
+    rows = [
+        {
+            f"f{n}": None if isinstance(kind, list) and chance.random() < 0.3 else value(chance)
+            for n, (kind, value) in enumerate(kinds)
+        }
+        for _ in range(flat_kernels.BLOCK_ROWS + 20)
+    ]
+    parsed = fastavro.parse_schema(schema)
+    events = pa.array([encoded(parsed, row) for row in rows], pa.binary())
+    all_columns = arrow_schema_of(schema)
+    some_columns = pa.schema([all_columns.field(n) for n in range(3, len(fields), 4)])
+    decoders = [AvroDecoder(schema, columns) for columns in (all_columns, some_columns)]
+    assert all(decoder._steps is not None for decoder in decoders)
+    monkeypatch.setattr(decode, "flat_steps", lambda code: None)
+    row_by_row = [AvroDecoder(schema, columns) for columns in (all_columns, some_columns)]
+    assert decoders[0].decode(events).to_pylist() == rows
+    for by_columns, by_rows in zip(decoders, row_by_row, strict=True):
+        assert by_columns.decode(events).equals(by_rows.decode(events))
+        assert outcomes(by_columns, events.to_pylist()) == outcomes(by_rows, events.to_pylist())
+
+
+def outcomes(decoder: AvroDecoder, all_events: list[bytes]) -> list[Any]:
+    """Return what becomes of events of which one is cut, or has another byte: rows or the reason."""
+    chance, found = random.Random(3), list[Any]()
+    for n in range(100):
+        events = all_events[n : n + 3]
+        at = chance.randrange(len(events[1]))
+        rest = bytes([chance.choice([0, 1, 2, 4, 127, 128, 255])]) + events[1][at + 1 :]
+        events[1] = events[1][:at] + (rest if chance.random() < 0.7 else b"")
+        try:
+            found.append(decoder.decode(pa.array(events, pa.binary())).to_pylist())
+        except UnreadableRowError as error:
+            found.append(str(error))
+    assert 5 <= len([one for one in found if isinstance(one, list)]) <= 95
+    return found
 
 
 def test_numba_is_used_where_it_is_installed_and_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

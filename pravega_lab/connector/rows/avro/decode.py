@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pravega_lab.connector.rows.avro.arrow_types import arrow_schema_of
+from pravega_lab.connector.rows.avro.flat import flat_steps
+from pravega_lab.connector.rows.avro.flat_kernels import BLOCK_ROWS, SCRATCH_ROWS
 from pravega_lab.connector.rows.avro.operations import REASONS
 from pravega_lab.connector.rows.avro.program import Column, Program, raw_type
 from pravega_lab.connector.rows.avro.running import loops_for
@@ -52,6 +54,8 @@ class AvroDecoder:
         self._made = Program(self.schema, written, wanted)
         self._program = np.array(self._made.code, np.int64)
         self._slot_levels = np.array(self._made.slot_levels, np.int64)
+        steps = flat_steps(self._made.code)
+        self._steps = None if steps is None else np.array(steps, np.int64).reshape(-1, 5)
 
     def decode(self, events: Any) -> Any:
         """Return a record batch of ``schema`` with one row per event, in the order of ``events``.
@@ -71,16 +75,7 @@ class AvroDecoder:
         ]
         data = np.frombuffer(events.buffers()[2] or b"", np.uint8)
         starts, ends = offsets[:-1] + np.int32(self._header_bytes), offsets[1:]
-        counts = np.zeros(self._made.levels, np.int64)
-        counts[0] = len(events)
-        if self._made.levels > 1:
-            self._run(data, starts, ends, np.zeros(0, np.int64), np.zeros(0, np.int64), counts, False)
-        sizes = counts[self._slot_levels]
-        base = np.zeros(len(sizes) + 1, np.int64)
-        np.cumsum(sizes, out=base[1:])
-        out = np.zeros(base[-1], np.int64)
-        self._run(data, starts, ends, out, base, np.zeros_like(counts), True)
-        built = _Builder(data, out, base, counts)
+        built = self._flat(data, starts, ends) or self._nested(data, starts, ends)
         try:
             columns = [built.column(column) for column in self._made.columns]
         except (pa.ArrowInvalid, OverflowError) as error:
@@ -88,6 +83,36 @@ class AvroDecoder:
         if not columns:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(events), pa.struct([])))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _flat(self, data: Any, starts: Any, ends: Any) -> _Builder | None:
+        """Decode column after column. Return None if values are nested, or if an event is damaged."""
+        import numpy as np
+
+        if self._steps is None:
+            return None
+        rows, loops = len(starts), loops_for(len(starts))
+        out = np.empty((len(self._slot_levels), rows), np.int64)
+        scratch = np.zeros((SCRATCH_ROWS, BLOCK_ROWS), np.int64)
+        followed = self._may_be_followed
+        if not loops.decode_columns(loops.view(data), starts, ends, self._steps, out, scratch, followed):
+            return None
+        base = np.arange(len(out) + 1, dtype=np.int64) * rows
+        return _Builder(data, out.reshape(-1), base, np.full(self._made.levels, rows, np.int64))
+
+    def _nested(self, data: Any, starts: Any, ends: Any) -> _Builder:
+        """Decode row after row."""
+        import numpy as np
+
+        counts = np.zeros(self._made.levels, np.int64)
+        counts[0] = len(starts)
+        if self._made.levels > 1:
+            self._run(data, starts, ends, np.zeros(0, np.int64), np.zeros(0, np.int64), counts, False)
+        sizes = counts[self._slot_levels]
+        base = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=base[1:])
+        out = np.zeros(base[-1], np.int64)
+        self._run(data, starts, ends, out, base, np.zeros_like(counts), True)
+        return _Builder(data, out, base, counts)
 
     def _run(
         self, data: Any, starts: Any, ends: Any, out: Any, base: Any, counts: Any, is_writing: bool

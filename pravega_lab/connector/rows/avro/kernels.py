@@ -38,6 +38,8 @@ from pravega_lab.connector.rows.avro.operations import (
     UNION,
 )  # fmt: skip
 
+WIDE = 16  # bytes that a processor copies at once
+
 
 def _read_long(data: Any, at: int, end: int) -> tuple[int, int, int]:
     """Return a variable-length zig-zag integer, where it ends, and 0 or a reason."""
@@ -196,12 +198,21 @@ def decode_rows(
 
 
 def gather(data: Any, starts: Any, offsets: Any, found: Any) -> None:
-    """Copy the pieces of ``data`` that begin at ``starts`` to ``found[offsets[i]:offsets[i + 1]]``."""
+    """Copy the pieces of ``data`` that begin at ``starts`` to ``found[offsets[i]:offsets[i + 1]]``.
+
+    A short piece is copied together with what follows it, `WIDE` bytes in all, because a processor copies
+    that many at once. The next piece is written over what is too much.
+    """
+    data_end, found_end = len(data) - WIDE, len(found) - WIDE
     for i in range(len(starts)):
-        start = starts[i]
-        at = offsets[i]
-        for j in range(offsets[i + 1] - at):
-            found[at + j] = data[start + j]
+        start, at = int(starts[i]), int(offsets[i])
+        size = int(offsets[i + 1]) - at
+        if size <= WIDE and start <= data_end and at <= found_end:
+            for j in range(WIDE):
+                found[at + j] = data[start + j]
+        else:
+            for j in range(size):
+                found[at + j] = data[start + j]
 
 
 def _write_long(out: Any, at: int, value: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pravega_lab.connector.rows.avro import kernels
+from pravega_lab.connector.rows.avro import flat_kernels, kernels
 
 FEW_ROWS = 64  # up to this many rows the plain loops are done before numba is loaded
 
@@ -19,20 +19,27 @@ FEW_ROWS = 64  # up to this many rows the plain loops are done before numba is l
 _HELPERS = (
     *(kernels._read_long, kernels._read_little, kernels._write_long),
     *(kernels._refused, kernels._decode_datum),
+    *(flat_kernels._read_branches, flat_kernels._read_numbers, flat_kernels._read_texts),
+    flat_kernels._read_fixed,
 )
 
 
 @dataclass(frozen=True)
 class Loops:
-    """The functions of `kernels`. ``view`` makes of an array of bytes what they read fastest."""
+    """The functions of `kernels` and `flat_kernels`. ``view`` makes of an array of bytes what they read
+    fastest.
+    """
 
     decode_rows: Callable[..., tuple[int, int]]
+    decode_columns: Callable[..., bool]
     encode_rows: Callable[..., None]
     gather: Callable[..., None]
     view: Callable[[Any], Any]
 
 
-PLAIN = Loops(kernels.decode_rows, kernels.encode_rows, kernels.gather, memoryview)
+PLAIN = Loops(
+    kernels.decode_rows, flat_kernels.decode_columns, kernels.encode_rows, kernels.gather, memoryview
+)
 
 
 def loops_for(rows: int) -> Loops:
@@ -57,6 +64,7 @@ def _compiled() -> Loops | None:
     bytes_out, longs_out = types.uint8[::1], types.int64[::1]
     yes = types.boolean
     decode = (bytes_, ends, ends, code, longs_out, longs, longs_out, longs_out, yes, yes)
+    decode_columns = (bytes_, ends, ends, code, types.int64[:, ::1], types.int64[:, ::1], yes)
     encode = (bytes_, longs, longs, code, longs_out, longs_out, bytes_out, longs_out)
 
     def compiled(signature: tuple[Any, ...], function: Callable[..., Any]) -> Any:
@@ -67,6 +75,7 @@ def _compiled() -> Loops | None:
 
     return Loops(
         compiled(decode, kernels.decode_rows),
+        compiled(decode_columns, flat_kernels.decode_columns),
         compiled(encode, kernels.encode_rows),
         compiled((bytes_, longs, longs, bytes_out), kernels.gather),
         lambda data: data,
