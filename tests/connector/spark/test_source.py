@@ -265,6 +265,32 @@ def test_a_stream_is_read_in_limited_batches_over_all_epochs(
     }
 
 
+@needs_jvm
+def test_no_worker_reads_a_small_batch(spark: Any, new_stream: Any, tmp_path: Path) -> None:
+    stream = new_stream()
+
+    def run(prefetch_bytes: int, last: int) -> Any:
+        write_numbers(stream, 0, last)
+        wanted = options(stream, start_stream_cut="earliest", prefetch_bytes=str(prefetch_bytes))
+        rows = spark.readStream.format("pravega").options(**wanted).load()
+        query = (
+            rows.writeStream.format("noop")
+            .option("checkpointLocation", str(tmp_path / str(prefetch_bytes)))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return query._jsq.streamingQuery().lastExecution().executedPlan().collectLeaves().head().metrics()
+
+    by_workers = run(0, 20)
+    ahead = run(1 << 20, 30)
+    counted = [metrics.apply("numOutputRows").value() for metrics in (by_workers, ahead)]
+    assert counted == [20, 50]
+    received, still = (metrics.apply("pythonDataReceived").value() for metrics in (by_workers, ahead))
+    assert received > 0
+    assert still in (0, received)  # Spark counts the bytes of a session
+
+
 def test_available_now_stops_at_the_cut_fixed_at_its_start(
     spark: Any, new_stream: Any, tmp_path: Path
 ) -> None:

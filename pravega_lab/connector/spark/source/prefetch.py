@@ -78,12 +78,19 @@ def is_plain(schema: Any) -> bool:
     )
 
 
+def _runner() -> Any:
+    """Return the module that runs the source. Spark starts it as a program, which has another name."""
+    program = sys.modules["__main__"]
+    spec = getattr(program, "__spec__", None)
+    return program if spec is not None and spec.name == RUNNER else sys.modules.get(RUNNER)
+
+
 def offer_rows(kind: type[PrefetchingReader]) -> bool:
     """Have Spark ask readers of ``kind`` for rows when it plans a batch. Return False if it cannot ask them.
 
     Calls after the first one change nothing.
     """
-    runner: Any = sys.modules.get(RUNNER)
+    runner = _runner()
     asks = getattr(runner, "partitions_func", None)
     wrapper = getattr(runner, "_SimpleStreamReaderWrapper", None)
     if asks is None or wrapper is None:
