@@ -5,6 +5,8 @@ against one such producer; what the checksums of reads cost; how long a store ta
 how much memory it needs then; and what it does while nobody uses it.
 
 The store is a process of its own, on a new folder. ``--data DIR`` puts the folder on another disk.
+``--sync-ms 0.5 2 6`` measures the appends again on slower disks: the same disk, on which each sync takes at
+least so many milliseconds, in the store as in what the disk does alone.
 """
 
 from __future__ import annotations
@@ -16,12 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from benchmarks.run import Run, parser_of, rounds_of
 from pravega_lab.client import AsyncClient, ScalingPolicy, connect
+from pravega_lab.client.loop_thread import new_loop
 from pravega_lab.engine.server.store_process import StoreProcess
 
 EVENT_BYTES = 256
@@ -33,6 +39,17 @@ START_PROGRAM = "import sys; from pravega_lab.cli import main; sys.exit(main(sys
 UNCHECKED_PROGRAM = """
 from pravega_lab.engine.store.log import verified
 verified.group_is_valid = lambda group, salt: True
+"""
+SLOW_PROGRAM = """
+import fcntl, os, time
+from pravega_lab.engine.store.log import disk
+write_all = disk._write_all
+def slow(handle, data, offset):
+    end_s = time.perf_counter() + {sync_ms} / 1000
+    write_all(handle, data, offset)
+    if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_DSYNC == os.O_DSYNC:
+        time.sleep(max(0.0, end_s - time.perf_counter()))
+disk._write_all = slow
 """
 STORE = "durable"
 SYNC = "the disk alone, 4 KiB written and synced, 1/s"
@@ -46,8 +63,11 @@ RECOVERY_S_WANTED, IDLE_WANTED = 5.0, 1.0
 MEMORY_WANTED = {1_000: 300.0, 10_000: 500.0}
 
 
-def syncs_per_second(folder: Path, seconds: float) -> float:
-    """What the disk does as the log does it: writes into a file of zeros that is open with O_DSYNC."""
+def syncs_per_second(folder: Path, seconds: float, sync_ms: float = 0.0) -> float:
+    """What the disk does as the log does it: writes into a file of zeros that is open with O_DSYNC.
+
+    A sync takes at least ``sync_ms``.
+    """
     path = folder / "alone"
     path.write_bytes(bytes(64 << 20))
     handle = os.open(path, os.O_WRONLY | os.O_DSYNC)
@@ -57,6 +77,8 @@ def syncs_per_second(folder: Path, seconds: float) -> float:
         while (took := time.perf_counter() - begin) < seconds:
             os.pwrite(handle, block, count * SYNC_BYTES % (64 << 20))
             count += 1
+            if sync_ms:
+                time.sleep(max(0.0, begin + took + sync_ms / 1000 - time.perf_counter()))
         return count / took
     finally:
         os.close(handle)
@@ -93,6 +115,12 @@ async def events_per_second(uri: str, stream: str, producers: int, seconds: floa
         return sum(counts) / (time.perf_counter() - began_s)
 
 
+def run_as_client(call: Coroutine[Any, Any, float]) -> float:
+    """Run on a loop of the kind that the synchronous client runs on."""
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(call)
+
+
 def fill(uri: str, segments: int, size_bytes: int) -> None:
     """Write events of 1 kB until the log has so many bytes, into streams ``s/0``, ``s/1``, …"""
     events = pa.array([b"%01000d" % n for n in range(20_000)], pa.binary())
@@ -106,27 +134,35 @@ def fill(uri: str, segments: int, size_bytes: int) -> None:
             streams[n % len(streams)].write(events, keys)
 
 
+@contextmanager
+def patched_store(data: Path, patch: str) -> Iterator[tuple[str, int]]:
+    """Start a store that runs ``patch`` first, and return its address and its process id."""
+    command = [sys.executable, "-c", patch + START_PROGRAM, "standalone", "--data", str(data), *FREE_PORTS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[1], process.pid
+        finally:
+            process.terminate()
+
+
 def read_rate(data: Path, stream: str, *, checksums: bool) -> tuple[float, float]:
     """Start a store on ``data``, and read a stream with our client.
 
     Return the megabytes per second, and the CPU seconds of client and store together for a gigabyte.
     """
-    program = ("" if checksums else UNCHECKED_PROGRAM) + START_PROGRAM
-    command = [sys.executable, "-c", program, "standalone", "--data", str(data), *FREE_PORTS]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            with connect(process.stdout.readline().split()[1]) as client:
-                done, begin = 0, time.perf_counter()
-                cpu_s = cpu_seconds(process.pid) + time.process_time()
-                with client.stream(stream).read() as batches:
-                    while some := batches.next_batches():
-                        done += sum(batch.num_rows for batch in some)
-                took = time.perf_counter() - begin
-                cpu_s = cpu_seconds(process.pid) + time.process_time() - cpu_s
-                return done * FILL_BYTES / 1e6 / took, cpu_s / (done * FILL_BYTES / 1e9)
-        finally:
-            process.terminate()
+    with (
+        patched_store(data, "" if checksums else UNCHECKED_PROGRAM) as (uri, pid),
+        connect(uri) as client,
+    ):
+        done, begin = 0, time.perf_counter()
+        cpu_s = cpu_seconds(pid) + time.process_time()
+        with client.stream(stream).read() as batches:
+            while some := batches.next_batches():
+                done += sum(batch.num_rows for batch in some)
+        took = time.perf_counter() - begin
+        cpu_s = cpu_seconds(pid) + time.process_time() - cpu_s
+        return done * FILL_BYTES / 1e6 / took, cpu_s / (done * FILL_BYTES / 1e9)
 
 
 def memory_mb(pid: int) -> float:
@@ -149,27 +185,28 @@ def cpu_percent(pid: int, seconds: float) -> float:
 
 
 def measure_appends(run: Run, options: argparse.Namespace, folder: Path) -> None:
-    """One producer between two measurements of the disk, then many."""
-    with StoreProcess(folder / "appends") as store:
-        for number in rounds_of(options):
-            syncs = [syncs_per_second(folder, options.seconds / 4)]
-            one = asyncio.run(events_per_second(store.uri, f"s/one-{number}", 1, options.seconds))
-            syncs.append(syncs_per_second(folder, options.seconds / 4))
-            many = asyncio.run(
-                events_per_second(store.uri, f"s/many-{number}", options.producers, options.seconds)
-            )
-            if number:
-                run.add(SYNC, STORE, sum(syncs) / 2)
-                run.add(ONE, STORE, one)
-                run.add(MANY.format(options.producers), STORE, many)
-    ratio = run.ratio("single appends : syncs of the disk", (ONE, STORE), (SYNC, STORE))
-    run.target("single appends : syncs of the disk", ratio, APPENDS_WANTED)
-    name = f"{options.producers:,} producers : 1"
-    run.target(
-        name,
-        run.ratio(name, (MANY.format(options.producers), STORE), (ONE, STORE)),
-        PRODUCERS_WANTED,
-    )
+    """One producer between two measurements of the disk, then many: on this disk, and on slower ones."""
+    for sync_ms in (0.0, *options.sync_ms):
+        where = f"a sync of {sync_ms:g} ms" if sync_ms else STORE
+        patch = SLOW_PROGRAM.format(sync_ms=sync_ms) if sync_ms else ""
+        with patched_store(folder / f"appends-{sync_ms:g}", patch) as (uri, _):
+            for number in rounds_of(options):
+                syncs = [syncs_per_second(folder, options.seconds / 4, sync_ms)]
+                one = run_as_client(events_per_second(uri, f"s/one-{number}", 1, options.seconds))
+                syncs.append(syncs_per_second(folder, options.seconds / 4, sync_ms))
+                many = run_as_client(
+                    events_per_second(uri, f"s/many-{number}", options.producers, options.seconds)
+                )
+                if number:
+                    run.add(SYNC, where, sum(syncs) / 2)
+                    run.add(ONE, where, one)
+                    run.add(MANY.format(options.producers), where, many)
+        disk = f", {where}" if sync_ms else ""
+        name = f"single appends : syncs of the disk{disk}"
+        run.target(name, run.ratio(name, (ONE, where), (SYNC, where)), APPENDS_WANTED)
+        name = f"{options.producers:,} producers : 1{disk}"
+        ratio = run.ratio(name, (MANY.format(options.producers), where), (ONE, where))
+        run.target(name, ratio, PRODUCERS_WANTED)
 
 
 def measure_log(run: Run, options: argparse.Namespace, folder: Path) -> None:
@@ -223,6 +260,14 @@ def main() -> int:
         "--seconds", type=float, default=4.0, help="of each measurement of appends (%(default)g)"
     )
     parser.add_argument("--producers", type=int, default=1_000, help="at the same time (%(default)s)")
+    parser.add_argument(
+        "--sync-ms",
+        type=float,
+        nargs="*",
+        default=[],
+        metavar="MS",
+        help="measure appends also on disks whose syncs take at least so long",
+    )
     parser.add_argument("--log-mb", type=int, default=1_000, help="megabytes of events (%(default)s)")
     parser.add_argument(
         "--segments", type=int, nargs="*", default=[1_000, 10_000], help="of memory (%(default)s)"

@@ -71,7 +71,7 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._process_id = os.getpid()
-        self._loop = _new_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="pravega-client", daemon=True)
         self._thread.start()
 
@@ -107,8 +107,8 @@ class LoopThread:
         self._loop.call_soon_threadsafe(call)
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
-    # uvloop is faster, and it sends large blocks without copying them first.
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Return a loop of uvloop, which is faster and sends large blocks without a copy, else one of asyncio."""
     try:
         import uvloop
     except ImportError:  # on Windows, for example
