@@ -257,7 +257,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
             request_id, segment = getattr(reply, "request_id", 0), getattr(reply, "segment", "")
             data = encode(c.ErrorMessage(request_id, segment, str(error)[:500], c.ErrorCode.ILLEGAL_ARGUMENT))
         if not self._replies:
-            self.store.loop.call_soon(self.flush)
+            self.store.flush_soon(self)
         self._replies.append(data)
         self._reply_bytes += len(data)
         if self._reply_bytes >= REPLY_BYTES_MAX:

@@ -5,6 +5,7 @@ parallel.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from pravega_lab.portable.waiting import gather
 
@@ -30,6 +31,8 @@ class Pump:
         self.write_s = 0.0
         self._groups_wake = asyncio.Event()
         self._files_wake = asyncio.Event()
+        self.on_synced: Callable[[], None] = lambda: None
+        """Called after each group, when its replies are ready."""
         storage.on_work = self._wake
 
     def _wake(self) -> None:
@@ -65,6 +68,7 @@ class Pump:
                     self.groups += 1
                     self.written_bytes += len(group.data)
                 self.storage.group_synced(group)
+                self.on_synced()
             if self.storage.has_file_work:
                 self._files_wake.set()
 

@@ -217,6 +217,8 @@ class _Standalone:
             limits=self._limits,
             **tier_of_runner,
         )
+        self._runner.segment_store.flush_together()
+        self._runner.pump.on_synced = self._runner.segment_store.flush
         if self._runner.tier is not None:
             await attach_early(self._runner.tier, ATTACH_S)
         await self._runner.begin()

@@ -209,6 +209,12 @@ class Connections:
             self._opening[endpoint] = opening
         return await shield(opening)
 
+    def flush_joined(self) -> None:
+        """Send what was written by `Connection.write_joined`, because the caller now waits for replies."""
+        for opening in self._opening.values():
+            if opening.done() and _is_usable(opening):
+                opening.result().flush_joined()
+
     async def close(self) -> None:
         """Close them all at once."""
         opening, self._opening = list(self._opening.values()), {}

@@ -146,6 +146,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
         transport.writelines(parts)
 
+    def flush_joined(self) -> None:
+        """Send what `write_joined` has kept for the end of this turn of the loop."""
+        if isinstance(self._transport, JoinedWrites):
+            self._transport.flush()
+
     def _check_open(self) -> asyncio.Transport | JoinedWrites:
         if self._transport is None or not self.is_open:
             raise ConnectionLostError(f"{self.endpoint}: the connection is closed")

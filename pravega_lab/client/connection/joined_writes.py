@@ -16,13 +16,13 @@ class JoinedWrites:
 
     def write(self, data: bytes | memoryview) -> None:
         """Write at once, without a copy, after all that was written before."""
-        self._flush()
+        self.flush()
         self._transport.write(data)
 
     def writelines(self, parts: Iterable[bytes | memoryview]) -> None:
         """Write small pieces at the end of this turn of the loop."""
         if not self._parts:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._parts += parts
 
     def abort(self) -> None:
@@ -30,7 +30,8 @@ class JoinedWrites:
         self._parts.clear()
         self._transport.abort()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what waits for the end of the turn, for a caller that waits for the reply."""
         if self._parts:
             parts, self._parts = self._parts, []
             self._transport.write(b"".join(parts))

@@ -101,6 +101,7 @@ class Appends:
     async def flush(self) -> None:
         """Wait until all events put or added before are durable."""
         await self._empty_buffer()
+        self.connections.flush_joined()
         last = self._last_ticket
         await self._wait_while(lambda: next(iter(self._tickets), last + 1) <= last)
         self.stored = 0
