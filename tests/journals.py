@@ -21,13 +21,15 @@ from pravega_lab.engine.simulation.flow.race import run_race_seed
 from pravega_lab.engine.simulation.flow.scenario import run_flow
 from pravega_lab.engine.simulation.groups.scenario import run_groups
 from pravega_lab.engine.simulation.kernel.run import Result
+from pravega_lab.engine.simulation.kernel.traffic import Size
 from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed
 
+SMALL = Size(messages=1_000, failures=1)
 SCENARIOS: dict[str, Callable[[int], Result]] = {
     **{name: partial(run_seed, scenario=name) for name in NAMES},
     "groups": run_groups,
-    "flow": run_flow,
-    "connector": lambda seed: run_connector(seed)[0],
+    "flow": partial(run_flow, size=SMALL),
+    "connector": lambda seed: run_connector(seed, rows=240, size=Size(failures=2, scales=2))[0],
     "race": run_race_seed,
 }
 

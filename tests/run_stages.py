@@ -27,6 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -185,6 +187,12 @@ def _print_stage(stage: Stage) -> None:
     print(f"=== {stage.name} {words} after {stage.took_s:.0f} s", flush=True)
 
 
+def _idle_s() -> float:
+    """Return for how long the machine's processors have had nothing to do, added up."""
+    times = psutil.cpu_times()
+    return float(times.idle + getattr(times, "iowait", 0.0))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -193,7 +201,7 @@ def main() -> int:
     parser.add_argument("--name", default="run_stages", help="what was called, for the last line")
     parser.add_argument("stages", nargs="+")
     args = parser.parse_args()
-    began_s = time.monotonic()
+    began_s, idle_s = time.monotonic(), _idle_s()
     shared.begin()
     try:
         ended = run(args.stages, args.at_once, shared.folder())
@@ -205,7 +213,9 @@ def main() -> int:
             print(stage.line())
     finally:
         shared.end()
-    print(f"  {'all':14}{'':6} {time.monotonic() - began_s:6.0f} s")
+    took_s = time.monotonic() - began_s
+    busy = 1 - (_idle_s() - idle_s) / (took_s * (os.cpu_count() or 1))
+    print(f"  {'all':14}{'':6} {took_s:6.0f} s  processors busy for {busy:.0%} of it")
     failed = [stage.name for stage in ended if not stage.passed]
     unsteady = [test for stage in ended for test in stage.unsteady]
     print(verdict(args.name, failed, sum((stage.skipped for stage in ended), Counter()), unsteady))

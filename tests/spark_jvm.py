@@ -84,15 +84,16 @@ def _make(archive: Path, spark: Path) -> None:
         "SPARK_HOME": str(spark),
         "PYSPARK_PYTHON": sys.executable,
     }
-    subprocess.run(
-        [sys.executable, "-m", "tests.spark_jvm", "--train"],
-        cwd=ROOT,
-        env=environ,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=TRAINING_S_MAX,
-        check=False,
-    )
+    with suppress(subprocess.TimeoutExpired):  # tests without the archive are slower, and pass
+        subprocess.run(
+            [sys.executable, "-m", "tests.spark_jvm", "--train"],
+            cwd=ROOT,
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=TRAINING_S_MAX,
+            check=False,
+        )
     if made.exists():
         made.rename(archive)
 

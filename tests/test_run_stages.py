@@ -85,6 +85,7 @@ def start(project: Path, *stages: str) -> subprocess.Popen[str]:
         "r.ROOT = pathlib.Path.cwd(); sys.argv = ['run_stages', *sys.argv[1:]]; sys.exit(r.main())"
     )
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("PRAVEGA_LAB_TEST", "PYTEST_"))}
+    environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # nbval alone takes two seconds to import
     return subprocess.Popen(
         [sys.executable, "-c", code, "--name", "make test", *stages],
         cwd=project,

@@ -78,7 +78,7 @@ for n, name in enumerate(NAMES):
 
 @pytest.mark.slow
 def test_whole_runs_repeat_in_another_process() -> None:
-    first = run(WORLD.format(seeds="(1, 2, 3)"), 1)
-    assert first == run(WORLD.format(seeds="(1, 2, 3)"), 2)
+    first = run(WORLD.format(seeds="(1,)"), 1)
+    assert first == run(WORLD.format(seeds="(1,)"), 2)
     assert first.count(b"\n") > 1000
-    assert run(WORLD.format(seeds="(4,)"), 1) != run(WORLD.format(seeds="(5,)"), 1)
+    assert first != run(WORLD.format(seeds="(5,)"), 1)

@@ -11,10 +11,30 @@ from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
 from pravega_lab.engine.simulation.groups.scenario import run_groups
 
 SEEDS_MAX = 25  # within which a bug has to show
+# Seeds that show a bug, where it is not 0. They are tried first.
+KNOWN: dict[str, int] = {
+    "mark-behind-the-state": 3,
+    "reported-late": 9,
+    "compaction-forgets-offsets": 8,
+    "first-predecessor-only": 2,
+    "checkpoint-too-early": 7,
+    "released-at-the-beginning": 2,
+    "goes-on-after-release": 11,
+    "skips-after-takeover": 3,
+    "begins-at-zero": 2,
+    "never-releases": 2,
+    "java-rule": 9,
+    "dead-as-done": 2,
+    "gone-as-done": 5,
+    "window-of-own-segments": 2,
+    "reset-to-the-head": 8,
+    "watermarks-once": 2,
+    "fastest-writer": 9,
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 24, 4))
+@pytest.mark.parametrize("first", range(0, 16, 4))
 def test_seeds(first: int) -> None:
     n_windows = 0
     for seed in range(first, first + 4):
@@ -36,7 +56,7 @@ def test_equal_seeds_are_equal_runs() -> None:
 @pytest.mark.parametrize("name", GROUP_BUGS)
 def test_a_planted_bug_is_found(name: str) -> None:
     bug = GROUP_BUGS[name]
-    for seed in range(SEEDS_MAX):
+    for seed in (KNOWN.get(name, 0), *range(SEEDS_MAX)):
         if any(problem.startswith(bug.checker) for problem in run_groups(seed, bug=name).problems):
             return
     pytest.fail(f"{name} ({bug.what}) passed {SEEDS_MAX} seeds")
