@@ -44,7 +44,7 @@ def spark() -> Iterator[Any]:
 #: What the examples of a page use besides `uri`, `folder` and `recording`.
 FIXTURES = {
     "schema-registry": ["registry_uri"],
-    "errors": ["registry_uri"],
+    "errors": ["registry_uri", "spark"],
     "spark-connector": ["spark"],
     "engine-on-spark": ["spark"],
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,10 @@ VERDICTS = (
     pytest.param("11-exactly-once-end-to-end.ipynb", "28", id="11"),
     pytest.param("16-streams-as-tables.ipynb", "2455", id="16", marks=pytest.mark.spark),
 )
+sys.path.insert(0, str(ROOT / "docs/site"))
+reference: Any = import_module("reference_pages")
+# Public besides the modules of the reference: described in docs/options.md, docs/demo.md and docs/browser.md.
+ALSO_PUBLIC = ("pravega_lab.cli", "pravega_lab.demo", "pravega_lab.portable.frames")
 Notebook = dict[str, Any]
 Failures = dict[str, list[int]]
 
@@ -106,6 +113,29 @@ def test_every_cell_was_run_in_order_and_none_failed(tutorial: Notebook) -> None
 def test_no_segment_is_taken_for_a_heading(tutorial: Notebook) -> None:
     texts = [source(cell) for cell in tutorial["cells"] if cell["cell_type"] == "markdown"]
     assert not [line for text in texts for line in text.splitlines() if re.match(r"#+\w", line)]
+
+
+def test_it_imports_only_public_names(tutorial: Notebook) -> None:
+    """The modules of the package `tutorials` are the tutorials' own jobs and pictures."""
+    listed = {module for modules in reference.MODULES.values() for module in modules}
+    found = [pair for cell in code(tutorial) for pair in imported(source(cell))]
+    assert found
+    for module, name in found:
+        if not module.startswith("pravega_lab.tutorials."):
+            assert module in listed or module in ALSO_PUBLIC, (
+                f"{module} is private: give {name} a public name"
+            )
+            assert name in reference.public_names(import_module(module)), f"{module}.{name} is private"
+
+
+def imported(text: str) -> Iterator[tuple[str, str]]:
+    """What a cell imports from the package: modules and names in them."""
+    lines = ["" if line.startswith(("%", "!")) else line for line in text.splitlines()]
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pravega_lab":
+            yield from ((str(node.module), alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "pravega_lab")
 
 
 def test_facts_are_not_hidden_from_the_comparison(tutorial: Notebook) -> None:

@@ -14,16 +14,18 @@ from pravega_lab.connector.spark.format import FORMAT
 
 if TYPE_CHECKING:
     from pravega_lab.connector.spark.session.driver import Driver, submit
+    from pravega_lab.connector.spark.session.progress import write_progress
     from pravega_lab.connector.spark.session.registration import register
     from pravega_lab.connector.spark.session.session import create_session
 
-__all__ = ["FORMAT", "Driver", "create_session", "register", "submit"]
+__all__ = ["FORMAT", "Driver", "create_session", "register", "submit", "write_progress"]
 
 _HOMES = {
     "Driver": "session.driver",
     "submit": "session.driver",
     "register": "session.registration",
     "create_session": "session.session",
+    "write_progress": "session.progress",
 }
 
 
