@@ -1,13 +1,16 @@
 """Kappa+ of tutorial 13: eleven months of real flights in Parquet files, then the twelfth, live.
 
-One streaming job counts departures by day, and fails once in the middle. It runs under virtual time.
+One streaming job counts departures by day, and fails once in the middle. The live month is a Pravega stream
+in an embedded store, to which another program writes. All of it runs under virtual time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count as numbers
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pravega_lab.client.client import AsyncClient
+from pravega_lab.connector.flow import EventRows, PravegaConfig, PravegaSegmentSource
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.elements import Watermark
@@ -26,13 +31,11 @@ from pravega_lab.engine.flow.master.restart import FixedDelay
 from pravega_lab.engine.flow.operators.functions import count
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.windows import TumblingWindows
-from pravega_lab.engine.flow.source.collections import RowsSource
 from pravega_lab.engine.flow.source.hybrid import HybridSource
 from pravega_lab.engine.flow.source.parquet import ParquetSource
-from pravega_lab.engine.flow.source.sources import Boundedness
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.engine.simulation.flow.steps import apart
-from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
+from pravega_lab.testing import SimulatedPravega
 from pravega_lab.tutorials.streaming_and_batch import DAY_MS, MONTHS, tell
 
 if TYPE_CHECKING:
@@ -40,7 +43,8 @@ if TYPE_CHECKING:
 
 HISTORY, LIVE = tuple(MONTHS)[:-1], "dec"
 BATCH_ROWS, PAUSE_MS = 1_000, 10
-LIVE_MS = 200  # between two batches of the live stream
+LIVE_STREAM = "flights/december"
+LIVE_MS = 200  # between two writes into it, of so many rows
 QUIET_MS = 3_000  # after the last live event, and for what failures repeat
 BOUND_MS = DAY_MS
 
@@ -126,19 +130,19 @@ def history_then_live(
 
     Args:
         folder: A folder of Parquet files. Without ``order_by`` they are read in the order of their names.
-        live: A Parquet file whose rows arrive as an endless stream. It is read after the history.
+        live: A Parquet file. Another program writes its rows into a Pravega stream, which the job reads after
+            the history.
         order_by: The column by which the file source orders row groups.
         fails_at: At which batches the machine fails, each once, counted since its last start.
     """
     counted = Counted()
     stored, history = MemoryFiles(), sorted(folder.glob("*.parquet"))
     stored.data |= {str(path): path.read_bytes() for path in history}
-    coming = read_files([live])
+    world = SimulatedPravega(seed=13)
     files = ParquetSource(
         folder, order_by=order_by, batch_rows=BATCH_ROWS, pause_ms=lambda: PAUSE_MS, files=stored
     )
-    forever = Boundedness.CONTINUOUS_UNBOUNDED
-    arriving = RowsSource(coming, batch_rows=BATCH_ROWS, pause_ms=lambda: LIVE_MS, boundedness=forever)
+    arriving = PravegaSegmentSource(_config(world), LIVE_STREAM, rows=EventRows(json.loads))
     env = StreamEnvironment("departures")
     strategy = WatermarkStrategy("at", out_of_orderness_ms=BOUND_MS)
     departures = env.from_source(
@@ -154,34 +158,42 @@ def history_then_live(
 
     tell(daily, told)
     rows = sum(pq.read_metadata(path).num_rows for path in history)
-    batches_ms = PAUSE_MS * rows + LIVE_MS * len(coming)
-    _run(env, batches_ms // BATCH_ROWS + QUIET_MS)
+    _run(world, env, read_files([live]), PAUSE_MS * rows // BATCH_ROWS)
     for (_, day), n in results.items():
         counted.days[day] = counted.days.get(day, 0) + n
     return counted
 
 
-def _run(env: StreamEnvironment, for_ms: int) -> None:
-    loop = SimulationLoop("kappa plus")  # type: ignore[abstract]  # no outside in here
-    names = iter(range(1_000_000))
+def _config(world: SimulatedPravega) -> PravegaConfig:
+    names = numbers()  # two clients of one name would draw the same ids of writers
+
+    def connect(who: str) -> AsyncClient:
+        return world.client(f"{who} {next(names)}")
+
+    return PravegaConfig(world.uri, "flights", connect=connect, clock_ms=lambda: int(world.now_s * 1000))
+
+
+def _run(world: SimulatedPravega, env: StreamEnvironment, live: pa.Table, history_ms: int) -> None:
+    names = numbers()
     config = JobConfig(CheckpointConfig(interval_ms=200), restart=FixedDelay(wait_ms=10))
     job = Job(
         env.job_graph(),
         config,
         files=MemoryFiles(),
-        now_ms=lambda: loop.now_us // 1000,
+        now_ms=lambda: int(world.now_s * 1000),
         unique_id=lambda: f"{next(names):012d}",
     )
 
     async def story() -> None:
-        await job.start()
-        await asyncio.sleep(for_ms / 1000)
+        async with world.client("airport") as client:
+            stream = await client.create_stream(LIVE_STREAM)
+            await job.start()
+            await asyncio.sleep(history_ms / 1000)
+            for first in range(0, len(live), BATCH_ROWS):
+                rows = live.slice(first, BATCH_ROWS).to_pylist()
+                await stream.write([json.dumps(row).encode() for row in rows], "departures")
+                await asyncio.sleep(LIVE_MS / 1000)
+            await asyncio.sleep(QUIET_MS / 1000)
         await job.cancel()
 
-    def simulate() -> None:
-        try:
-            loop.run_until_complete(story())
-        finally:
-            loop.dispose()
-
-    apart(simulate)
+    apart(lambda: world.run(story()))
