@@ -20,6 +20,7 @@ from tests.spark_jvm import options
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+HIDDEN = "pravega-segmentstore-0.svc"  # in docs/cluster.md
 FILE = re.compile(r"# (\w+\.py)\n")
 
 
@@ -114,6 +115,14 @@ def test_the_guide_to_tls_runs_as_printed(
     user, password = ADMIN
     known = {"uri": secure.uri, "user": user, "password": password, "other_ca": other_ca}
     run_page("howto/tls.md", folder, {**known, "rewrite": {ADVERTISED: "127.0.0.1"}})
+    connected = BLOCK.findall((DOCS / "cluster.md").read_text())[0]  # with the files of the guide
+    for printed, here in (("tls://pravega.example.com:9090", secure.uri), (HIDDEN, ADVERTISED)):
+        assert printed in connected
+        connected = connected.replace(printed, here)
+    names: dict[str, Any] = {}
+    exec(connected, names)
+    with names["client"] as client:
+        assert "_system" in client.list_scopes()
 
 
 @pytest.mark.spark
