@@ -182,12 +182,10 @@ class BarrierTracker:
         """Give a checkpoint up, and every older one with it; return what to do."""
         if checkpoint_id <= self._last_id:
             return []
-        if self._tracked.pop(checkpoint_id, None) is None and checkpoint_id < self._last_id:
-            return []
-        self._last_id = max([checkpoint_id, *[n for n in self._tracked if n < checkpoint_id]])
+        self._last_id = checkpoint_id
         older = [n for n in self._tracked if n < checkpoint_id]
-        for number in older:
-            del self._tracked[number]
+        for number in [*older, checkpoint_id]:
+            self._tracked.pop(number, None)
         return [*(Abort(n, Reason.CHECKPOINT_DECLINED_SUBSUMED) for n in older), Abort(checkpoint_id, reason)]
 
     def end_of_partition(self, channel: int) -> list[Decision]:

@@ -9,12 +9,17 @@ from uuid import UUID
 
 import pytest
 
-from pravega_lab.client.reader_group.core.assignment import _hash, leave_to_others_ms, n_to_take_over
+from pravega_lab.client.reader_group.core.assignment import (
+    _java_hash,
+    in_order_of_release,
+    leave_to_others_ms,
+    n_to_take_over,
+)
 from pravega_lab.client.reader_group.core.reader import Write, go_offline
 from pravega_lab.client.reader_group.core.state import Decide
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
 from pravega_lab.engine.simulation.groups.java_rule import JavaRuleReader
-from pravega_lab.protocol.hashing import ROUTING_SEED, key_position
+from pravega_lab.protocol.hashing import ROUTING_SEED, TABLE_SEED, key_position
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.stream_cut import UNBOUNDED
@@ -296,12 +301,14 @@ def test_what_nobody_acquired_is_divided_among_the_others(n_readers: int, n_left
     assert n_to_take_over(box.state(), n_left) == expected
 
 
-def test_segments_are_released_in_the_order_of_their_places_in_java() -> None:
-    """Its ``hashToRange`` places routing keys, too: the hash of one seed orders names as keys are ordered."""
+def test_segments_are_released_in_java_s_order() -> None:
+    """Java places routing keys by the same hash; its seed for them is the hash code of ``EventRouter``."""
+    hashes = [_java_hash(text) for text in ("EventRouter", "KeyValueTableRouter", "polygenelubricants", "")]
+    assert hashes == [ROUTING_SEED, TABLE_SEED - 2**64, -(2**31), 0]
     names = [f"s/x/{n}.#epoch.0" for n in range(200)]
-    seed = ROUTING_SEED % 2**64
-    assert sorted(names, key=lambda name: _hash(name, seed)) == sorted(names, key=key_position)
-    assert all(_hash(name, seed) / 2**52 == key_position(name) for name in names)
+    by_position = sorted(names, key=key_position, reverse=True)
+    assert in_order_of_release("EventRouter", names) == by_position
+    assert in_order_of_release("another reader", names) != by_position
 
 
 def test_automatic_checkpoints_by_whoever_is_first() -> None:

@@ -23,7 +23,9 @@ def barrier(number: int) -> Barrier:
 
 def test_a_channel_that_is_ahead_waits_for_the_others() -> None:
     barriers = AlignedBarriers(3)
+    assert (barriers.pending, barriers.missing()) == (None, ())
     assert barriers.barrier(1, barrier(1)) == []
+    assert barriers.pending == barrier(1)
     assert [barriers.is_blocked(c) for c in range(3)] == [False, True, False]
     assert barriers.missing() == (0, 2)
     assert barriers.barrier(0, barrier(1)) == []
@@ -57,10 +59,13 @@ def test_the_end_of_a_channel_counts_as_its_barrier() -> None:
 
 
 def test_before_flip_147_the_end_of_a_channel_declines() -> None:
-    barriers = AlignedBarriers(2, checkpoints_after_end=False)
+    barriers = AlignedBarriers(3, checkpoints_after_end=False)
+    assert barriers.end_of_partition(2) == []
     barriers.barrier(0, barrier(1))
+    assert barriers.end_of_partition(0) == []  # behind its barrier
     declined = [Abort(1, Reason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM)]
     assert barriers.end_of_partition(1) == declined
+    assert (barriers.pending, barriers.is_blocked(0)) == (None, False)
 
 
 def test_a_trigger_from_the_coordinator_does_not_wait() -> None:

@@ -17,6 +17,7 @@ from pravega_lab.engine.flow.checkpoint.pending import AckResult, Request, Reque
 from pravega_lab.engine.flow.checkpoint.plan import CheckpointPlan, TaskAck
 from pravega_lab.engine.flow.elements import CheckpointKind, SubtaskId
 from pravega_lab.engine.flow.errors import CheckpointFailedError, IllegalStateError, Reason
+from pravega_lab.engine.flow.state.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
 from tests.engine.flow.jobs import Told
 from tests.engine.flow.test_plan import ALL, graph
 
@@ -322,3 +323,162 @@ def test_metadata_that_cannot_be_written_fail_the_checkpoint_and_keep_its_folder
     assert isinstance(answer.error.__cause__, OSError)
     assert asked == do.AskCoordinators(2, ("op",))
     assert driven.coordinator.pending[2].request is waiting
+
+
+def answers(effects: list[do.Effect]) -> list[tuple[Request, str]]:
+    """Whose request failed, and why."""
+    failed = [(e.request, e.error) for e in effects if isinstance(e, do.Answer)]
+    return [(request, reason_of(error).name) for request, error in failed if error is not None]
+
+
+def test_what_is_told_of_a_checkpoint_and_when() -> None:
+    """Clocks of several machines go back; the time of what is told does not."""
+    driven = Driven()
+    coordinator = driven.coordinator
+    request = coordinator.request(KIND, 10)
+    [allocate] = coordinator.take_effects()
+    assert allocate == do.AllocateId(request)
+    coordinator.id_allocated(Request(KIND, 10), 6, 15)  # of a request that was given up
+    coordinator.id_allocated(request, 7, 20)
+    coordinator.location_ready(7, "chk-7")
+    coordinator.coordinator_acknowledged(7, "op", b"")
+    coordinator.hook_acknowledged(7, "nobody", None)
+    coordinator.hook_acknowledged(7, "h", None)
+    *_, trigger = coordinator.take_effects()
+    assert isinstance(trigger, do.TriggerTask)
+    assert (trigger.options.target, trigger.options.kind) == ("chk-7", KIND)
+    assert coordinator.acknowledge(A, 7, TaskAck(), 40) is AckResult.SUCCESS
+    coordinator.acknowledge(B, 7, TaskAck(), 35)
+    [finalize] = coordinator.take_effects()
+    assert isinstance(finalize, do.Finalize)
+    coordinator.decline(A, 7, Reason.CHECKPOINT_DECLINED, "too late", 0)
+    coordinator.on_time(1_000_000)  # it does not expire either
+    assert coordinator.next_deadline_ms() is None
+    coordinator.finalized(finalize.checkpoint, 1_000_001)
+    assert coordinator.acknowledge(A, 7, TaskAck(), 0) is AckResult.DISCARDED
+    told = [(type(o).__name__.removeprefix("Checkpoint"), o.at_ms) for o in driven.told.all]
+    assert told == [
+        ("Requested", 10),
+        ("Pending", 20),
+        *[("Step", 20)] * 5,
+        *[("Acknowledged", 40)] * 2,
+        ("Completed", 1_000_001),
+        ("Acknowledged", 1_000_001),
+    ]
+    assert [(step.step, step.who) for step in driven.told.of(seen.CheckpointStep)] == [
+        ("coordinator-asked", "op"),
+        ("coordinator-acknowledged", "op"),
+        ("hook-asked", "h"),
+        ("hook-acknowledged", "h"),
+        ("task-triggered", str(A)),
+    ]
+
+
+def test_a_shutdown_answers_everybody_and_begins_nothing() -> None:
+    driven = Driven(interval_ms=10, max_concurrent=2, tolerable_failures=99)
+    driven.coordinator.start_scheduler(5)
+    assert driven.coordinator.next_deadline_ms() == 15
+    pending = driven.triggered()
+    without_id = driven.coordinator.request(KIND, 6)
+    queued = driven.coordinator.request(KIND, 7)
+    driven.coordinator.take_effects()
+    driven.coordinator.shut_down()
+    reason = Reason.CHECKPOINT_COORDINATOR_SHUTDOWN.name
+    # The queued request is begun once before it is drained, and refused.
+    assert answers(driven.effects()) == [(pending, reason), (without_id, reason), (queued, reason)]
+    driven.coordinator.start_scheduler(8)
+    driven.coordinator.on_time(1_000)
+    assert driven.coordinator.next_deadline_ms() is None
+    late = driven.coordinator.request(CheckpointKind.SAVEPOINT, 1_001)
+    assert answers(driven.effects()) == [(late, reason)]
+
+
+def test_periodic_ones_come_at_intervals_until_the_scheduler_stops() -> None:
+    driven = Driven(interval_ms=10, tolerable_failures=9, timeout_ms=25)
+    driven.coordinator.start_scheduler(100)
+    driven.coordinator.start_scheduler(90)
+    driven.coordinator.on_time(109)
+    assert driven.effects() == []
+    driven.coordinator.on_time(112)
+    assert driven.kinds() == ["AskCoordinators"]
+    assert driven.coordinator.next_deadline_ms() == 122
+    driven.coordinator.on_time(122)  # the first is under way
+    driven.coordinator.stop_scheduler()
+    assert driven.effects() == []
+    assert driven.coordinator.next_deadline_ms() == 137
+    driven.coordinator.on_time(137)
+    expired = driven.effects()
+    assert [reason for _, reason in answers(expired)] == [
+        "CHECKPOINT_EXPIRED",
+        "PERIODIC_SCHEDULER_SHUTDOWN",
+    ]
+    [first, _] = driven.told.of(seen.CheckpointFailed)
+    assert "It waited for" in first.message
+    assert str(A) in first.message
+    assert driven.coordinator.next_deadline_ms() is None
+
+
+def test_a_request_without_an_id_fails_alone() -> None:
+    driven = Driven(tolerable_failures=9)
+    first, second = (driven.coordinator.request(KIND, 0) for _ in range(2))
+    driven.coordinator.take_effects()
+    driven.coordinator.triggering_failed(None, OSError("no counter"))
+    wanted = driven.coordinator.take_effects()
+    assert answers(wanted) == [(first, "IO_EXCEPTION")]
+    assert wanted[-1] == do.AllocateId(second)
+    driven.coordinator.id_allocated(first, 1, 0)
+    assert not driven.coordinator.pending
+    driven.coordinator.id_allocated(second, 2, 0)
+    driven.coordinator.triggering_failed(None, OSError("late"))  # it has its id
+    driven.coordinator.triggering_failed(1, OSError("never began"))
+    assert list(driven.coordinator.pending) == [2]
+    assert answers(driven.coordinator.take_effects()) == []
+
+
+def test_too_many_requests_are_refused_one_by_one() -> None:
+    driven = Driven(tolerable_failures=9)
+    driven.triggered()
+    requests = [driven.coordinator.request(KIND, 0) for _ in range(1_001)]
+    assert answers(driven.effects()) == [(requests[-1], "TOO_MANY_CHECKPOINT_REQUESTS")]
+
+
+def snapshot(number: int, *more: str) -> TaskAck:
+    """State that was written for checkpoint ``number``, and ``more`` that it only refers to."""
+    blobs = [Blob(path, 0, 1, 0) for path in (f"shared/x-c{number}-0", *more)]
+    return TaskAck({"o": SubtaskState({}, {"list": ListState(ListMode.SPLIT, tuple(blobs))})})
+
+
+def test_state_that_no_checkpoint_needs_is_discarded_and_requests_wait_meanwhile() -> None:
+    driven = Driven(tolerable_failures=9, timeout_ms=100)
+    driven.triggered()
+    driven.coordinator.acknowledge(A, 1, snapshot(1, "shared/x-c0-0"), 0)
+    waiting = driven.coordinator.request(KIND, 0)
+    driven.coordinator.on_time(100)
+    expired, folder = [e.paths for e in driven.effects() if isinstance(e, do.Discard)]
+    assert (expired, folder) == (("shared/x-c1-0",), ("chk-1/",))
+    for number, result in ((1, AckResult.DISCARDED), (99, AckResult.UNKNOWN)):
+        assert driven.coordinator.acknowledge(B, number, snapshot(number), 100) is result
+        assert driven.effects() == [do.Discard((f"shared/x-c{number}-0",))]
+    assert not driven.coordinator.pending
+    for left in (3, 2):
+        driven.coordinator.cleaned()
+        assert driven.effects() == [], left
+    driven.coordinator.cleaned()
+    assert driven.kinds() == ["AskCoordinators"]
+    assert driven.coordinator.pending[2].request is waiting
+
+
+def test_metadata_that_come_after_the_end_are_deleted_with_what_only_they_have() -> None:
+    driven = Driven(tolerable_failures=9)
+    driven.triggered()
+    driven.acknowledge(1, A, B)
+    [finalize] = driven.effects()
+    assert isinstance(finalize, do.Finalize)
+    state = OperatorState("o", "o", "v0", 1, 128)
+    state.subtasks = dict(enumerate([snapshot(1, "shared/x-c0-0").states["o"]]))
+    finalize.checkpoint.operators["o"] = state
+    driven.coordinator.abort_all(Reason.JOB_FAILURE, "it restarts")
+    assert "Discard" not in driven.kinds()  # they are being written
+    driven.coordinator.finalized(finalize.checkpoint, 1)
+    assert driven.effects() == [do.Discard(("chk-1/", "shared/x-c1-0"))]
+    assert driven.coordinator.store.latest is None

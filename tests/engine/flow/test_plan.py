@@ -85,6 +85,8 @@ def test_everybody_has_to_run_or_to_have_finished() -> None:
     assert failed.value.reason is Reason.NOT_ALL_REQUIRED_TASKS_RUNNING
     with pytest.raises(CheckpointFailedError, match="after tasks finished are off"):
         compute_plan(of, states(of, {0: {0}}), after_finish=False)
+    with pytest.raises(CheckpointFailedError, match="All tasks have finished"):
+        compute_plan(of, dict.fromkeys(of.subtasks(), Life.FINISHED), after_finish=True)
 
 
 def union_state(mode: ListMode = ListMode.UNION) -> SubtaskState:
@@ -109,7 +111,8 @@ def test_union_state_is_all_or_nothing() -> None:
             assemble(of, plan, acks(of, finished, done, ListMode.UNION), {})
         assemble(of, plan, acks(of, finished, done, ListMode.SPLIT), {})
     plan = compute_plan(of, states(of, {}), after_finish=True)
-    assemble(of, plan, acks(of, set(), {0, 1, 2}, ListMode.UNION), {})
+    for everybody_or_nobody in ({0, 1, 2}, set[int]()):
+        assemble(of, plan, acks(of, set(), everybody_or_nobody, ListMode.UNION), {})
 
 
 def test_what_a_checkpoint_says_of_those_that_finished() -> None:
