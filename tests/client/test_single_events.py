@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -13,6 +13,8 @@ import pytest
 
 from pravega_lab.client import AsyncClient, Stream
 from pravega_lab.client.framing import events as inputs
+from pravega_lab.client.framing.events import FewEvents
+from pravega_lab.client.framing.values import Run
 from pravega_lab.client.writing import appends as appends_module
 from pravega_lab.client.writing import event_buffer
 from pravega_lab.client.writing.event_buffer import Added, EventBuffer
@@ -21,6 +23,7 @@ from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.scenarios import run_seed
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import BadInputError, Definite, EventTooLargeError, PravegaError, StreamSealedError
+from pravega_lab.protocol.hashing import key_position
 from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered
 
 NewStream = Callable[..., Stream]
@@ -183,6 +186,24 @@ def test_a_flush_after_an_error_raises_it_although_nothing_was_routed(world: Wor
     tell(world, story)
 
 
+def test_a_durable_write_says_exactly_what_was_stored(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        async with stream.writer() as writer:
+            assert await writer.write_durably(["in", "too"], "k") == 2
+            async with stream.read() as batches:
+                assert [e async for e in batches.events()] == [b"in", b"too"]
+        writer = stream.writer()
+        await stream.seal()
+        with pytest.raises(StreamSealedError) as raised:
+            await writer.write_durably(["out"], "k")
+        assert raised.value.definite is Definite.NO
+        assert "had been stored" not in str(raised.value)
+        await writer.stop()
+
+    tell(world, story)
+
+
 def test_a_full_buffer_waits_for_acknowledgements(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_buffer, "ENOUGH_BYTES", 500)
     monkeypatch.setattr(event_buffer, "BUFFERED_BYTES_MAX", 1_000)
@@ -197,6 +218,40 @@ def test_a_full_buffer_waits_for_acknowledgements(world: World, monkeypatch: pyt
         assert 1_000 < most < 2_000, "of a full buffer, and what a call writes after it"
         async with client.stream(STREAM).read() as batches:
             assert_each_once_in_order([e async for e in batches.events()], 400)
+
+    tell(world, story)
+
+
+def test_a_segment_that_is_sealed_while_events_are_framed_gets_none_of_them(world: World) -> None:
+    """Routes may change at each await: what was framed for the old ones is split again."""
+
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        async with stream.writer() as writer:
+            await writer.write("key-0:0", "key-0")
+            await writer.flush()
+            [old] = await stream.segments()
+
+            class SlowlyFramed(FewEvents):
+                async def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
+                    found = await super().runs(highs, bytes_max)
+                    await stream.scale([old.segment_id], [(0.0, 0.5), (0.5, 1.0)])
+                    await writer.write("key-0:1", "key-0")  # meets the seal
+                    while writer.appends._highs is highs:
+                        await asyncio.sleep(0.1)
+                    return found
+
+            events, keys = numbered(40, 7, begin=2)
+            await writer.appends.put(SlowlyFramed(events, [*map(key_position, keys)]))
+            await writer.flush()
+            assert set(writer.appends._idle) == set(writer.appends._appenders.values())
+            low, _ = await stream.segments()
+            low_bytes = (await stream.tail()).positions[low.segment_id]
+        async with stream.read() as batches:
+            found = [e async for e in batches.events()]
+        assert len(found) == 42
+        belongs = [e for e in found[1:] if key_position(e.split(b":")[0].decode()) < low.high]
+        assert sum(8 + len(event) for event in belongs) == low_bytes
 
     tell(world, story)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from pravega_lab.engine.flow.checkpoint.handles import CompletedCheckpoint
-from pravega_lab.engine.flow.checkpoint.storage import CheckpointLayout, CompletedStore, discard
+from pravega_lab.engine.flow.checkpoint.storage import CheckpointLayout, CompletedStore, discard, file_name
 from pravega_lab.engine.flow.elements import CheckpointKind
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.state.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
@@ -43,6 +43,10 @@ def test_a_folder_stays_while_a_retained_checkpoint_refers_into_it() -> None:
     store = CompletedStore()
     assert store.add(completed(1)) == []
     assert store.add(completed(2, "root/job/chk-1/op-0")) == []
+
+
+def test_a_name_is_one_that_every_file_system_accepts() -> None:
+    assert file_name("map ü/2", 0, "chk:7.x") == "map_ü_2-0-chk_7.x"
 
 
 def test_files_and_folders_are_discarded() -> None:

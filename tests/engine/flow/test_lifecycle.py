@@ -101,8 +101,11 @@ def test_a_failure_after_the_savepoint_is_the_end_and_names_the_savepoint() -> N
     stop.task_failed(ValueError("early"))
     assert stop.fatal is None
     stop.savepoint_created("sp/1")
-    stop.task_failed(ValueError("late"))
+    late = ValueError("late")
+    stop.task_failed(late)
     assert isinstance(stop.fatal, StopWithSavepointStoppingError)
+    assert stop.fatal is stop.error
+    assert stop.fatal.__cause__ is late
     assert "sp/1" in str(stop.fatal)
     with pytest.raises(IllegalStateError, match="before the savepoint"):
         StopWithSavepoint("job").all_finished()
