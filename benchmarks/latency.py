@@ -5,7 +5,8 @@ an event was due, so a pause delays every event that was due in it (`pipelines.o
 a durable store: single appends until the store acknowledges them, events through the client from one
 process to a tail reader in another, and events until Spark (trigger 0) has finished their micro-batch.
 Each round first measures the maximum rate of each path, with all events due at once. ``--spark`` adds the
-third path.
+third path. Before each round the disk's own sync is measured, and the store's p99 at half of the maximum rate
+is compared with its p99.
 """
 
 from __future__ import annotations
@@ -24,14 +25,19 @@ from benchmarks.pipelines.children import figures_of, producer_to_tail_reader
 from benchmarks.pipelines.ends import LAB
 from benchmarks.pipelines.spark_ages import ages
 from benchmarks.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.stores import sync_ms
 from pravega_lab.engine.server.store_process import StoreProcess
 
 STORE, CLIENT, SPARK = "store", "client", "Spark"
 SHARES = (10, 50, 90)  # % of the maximum rate
 MAXIMUM = "maximum rate, events/s"
+SYNC_99 = "the disk's own sync, p99, ms"
+SYNCS_WANTED = 5.0
+"""The p99 of the store at half of the maximum rate is to be at most so many times that of a sync."""
 NAMES = {
     "p50_ms": "p50, ms",
     "p99_ms": "p99, ms",
+    "p999_ms": "p99.9, ms",
     "mean_ms": "mean age when the batch is done, ms",
     "oldest_ms": "age of the oldest event of a batch, median, ms",
 }
@@ -66,6 +72,13 @@ def measure(run: Run | None, name: str, path: Path, uri: str, options: argparse.
                 run.add(f"{share} % of the maximum rate, {NAMES[key]}", name, figures[key])
 
 
+def judge(run: Run) -> None:
+    """Compare the store's p99 at half of the maximum rate with the disk's."""
+    name = "p99 at 50 % of the maximum rate : sync of the disk, store"
+    ratio = run.ratio(name, (f"50 % of the maximum rate, {NAMES['p99_ms']}", STORE), (SYNC_99, STORE))
+    run.target(name, ratio, SYNCS_WANTED, at_least=False)
+
+
 def main() -> int:
     parser = parser_of(__doc__, rounds=3)
     shown = "(default: %(default)s)"
@@ -81,8 +94,11 @@ def main() -> int:
         uri = stack.enter_context(StoreProcess(f"{folder}/store")).uri
         found = paths(options, stack)
         for turn in rounds_of(options):
+            if turn:
+                run.add(SYNC_99, STORE, sync_ms(options.data)[1])
             for name in in_turns(list(found), turn):
                 measure(run if turn else None, name, found[name], uri, options)
+    judge(run)
     return run.finish(options)
 
 

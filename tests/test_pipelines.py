@@ -82,7 +82,7 @@ def test_latencies_count_from_the_due_time() -> None:
     due = [index * MS for index in range(101)]
     found = latencies(due, [at + (50 if at == 40 * MS else 2) * MS for at in due])
     assert (found.p50_ms, found.max_ms) == (2, 50)
-    assert found.p99_ms == pytest.approx(2)
+    assert (found.p99_ms, found.p999_ms) == pytest.approx((2, 45.2))
     assert found.rate == pytest.approx(101 / 0.102)
 
 
@@ -159,3 +159,11 @@ def test_each_path_is_measured_at_shares_of_its_own_maximum(monkeypatch: pytest.
     assert asked == [(700, float("inf")), (400, 200.0), (2000, 1000.0), (3600, 1800.0)] * 2
     assert run.of("maximum rate, events/s", "client") == [2000.0]
     assert run.of("90 % of the maximum rate, p99, ms", "client") == [4.0]
+
+
+def test_the_p99_at_half_of_the_maximum_is_compared_with_the_disk() -> None:
+    run = Run("a title")
+    run.add(latency.SYNC_99, latency.STORE, 0.5)
+    run.add("50 % of the maximum rate, p99, ms", latency.STORE, 3.0)
+    latency.judge(run)
+    assert [(target.found, target.is_reached) for target in run.targets] == [(6.0, False)]

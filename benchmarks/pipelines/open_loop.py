@@ -81,6 +81,7 @@ class Latencies(NamedTuple):
 
     p50_ms: float
     p99_ms: float
+    p999_ms: float
     max_ms: float
     rate: float
 
@@ -89,6 +90,6 @@ def latencies(due_ns: Sequence[int], done_ns: Sequence[int]) -> Latencies:
     """Return the figures of events that were due and done at these times."""
     due, done = np.asarray(due_ns, np.int64), np.asarray(done_ns, np.int64)
     waited_ms = (done - due) / 1e6
-    p50_ms, p99_ms = (float(np.percentile(waited_ms, q)) for q in (50, 99))
+    p50_ms, p99_ms, p999_ms = (float(np.percentile(waited_ms, q)) for q in (50, 99, 99.9))
     seconds = max(int(done.max() - due.min()), 1) / 1e9
-    return Latencies(p50_ms, p99_ms, float(waited_ms.max()), len(due) / seconds)
+    return Latencies(p50_ms, p99_ms, p999_ms, float(waited_ms.max()), len(due) / seconds)
