@@ -30,14 +30,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from build_page import LEFT_OUT, RUNTIME, RUNTIME_FILES, TIME, ours, version  # noqa: E402
 
 #: Tutorials whose cells need no other process, no socket and no Spark.
-TUTORIALS = ("04", "07", "08", "09", "11", "12")
+TUTORIALS = ("04", "02", "03", "07", "08", "09", "11", "12")
+#: Those that start a lab. The browser suspends Python while the store in the page works.
+WITH_LAB = ("02", "03")
 #: What the kernel needs besides what it lists by itself.
 PACKAGES = ("pravega-lab", "protobuf", "ipywidgets", "anywidget")
 KERNEL = ("micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", "ipython")
 #: Of the wheel, besides the modules: the recorded runs of the tutorials, and what the views are drawn with.
-DATA = ("tutorials/recording/recorded/", "widgets/bundles/")
+DATA = ("tutorials/recording/recorded/", "widgets/bundles/", "first_flights")
 #: Parts of the package that need processes, sockets or Spark, by the beginning of their path.
-ABSENT = tuple(sorted({*LEFT_OUT} - {"testing/commit_kills", "lab", "terminal"}))
+ABSENT = tuple(sorted({*LEFT_OUT} - {"testing/commit_kills", "lab", "terminal", "datasets"}))
 KERNEL_EXTENSION = "@jupyterlite/pyodide-kernel-extension"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError, NotFoundError, require
+from pravega_lab.portable.frames import HAVE_NO_PANDAS
 from pravega_lab.progress import track
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ ORDER_CHANGES = 3_000
 ORDER_STATUSES = ("placed", "paid", "packed", "shipped", "delivered")
 #: The recorded messages, one a line.
 ORDER_CHANGES_FILE = Path(__file__).with_name("order_changes.jsonl.gz")
+#: The events of the first flights, one a line: all that a browser has, which has no pandas.
+FIRST_FLIGHTS_FILE = Path(__file__).with_name("first_flights.jsonl.gz")
+FIRST_FLIGHTS = 6_000
 
 
 @dataclass(frozen=True)
@@ -70,16 +74,33 @@ def flights(limit: int | None = None) -> FlightEvents:
     """Return every departure from New York in 2013, in the order of (hour in UTC, scheduled time, row).
 
     Args:
-        limit: Only the first so many of the schedule; None for all 336,776.
+        limit: Only the first so many of the schedule; None for all 336,776. In a browser there are 6,000, and
+            the table has the columns of the events.
 
     Raises:
         NotFoundError: The package with the data is not installed; the message says how to get it.
     """
     if limit is not None and limit < 1:
         raise BadInputError(f"flights(limit={limit}): give a number from 1 to {FLIGHTS:,}, or None for all")
+    if HAVE_NO_PANDAS:
+        return _first_flights(limit)
     table = _schedule(_flights_file())
     table = table if limit is None else table.head(limit)
     return _as_events(table)
+
+
+def _first_flights(limit: int | None) -> FlightEvents:
+    from pravega_lab.portable.columns import pa
+    from pravega_lab.portable.frames import pd
+
+    if limit is None or limit > FIRST_FLIGHTS:
+        raise BadInputError(
+            f"flights({limit}): a browser has only the first {FIRST_FLIGHTS:,}: flights({FIRST_FLIGHTS})"
+        )
+    events = gzip.decompress(FIRST_FLIGHTS_FILE.read_bytes()).splitlines()[:limit]
+    rows = [json.loads(event) for event in events]
+    keys = [row["tail"] or row["carrier"] for row in rows]
+    return FlightEvents(pd.DataFrame(rows), pa.array(events), pa.array(keys))
 
 
 def _flights_file() -> Path:

@@ -16,6 +16,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.controller.calls import Controller
 from pravega_lab.client.controller.grpc_link import GrpcLink
 from pravega_lab.client.controller.link import ControllerLink
+from pravega_lab.client.controller.link_here import link_to
 from pravega_lab.client.scaling import check_policy
 from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
@@ -68,7 +69,7 @@ class AsyncClient:
         dialer = Dialer(with_own_credentials(given, *endpoint) if link is None else given, scheme == TLS)
         dialer.check_secrets(endpoint)
         chance = chance or Random(os.urandom(16))
-        link = link or GrpcLink(endpoint, dialer)
+        link = link or link_to(*endpoint) or GrpcLink(endpoint, dialer)
         self._controller = Controller(link, f"{scheme}://{endpoint}", dialer.access, retry_for_s, chance)
         self._stores = SegmentStores(self._controller, dialer, retry_for_s, chance)
         self._streams: dict[str, AsyncStream] = {}

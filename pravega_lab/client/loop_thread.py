@@ -1,6 +1,7 @@
 """Run the event loop of the synchronous client: one daemon thread per process, started on first use.
 
-A forked child inherits neither the thread nor its loop. `loop_thread` starts new ones there.
+A forked child inherits neither the thread nor its loop. `loop_thread` starts new ones there. In a browser
+there is no thread: the caller is suspended while the page's own loop runs (`pravega_lab.portable.threads`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, wait
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from pravega_lab.portable.alone import IS_BROWSER
+from pravega_lab.portable.threads import run_here
 
 T = TypeVar("T")
 
@@ -66,6 +70,43 @@ class _Call(Generic[T]):
             del error, self  # else they would keep each other alive
 
 
+class Loop(Protocol):
+    """Describes what the synchronous client needs of `LoopThread`."""
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        """Run ``call`` to its end and return its result."""
+        ...
+
+    def begin(self, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run ``call()`` without waiting for its end."""
+        ...
+
+    def call_soon(self, call: Callable[[], object]) -> None:
+        """Have the loop run ``call``, without waiting for it."""
+        ...
+
+
+class PageLoop:
+    """The event loop of a page in a browser, with the interface of `LoopThread`."""
+
+    def __init__(self) -> None:
+        self._begun: set[asyncio.Task[object]] = set()
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        """See `LoopThread.run`."""
+        return run_here(call)
+
+    def begin(self, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """See `LoopThread.begin`."""
+        task = asyncio.get_running_loop().create_task(call())
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+
+    def call_soon(self, call: Callable[[], object]) -> None:
+        """See `LoopThread.call_soon`."""
+        asyncio.get_running_loop().call_soon(call)
+
+
 class LoopThread:
     """Runs an asyncio loop in a daemon thread. Call `run` from any other thread."""
 
@@ -116,18 +157,18 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-_by_process: dict[int, LoopThread] = {}
+_by_process: dict[int, Loop] = {}
 _making = threading.Lock()
 
 
-def loop_thread() -> LoopThread:
+def loop_thread() -> Loop:
     """Return the loop thread of this process."""
     found = _by_process.get(os.getpid())
     if found is not None:
         return found
     with _making:
         if os.getpid() not in _by_process:  # no other thread was faster
-            _by_process[os.getpid()] = LoopThread()
+            _by_process[os.getpid()] = PageLoop() if IS_BROWSER else LoopThread()
         return _by_process[os.getpid()]
 
 
@@ -137,4 +178,5 @@ def _forget_parent() -> None:
     _by_process.clear()
 
 
-os.register_at_fork(after_in_child=_forget_parent)
+if not IS_BROWSER:
+    os.register_at_fork(after_in_child=_forget_parent)

@@ -23,7 +23,9 @@ from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import BadInputError
 from pravega_lab.lab import labs_by_name
 from pravega_lab.lab.private_store import PrivateStore
+from pravega_lab.lab.store_here import StoreHere
 from pravega_lab.lab.workloads import Workloads
+from pravega_lab.portable.alone import IS_BROWSER
 from pravega_lab.progress import Progress, write_in_slices
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ class Lab:
         self.is_closed = False
         if replaced := labs_by_name.close_namesake(name):
             print(replaced)
-        kind = StoreProcess if open else PrivateStore
+        kind: Any = StoreHere if IS_BROWSER else StoreProcess if open else PrivateStore
         port = 0 if registry is True else None
         self.store = (
             kind(data, scaling_clock=scaling_clock or 1, limits=limits, registry_port=port)

@@ -113,6 +113,19 @@ class RecordBatch:
         """Return the number of rows."""
         return len(self)
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of texts and bytes, and 8 for every other value."""
+        values = (value for one in self.columns for value in one)
+        return sum(len(value) if isinstance(value, (bytes, str)) else 8 for value in values)
+
+    def __getitem__(self, at: int | str) -> Array:
+        return self.column(at)
+
+    def select(self, names: Sequence[str]) -> RecordBatch:
+        """Return these columns."""
+        return RecordBatch([self.column(name) for name in names], names)
+
     def column(self, at: int | str) -> Array:
         """Return a column by its number or name."""
         return self.columns[self.schema.names.index(at) if isinstance(at, str) else at]

@@ -84,7 +84,11 @@ def _with_size(text: str, index: Sequence[Any], names: Sequence[Any]) -> str:
 
 
 def as_html(
-    names: Sequence[Any], index: Sequence[Any], columns: Sequence[Sequence[Any]], index_name: Any = None
+    names: Sequence[Any],
+    index: Sequence[Any],
+    columns: Sequence[Sequence[Any]],
+    index_name: Any = None,
+    columns_name: Any = None,
 ) -> str:
     """Return a table as HTML, with the class to which JupyterLab gives its colours."""
     labels, cells = _shown(index, columns)
@@ -94,7 +98,7 @@ def as_html(
         first = "".join(f"<th>{escape(word)}</th>" for word in heads)
         return f"<tr>{first}{''.join(f'<td>{escape(word)}</td>' for word in data)}</tr>"
 
-    head = row([*[""] * width, *map(str, names)])
+    head = row([str(columns_name or ""), *[""] * (width - 1), *map(str, names)])
     if index_name:
         head += row([str(index_name), *[""] * (width - 1 + len(names))])
     body = "".join(row(label, [words[at] for words in cells]) for at, label in enumerate(labels))

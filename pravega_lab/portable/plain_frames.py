@@ -265,11 +265,12 @@ class DataFrame:
         length = len(next(iter(self._columns.values()), ()))
         chosen = index if index is not None else labels if labels is not None else range(length)
         self.index = chosen if isinstance(chosen, Index) else Index(chosen)
+        self._columns_name: str | None = None  # what the names of the columns are
 
     @property
     def columns(self) -> Index:
         """The names of the columns."""
-        return Index(self._columns)
+        return Index(self._columns, self._columns_name)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -378,7 +379,17 @@ class DataFrame:
         return as_text([*self._columns], [*self.index], [*self._columns.values()], self.index.name)
 
     def _repr_html_(self) -> str:
-        return as_html([*self._columns], [*self.index], [*self._columns.values()], self.index.name)
+        columns, names = [*self._columns.values()], (self.index.name, self._columns_name)
+        return as_html([*self._columns], [*self.index], columns, *names)
+
+
+def crosstab(rows: Series, columns: Series) -> DataFrame:
+    """Return how often each pair of values occurs: those of ``rows`` downwards, of ``columns`` across."""
+    counts = Counter(zip(rows, columns, strict=True))
+    index = Index(sorted(set(rows)), rows.name)
+    found = DataFrame({c: [counts[r, c] for r in index] for c in sorted(set(columns))}, index)
+    found._columns_name = columns.name
+    return found
 
 
 def _from_columns(data: Mapping[Any, Any]) -> tuple[dict[Any, list[Any]], Iterable[Label] | None]:

@@ -26,6 +26,7 @@ from pravega_lab.engine.simulation.store.scenarios import draw_trouble
 from pravega_lab.engine.simulation.store.store_process import HOST, PORT
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.alone import without_loop
 from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 
 T = TypeVar("T")
@@ -99,7 +100,7 @@ class SimulatedPravega:
                 "run(): this world has had its run; make another SimulatedPravega, or the fixture's next seed"
             )
         self._ran = True
-        with contained(self._loop) as errors:
+        with without_loop(), contained(self._loop) as errors:
             try:
                 result: T = self._loop.run_until_complete(self._world.story(main))
                 unseen = self._loop.errors + errors.messages

@@ -52,13 +52,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def opened(browser: Any, site: str) -> Iterator[Callable[[str], Any]]:
     """Opens a tutorial and runs its cells, once, and gives its page, on which nothing may fail."""
-    context, errors = browser.new_context(viewport={"width": 1300, "height": 1000}), Errors()
-    asked: list[str] = []
-    context.on("request", lambda request: asked.append(request.url))
+    errors, asked = Errors(), list[str]()
 
     @cache
     def run(number: str) -> Any:
-        page, began = context.new_page(), time.monotonic()
+        context, began = browser.new_context(viewport={"width": 1300, "height": 1000}), time.monotonic()
+        context.on("request", lambda request: asked.append(request.url))
+        page = context.new_page()
         page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
         page.goto(f"{site}lab/index.html?path={notebook(number).name}")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=RUN_S * 1000)
@@ -70,7 +70,6 @@ def opened(browser: Any, site: str) -> Iterator[Callable[[str], Any]]:
     yield run
     assert errors == []
     assert {urlsplit(url).netloc for url in asked if url.startswith("http")} == {urlsplit(site).netloc}
-    context.close()
 
 
 def notebook(number: str) -> Path:
@@ -87,7 +86,7 @@ def test_a_tutorial_runs_and_shows_what_is_stored(opened: Callable[[str], Any], 
     if page.locator(".plab-canvas").count():
         wait_drawn(page, 0)
     if number != TUTORIALS[0]:
-        page.close()
+        page.context.close()
 
 
 def test_a_seed_has_the_same_journal_in_chromium(opened: Callable[[str], Any]) -> None:
@@ -108,6 +107,38 @@ module = {{"__name__": "journals", "__file__": "/tests/journals.py"}}
 exec({!r}, module)
 with without_loop():
     print(json.dumps(module["hashes"]([1], {})))
+"""
+
+
+def test_a_lab_has_a_store_in_the_page(opened: Callable[[str], Any]) -> None:
+    page = opened(TUTORIALS[0])
+    n_views = page.locator(".plab").count()
+    run_cell(page, LAB)
+    wait_drawn(page, n_views)
+    run_cell(page, LAB_GROWS)
+    assert last_output(page).split() == ["2000", "3", "[]"]
+    condition = "(n) => (document.querySelectorAll('.plab')[n].dataset.updates) > 1"
+    page.wait_for_function(condition, arg=n_views, timeout=WAIT_MS)
+
+
+LAB = """
+import gc
+from pravega_lab import Lab, ScalingPolicy
+
+lab = Lab()
+stream = lab.create_stream("page/events", scaling=ScalingPolicy.fixed(2))
+lab.show(stream)
+"""
+LAB_GROWS = """
+stream.write([f"event {n}" for n in range(2_000)], [f"key {n % 50}" for n in range(2_000)])
+stream.split(stream.segments()[0].segment_id)
+watch = lab.observe(stream)
+watch.look()
+with stream.read() as batches:
+    print(sum(map(len, batches)), len(stream.segments()), watch.trouble)
+for _ in range(5):
+    gc.collect()  # while the observer waits
+lab.close()
 """
 
 

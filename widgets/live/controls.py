@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import html
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable import threads
 
 from .clock import Clock
 from .jupyter import ipywidgets, needed
@@ -127,7 +127,7 @@ class _Row:
             return self.show()
         self.busy, self._said = True, "…"
         self.show()
-        self._thread = threading.Thread(target=self._run, name=f"control {self.act.name}", daemon=True)
+        self._thread = threads.Thread(target=self._run, name=f"control {self.act.name}", daemon=True)
         self._thread.start()
         return None
 
@@ -158,10 +158,10 @@ class Controls(ipywidgets.VBox):
         needed()
         self.rows = {act.name: _Row(act) for act in acts}
         self.clock = clock
-        self._ended = threading.Event()
+        self._ended = threads.Event()
         super().__init__(children=[row.box for row in self.rows.values()])
         self.refresh()
-        thread = threading.Thread(target=_refresh, args=(weakref.ref(self), self._ended), daemon=True)
+        thread = threads.Thread(target=_refresh, args=(weakref.ref(self), self._ended), daemon=True)
         thread.start()
 
     def refresh(self) -> None:
@@ -210,7 +210,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def _refresh(controls: weakref.ref[Controls], ended: threading.Event) -> None:
+def _refresh(controls: weakref.ref[Controls], ended: threads.Event) -> None:
     while not ended.wait(REFRESH_S):
         found = controls()
         if found is None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pravega_lab.client.connection import in_process
 from pravega_lab.client.connection.access import Access
 from pravega_lab.errors import BadInputError, TlsError
 from pravega_lab.protocol.addresses import is_loopback
@@ -74,6 +75,10 @@ class Dialer:
         """
         self.check_secrets(endpoint)
         host, port = self.reach(endpoint)
+        store = in_process.find(host, port)
+        if store is not None:
+            in_process.connect(factory, store)
+            return
         loop = asyncio.get_running_loop()
         if not self.is_secure:
             await loop.create_connection(factory, host, port)

@@ -7,7 +7,6 @@ is moved. This works with any group, of Python, Java or Flink readers, in any Pr
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -28,6 +27,7 @@ from pravega_lab.observe.group.tracker import GroupTracker
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
 from pravega_lab.observe.journal.observations import Observation, Trouble
+from pravega_lab.portable import threads
 from pravega_lab.protocol.names import segment_name
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ class GroupObserver(Journalled):
         self._missing_ms: int | None = None  # when it was last known not to exist
         self._gaps = 0
         self._trouble = ""
-        self._closing = threading.Event()
-        self._looked = threading.Condition()
+        self._closing = threads.Event()
+        self._looked = threads.Condition()
         self._looks = 0
-        self._thread = threading.Thread(target=self._run, name=f"observe group {group}", daemon=True)
+        self._thread = threads.Thread(target=self._run, name=f"observe group {group}", daemon=True)
         self._thread.start()
 
     def done_here(self, reader: str, cause: str, *, was_killed: bool = False) -> None:

@@ -9,7 +9,6 @@ comes from a small sample that is read now and then.
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterable
 from itertools import pairwise
@@ -22,6 +21,7 @@ from pravega_lab.observe.journal.journalled import Journalled
 from pravega_lab.observe.journal.observations import Observation, Trouble
 from pravega_lab.observe.stream.causes import Policy
 from pravega_lab.observe.stream.tracker import StreamTracker
+from pravega_lab.portable import threads
 from pravega_lab.protocol.names import SegmentRange, epoch_of
 from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -79,10 +79,10 @@ class StreamObserver(Journalled):
         self._boundaries: dict[int, int] = {}  # lengths at the last look: events begin there
         self._trouble = ""
         self._was_missing = False
-        self._closing = threading.Event()
-        self._looked = threading.Condition()
+        self._closing = threads.Event()
+        self._looked = threads.Condition()
         self._looks = 0
-        self._thread = threading.Thread(target=self._run, name=f"observe {stream.scoped_name}", daemon=True)
+        self._thread = threads.Thread(target=self._run, name=f"observe {stream.scoped_name}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -271,8 +271,6 @@ class StreamObserver(Journalled):
 
     def _sample(self, lengths: dict[int, int]) -> None:
         """Read a few events of the segment that grew most since the last look."""
-        import pyarrow.compute as pc
-
         grown = {i: end - self._boundaries[i] for i, end in lengths.items() if i in self._boundaries}
         now_ms = _now_ms()
         if now_ms < self._sample_due_ms or len(grown) < len(lengths) or not any(grown.values()):
@@ -285,7 +283,7 @@ class StreamObserver(Journalled):
         with reading as batches:
             batch = next(iter(batches), None)
         if batch is not None:
-            payload = int(pc.sum(pc.binary_length(batch.column("event"))).as_py())
+            payload = sum(map(len, batch.column("event").to_pylist()))
             self.tracker.sampled(batch.num_rows, payload + EVENT_HEADER_BYTES * batch.num_rows)
 
 
