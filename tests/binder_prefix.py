@@ -84,8 +84,8 @@ def build(home: Path, prefix: Path) -> None:
     if not prefix.exists():
         venv.create(prefix, with_pip=True)
     env = environ(home, prefix)
-    # pip keeps its downloads where it always does, not in the new home.
-    own = {**env, "HOME": os.environ.get("HOME", str(home))}
+    # pip keeps its downloads where it always does, not in the new home. Python compiles what is imported.
+    own = {**env, "HOME": os.environ.get("HOME", str(home)), "PIP_NO_COMPILE": "1"}
     pip = [str(prefix / "bin/python"), "-m", "pip", "install", "-q"]
     began = time.monotonic()
     subprocess.run([*pip, "-r", "binder/requirements.txt"], cwd=home, env=own, check=True)
