@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ class _Row:
     def __init__(self, act: Act) -> None:
         self.act = act
         self.busy = False
+        self.lock = threading.RLock()
+        """Held while the choices change and while a click reads them: new choices begin with the first."""
         self.choice = ipywidgets.Dropdown(options=[], layout={"width": "19em"})
         self.number = ipywidgets.FloatText(value=act.value or 0.0, layout={"width": "6em"})
         self.button = ipywidgets.Button(description=act.name, layout={"width": "15em"})
@@ -90,6 +93,10 @@ class _Row:
 
     def refresh(self, clock: Clock | None) -> None:
         """Look up the targets again. A mark that was pinned since then chooses its target."""
+        with self.lock:
+            self._refresh(clock)
+
+    def _refresh(self, clock: Clock | None) -> None:
         if self.act.targets is not None:
             options = self.act.targets()
             if tuple(options) != tuple(self.choice.options):
@@ -123,22 +130,24 @@ class _Row:
 
     def click(self) -> None:
         """Make the call in a thread, as the button does; `wait` waits until it has ended."""
-        if self.busy or self.reason:
-            return self.show()
-        self.busy, self._said = True, "…"
-        self.show()
-        self._thread = threads.Thread(target=self._run, name=f"control {self.act.name}", daemon=True)
-        self._thread.start()
-        return None
+        with self.lock:
+            if self.busy or self.reason:
+                return self.show()
+            self.busy, self._said = True, "…"
+            self.show()
+            args, name = (self.target, self.number.value), f"control {self.act.name}"
+            self._thread = threads.Thread(target=self._run, args=args, name=name, daemon=True)
+            self._thread.start()
+            return None
 
     def wait(self) -> str:
         """Wait for the last click, and return its result in words."""
         self._thread.join()
         return self._said
 
-    def _run(self) -> None:
+    def _run(self, target: str, value: float) -> None:
         try:
-            self._said = self.act.run(self.target, self.number.value)
+            self._said = self.act.run(target, value)
         except Exception as error:  # a thread has no caller: the error is shown
             self._said = f"not done: {error}"
         finally:
@@ -183,17 +192,19 @@ class Controls(ipywidgets.VBox):
         if name not in self.rows:
             raise BadInputError(f"there is no control {name!r}. There are {_listed(self.rows)}")
         row = self.rows[name]
-        row.refresh(self.clock)
-        if target is not None and target not in row.choice.options:
-            found = f"There are {_listed(row.choice.options)}" if row.choice.options else "There is none now"
-            raise BadInputError(f"{name}: {target!r} is not among the choices. {found}")
-        if target is not None:
-            row.choice.value = target
-        if value is not None:
-            row.number.value = value
-        if row.reason:
-            return row.reason
-        row.click()
+        with row.lock:
+            row.refresh(self.clock)
+            if target is not None and target not in row.choice.options:
+                there = _listed(row.choice.options)
+                found = f"There are {there}" if there else "There is none now"
+                raise BadInputError(f"{name}: {target!r} is not among the choices. {found}")
+            if target is not None:
+                row.choice.value = target
+            if value is not None:
+                row.number.value = value
+            if row.reason:
+                return row.reason
+            row.click()
         return row.wait()
 
     def close(self) -> None:
