@@ -8,7 +8,7 @@ instances, so they hold options and schemas and no connection. Only `FilteringRe
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ from pravega_lab.connector.spark.options import (
 )
 from pravega_lab.connector.spark.session.hold import Hold, held
 from pravega_lab.connector.spark.session.worker_python import check_packages
+from pravega_lab.connector.spark.source.ahead import read_ahead
 from pravega_lab.connector.spark.source.limits import advance
 from pravega_lab.connector.spark.source.offsets import (
     Cuts,
@@ -53,7 +54,7 @@ from pravega_lab.connector.spark.source.offsets import (
 )
 from pravega_lab.connector.spark.source.prefetch import Prefetched, Prefetcher, is_plain, offer_rows
 from pravega_lab.connector.spark.source.pushdown import PUSHING, Wanted
-from pravega_lab.connector.spark.source.reading import read_slices, read_what_is_left
+from pravega_lab.connector.spark.source.reading import BATCH_BYTES, read_slices, read_what_is_left
 from pravega_lab.connector.spark.source.rows import (
     METADATA_SCHEMAS,
     SCHEMA,
@@ -84,6 +85,11 @@ class SlicesPartition(InputPartition):
     """The slices that one task reads, in reading order."""
 
     slices: tuple[SegmentSlice, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """The number of bytes in the slices."""
+        return sum(piece.size_bytes for piece in self.slices)
 
 
 class PravegaDataSource(DataSource):
@@ -195,6 +201,10 @@ class _Slices:
         Raises:
             CorruptRowError: An event is not a row of the schema, and option ``corrupt_rows`` is ``fail``.
         """
+        rows = self._rows(partition)
+        yield from read_ahead(rows) if partition.size_bytes > BATCH_BYTES else rows
+
+    def _rows(self, partition: SlicesPartition) -> Generator[Any]:
         schema = arrow_schema(self._schema)
         for stream, pieces in _by_stream(partition.slices):
             read = read_slices if self._options.fail_on_data_loss else read_what_is_left
