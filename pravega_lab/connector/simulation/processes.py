@@ -39,7 +39,10 @@ def workers(jobs: int, *, arrays: bool = False) -> Iterator[Pool]:
 
 
 def quiet() -> None:
-    """Ignore what is said of coroutines and tasks of runs that ended early: they are incomplete by design."""
-    logging.disable(logging.ERROR)
+    """Ignore what is said of coroutines and tasks of runs that ended early: they are incomplete by design.
+
+    Only what no handler takes is dropped. An error that the program logs in a run stays one of its problems.
+    """
+    logging.lastResort = logging.NullHandler()
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _: None

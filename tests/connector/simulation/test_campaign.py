@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 from pravega_lab.connector.simulation import campaign
+from pravega_lab.connector.simulation.families import run_any
+from pravega_lab.connector.simulation.processes import quiet
+from pravega_lab.engine.simulation.explain.rules import rules_of
+from pravega_lab.engine.simulation.kernel.faults import plan_of
 
 
 def test_a_campaign_that_was_stopped_goes_on_where_it_was(
@@ -27,3 +34,13 @@ def test_a_campaign_that_was_stopped_goes_on_where_it_was(
     assert again == whole
     assert restored[:2] == lines[:2]
     assert len(restored) == 4
+
+
+def test_a_process_of_a_campaign_sees_errors_that_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "lastResort", logging.lastResort)
+    monkeypatch.setattr(logging.root.manager, "disable", 0)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    with warnings.catch_warnings():
+        quiet()
+        plan = plan_of("tier 2/half an upload/1, without=segments, without=txn, rounds=1")
+        assert "logged" in rules_of(run_any(28, "tiers", "failed-upload-recorded", plan))
