@@ -130,7 +130,7 @@ secure: setup  ## the suites of the official Python and Java clients, over TLS w
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.ini --timeout=600
 RUNS := build/notebook-runs
 WITH_SPARK := notebooks/01-quickstart.ipynb notebooks/06-spark-pipelines.ipynb notebooks/10-stop-with-savepoint.ipynb \
-  notebooks/16-streams-as-tables.ipynb
+  notebooks/13-streaming-and-batch.ipynb notebooks/16-streams-as-tables.ipynb
 notebooks: setup  ## every tutorial, by nbval: each runs once, for its stored copy and for one with a changed number
 	rm -rf $(RUNS)
 	$(QUICK_SPARK) $(PYTEST:$@.xml=$@-spark.xml) -p no:xdist -p tests.kernel_runs --keep-runs=$(RUNS) $(NBVAL) \

@@ -34,7 +34,7 @@ VERDICTS = (
     pytest.param("08-the-flip-27-gap.ipynb", "43", id="08"),
     pytest.param("09-final-checkpoints.ipynb", "129", id="09"),
     pytest.param("12-a-race-in-the-coordinator.ipynb", "657", id="12"),
-    pytest.param("13-streaming-and-batch.ipynb", "1092", id="13"),
+    pytest.param("13-streaming-and-batch.ipynb", "1092", id="13", marks=pytest.mark.spark),
     pytest.param("14-retention-and-tiers.ipynb", "1000000", id="14"),
     pytest.param("15-shared-state.ipynb", "203", id="15"),
     pytest.param("10-stop-with-savepoint.ipynb", "25", id="10", marks=pytest.mark.spark),
