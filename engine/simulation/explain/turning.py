@@ -3,39 +3,23 @@
 The run is repeated up to a step, and then continues with other seeds: another order of steps, other times.
 Each continuation is a future. The share of futures that violate the same rule is low while the run can
 still go well, and 1 afterwards. The search looks at a few steps of the whole run first. It then halves the
-interval in which the share rises most, until one step is left.
+interval in which the share rises most, until one step is left. Twelve futures are few, so this step and the
+one before it get more, and the search goes on if another interval rises more after all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..kernel.faults import Plan
-from ..kernel.loop import START_US
 from ..kernel.run import Result
-from .rules import rules_of
-from .shrink import STEPS_MORE
+from .futures import Share, futures_of, share_of
 
 FUTURES = 12  # of each step
+SURE = 36  # of the steps on both sides of the turning point
 GRID = 8  # intervals into which the run is divided at first
 LIKELY = 0.75
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How many of the futures after a step fail. ``time_us`` is when the step begins, since the start."""
-
-    step: int
-    failed: int
-    futures: int
-    time_us: int
-
-    @property
-    def value(self) -> float:
-        """The share, from 0 to 1."""
-        return self.failed / self.futures if self.futures else 0.0
 
 
 class TurningPoint:
@@ -50,23 +34,28 @@ class TurningPoint:
         self.result, self.rule = result, rule
         self.shares: dict[int, Share] = {}
         self.step: int | None = None
-        self._steps_max = 2 * result.steps + STEPS_MORE
 
     def proposals(self) -> Generator[Sequence[Plan], Sequence[Result | None], None]:
         """Propose plans and take their results, until the steepest step is found."""
         end = self.result.steps
-        self.shares[end] = Share(end, FUTURES, FUTURES, int(self.result.virtual_s * 1e6))  # it has failed
+        self.shares[end] = Share(end, SURE, SURE, int(self.result.virtual_s * 1e6))  # it has failed
         for step in dict.fromkeys(end * k // GRID for k in range(GRID)):
-            yield from self._measure(step)
+            yield from self._measure(step, FUTURES)
         while True:
             pairs = pairwise(sorted(self.shares))
             low, high = max(pairs, key=lambda pair: (self._rise(*pair), pair[0] - pair[1]))
             if self._rise(low, high) <= 0:
+                self.step = None
                 return
-            if high - low <= 1:
-                self.step = high
+            few = [step for step in (low, high) if self.shares[step].futures < SURE]
+            if high - low > 1:
+                yield from self._measure((low + high) // 2, FUTURES)
+                continue
+            self.step = high
+            if not few:
                 return
-            yield from self._measure((low + high) // 2)
+            for step in few:
+                yield from self._measure(step, SURE)
 
     @property
     def curve(self) -> list[Share]:
@@ -93,13 +82,11 @@ class TurningPoint:
     def _rise(self, low: int, high: int) -> float:
         return self.shares[high].value - self.shares[low].value
 
-    def _measure(self, step: int) -> Generator[Sequence[Plan], Sequence[Result | None], None]:
-        plan = replace(self.result.plan, steps_max=self._steps_max)
-        futures = [replace(plan, reseed=(step, f"{self.result.seed}/future {k}")) for k in range(FUTURES)]
-        found = [result for result in (yield futures) if result is not None]
-        failed = sum(self.rule in rules_of(result) for result in found)
-        times = [result.reseeded_us - START_US for result in found if result.reseeded_us is not None]
-        self.shares[step] = Share(step, failed, len(found), times[0] if times else 0)
+    def _measure(self, step: int, n: int) -> Generator[Sequence[Plan], Sequence[Result | None], None]:
+        """Run futures of a step until it has ``n``."""
+        known = self.shares.get(step, Share(step, 0, 0, 0))
+        plans = futures_of(self.result, step, "future", range(known.futures, n))
+        self.shares[step] = known + share_of(step, self.rule, (yield plans))
 
 
 def _said(share: Share) -> str:

@@ -30,6 +30,7 @@ class Result:
     problems: list[str] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     journal: Journal = field(default_factory=Journal)
+    journal_steps: list[int] = field(default_factory=list)  # at which step each line of the journal was added
     steps: int = 0
     virtual_s: float = 0.0
     traffic: Traffic = field(default_factory=Traffic)
@@ -48,7 +49,7 @@ class Result:
 
     def without_journal(self) -> Result:
         """Return a copy without the journal, to send to another process. The seed reproduces the journal."""
-        return replace(self, journal=Journal())
+        return replace(self, journal=Journal(), journal_steps=[])
 
     def summary(self) -> str:
         """Return one line with seed, scenario, size and faults."""
@@ -72,8 +73,15 @@ def run_story(seed: int, scenario: str, story: Story, plan: Plan = EVERYTHING) -
         plan: What happens of that which the seed draws.
     """
     loop = SimulationLoop(seed, plan)  # type: ignore[abstract]  # the missing methods do not exist in here
-    journal = Journal(lambda: loop.now_us)
+    journal_steps: list[int] = []
+
+    def now_us() -> int:
+        journal_steps.append(loop.steps)  # the journal asks once for each line
+        return loop.now_us
+
+    journal = Journal(now_us)
     result = Result(seed, scenario, journal=journal, traffic=loop.network.traffic, plan=plan)
+    result.journal_steps = journal_steps
     result.happened, result.cast = loop.faults.happened, loop.faults.cast
     began_s = time.process_time()
     with contained(loop) as errors:

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pravega_lab.connector.simulation.families import checker_of, run_any
 from pravega_lab.connector.simulation.processes import workers
+from pravega_lab.engine.simulation.explain.mark import Mark
 from pravega_lab.engine.simulation.explain.moment import KnownMoment
 from pravega_lab.engine.simulation.explain.rules import main_rule
-from pravega_lab.engine.simulation.explain.shrink import Shrinker, run_proposals, shrink
+from pravega_lab.engine.simulation.explain.shrink import Proposals, Shrinker, run_proposals, shrink
 from pravega_lab.engine.simulation.explain.story import Story, story_of
 from pravega_lab.engine.simulation.explain.turning import TurningPoint
 from pravega_lab.engine.simulation.kernel.faults import EVERYTHING, Plan
@@ -62,12 +64,38 @@ def turning_point(shrinker: Shrinker, case: Case, jobs: int, seconds: float) -> 
     return turning
 
 
-def known_moment(smallest: Result, rule: str, case: Case) -> KnownMoment:
+def known_moment(smallest: Result, rule: str, case: Case, seconds: float = math.inf) -> KnownMoment:
     """Search for the step of the smallest run after which the planted bug is not needed any more."""
     known = KnownMoment(smallest, rule)
-    with _runner(case, 1) as run:
-        run_proposals(known.proposals(), run, lambda: False)
+    _search(known.proposals(), case, seconds)
     return known
+
+
+def mark_of(smallest: Result, rule: str, case: Case, seconds: float = math.inf) -> Mark:
+    """Search for what decides the smallest run: a fault, else the wrong code, else a line of the journal.
+
+    Args:
+        smallest: The run that failed, with its journal.
+        rule: The rule that it violated.
+        case: Seed, scenario and planted bug of the run.
+        seconds: Of CPU time, for each of the searches.
+    """
+    mark = Mark(smallest, rule)
+    _search(mark.proposals([one.step for one in smallest.happened]), case, seconds)
+    if mark.step is None and not mark.was_likely:
+        acts = known_moment(smallest, rule, case, seconds).step
+        _search(mark.proposals([] if acts is None else [acts]), case, seconds)
+    if mark.step is None and not mark.was_likely:
+        _search(mark.halved(smallest.journal_steps), case, seconds)
+    return mark
+
+
+def _search(proposals: Proposals, case: Case, seconds: float) -> None:
+    """Run what a search proposes in this process, for so many seconds of CPU time."""
+    clock = _clock(1)
+    end_s = clock() + seconds
+    with _runner(case, 1) as run:
+        run_proposals(proposals, run, lambda: clock() > end_s)
 
 
 def _clock(jobs: int) -> Callable[[], float]:

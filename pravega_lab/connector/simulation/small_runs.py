@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ MARKS = "<!-- small runs -->\n", "<!-- end of small runs -->\n"
 SEEDS_MAX = 100
 FAULTS_MAX = 10
 _KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
+_FILES = re.compile(r"^\| `([\w.-]+)` \|.*\| files, \d+: [^|]*\|$", re.MULTILINE)
 _NO_SEED = re.compile(r"^\| `([\w.-]+)` \|.*\| a (?:test of|job made for) [^|]*\|$", re.MULTILINE)
 
 
@@ -41,14 +42,24 @@ def without_seed(page: str) -> list[str]:
     return _NO_SEED.findall(page)
 
 
+def of_files(page: str) -> list[str]:
+    """Return the bugs of jobs that read files first, by the tables of the page: no scenario has such jobs."""
+    return _FILES.findall(page)
+
+
 def search(task: tuple[str, int | None, float]) -> Row | None:
     """Find a seed that shows a bug and shrink its run. Return None if no seed shows it.
 
     The task is the bug, a seed to try first, and how many seconds the search may take.
     """
     bug, known, seconds = task
+    return smallest(bug, dict.fromkeys([*([] if known is None else [known]), *range(SEEDS_MAX)]), seconds)
+
+
+def smallest(bug: str, seeds: Iterable[int], seconds: float) -> Row | None:
+    """Shrink the run of the first of some seeds that shows a bug. Return None if none does."""
     scenario, checker = scenario_of_bug(bug), checker_of(bug)
-    for seed in [*([] if known is None else [known]), *range(SEEDS_MAX if known is None else 0)]:
+    for seed in seeds:
         result = run_any(seed, scenario, bug)
         if not any(problem.startswith(checker) for problem in result.problems):
             continue
@@ -74,21 +85,22 @@ def search(task: tuple[str, int | None, float]) -> Row | None:
 
 def rows(bugs: Sequence[str], jobs: int, seconds: float, keep: Path | None, page: str) -> Iterator[Row]:
     """Yield the row of each bug that a seed shows. Bugs in the file ``keep`` are not searched again."""
-    known = [json.loads(line) for line in keep.read_text().splitlines()] if keep and keep.exists() else []
-    yield from (row for row in known if row["bug"] in bugs)
-    seeds, done = known_seeds(page), {*(row["bug"] for row in known), *without_seed(page)}
+    lines = keep.read_text().splitlines() if keep and keep.exists() else []
+    known = {row["bug"]: row for row in map(json.loads, lines)}
+    yield from (row for bug, row in known.items() if bug in bugs)
+    seeds, done = known_seeds(page), {*known, *without_seed(page), *of_files(page)}
     tasks = [(bug, seeds.get(bug), seconds) for bug in bugs if bug not in done]
     with workers(jobs) as pool:
         for row in pool.imap_unordered(search, tasks, 1):
             if row is not None:
                 if keep:
-                    with keep.open("a") as lines:
-                        lines.write(json.dumps(row) + "\n")
+                    with keep.open("a") as file:
+                        file.write(json.dumps(row) + "\n")
                 yield row
 
 
-def table(found: Sequence[Row]) -> str:
-    """Return the rows as Markdown, after a sentence that sums them up."""
+def table(found: Sequence[Row], bugs: Sequence[str], page: str) -> str:
+    """Return the rows as Markdown, after sentences that sum them up and say which bugs have no row."""
     few = sum(row["after"] <= FAULTS_MAX for row in found)
     seconds = sorted(row["cpu_s"] for row in found)
     median_s, most_s = seconds[len(seconds) // 2], seconds[int(len(seconds) * 0.9)]
@@ -96,6 +108,15 @@ def table(found: Sequence[Row]) -> str:
         f"{len(found)} planted bugs: {few} need at most {FAULTS_MAX} faults. The search took {median_s} s of "
         f"CPU time in the median, and {most_s} s at the 90th percentile."
     )
+    left = {*bugs} - {row["bug"] for row in found}
+    tests, files = left & {*without_seed(page)}, left & {*of_files(page)}
+    left -= tests | files
+    if tests:
+        said += f" {len(tests)} others are not in the table, because tests show them and no seed."
+    if files:
+        said += f" {len(files)} are of jobs that read files first, which have a command of their own."
+    if left:
+        said += f" The search found no seed for {', '.join(f'`{bug}`' for bug in sorted(left))}."
     head = "| Bug | Seed | Faults before | after | Steps before | after | Runs | s |"
     lines = [head, "|---|---|---|---|---|---|---|---|"]
     for row in sorted(found, key=lambda row: ALL_BUGS.index(row["bug"])):
@@ -132,10 +153,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     page = ROOT / PAGE
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    found = list(rows(asked.bugs or ALL_BUGS, asked.jobs, asked.seconds, asked.keep, text))
-    print(table(found))
+    bugs = asked.bugs or ALL_BUGS
+    found = list(rows(bugs, asked.jobs, asked.seconds, asked.keep, text))
+    print(table(found, bugs, text))
     if asked.write:
-        write_between(page, MARKS, table(found))
+        write_between(page, MARKS, table(found, bugs, text))
     return 1 if any(row["after"] > FAULTS_MAX for row in found) else 0
 
 

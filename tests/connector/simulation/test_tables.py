@@ -1,0 +1,52 @@
+"""The tables of smallest runs and of moments say what they leave out, and whether they reach their aim."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pravega_lab.connector.simulation import moments, small_runs
+from pravega_lab.connector.simulation.families import ALL_BUGS
+
+PAGE = """
+| `clock-believed` | What is wrong. | 6: the rule |
+| `older-request-gives-way` | What is wrong. | a test of the queue |
+| `hand-over-forgotten` | What is wrong. | files, 1: exactly once |
+"""
+
+
+def test_bugs_that_no_seed_shows_are_named() -> None:
+    assert small_runs.known_seeds(PAGE) == {"clock-believed": 6}
+    row = {"bug": "clock-believed", "seed": 6, "before": 3, "after": 1, "steps_before": 9, "steps_after": 8}
+    bugs = ["clock-believed", "older-request-gives-way", "hand-over-forgotten", "jumps-uncapped"]
+    said = small_runs.table([row | {"runs": 4, "cpu_s": 0.5}], bugs, PAGE).splitlines()[0]
+    for words in ("1 others are not in the table", "1 are of jobs that read files", "for `jumps-uncapped`."):
+        assert words in said
+
+
+@pytest.mark.parametrize(("known", "far", "code"), [(40, 2, 0), (40, 3, 1), (39, 0, 1)])
+def test_the_moments_reach_their_aim_or_not(
+    known: int, far: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def row(n: int, **found: Any) -> str:
+        base = {"bug": ALL_BUGS[n], "seed": n, "steps_after": 100, "what": "cut", "fail": ["1 of 40"] * 2}
+        return json.dumps(base | {"likely": False, "moment": None} | found) + "\n"
+
+    lines = [row(n, moment=50, turning=44 if n < far else 45) for n in range(known)]
+    lines += [row(known, likely=True), row(known + 1)]
+    runs, keep = tmp_path / "runs.jsonl", tmp_path / "moments.jsonl"
+    keep.write_text("".join(lines))
+    runs.write_text("".join([*lines, row(known + 2, steps_after=9_000)]))
+    assert moments.main(["--runs", str(runs), "--keep", str(keep)]) == code
+    said = capsys.readouterr().out.splitlines()[0]
+    assert f"The moment of {known} planted bugs is known." in said
+    assert f"in {known - far} of them" in said
+    for words in (
+        "1 other runs were likely",
+        "In the remaining 1 no such",
+        "1 runs have more than 5,000 steps",
+    ):
+        assert words in said
