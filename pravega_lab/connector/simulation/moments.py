@@ -109,7 +109,7 @@ def table(found: Sequence[Row], longer: int, steps_max: int) -> str:
         f"from the start. In the remaining {len(found) - len(marked) - likely} no such step decides. "
         f"{longer} runs have more than {steps_max:,} steps and were not measured."
     )
-    head = "| Bug | Seed | Steps | Moment | What happens then | Fail, from 5 before | from it on | Turning point |"
+    head = "| Bug | Seed | Steps | Moment | What happens then | Fail before | right after | Turning point |"
     lines = [head, "|---|---|---|---|---|---|---|---|"]
     for row in marked:
         numbers = [row[name] for name in ("seed", "steps_after", "moment", "turning")]
