@@ -269,9 +269,9 @@ def main() -> int:
         if args.then_wheel:
             outside = folder / "wheel"
             outside.mkdir()
-            passed = check_wheel(outside, folder / "env", fresh=False)
-            print(f"{int(passed)} passed, {int(not passed)} failed", flush=True)
-            failed = failed or int(not passed)
+            checked = check_wheel(outside, folder / "env", fresh=False)
+            print(checked.line(), flush=True)
+            failed = failed or int(not checked.passed)
         return failed
 
 
