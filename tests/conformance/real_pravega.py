@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.conformance.maven import FetchError, fetch
+from tests.spark_jvm import QUICK_START
 
 ROOT = Path(__file__).resolve().parents[2]
 JARS = ROOT / ".cache" / "pravega" / "lib"
@@ -88,7 +89,7 @@ def java_command(
     }
     opened = ("java.lang", "java.nio", "sun.nio.ch", "java.util")
     return [
-        *(java, "-server", "-Xms256m", f"-Xmx{heap}", "-XX:MaxDirectMemorySize=1g"),
+        *(java, *QUICK_START.split(), "-Xms256m", f"-Xmx{heap}", "-XX:MaxDirectMemorySize=1g"),
         *(word for p in opened for word in ("--add-opens", f"java.base/{p}=ALL-UNNAMED")),
         *(f"-D{key}={value}" for key, value in settings.items()),
         *("-cp", f"{lib}/*", "io.pravega.local.LocalPravegaEmulator"),

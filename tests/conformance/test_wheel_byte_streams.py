@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from typing import Any
 
@@ -74,6 +75,7 @@ def test_a_second_writer_on_a_stream_that_holds_bytes_is_refused(
     stream.write(b"first")
     stream.flush()
     second = manager.create_byte_stream(scope, "bytes")
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(second))  # freed after a refused write, it may panic
 
     def write_and_flush() -> None:
         second.write(b"second")
