@@ -68,7 +68,7 @@ $(VENV)/.layout: binder/workspace.json binder/overrides.json binder/postBuild | 
 	@touch $@
 
 # The long ones first: three stages run at the same time on two cores, and many of their tests wait.
-STAGES := unit spark notebooks installed browser types docs lint js
+STAGES := unit spark notebooks browser installed docs types lint js
 test: setup system $(NODE_STAMP)  ## every check; the last line says what was skipped
 	@UNIT_WORKERS=2 $(PY) tests/run_stages.py --at-once 3 --name "make test" $(STAGES)
 
@@ -110,8 +110,10 @@ QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark_jvm)" SPARK_HOME="$$($(
 pythons: setup $(NODE_STAMP)  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
 	$(PY) tests/pythons.py
 
+# pytest looks only at files and folders that name the marker: to import all tests takes 10 s.
 spark: setup  ## the Spark connector, with kills and a real cluster
-	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) -m "spark and not tutorials"
+	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) -m "spark and not tutorials" \
+	  $$(grep -rlE 'mark\.spark\b' tests --include=*.py | sed 's,/conftest.py,,')
 
 spark-connect: setup  ## the tests of the connector once more, in a session of a Spark Connect server
 	PRAVEGA_LAB_TEST_CONNECT=1 $(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) -m "spark and not tutorials" tests/connector/spark
@@ -140,7 +142,7 @@ notebooks: setup  ## every tutorial, by nbval: each runs once, for its stored co
 	$(PYTEST) -p tests.kernel_runs --reuse-runs=$(RUNS) -m tutorials tests/test_notebooks.py
 
 browser: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the views in JupyterLab under headless Chromium
-	$(PYTEST) $(WITHOUT_NBVAL) -m browser --ignore=tests/browser/test_site.py
+	$(PYTEST) $(WITHOUT_NBVAL) -m browser --ignore=tests/browser/test_site.py tests/browser
 
 SITE := build/site
 docs: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the documentation site, in build/site; warnings and broken links are errors
