@@ -104,6 +104,7 @@ def main() -> int:
         for turn in rounds_of(options):
             for where in in_turns(list(found), turn):
                 measure(run if turn else None, where, found[where], options)
+        run.measured()
     costs = {
         where: run.ratio(f"records/s{ONE} : each second, {where}", (RATE, where + ONE), (RATE, where))
         for where in found

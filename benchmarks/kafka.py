@@ -220,6 +220,7 @@ def main() -> int:
             Rows(counted, addresses, options).measure(turn)
             if spark is not None:
                 measure_spark(spark, counted, turn, options)
+        run.measured()
     judge(run)
     if not options.json:
         print(table(run), end="\n\n")

@@ -98,6 +98,7 @@ def main() -> int:
                 run.add(SYNC_99, STORE, sync_ms(options.data)[1])
             for name in in_turns(list(found), turn):
                 measure(run if turn else None, name, found[name], uri, options)
+        run.measured()
     judge(run)
     return run.finish(options)
 

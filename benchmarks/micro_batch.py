@@ -106,6 +106,7 @@ def main() -> int:
         spark.dataSource.register(CountingSink)
         with fed(stream):
             compare(run, frames(spark, stream), options)
+        run.measured()
     judge(run)
     return run.finish(options)
 

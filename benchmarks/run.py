@@ -77,6 +77,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self._before = Machine.now()
+        self._machine: dict[str, Any] | None = None
 
     def add(self, what: str, where: str, value: float) -> None:
         """One figure of the round at hand. ``what`` names the unit too."""
@@ -115,9 +116,13 @@ class Run:
         found = self.of(what, where)
         return statistics.median(found) if found else None
 
+    def measured(self) -> None:
+        """Look at the machine before Spark is stopped, after which its workers count as others."""
+        self._machine = self._before.until_now()
+
     def finish(self, options: argparse.Namespace) -> int:
         """Print everything; the exit code."""
-        machine = self._before.until_now()
+        machine = self._machine or self._before.until_now()
         print(self.as_json(machine) if options.json else self.as_text(machine))
         return int(options.check and not all(target.is_reached for target in self.targets))
 

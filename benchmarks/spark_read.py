@@ -115,6 +115,7 @@ def main() -> int:
         spark = create_session("spark_read", memory="1g")
         stack.callback(spark.stop)
         compare(run, spark, sources(spark, uri, folder, options), options)
+        run.measured()
     judge(run)
     return run.finish(options)
 

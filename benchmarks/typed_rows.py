@@ -183,6 +183,7 @@ def main() -> int:
         writing = writers(spark, where, options.events, others, parquet)
         forms = {READ: readers(spark, where, others, parquet), WRITTEN: writing}
         measure(run, forms, options)
+        run.measured()
     wanted = run.ratio("read, format json : from_json", (READ, TYPED), (READ, FROM_JSON))
     run.target("read, format json : from_json", wanted, RATIO_WANTED)
     one = run.ratio("read, 1 : 10 fields", (READ, ONE_FIELD), (READ, TYPED))
