@@ -23,3 +23,39 @@ def test_only_the_moved_bytes_are_elsewhere(offset: int, length: int) -> None:
     moved = range(offset, offset + length)
     assert places() == [(-7, 500 + n - offset) if n in moved else before[n] for n in range(100)]
     assert moved_bytes == length == 100 - extents.log_bytes()
+
+
+def test_neighbours_in_the_log_are_one_range() -> None:
+    """What continues in a file is one run, and runs that follow each other in wanted files are one range."""
+    extents = Extents()
+    runs = [(0, 1, 100, 30), (30, 1, 130, 10), (40, 1, 200, 5), (45, 2, 205, 5), (50, -3, 0, 50)]
+    assert [extents.add(*run) for run in (*runs, (100, 2, 210, 10))] == [True, False, True, True, True, True]
+    assert len(extents) == 5
+    assert extents.log_bytes() == 60
+    assert extents.log_ranges(lambda _: True) == [(0, 50), (100, 10)]
+    assert extents.log_ranges({1}.__contains__) == [(0, 45)]
+    assert extents.log_ranges({2}.__contains__) == [(45, 5), (100, 10)]
+    assert extents.log_start() == 0
+    for offset, dropped, start in (
+        (0, ([], 0), 0),
+        (39, ([], 0), 0),
+        (40, ([1], 40), 40),
+        (50, ([1, 2], 10), 100),
+    ):
+        files, log_bytes = extents.drop_below(offset)
+        assert (list(files), log_bytes) == dropped
+        assert extents.log_start() == start
+    assert list(extents.pieces(60, 105)) == [(-3, 10, 40), (2, 210, 5)]
+
+
+def test_what_is_moved_has_to_be_there() -> None:
+    """A move that ends before what is left, or begins after it, changes nothing."""
+    extents = Extents()
+    assert [list(files) for files in extents.move(0, 10, -1, 0)[:2]] == [[], []]
+    extents.add(50, 1, 0, 10)
+    for offset, length in ((0, 50), (60, 5), (50, 0)):
+        before, after, moved_bytes = extents.move(offset, length, -1, 0)
+        assert (list(before), list(after), moved_bytes) == ([], [], 0)
+    before, after, moved_bytes = extents.move(40, 15, -1, 7)
+    assert (list(before), list(after), moved_bytes) == ([1], [-1, 1], 5)
+    assert list(extents.pieces(50, 60)) == [(-1, 17, 5), (1, 5, 5)]

@@ -460,6 +460,28 @@ def test_a_full_disk_refuses_what_grows_and_keeps_what_it_has() -> None:
     assert driver.storage.info(A).length == taken
 
 
+def submit_all(driver: Driver) -> int:
+    """Submit appends of 300 bytes, and write none of them, until one is refused; the number of bytes."""
+    for taken in range(0, 1_000_000, 300):
+        try:
+            driver.submit(ops.Append(A, bytes(300)))
+        except errors.StoreFull:
+            return taken
+    raise AssertionError("the disk is never full")
+
+
+def test_on_a_full_disk_what_waits_to_be_written_counts() -> None:
+    driver = Driver(TornDisk(capacity=20_000))
+    driver.do(ops.CreateSegment(A))
+    while not driver.storage.is_full:
+        driver.do(ops.Append(A, bytes(500)))
+    before, waiting = driver.storage.info(A).length, submit_all(driver)
+    driver.sync()
+    assert waiting > 1_000
+    assert driver.storage.is_idle
+    assert driver.storage.info(A).length == before + waiting
+
+
 def test_a_full_disk_recovers_by_deleting() -> None:
     driver = Driver(TornDisk(capacity=30_000))
     driver.do(ops.CreateSegment(A))

@@ -131,6 +131,28 @@ def test_totals_are_what_was_appended_also_to_what_is_gone(driver: Driver) -> No
         assert (now.segments, now.read_bytes) == (segments, 3)
 
 
+def test_what_is_synced_leaves_no_segment_with_a_change_under_way(driver: Driver) -> None:
+    """Validated and synced state are equal then, and a segment keeps no copy of what was on its way."""
+    entry, key = ops.TableUpdate(b"k", b"v"), UUID(int=9)
+    steps: list[tuple[ops.Operation, ...]] = [
+        (ops.Append(A, b"x", 1, WRITER, 1), ops.SetAttribute(A, key, 5), ops.SetPolicy(A, 1, 100)),
+        (ops.UpdateTable(TABLE, (entry,)), ops.RemoveTableKeys(TABLE, (ops.TableRemoval(b"k"),))),
+        (ops.Append(B, b"y"), ops.Merge(A, B), ops.Truncate(A, 1)),
+        (ops.Seal(A), ops.CreateSegment(B), ops.PutRecord("k", b"v")),
+    ]
+    for step in steps:
+        driver.submit(*step)
+        names = driver.storage._validated.names
+        changed = {names[op.segment] for op in step if getattr(op, "segment", None) in names}
+        assert all(segment.pending for segment in changed)
+        driver.sync()
+        for segment in names.values():
+            assert segment.pending == 0
+            assert (segment.next_start, segment.next_length) == (segment.start, segment.length)
+            assert not segment.next_attributes
+            assert not segment.next_merged
+
+
 # Segments
 
 
