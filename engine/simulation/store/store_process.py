@@ -52,6 +52,7 @@ class StoreProcess:
         self.tier_settings = TierSettings()
         self.user: User | None = None  # who makes all calls of the controller
         self.access_control: Callable[[], AccessControl] | None = None  # of a store that demands tokens
+        self.on_start: Callable[[StoreRunner], None] | None = None  # called in each life, before it serves
         self.rebuild_chance = 0.0  # how often a start takes the snapshot from tier 2
         self._loop = loop
         self._journal = journal
@@ -96,6 +97,8 @@ class StoreProcess:
         if self.objects is not None:
             settings |= {"objects": self.objects, "tier_settings": self.tier_settings}
         runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **settings)
+        if self.on_start is not None:
+            self.on_start(runner)
         self._running = process.spawn(runner.run(), name="store")
         await loop.create_server(lambda: SegmentStoreProtocol(runner.segment_store), HOST, PORT)
         runner.serve_controller(HOST, PORT)

@@ -7,6 +7,8 @@ truncated. The checkers are in ``checkers``.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeAlias
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.reader_group.opening import async_reader_group, reading
@@ -14,11 +16,15 @@ from pravega_lab.errors import RefusedError
 from pravega_lab.protocol.metadata.reader_group import RetentionType
 from pravega_lab.protocol.stream_cut import StreamCut
 
+from ....server.runner import StoreRunner
+from ....store.log import operations as ops
+from ....store.storage.segment import Change
 from ..apps import STREAM, App
 from ..readers import Follower, written
 from ..world import World, events_in, segments_of
 
 SURVEY_S = 0.05
+Apply: TypeAlias = Callable[[Change, int], None]
 BY_HAND = RetentionType.MANUAL_RELEASE_AT_USER_STREAMCUT
 
 
@@ -70,19 +76,44 @@ class HeadObserver(App):
 class StorageSurvey:
     """Writes what the storage contains into the journal, every 50 ms while the store runs.
 
-    The world also asks for a look before it kills the store: what was stored just before may be truncated as
-    soon as the store runs again.
+    Events that a slow disk held up may be old enough to be truncated as soon as they are stored. The survey
+    therefore also looks before bytes that it has not seen are truncated or deleted. The world asks for a look
+    before it kills the store, because the next life may truncate what was stored just before.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._seen: dict[int, int] = {}
+        world.store.on_start = self._look_before_truncations
 
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
             await asyncio.sleep(SURVEY_S)
             self.look()
+
+    def _look_before_truncations(self, runner: StoreRunner) -> None:
+        """Replace what applies truncations and deletions in one life of the store."""
+        applies = runner.storage._synced._applies
+
+        def looking_first(right: Apply) -> Apply:
+            def apply(change: Change, now_ms: int) -> None:
+                segment = change.segment
+                if segment is not None and self._is_news(segment.name, segment.length):
+                    self.look()
+                right(change, now_ms)
+
+            return apply
+
+        for operation in (ops.Truncate, ops.Delete):
+            applies[operation] = looking_first(applies[operation])
+
+    def _is_news(self, name: str, length: int) -> bool:
+        """Return whether a segment of the stream has bytes that no look has seen."""
+        runner = self._world.store.runner
+        assert runner is not None
+        ids = (segment_id for segment_id, found in segments_of(runner.storage) if found == name)
+        return any(length > self._seen.get(segment_id, 0) for segment_id in ids)
 
     def look(self) -> None:
         """Append one line to the journal, with the events that are new."""
