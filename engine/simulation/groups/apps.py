@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 GROUP = "sim/group"
 HEADER_BYTES = 8
 ROUNDS_A_LIFE = 4
+ON_ITS_WAY_S = 10.0  # longer than any link or disk of a run holds a request up
 QUIET_S = 15.0  # long enough for the watermark after the last writer's silence
 
 
@@ -87,7 +88,10 @@ class Member(App):
     async def live(self, client: AsyncClient) -> None:
         async with group_of(self.world, client) as group:
             if self.lives > 1 and self.may_retire and self.chance.random() < 0.3:
-                await self.declare_dead(group)
+                if not await self.declare_dead(group):
+                    # The earlier life may have been killed while its request to join was on its way.
+                    await asyncio.sleep(ON_ITS_WAY_S)
+                    await self.declare_dead(group)
                 return
             while not await self.read(await self.open(group)):
                 await self.pause(2000)
@@ -111,12 +115,15 @@ class Member(App):
             self.log("member", at=reader._access.sync.revision.offset)
             return reader
 
-    async def declare_dead(self, group: AsyncReaderGroup) -> None:
-        """Declare the earlier life offline, at its last checkpoint or its last known position."""
+    async def declare_dead(self, group: AsyncReaderGroup) -> bool:
+        """Declare the earlier life offline, at its last checkpoint or its last known position.
+
+        Return False if it was not online.
+        """
         position = self.position if self.chance.random() < 0.5 else None
         self.position = None
         self.log("declared-dead", reader=self.name)
-        await group.reader_offline(self.name, position)
+        return await group.reader_offline(self.name, position)
 
     async def read(self, reader: AsyncReader) -> bool:
         """Read until the end of all data (True), or until a drawn time (False)."""

@@ -111,6 +111,9 @@ class ReaderGroup:
     def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
         """Declare a reader dead, so that others take its segments. Return False if it was not online.
 
+        A reader whose process was killed while it joined may come online after that, because its request was
+        still on its way. After False, look at the group again some seconds later.
+
         Args:
             position: Where other readers resume, from the reader's `Reader.position`. None: at its last
                 checkpoint, or where it acquired the segment if that came later (reader-groups.md B6). Events

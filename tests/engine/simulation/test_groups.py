@@ -47,6 +47,12 @@ def test_seeds(first: int) -> None:
     assert n_windows >= 4
 
 
+@pytest.mark.slow
+def test_a_member_that_joins_after_it_was_declared_dead_is_declared_dead_again() -> None:
+    """A slow disk held up its request to join, and nobody removed it: all readers waited for it for ever."""
+    assert run_groups(6_000_238).problems == []
+
+
 def test_equal_seeds_are_equal_runs() -> None:
     assert run_groups(3).journal.to_bytes() == run_groups(3).journal.to_bytes()
     assert run_groups(3).journal.to_bytes() != run_groups(4).journal.to_bytes()
