@@ -299,7 +299,8 @@ class SegmentInput:
         connection, self._connection = self._connection, None
         if connection is not None:
             for read in self._reads:
-                connection.forget(read.request_id)
+                if read.data is None:  # the id of an answered read may be of an earlier connection
+                    connection.forget(read.request_id)
 
     async def _look_for_more(self) -> None:
         info = await self._context.info(self._segment_id)

@@ -53,6 +53,12 @@ def test_a_member_that_joins_after_it_was_declared_dead_is_declared_dead_again()
     assert run_groups(6_000_238).problems == []
 
 
+@pytest.mark.slow
+def test_a_segment_given_away_does_not_take_the_reads_of_others_with_it() -> None:
+    """On a new connection, an input that was closed forgot the read of another, which waited for ever."""
+    assert run_groups(6_000_269).problems == []
+
+
 def test_equal_seeds_are_equal_runs() -> None:
     assert run_groups(3).journal.to_bytes() == run_groups(3).journal.to_bytes()
     assert run_groups(3).journal.to_bytes() != run_groups(4).journal.to_bytes()
