@@ -9,8 +9,14 @@ from pravega_lab.errors import BadInputError
 from ...store.errors import CorruptStoreError, TierMismatch
 from ...store.log.chunks import MARKER, snapshot_sequence, store_in
 from ...store.log.disk import Disk
-from ...store.log.format import FILE_HEADER_BYTES, file_id_of, read_file_header
-from ...store.storage.snapshot import decode_snapshot, without_log
+from ...store.log.format import (
+    FILE_HEADER_BYTES,
+    file_id_of,
+    read_file_header,
+    snapshot_file_name,
+    snapshot_sequence_of,
+)
+from ...store.storage.snapshot import check_identity, decode_snapshot, without_log
 from ...store.storage.synced_state import Synced
 from .objects import Objects
 
@@ -38,7 +44,7 @@ async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
         CorruptStoreError: No snapshot in tier 2 can be read.
     """
     files = disk.files()
-    if any(name.startswith("snapshot-") for name in files):
+    if any(snapshot_sequence_of(name) is not None for name in files):
         raise BadInputError(
             "--tier2-rebuild is for a folder without a snapshot, and this one has its own. Start without it."
         )
@@ -51,10 +57,10 @@ async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
                 f"The log file {name!r} belongs to store {header[0].hex()}, and tier 2 to store"
                 f" {store_id.hex()}. Give the folder and the --tier2 of one store."
             )
-    sequence, data = await _latest(objects)
+    sequence, data = await _latest(objects, store_id)
     if not logs:
-        data = without_log(data)
-    await disk.write_file(f"snapshot-{sequence:012d}", data)
+        data = without_log(data, store_id, sequence)
+    await disk.write_file(snapshot_file_name(sequence), data)
     return Rebuilt(sequence, len(logs))
 
 
@@ -89,14 +95,16 @@ async def _store_id(objects: Objects) -> bytes:
     return store_id
 
 
-async def _latest(objects: Objects) -> tuple[int, bytes]:
-    """Return the latest snapshot that can be read. An upload that was not finished is passed over."""
+async def _latest(objects: Objects, store_id: bytes) -> tuple[int, bytes]:
+    """Return the latest snapshot of this store that can be read. An upload that was not finished is passed
+    over.
+    """
     numbered = [(snapshot_sequence(name), name) for name in await objects.names()]
     found = sorted(((number, name) for number, name in numbered if number is not None), reverse=True)
     for sequence, name in found:
         data = await objects.read(name)
         try:
-            decode_snapshot(name, data, Synced())
+            check_identity(name, decode_snapshot(name, data, Synced()), store_id, sequence)
         except CorruptStoreError:
             continue
         return sequence, data

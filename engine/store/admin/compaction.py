@@ -27,11 +27,14 @@ from ..log.format import (
     Submitted,
     encode_group,
     file_header,
+    file_id_of,
     file_name,
     file_salt,
+    snapshot_file_name,
+    snapshot_sequence_of,
 )
 from ..storage.segment import Change, Extents, Segment
-from ..storage.snapshot import SnapshotHead, encode_snapshot
+from ..storage.snapshot import SnapshotHead, encode_snapshot, identity_of
 from ..storage.storage import Storage
 
 GROUP_BYTES = 4 * 1024 * 1024
@@ -82,10 +85,13 @@ class Compaction:
         return self._snapshot()
 
     def _snapshot(self) -> Snapshot:
-        head = SnapshotHead(self._storage._validated.next_id, self._storage.last_now_ms, self._next_id)
-        state = encode_snapshot(self._storage._synced, head)
         sequence = self._files.sequence
-        return Snapshot(sequence, f"snapshot-{sequence:012d}", state)
+        next_id, now_ms = self._storage._validated.next_id, self._storage.last_now_ms
+        identity = identity_of(self._files.store_id, sequence)
+        state = encode_snapshot(
+            self._storage._synced, SnapshotHead(next_id, now_ms, self._next_id, identity=identity)
+        )
+        return Snapshot(sequence, snapshot_file_name(sequence), state)
 
     def copies(self) -> Iterator[tuple[str, bytes]]:
         """Yield name and content of each file with the bytes of segments, to be written as a whole."""
@@ -148,5 +154,5 @@ class Compaction:
     def obsolete(self) -> list[str]:
         """Return the log files and snapshots that nothing needs after the last step."""
         kept = {self.next_file.name, self.before.name, *self._copies}
-        ours = (name for name in self._disk.files() if name.startswith(("log-", "snapshot-")))
-        return [name for name in ours if name not in kept]
+        names = (name for name in self._disk.files() if name not in kept)
+        return [n for n in names if file_id_of(n) is not None or snapshot_sequence_of(n) is not None]

@@ -8,7 +8,7 @@ from pravega_lab.errors import NotFoundError
 from pravega_lab.protocol.controller import controller_pb2 as pb
 
 from ..log.disk import Disk
-from ..log.format import file_id_of
+from ..log.format import file_id_of, snapshot_sequence_of
 from ..metadata.states import TransactionState
 from ..storage.segment import Segment
 from ..storage.storage import Storage
@@ -116,7 +116,7 @@ def file_rows(storage: Storage, disk: Disk) -> list[Row]:
     for name, size in disk.files().items():
         file_id = file_id_of(name)
         is_log = file_id is not None
-        kind = "log" if is_log else "snapshot" if name.startswith("snapshot-") else "other"
+        kind = "log" if is_log else "snapshot" if snapshot_sequence_of(name) is not None else "other"
         held = live.get(file_id, 0) if file_id is not None else None
         rows.append({"file": name, "kind": kind, "size": size, "live_bytes": held})
     return rows

@@ -20,6 +20,7 @@ from ..log.format import (
     file_version,
     group_at,
     read_file_header,
+    snapshot_sequence_of,
 )
 from ..storage.snapshot import decode_snapshot
 from ..storage.synced_state import Synced
@@ -112,7 +113,7 @@ def tail_of(logs: dict[int, FileScan]) -> list[FileScan]:
 
 def check_snapshots(disk: Disk, findings: list[Finding]) -> None:
     """Check every snapshot. Recovery needs the latest one only, so damage in another is a note."""
-    names = [name for name in disk.files() if name.startswith("snapshot-")]
+    names = [name for name in disk.files() if snapshot_sequence_of(name) is not None]
     for name in names:
         try:
             decode_snapshot(name, disk.read(name, 0, disk.files()[name]), Synced())

@@ -270,6 +270,8 @@ class RealDisk:
             if len(self._open) >= self._OPEN_FILES:
                 os.close(self._open.pop(next(iter(self._open))))
             handle = self._open[name] = os.open(self.folder / name, os.O_RDONLY | os.O_CLOEXEC)
+        if length > SMALL_BYTES_MAX:  # a damaged length would need all memory for its answer
+            length = min(length, max(0, os.fstat(handle).st_size - offset))
         data = os.pread(handle, length, offset)
         while len(data) < length:
             more = os.pread(handle, length - len(data), offset + len(data))

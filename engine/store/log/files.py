@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .disk import Disk
 from .file_use import FileUse
-from .format import FILE_HEADER_BYTES, file_header, file_name, file_salt
+from .format import FILE_HEADER_BYTES, file_header, file_name, file_salt, snapshot_file_name
 from .verified import VerifiedReads
 
 DEFAULT_FILE_BYTES = 64 * 1024 * 1024
@@ -156,7 +156,7 @@ class LogFiles:
     def _close(self, full: OpenFile, begin_snapshot: Callable[[int, str, int], None], next_file: int) -> None:
         self.closed[full.file_id] = self.sequence
         if self.disk.is_reopened:
-            begin_snapshot(self.sequence, f"snapshot-{self.sequence:012d}", next_file)
+            begin_snapshot(self.sequence, snapshot_file_name(self.sequence), next_file)
         else:  # without recovery, entries are useless once synced, and those of a full file are
             self.durable_sequence = self.sequence
             self._use.emptied = True

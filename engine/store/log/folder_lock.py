@@ -71,6 +71,8 @@ class FolderLock:
     def _take_logs(self) -> None:
         """Lock every log file for a moment, and keep the last: another store holds the one that it writes."""
         for path in sorted((*self._folder.glob("log-*"), *self._folder.glob("snapshot-*"))):
+            if not path.is_file():
+                continue
             handle = open_private(path, os.O_RDWR)
             try:
                 if path.name.startswith("log-"):

@@ -14,7 +14,7 @@ log among them, are therefore never taken for a group of this file. All numbers 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -66,8 +66,28 @@ def file_name(file_id: int) -> str:
 
 def file_id_of(name: str) -> int | None:
     """Return the id in the name of a log file, None for other files."""
-    digits = name.removeprefix("log-")
-    return int(digits) if digits != name and digits.isdigit() else None
+    return _number_in(name, "log-", file_name)
+
+
+def snapshot_file_name(sequence: int) -> str:
+    """Return the name of the snapshot of the state after group ``sequence``. Names sort by sequence."""
+    return f"snapshot-{sequence:012d}"
+
+
+def snapshot_sequence_of(name: str) -> int | None:
+    """Return the sequence in the name of a snapshot, None for other files."""
+    return _number_in(name, "snapshot-", snapshot_file_name)
+
+
+def _number_in(name: str, prefix: str, name_of: Callable[[int], str]) -> int | None:
+    """Return the number in a name as the store gives it, None in any other name: a copy that an editor or a
+    person made is no file of the store.
+    """
+    digits = name.removeprefix(prefix)
+    if digits == name or not digits.isascii() or not digits.isdigit():
+        return None
+    number = int(digits)
+    return number if name == name_of(number) else None
 
 
 def file_header(store_id: bytes, file_id: int, size: int, previous: int | None = None) -> bytes:

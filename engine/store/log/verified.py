@@ -25,6 +25,10 @@ LARGE_BYTES = 4 * BLOCK_BYTES
 """Groups of this size have checksums of blocks. They take four bytes of memory for each block."""
 
 
+GROUP_BYTES_MAX = 1 << 40
+"""No group is that large: its length in the header was damaged."""
+
+
 Key = tuple[int, int]
 """A group: the id of its file, and its offset in the file."""
 
@@ -113,8 +117,8 @@ class VerifiedReads:
             window = self._disk.read(name, base, WINDOW_BYTES)
             while starts[-1] <= position:
                 found = group_length(window[starts[-1] - base : starts[-1] - base + FILE_HEADER_BYTES])
-                if found is None:
-                    if starts[-1] == base:
+                if found is None or found[1] > GROUP_BYTES_MAX:
+                    if starts[-1] == base or found is not None:
                         self._refuse(file, base, position)
                     break
                 starts.append(starts[-1] + found[1])

@@ -32,12 +32,13 @@ from ..log.format import (
     file_version,
     group_at,
     read_file_header,
+    snapshot_sequence_of,
 )
 from ..log.history import HISTORY_NAME, Cut, read_history
 from .fixed_table import new_table
 from .report import RecoveryReport
 from .segment import Change, Segment
-from .snapshot import decode_snapshot
+from .snapshot import check_identity, decode_snapshot
 from .storage import Storage
 from .synced_state import Dirty
 
@@ -132,13 +133,15 @@ class _Recovery:
 
     def _load_snapshot(self) -> int:
         """Load the latest snapshot and return the first file after it."""
-        names = [name for name in self.sizes if name.startswith("snapshot-")]
+        names = [name for name in self.sizes if snapshot_sequence_of(name) is not None]
         if not names:
             return 0
         name = names[-1]
         data = self.disk.read(name, 0, self.sizes[name])
         head = decode_snapshot(name, data, self.synced)
-        first_file, sequence = head.first_file, int(name.removeprefix("snapshot-"))
+        first_file, sequence = head.first_file, snapshot_sequence_of(name) or 0
+        if self.ids or head.store_id:  # without either, the log is missing, which is refused below
+            check_identity(name, head, self.files.store_id if self.ids else head.store_id, sequence)
         self.validated.next_id, self.storage.last_now_ms = head.next_id, head.last_now_ms
         if head.store_id:
             self.files.tier_first_file = 0  # keep what a rebuilt store needs until a snapshot is in tier 2
@@ -150,6 +153,8 @@ class _Recovery:
             self.disk.delete(older)
         self.files.old_snapshots = [name]
         # The file existed when the snapshot was taken, and later groups are in it. 0: no log was left.
+        if not first_file and not head.store_id:
+            self._refuse_missing(1, f"{name!r} is all that is left")
         if first_file and first_file not in self.ids:
             self._refuse_missing(first_file, f"the log continues in it after {name!r}")
         return first_file

@@ -1,4 +1,8 @@
-"""The synced state as the bytes of a snapshot file. Recovery then need not read the whole log."""
+"""The synced state as the bytes of a snapshot file. Recovery then need not read the whole log.
+
+A snapshot names the store and the group that it belongs to: in the place of another one it would be a state
+that the store never had, or would hide groups of the log. The header of version 1 does not have that number.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,18 @@ from .segment import Change, Extents, Segment
 from .synced_state import Synced
 from .table import Table
 
-_HEADER = struct.Struct(">8sIQ")
-SNAPSHOT_VERSION = 1
+_HEADER = struct.Struct(">8sIII")
+"""Name and version, checksum of the body, what `identity_of` returns, length of the body modulo 2**32.
+Version 1 has a length of 64 bits in place of the last two.
+"""
+
+SNAPSHOT_VERSION = 2
 """The version of the format of snapshots, as `LOG_VERSION` is that of log files."""
 
 _NAME = b"PLSNAP"
 _MAGIC = _NAME + b"%02d" % SNAPSHOT_VERSION
+_SEQUENCE = struct.Struct(">Q")
+_LENGTH_MODULUS = 1 << 32
 _ATTRIBUTE = struct.Struct(">16sq")
 _NUMBERS = (
     "id",
@@ -43,13 +53,20 @@ class SnapshotHead(NamedTuple):
     """What a snapshot contains besides the synced state.
 
     ``next_id``: the next segment's id. ``first_file``: the file in which the log continues, 0 if no log
-    follows. ``store_id``: that of the store, if it uses tier 2, else empty.
+    follows. ``store_id``: that of the store, if it uses tier 2, else empty. ``identity``: what `identity_of`
+    returns for the store and the last group, None in a snapshot of an older release.
     """
 
     next_id: int
     last_now_ms: int
     first_file: int
     store_id: bytes = b""
+    identity: int | None = None
+
+
+def identity_of(store_id: bytes, sequence: int) -> int:
+    """Return the number that only a snapshot of the state after group ``sequence`` of this store has."""
+    return crc32(store_id + _SEQUENCE.pack(sequence))
 
 
 def encode_snapshot(synced: Synced, head: SnapshotHead) -> bytes:
@@ -122,17 +139,34 @@ class Drawing:
         segments = (values.tuple_head(len(self._segments)), *self._segments.values())
         head, tier = map(values.encode, self._head[:3]), map(values.encode, self._tier)
         fields = values.tuple_head(5 + len(self._tier))
-        return _framed(b"".join((fields, *head, *records, *segments, *tier)))
+        assert self._head.identity is not None
+        return _framed(b"".join((fields, *head, *records, *segments, *tier)), self._head.identity)
 
 
-def _framed(body: bytes) -> bytes:
-    return _HEADER.pack(_MAGIC, crc32(body), len(body)) + body
+def _framed(body: bytes, identity: int) -> bytes:
+    return _HEADER.pack(_MAGIC, crc32(body), identity, len(body) % _LENGTH_MODULUS) + body
 
 
-def without_log(data: bytes) -> bytes:
+def without_log(data: bytes, store_id: bytes, sequence: int) -> bytes:
     """Return a valid snapshot with ``first_file`` 0, for a store of which no log is left."""
     (next_id, last_now_ms, _, *rest), _ = values.decode(data[_HEADER.size :])
-    return _framed(values.encode((next_id, last_now_ms, 0, *rest)))
+    return _framed(values.encode((next_id, last_now_ms, 0, *rest)), identity_of(store_id, sequence))
+
+
+def check_identity(name: str, head: SnapshotHead, store_id: bytes, sequence: int) -> None:
+    """Refuse a snapshot that was written by another store, or for another group than its name says.
+
+    Raises:
+        CorruptStoreError: It is in the place of another one.
+    """
+    is_ours = head.identity is None or head.identity == identity_of(store_id, sequence)
+    if is_ours and head.store_id in (b"", store_id):
+        return
+    raise CorruptStoreError(
+        f"The snapshot {name!r} is not the state of this store after group {sequence}: it was renamed, copied"
+        f" from another store, or damaged. Give the file its own name again, or restore"
+        " the folder from a copy."
+    )
 
 
 def decode_snapshot(name: str, data: bytes, synced: Synced) -> SnapshotHead:
@@ -143,10 +177,16 @@ def decode_snapshot(name: str, data: bytes, synced: Synced) -> SnapshotHead:
         CorruptStoreError: The snapshot is damaged.
     """
     version = data[len(_NAME) : len(_MAGIC)]
+    is_first = version == b"01"
     if data.startswith(_NAME) and version.isdigit():
-        check_version(name, int(version), SNAPSHOT_VERSION)
+        check_version(name, int(version), SNAPSHOT_VERSION, oldest=1)
     body = data[_HEADER.size :]
-    if len(data) < _HEADER.size or _HEADER.unpack_from(data) != (_MAGIC, crc32(body), len(body)):
+    is_right, identity = False, 0
+    if len(data) >= _HEADER.size:
+        magic, checksum, identity, length = _HEADER.unpack_from(data)
+        is_right = magic in (_MAGIC, _NAME + b"01") and crc32(body) == checksum
+        is_right = is_right and length == len(body) % _LENGTH_MODULUS and not (is_first and identity)
+    if not is_right:
         raise CorruptStoreError(
             f"The snapshot {name!r} of the store is damaged at offset 0 (checksum). Log files before"
             " it may have been deleted: restore the folder from a copy,"
@@ -156,11 +196,11 @@ def decode_snapshot(name: str, data: bytes, synced: Synced) -> SnapshotHead:
     synced.records.update(records)
     for fields in segments:
         synced.adopt(_restore(fields))
-    if not of_tier:
-        return SnapshotHead(next_id, last_now_ms, first_file)
-    store_id, synced.next_chunk, chunks = of_tier
-    synced.chunks.update((fields[0], Chunk(*fields)) for fields in chunks)
-    return SnapshotHead(next_id, last_now_ms, first_file, store_id)
+    store_id = b""
+    if of_tier:
+        store_id, synced.next_chunk, chunks = of_tier
+        synced.chunks.update((fields[0], Chunk(*fields)) for fields in chunks)
+    return SnapshotHead(next_id, last_now_ms, first_file, store_id, None if is_first else identity)
 
 
 def _segment(segment: Segment) -> tuple[Any, ...]:

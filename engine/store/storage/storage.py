@@ -42,7 +42,7 @@ from ..log.format import GROUP_OVERHEAD_BYTES, OPERATION_OVERHEAD_BYTES, Submitt
 from ..log.history import History
 from .report import RecoveryReport
 from .segment import Change, ReadResult, Segment, SegmentInfo, Watcher
-from .snapshot import Drawing, SnapshotHead, encode_snapshot
+from .snapshot import Drawing, SnapshotHead, encode_snapshot, identity_of
 from .synced_state import Dirty, Synced, shrunk
 from .table import Table, TableDelta, TableEntry, TableValue, check_length
 from .validated_state import Validated
@@ -550,7 +550,9 @@ class Storage:
         return self._files.make_room(length, self._begin_snapshot)
 
     def _begin_snapshot(self, sequence: int, name: str, first_file: int) -> None:
-        self._drawing = _Begun(sequence, name, Drawing(self._synced, self._snapshot_head(first_file)))
+        self._drawing = _Begun(
+            sequence, name, Drawing(self._synced, self._snapshot_head(first_file, sequence))
+        )
         self._draw()  # of most stores, this is all
 
     def draw_snapshot(self) -> bool:
@@ -572,12 +574,13 @@ class Storage:
                 return self._files.snapshot_drawn(Snapshot(sequence, name, drawing.finish()))
         return None
 
-    def begin_drawing(self, first_file: int) -> Drawing:
-        """Return a snapshot for tier 2 of the state as it is now, in place of an earlier one.
+    def begin_drawing(self, first_file: int, sequence: int) -> Drawing:
+        """Return a snapshot for tier 2 of the state as it is now, after group ``sequence``, in place of an
+        earlier one.
 
         The caller encodes it. Groups that are synced in between do not change what it shows.
         """
-        self._tier_drawing = Drawing(self._synced, self._snapshot_head(first_file))
+        self._tier_drawing = Drawing(self._synced, self._snapshot_head(first_file, sequence))
         return self._tier_drawing
 
     def _keep_before(self, changes: Iterable[Change]) -> None:
@@ -591,12 +594,13 @@ class Storage:
                 self._tier_drawing.keep_before(changes)
 
     def _snapshot_state(self, first_file: int) -> bytes:
-        return encode_snapshot(self._synced, self._snapshot_head(first_file))
+        return encode_snapshot(self._synced, self._snapshot_head(first_file, self._files.sequence))
 
-    def _snapshot_head(self, first_file: int) -> SnapshotHead:
+    def _snapshot_head(self, first_file: int, sequence: int) -> SnapshotHead:
         with_tier = self._files.tier_first_file is not None or self._synced.next_chunk > 1
         store_id = self._files.store_id if with_tier else b""
-        return SnapshotHead(self._validated.next_id, self.last_now_ms, first_file, store_id)
+        identity = identity_of(self._files.store_id, sequence)
+        return SnapshotHead(self._validated.next_id, self.last_now_ms, first_file, store_id, identity)
 
     def group_synced(self, group: Group) -> None:
         """Note that the group is on disk: apply it, complete its tickets in order, then call the watchers."""

@@ -135,7 +135,8 @@ class Tiered:
         """Begin a snapshot of the synced state as it is now, in place of one that was not finished."""
         current = self._files.current
         first_file = current.file_id if current is not None else 0
-        return TierSnapshot(self.sequence, first_file, self.storage.begin_drawing(first_file))
+        drawing = self.storage.begin_drawing(first_file, self.sequence)
+        return TierSnapshot(self.sequence, first_file, drawing)
 
     def snapshot_stored(self, first_file: int) -> None:
         """Note that a snapshot after which the log continues in ``first_file`` is in tier 2, and delete files

@@ -27,7 +27,7 @@ from pravega_lab.engine.store.log.chunks import BLOCK_BYTES, Chunk, checksums_of
 from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Truncate
 from pravega_lab.engine.store.storage.segment import Segment
-from pravega_lab.engine.store.storage.snapshot import SnapshotHead, encode_snapshot
+from pravega_lab.engine.store.storage.snapshot import SnapshotHead, encode_snapshot, identity_of
 from pravega_lab.engine.store.storage.synced_state import Synced
 from pravega_lab.engine.store.storage.tiered import bytes_by_tier
 from pravega_lab.engine.store.tiers.settings import TierSettings
@@ -316,7 +316,7 @@ def test_recovery_reads_the_log_and_not_what_is_in_tier_2(tmp_path: Path, size: 
     zeros = checksums_of(bytes(chunk_bytes), store_id, last)
     synced.chunks[last] = synced.chunks[last]._replace(checksums=zeros)
     synced.next_chunk = last + 1
-    snapshot = encode_snapshot(synced, SnapshotHead(2, 1000, 0, store_id))
+    snapshot = encode_snapshot(synced, SnapshotHead(2, 1000, 0, store_id, identity_of(store_id, 7)))
     assert len(snapshot) < 2_500_000  # 100 GiB of data are 2 MB of metadata
 
     class Zeros(Folder):

@@ -275,6 +275,44 @@ def test_a_damaged_file_header_or_snapshot_is_refused(driver: Driver) -> None:
     driver.reopen()
 
 
+def test_a_snapshot_in_the_place_of_another_one_is_refused(driver: Driver) -> None:
+    """Under the name of a later group it would hide the groups up to that one."""
+    other = Driver(new_store_id=b"another store id")
+    other.do(ops.CreateSegment(A), ops.CreateSegment(B))
+    for one in (driver, other):
+        for number in range(6):
+            one.do(ops.Append(A, bytes([number]) * 3000))
+    contents = driver.disk.contents
+    name = max(name for name in contents if name.startswith("snapshot-"))
+    sequence = int(name.removeprefix("snapshot-"))
+    moved = {f"snapshot-{sequence + more:012d}": bytes(contents[name]) for more in (1, 2, 100)}
+    for place, data in {**moved, name: bytes(other.disk.contents[name])}.items():
+        driver.disk.contents = {**contents, place: bytearray(data)}
+        with pytest.raises(errors.CorruptStoreError, match=f"{place}.* is not the state of this store after"):
+            driver.reopen()
+        assert name in driver.disk.contents
+    driver.disk.contents = contents
+    driver.reopen()
+    assert driver.storage.read(A, 0, 18_000).data[::3000] == bytes(range(6))
+
+
+def test_copies_that_a_person_made_are_no_files_of_the_store(driver: Driver) -> None:
+    for _ in range(3):
+        driver.do(ops.Append(A, bytes(3000)))
+    snapshot = max(name for name in driver.disk.files() if name.startswith("snapshot-"))
+    copies = [
+        f"{snapshot}.bak",
+        *(f"{kind}-{name}" for kind in ("log", "snapshot") for name in ("copy", "1", "\xb2")),
+    ]
+    for copy in copies:
+        driver.disk.contents[copy] = bytearray(b"a copy")
+    driver.reopen()
+    driver.do(ops.Truncate(A, 9000), ops.Append(A, bytes(3000)))
+    driver.reopen()
+    assert driver.storage.read(A, 9000, 3000).data == bytes(3000)
+    assert [bytes(driver.disk.contents[copy]) for copy in copies] == [b"a copy"] * len(copies)
+
+
 def test_damage_in_an_old_file_is_met_when_it_is_read(driver: Driver) -> None:
     for _ in range(6):
         driver.do(ops.Append(A, bytes(3000)))
@@ -360,7 +398,9 @@ def test_a_snapshot_is_drawn_in_slices_and_shows_one_moment(
     begin = storage._begin_snapshot
 
     def and_keep(sequence: int, name: str, first_file: int) -> None:
-        moments.append(snapshot.encode_snapshot(storage._synced, storage._snapshot_head(first_file)))
+        moments.append(
+            snapshot.encode_snapshot(storage._synced, storage._snapshot_head(first_file, sequence))
+        )
         begin(sequence, name, first_file)
 
     monkeypatch.setattr(storage, "_begin_snapshot", and_keep)

@@ -66,7 +66,9 @@ def test_a_snapshot_for_tier_2_is_drawn_in_slices_and_shows_one_moment(
     storage = driver.storage
     tiered = Tiered(storage)
     begun = tiered.begin_snapshot()
-    moment = snapshots.encode_snapshot(storage._synced, storage._snapshot_head(begun.first_file))
+    moment = snapshots.encode_snapshot(
+        storage._synced, storage._snapshot_head(begun.first_file, begun.sequence)
+    )
     drawn = []
     for change in (
         Append("s/many/19.#epoch.0", b"later"),

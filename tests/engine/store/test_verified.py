@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from pravega_lab.engine.store.errors import CorruptStoreError
 from pravega_lab.engine.store.log import operations as ops
+from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.log.format import (
     FILE_HEADER_BYTES,
     Submitted,
@@ -17,7 +20,7 @@ from pravega_lab.engine.store.log.format import (
     file_name,
     file_salt,
 )
-from pravega_lab.engine.store.log.verified import BLOCK_BYTES, LARGE_BYTES, VerifiedReads
+from pravega_lab.engine.store.log.verified import BLOCK_BYTES, LARGE_BYTES, WINDOW_BYTES, VerifiedReads
 from tests.engine.store.storage_driver import TornDisk
 
 STORE_ID, FILE = b"s" * 16, 1
@@ -86,3 +89,27 @@ def test_a_group_that_was_read_whole_is_verified_whole_again() -> None:
     reads.forget(FILE)
     assert not reads._blocks
     assert not reads._returned
+
+
+@pytest.mark.parametrize("byte", range(8))
+def test_a_group_with_a_damaged_length_is_refused_and_takes_no_memory(tmp_path: Path, byte: int) -> None:
+    """A read of as many bytes as the header claims could take all memory of the process."""
+    groups, places = disk_of([1000, 1000])
+    content = groups.contents[file_name(FILE)]
+    content[FILE_HEADER_BYTES + 16 + byte] ^= 0x40
+    disk = RealDisk(tmp_path)
+    (tmp_path / file_name(FILE)).write_bytes(content)
+    lengths: list[int] = []
+    pread = os.pread
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "pread", lambda handle, n, at: (lengths.append(n), pread(handle, n, at))[1])
+        for known in (False, True):
+            reads = VerifiedReads(disk, STORE_ID)
+            if known:  # as recovery found them
+                reads.add(FILE, FILE_HEADER_BYTES, places[1] - places[0])
+            with pytest.raises(
+                CorruptStoreError, match=re.escape(f"{file_name(FILE)!r} is damaged at offset")
+            ):
+                reads.read(FILE, places[0], 1000)
+    disk.close()
+    assert max(lengths) <= max(len(content), WINDOW_BYTES)

@@ -12,6 +12,8 @@ import pytest
 
 from pravega_lab.engine.store.controller import Controller
 from pravega_lab.engine.store.errors import StoreVersionError
+from pravega_lab.engine.store.log.format import LOG_VERSION
+from pravega_lab.engine.store.storage.snapshot import SNAPSHOT_VERSION
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS
 from tests.engine.store.storage_driver import STORES, Driver, stored
@@ -45,11 +47,13 @@ def test_a_store_of_every_earlier_version_opens(path: Path) -> None:
     assert sorted((r.minKey, r.maxKey) for r in found.segmentRanges) == [(0, 0.25), (0.25, 0.5), (0.5, 1)]
 
 
-@pytest.mark.parametrize(("kind", "at"), [("log-", 15), ("snapshot-", 7)])
-def test_a_store_of_a_later_version_is_refused_in_words(kind: str, at: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "at", "later"), [("log-", 15, LOG_VERSION + 1), ("snapshot-", 7, 0x31 + SNAPSHOT_VERSION)]
+)
+def test_a_store_of_a_later_version_is_refused_in_words(kind: str, at: int, later: int) -> None:
     disk = stored(STORES[-1])
     name = next(name for name in disk.files() if name.startswith(kind))
-    disk.contents[name][at] += 1
+    disk.contents[name][at] = later
     with pytest.raises(StoreVersionError, match="a newer release wrote it") as caught:
         Driver(disk)
     assert name in str(caught.value)
