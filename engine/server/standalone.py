@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import errno
 import logging
 import os
@@ -20,12 +21,12 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pravega_lab.errors import BadInputError, StoreFullError, StoreUnavailableError
+from pravega_lab.errors import BadInputError, PravegaError, StoreFullError, StoreUnavailableError
 from pravega_lab.portable.waiting import FIRST_COMPLETED, gather, wait, wait_for
 
 from ..store.errors import DiskFull, StorageError, TierMismatch
@@ -61,6 +62,8 @@ log = logging.getLogger("pravega_lab.standalone")
 CONTROLLER_PORT, SEGMENT_STORE_PORT = 9090, 12345
 """The default ports of upstream (pravega.md D7)."""
 PORT_MAX = 65_535
+SCALING_CLOCK_MAX = 1_000_000
+"""The period of retention is 2 ms then. With more, the store would do little else."""
 
 EXIT_FAILED_WRITE = 3
 _SAFE = " Acknowledged data is safe. Fix the disk and start again."
@@ -99,13 +102,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input closes")
     security_options.add_arguments(parser)
     add_options(parser)
-    monitoring_options.add_arguments(parser)
+    monitoring_options.add_arguments(parser, _port)
     registry_options.add_arguments(parser, _port)
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > PORT_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give 1 to {PORT_MAX}, or 0 for a free one")
+    is_number = text.isascii() and text.isdecimal() and len(text) < 10
+    if not is_number or int(text) > PORT_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a port: give 1 to {PORT_MAX}, or 0 for a free one"
+        )
     return int(text)
 
 
@@ -122,8 +128,10 @@ def run(args: argparse.Namespace) -> int:
         PravegaError: It cannot start: port or folder in use, disk full, log damaged.
     """
     counts = logs.set_up(args.log_format)
-    if args.scaling_clock < 1:
-        raise BadInputError(f"--scaling-clock {args.scaling_clock}: give a whole number from 1")
+    if not 1 <= args.scaling_clock <= SCALING_CLOCK_MAX:
+        raise BadInputError(
+            f"--scaling-clock {args.scaling_clock}: give a whole number from 1 to {SCALING_CLOCK_MAX}"
+        )
     security_options.check_host(args)
     settings = tier_options.settings_of(args)
     tier = None if settings is None else _open_tier(args, settings)
@@ -156,6 +164,19 @@ def _open_disk(folder: Path | None) -> MemoryDisk | RealDisk:
     except OSError as error:
         raise StoreUnavailableError(
             f"The folder {str(folder)!r} cannot hold a store: {error}. Give another --data."
+        ) from error
+
+
+@contextlib.contextmanager
+def _naming_the_folder(disk: MemoryDisk | RealDisk, what: str) -> Iterator[None]:
+    """Raise StoreUnavailableError with the folder's name in place of an OSError of the disk."""
+    try:
+        yield
+    except OSError as error:
+        folder = str(disk.folder) if isinstance(disk, RealDisk) else "memory"
+        raise StoreUnavailableError(
+            f"The files of the store in {folder!r} cannot be {what}: {error}. Look at their owner and mode,"
+            " and at the disk, then start again. Nothing was served."
         ) from error
 
 
@@ -209,19 +230,21 @@ class _Standalone:
             size = tier_options.file_bytes_of(self._tier.settings)
             tier_of_runner = {"objects": self._tier.objects, "tier_settings": self._tier.settings}
             await self._prepare_tier(self._tier.objects)
-        self._runner = StoreRunner(
-            *(self._disk, loop, wall_ms, uuid.uuid4),
-            scaling_clock=speed,
-            file_bytes=size,
-            access=self._security.access,
-            limits=self._limits,
-            **tier_of_runner,
-        )
+        with _naming_the_folder(self._disk, "read"):
+            self._runner = StoreRunner(
+                *(self._disk, loop, wall_ms, uuid.uuid4),
+                scaling_clock=speed,
+                file_bytes=size,
+                access=self._security.access,
+                limits=self._limits,
+                **tier_of_runner,
+            )
         self._runner.segment_store.flush_together()
         self._runner.pump.on_synced = self._runner.segment_store.flush
         if self._runner.tier is not None:
             await attach_early(self._runner.tier, ATTACH_S)
-        await self._runner.begin()
+        with _naming_the_folder(self._disk, "written"):
+            await self._runner.begin()
         collect_young()
         running = loop.create_task(self._runner.run())
         server = await self._listen(loop)
@@ -249,14 +272,31 @@ class _Standalone:
             return await self._give_up(running)
         running.cancel()
         await gather(running, return_exceptions=True)
-        if not await self._runner.end():
-            log.warning("The stop is not recorded: the next start takes it for a crash.")
+        try:
+            if not await self._runner.end():
+                log.warning("The stop is not recorded: the next start takes it for a crash.")
+        except OSError as error:  # the folder is gone, for example
+            log.critical(
+                "The stop cannot be recorded in the folder of the store: %s. Look whether its files are there"
+                " before you start it again: the next start takes this stop for a crash.",
+                error,
+                extra=log_fields("stop_failed"),
+            )
+            return EXIT_FAILED_WRITE
         return 0
 
     async def _prepare_tier(self, objects: FsspecObjects) -> None:
         """Rebuild the store from tier 2 if that was asked for, and refuse the tier of another store."""
         if self._args.tier2_rebuild:
-            rebuilt = await rebuild(self._disk, objects)
+            try:
+                rebuilt = await rebuild(self._disk, objects)
+            except PravegaError:
+                raise
+            except Exception as error:  # each file system raises errors of its own
+                raise StoreUnavailableError(
+                    f"The store cannot be rebuilt, because tier 2 or the --data folder failed: {error}."
+                    " Check --tier2 and --tier2-options, and start again: neither was changed."
+                ) from error
             log.warning(
                 "The snapshot after group %d was copied from tier 2, and %d log files are left to replay.",
                 rebuilt.sequence,

@@ -13,6 +13,8 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 
 MIB = 1 << 20
+LIMIT_MAX = (1 << 31) - 1
+"""The highest limit. The libraries that keep some of them take no larger numbers."""
 DESCRIPTORS_KEPT = 128
 """File descriptors that connections never take: log files, both listening ports, gRPC's own."""
 
@@ -23,10 +25,10 @@ def _limit(default: int, words: str) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one store, each a whole number from 1.
+    """The limits of one store, each a whole number from 1 to `LIMIT_MAX`.
 
     Raises:
-        BadInputError: A limit is below 1.
+        BadInputError: A limit is out of range.
     """
 
     connections: int = _limit(4096, "open connections, on each of both ports")
@@ -46,8 +48,8 @@ class Limits:
     def __post_init__(self) -> None:
         for limit in fields(self):
             value = getattr(self, limit.name)
-            if not isinstance(value, int) or value < 1:
-                raise BadInputError(f"{_option(limit)} {value}: give a whole number from 1")
+            if not isinstance(value, int) or not 1 <= value <= LIMIT_MAX:
+                raise BadInputError(f"{_option(limit)} {value}: give a whole number from 1 to {LIMIT_MAX}")
 
     def options(self) -> list[str]:
         """Return the arguments of ``pravega-lab standalone`` that set the limits which are not defaults."""
@@ -87,6 +89,9 @@ def _name(limit: Field[Any]) -> str:
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a limit: give a whole number from 1")
-    return int(text)
+    found = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    if not 1 <= found <= LIMIT_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a limit: give a whole number from 1 to {LIMIT_MAX}"
+        )
+    return found

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import shutil
+from collections.abc import Callable
 
 from pravega_lab.errors import BadInputError
 
@@ -20,11 +21,11 @@ from .samples import Samples
 log = logging.getLogger("pravega_lab.standalone")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options to the parser of the command."""
+def add_arguments(parser: argparse.ArgumentParser, port: Callable[[str], int]) -> None:
+    """Add the options to the parser of the command. ``port`` reads a number of a port."""
     group = parser.add_argument_group("monitoring")
     group.add_argument(
-        "--admin-port", type=int, metavar="PORT", help="serve /metrics and /health here; 0: a free one (off)"
+        "--admin-port", type=port, metavar="PORT", help="serve /metrics and /health here; 0: a free one (off)"
     )
     group.add_argument("--admin-host", default="127.0.0.1", help="address of the admin port (%(default)s)")
     group.add_argument(
@@ -52,7 +53,7 @@ async def serve_admin_port(
     )
     try:
         server = await port.listen(args.admin_host, args.admin_port)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise BadInputError(
             f"The admin port cannot listen on {args.admin_host}:{args.admin_port} ({error})."
             " Give another --admin-port, or 0 for a free one."

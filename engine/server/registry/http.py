@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -13,6 +14,7 @@ from ...registry.requests import Answer
 HEAD_BYTES_MAX = 16 << 10
 BODY_BYTES_MAX = 1 << 20
 _NO_BODY = (204, 304)
+_HEXADECIMAL = re.compile(rb"[0-9A-Fa-f]{1,16}")
 
 
 class BadRequestError(Exception):
@@ -68,6 +70,8 @@ async def read_request(
         body = await _body(headers, reader)
     except asyncio.IncompleteReadError:
         raise BadRequestError(400, "the request ends in its body") from None
+    except asyncio.LimitOverrunError:
+        raise BadRequestError(400, "a line between the chunks of the body is too long") from None
     path, _, query = words[1].partition("?")
     asked = headers.get("connection", "").lower()
     is_last = asked == "close" or (words[2] == "HTTP/1.0" and asked != "keep-alive")
@@ -91,15 +95,16 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
     length = 0
     while True:
         line = await reader.readuntil(b"\r\n")
-        try:
-            size = int(line.partition(b";")[0].strip()[:16], 16)
-        except ValueError:
-            raise BadRequestError(400, "a chunk of the body has no length") from None
-        length = _within_limit(length + max(0, size))
-        if size <= 0:
+        digits = line.partition(b";")[0].strip()
+        if not _HEXADECIMAL.fullmatch(digits):
+            raise BadRequestError(400, "a chunk of the body has no length")
+        size = int(digits, 16)
+        length = _within_limit(length + size)
+        if not size:
             break
         parts.append(await reader.readexactly(size))
-        await reader.readexactly(2)
+        if await reader.readexactly(2) != b"\r\n":
+            raise BadRequestError(400, "a chunk of the body is not as long as it says")
     while await reader.readuntil(b"\r\n") != b"\r\n":
         pass
     return b"".join(parts)

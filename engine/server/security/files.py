@@ -38,7 +38,7 @@ def read_secret(path: Path, what: str) -> bytes:
 def read_users(path: Path) -> dict[str, User]:
     """Return the users of a password file. Raises BadInputError."""
     try:
-        return parse_password_file(read_secret(path, "--password-file").decode())
+        return parse_password_file(read_secret(path, "--password-file").decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise BadInputError(f"--password-file {path} is no text in UTF-8") from None
 
@@ -50,24 +50,34 @@ def token_key(data: Path | None) -> bytes:
     """
     if data is None:
         return os.urandom(KEY_BYTES)
-    folder = data / SECURITY_FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / TOKEN_KEY
-    if not path.exists():
-        temporary = path.with_suffix(".tmp")
-        temporary.unlink(missing_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(handle, "wb") as file:
-            file.write(os.urandom(KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+    path = data / SECURITY_FOLDER / TOKEN_KEY
+    try:
+        _make_key(path)
+    except OSError as error:
+        raise BadInputError(
+            f"the key of delegation tokens cannot be made in {path.parent}: {error.strerror}. Look at owner"
+            " and mode of that folder, and at the disk"
+        ) from error
     key = read_secret(path, "the key of delegation tokens")
     if len(key) != KEY_BYTES:
         raise BadInputError(
             f"{path} has {len(key)} bytes and not {KEY_BYTES}: delete it, and a new one is made"
         )
     return key
+
+
+def _make_key(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists():
+        return
+    temporary = path.with_suffix(".tmp")
+    temporary.unlink(missing_ok=True)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(handle, "wb") as file:
+        file.write(os.urandom(KEY_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
 
 
 class Certificate:

@@ -17,6 +17,9 @@ from ...store.security.tokens import TTL_S
 from .authentication import Authenticator
 from .files import Certificate, read_users, token_key
 
+TTL_S_MAX = (1 << 31) - 1
+"""About 68 years. Clients keep the time of expiry as a number of 64 bits at most."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser of the command."""
@@ -55,8 +58,10 @@ class Security:
     def __init__(self, args: argparse.Namespace) -> None:
         if (args.tls_cert is None) != (args.tls_key is None):
             raise BadInputError("a certificate needs its key: give both --tls-cert and --tls-key")
-        if args.token_ttl < 1:
-            raise BadInputError(f"--token-ttl {args.token_ttl}: give a whole number of seconds from 1")
+        if not 1 <= args.token_ttl <= TTL_S_MAX:
+            raise BadInputError(
+                f"--token-ttl {args.token_ttl}: give a whole number of seconds from 1 to {TTL_S_MAX}"
+            )
         self.certificate = None if args.tls_cert is None else Certificate(args.tls_cert, args.tls_key)
         self.access: AccessControl | None = None
         self.authenticator: Authenticator | None = None

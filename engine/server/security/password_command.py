@@ -29,9 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the line on standard output. Raises BadInputError."""
-    password = _from_terminal() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
-    print(password_line(args.user, password, args.acl, os.urandom(SALT_BYTES)))
+    password = _from_terminal() if sys.stdin.isatty() else _from_input()
+    try:
+        line = password_line(args.user, password, args.acl, os.urandom(SALT_BYTES))
+        sys.stdout.buffer.write(f"{line}\n".encode())
+    except UnicodeEncodeError as error:
+        raise BadInputError("user, password and permissions are texts in UTF-8, and one is not") from error
+    sys.stdout.buffer.flush()
     return 0
+
+
+def _from_input() -> str:
+    try:
+        return sys.stdin.buffer.readline().decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise BadInputError("the password on standard input is no text in UTF-8") from None
 
 
 def _from_terminal() -> str:

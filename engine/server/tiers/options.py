@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from ...store.tiers.settings import CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, TierSettin
 
 FILE_BYTES_MIN, FILE_BYTES_MAX = 1 << 20, 64 << 20
 """Sizes of a log file: it is four chunks, so that small chunks move soon."""
+
+BYTES_MAX = (1 << 63) - 1
+AFTER_S_MIN, AFTER_S_MAX = 0.001, 86_400 * 365
 
 DEFAULTS = TierSettings()
 
@@ -50,6 +54,8 @@ def settings_of(args: argparse.Namespace) -> TierSettings | None:
     Raises:
         BadInputError: A limit is out of range, or options of tier 2 are given without it.
     """
+    if args.tier2 == "":
+        raise BadInputError("--tier2 '' is not a folder: name one, as a path or as a URL of fsspec")
     if args.tier2 is None:
         if args.tier2_options is not None or args.tier2_rebuild:
             raise BadInputError("--tier2-options and --tier2-rebuild need --tier2 URL, the folder in tier 2")
@@ -62,17 +68,34 @@ def settings_of(args: argparse.Namespace) -> TierSettings | None:
             f"--tier2-chunk-bytes {chunk}: give a number from {CHUNK_BYTES_MIN} to {CHUNK_BYTES_MAX}"
         )
     least = 2 * file_bytes_of(TierSettings(chunk))
-    if backlog < least:
+    if not least <= backlog <= BYTES_MAX:
         raise BadInputError(
             f"--tier2-backlog-bytes {backlog}: give at least {least}, two log files for chunks of"
-            f" {chunk} bytes"
+            f" {chunk} bytes, and at most {BYTES_MAX}"
         )
-    if cache < CHUNK_BYTES_MIN or args.tier2_after_s <= 0:
+    if not CHUNK_BYTES_MIN <= cache <= BYTES_MAX:
         raise BadInputError(
-            f"--tier2-cache-bytes {cache} and --tier2-after-s {args.tier2_after_s:g}: give at least"
-            f" {CHUNK_BYTES_MIN} bytes and more than 0 seconds"
+            f"--tier2-cache-bytes {cache}: give a number from {CHUNK_BYTES_MIN} to {BYTES_MAX}"
         )
+    if not AFTER_S_MIN <= args.tier2_after_s <= AFTER_S_MAX:  # nan is neither
+        raise BadInputError(
+            f"--tier2-after-s {args.tier2_after_s:g}: give a number of seconds from {AFTER_S_MIN} to"
+            f" {AFTER_S_MAX}"
+        )
+    _refuse_one_folder(args.tier2, args.data)
     return TierSettings(chunk, round(args.tier2_after_s * 1000), backlog, cache)
+
+
+def _refuse_one_folder(tier2: str, data: Path) -> None:
+    """Refuse a folder in tier 2 that is the folder of the log: both have files named ``snapshot-…``."""
+    if "://" in tier2 and not tier2.startswith(("file://", "local://")):
+        return
+    tier = tier2.partition("://")[2] if "://" in tier2 else tier2
+    if os.path.realpath(tier) == os.path.realpath(data):
+        raise BadInputError(
+            f"--tier2 {tier2} and --data {data} are one folder: give tier 2 a folder of its own, best on"
+            " another disk"
+        )
 
 
 def file_bytes_of(settings: TierSettings) -> int:
@@ -91,14 +114,17 @@ def storage_options(text: str | None) -> dict[str, Any]:
     content = text
     if not text.lstrip().startswith("{"):
         try:
-            content = Path(text).read_text()
-        except OSError as error:
+            content = Path(text).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            shown = "" if '"' in text else f" {text[:200]!r}"  # JSON may contain a password
             raise BadInputError(
-                f"--tier2-options {text!r} is neither a JSON object nor a file that can be read: {error}"
+                f"--tier2-options{shown} is neither a JSON object nor a text file that can be read:"
+                f" {type(error).__name__}. Give an object as in"
+                ' {"endpoint_url": "http://127.0.0.1:9000"}, or the path of a file that contains one'
             ) from error
     try:
         found = json.loads(content)
-    except ValueError as error:  # never repeat the content: it may contain a password
+    except (ValueError, RecursionError) as error:  # never repeat the content: it may contain a password
         raise BadInputError(f"--tier2-options is no JSON: {error}") from error
     if not isinstance(found, dict):
         raise BadInputError(

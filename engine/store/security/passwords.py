@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from typing import NamedTuple
 
 from pravega_lab.errors import BadInputError
@@ -18,6 +19,9 @@ from .permissions import Entry, parse_acl
 ITERATIONS = 100_000
 """For new lines. Upstream makes 5,000. Either reads what the other wrote, because the line says how many."""
 ITERATIONS_MAX = 10_000_000
+_LINE_END = re.compile("\r\n|\n|\r")
+"""Where Java ends a line. `str.splitlines` also does so at letters that a name may have."""
+
 SALT_BYTES, DIGEST_BYTES = 32, 64
 
 
@@ -52,14 +56,14 @@ def password_line(user: str, password: str, acl: str, salt: bytes, iterations: i
     Raises:
         BadInputError: The user's name, the password or a permission cannot be written in such a file.
     """
-    if not user or user.startswith("#") or any(letter in user for letter in ":\r\n"):
+    if not user.strip() or user.startswith("#") or any(letter in user for letter in ":\r\n"):
         raise BadInputError(
             f"the user {user!r}: a name has at least one letter, no colon, and no '#' in front"
         )
     if not password:
         raise BadInputError(f"the password of {user!r} is empty: give one")
     parse_acl(acl)
-    if "\n" in acl:
+    if "\n" in acl or "\r" in acl:
         raise BadInputError("permissions have no line break: separate them by ';'")
     digest = _digest(password, salt, iterations, DIGEST_BYTES)
     return f"{user}:{f'{iterations}:{salt.hex()}:{digest.hex()}'.encode().hex()}:{acl}"
@@ -72,7 +76,7 @@ def parse_password_file(text: str) -> dict[str, User]:
         BadInputError: A line is malformed, or there is no user. The error names the line and no hash.
     """
     users: dict[str, User] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_LINE_END.split(text), 1):
         if not line.strip() or line.startswith("#"):
             continue
         name, hashed, acl = [*line.split(":", 2), "", ""][:3]

@@ -32,6 +32,8 @@ LIST = "backup.json"
 FORMAT = 1
 FORMAT_WITH_CHUNKS = 2
 UNFINISHED = ".unfinished"
+FILE_BYTES_MAX = 1 << 40
+"""No file of a store is that large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,30 +134,43 @@ def _copied(target: Path, files: Sequence[Listed], verdict: Verdict) -> Copied:
     return Copied(target, len(files), sum(int(file["bytes"]) for file in files), verdict)
 
 
-def _listed(folder: Path) -> tuple[dict[str, Mapping[str, int]], list[Listed]]:
-    """Return the files that a backup lists, by name, and its chunks."""
+def _listed(folder: Path) -> tuple[dict[str, Listed], list[Listed]]:
+    """Return the files that a backup lists, by name, and its chunks. Raises BadInputError."""
     try:
         found = json.loads((folder / LIST).read_bytes())
-        made_as, files = found["format"], {file["name"]: file for file in found["files"]}
-        chunks = list(found.get("chunks", ()))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        made_as = found["format"]
+        if type(made_as) is not int:
+            raise TypeError("its format is no number")
+        if made_as not in (FORMAT, FORMAT_WITH_CHUNKS):
+            raise BadInputError(
+                f"The backup {str(folder)!r} has version {made_as}, and this release reads version"
+                f" {FORMAT_WITH_CHUNKS} and earlier ones."
+                " Restore it with the release that made it."
+            )
+        files = {file["name"]: file for file in map(_checked, found["files"])}
+        chunks = [_checked(chunk | {"size": chunk["bytes"]}) for chunk in found.get("chunks", ())]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInputError(
-            f"{str(folder)!r} is no backup: its {LIST} cannot be read ({error})."
+            f"{str(folder)!r} is no backup: its {LIST} cannot be read ({type(error).__name__}: {error})."
             " Give --from a folder that 'pravega-lab admin backup' made."
         ) from None
-    if made_as not in (FORMAT, FORMAT_WITH_CHUNKS):
-        raise BadInputError(
-            f"The backup {str(folder)!r} has version {made_as}, and this release reads version"
-            f" {FORMAT_WITH_CHUNKS} and earlier ones."
-            " Restore it with the release that made it."
-        )
     for name in files:
         if Path(name).name != name or name in (LOCK, LIST, "..", "."):
             raise BadInputError(f"The backup {str(folder)!r} lists {name!r}, which is no file of a store.")
     return files, chunks
 
 
-def _content(folder: Path, name: str, file: Mapping[str, int]) -> bytes:
+def _checked(listed: Listed) -> Listed:
+    """Return what a backup says about a file. Raises KeyError, TypeError or ValueError for nonsense."""
+    numbers = [listed["size"], listed["bytes"], listed["crc32"]]
+    if not isinstance(listed["name"], str) or not all(type(number) is int for number in numbers):
+        raise TypeError("a file needs a name and numbers")
+    if not 0 <= listed["bytes"] <= listed["size"] < FILE_BYTES_MAX:
+        raise ValueError(f"{listed['name']!r} cannot have {listed['bytes']} of {listed['size']} bytes")
+    return listed
+
+
+def _content(folder: Path, name: str, file: Listed) -> bytes:
     try:
         data = (folder / name).read_bytes()[: file["bytes"]]
     except FileNotFoundError:

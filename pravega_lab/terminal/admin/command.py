@@ -60,20 +60,30 @@ def run(args: argparse.Namespace) -> int:
     """
     _check_options(args)
     try:
-        match args.action:
-            case "list":
-                return _list(args)
-            case "inspect":
-                return _inspect(args)
-            case "dump":
-                return _print_rows(args, rows(args.data, "operations", args.what))
-            case "verify":
-                return _verify(args)
-            case _:
-                return _change(args)
+        return _carry_out(args)
     except BrokenPipeError:  # the reader of our lines has closed its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        where = f" {os.fsdecode(error.filename)!r}" if isinstance(error.filename, str | bytes) else ""
+        raise BadInputError(
+            f"{args.action} cannot use{where}: {error.strerror or error}. Look at the owner and the mode of"
+            " the files and folders, and at the room on the disk, then try again."
+        ) from error
+
+
+def _carry_out(args: argparse.Namespace) -> int:
+    match args.action:
+        case "list":
+            return _list(args)
+        case "inspect":
+            return _inspect(args)
+        case "dump":
+            return _print_rows(args, rows(args.data, "operations", args.what))
+        case "verify":
+            return _verify(args)
+        case _:
+            return _change(args)
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -122,7 +132,7 @@ def _verify(args: argparse.Namespace) -> int:
     else:
         for finding in verdict.findings:
             print(printable(str(finding)))
-        print(f"{args.data}: {verdict}")
+        print(printable(f"{args.data}: {verdict}"))
     return 0 if verdict.is_sound else 1
 
 

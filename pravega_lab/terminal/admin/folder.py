@@ -131,7 +131,7 @@ class FrozenFolder:
 def is_in_use(folder: Path) -> bool:
     """Return whether a store has the folder open."""
     try:
-        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

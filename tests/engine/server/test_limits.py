@@ -478,10 +478,21 @@ def test_limits_are_options_and_back() -> None:
     assert Limits().within(1128).connections == 500
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5])
+@pytest.mark.parametrize("value", [0, -1, 1.5, 1 << 31])
 def test_a_limit_is_a_whole_number_from_1(value: float) -> None:
     with pytest.raises(BadInputError, match=rf"--max-connections {value}: give a whole number from 1"):
         Limits(connections=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "x", "\u0663", "1" + "0" * 30, "9" * 5000])
+def test_an_option_that_is_no_limit_is_refused_in_words(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    options.add_options(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([f"--max-frame-s={text}"])
+    assert "is not a limit: give a whole number from 1 to 2147483647" in capsys.readouterr().err
 
 
 def test_the_documentation_states_each_default() -> None:

@@ -210,7 +210,17 @@ def test_malformed_json_and_schemas_are_refused_in_words(url: str) -> None:
         (b"POST /v1/groups HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
         (b"POST /v1/groups HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (BODY_BYTES_MAX + 1), 413),
         (b"POST /v1/groups HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n", 413),
-        (b"POST /v1/groups HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        *(
+            (b"POST /v1/groups HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks, 400)
+            for chunks in (
+                b"zz\r\n",
+                b"-1\r\n\r\n",
+                b"0x2\r\n{}\r\n0\r\n\r\n",
+                b"2\r\n{}!!0\r\n\r\n",
+                b"2;" + b"x" * 40_000,
+                b"0\r\nX: " + b"x" * 40_000,
+            )
+        ),
         (b"POST /v1/groups HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 400),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from argparse import ArgumentParser
 from base64 import b64encode
 from collections.abc import Iterator
@@ -29,7 +31,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.wire import commands as c
 from tests.certificates import make_certificates
 from tests.engine.server.test_connection import SEGMENT, WRITER, House, Transport, append, replies, send
-from tests.standalone import Standalone, StandaloneFailedError
+from tests.standalone import ROOT, Standalone, StandaloneFailedError
 
 KEY = b"k" * 64
 READ, UPDATE = Permission.READ, Permission.READ_UPDATE
@@ -175,6 +177,36 @@ def test_secret_files_belong_to_their_owner_alone(tmp_path: Path) -> None:
         token_key(tmp_path / "data")
 
 
+def test_a_file_of_users_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    """Editors of some systems write one. It would be a letter of the first user's name."""
+    path = tmp_path / "passwd"
+    path.write_bytes(b"\xef\xbb\xbf" + password_line("eve", "w", "prn::*,READ", b"s" * 32, 10).encode())
+    path.chmod(0o600)
+    assert list(read_users(path)) == ["eve"]
+
+
+def test_a_key_of_tokens_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "security").write_bytes(b"")
+    with pytest.raises(BadInputError, match=r"cannot be made in .*security: .*\. Look at owner and mode"):
+        token_key(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "said"),
+    [
+        (["eve", "prn::*,READ"], b"\xff\n", "the password on standard input is no text in UTF-8"),
+        ([b"\xff", "prn::*,READ"], b"w\n", "texts in UTF-8, and one is not"),
+        (["eve", "prn::*,READ"], b"", "the password of 'eve' is empty"),
+    ],
+)
+def test_a_line_of_no_text_is_refused_in_words(words: list[str | bytes], given: bytes, said: str) -> None:
+    command: list[str | bytes] = [sys.executable, "-m", "pravega_lab.cli", "password", *words]
+    done = subprocess.run(command, input=given, capture_output=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert said in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
 def test_a_certificate_has_its_own_key(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
@@ -218,3 +250,11 @@ def test_an_open_address_is_refused_before_anything_is_made(tmp_path: Path) -> N
     with pytest.raises(StandaloneFailedError, match=r"--host 0\.0\.0\.0 lets other machines in"):
         Standalone("--host", "0.0.0.0", "--data", str(tmp_path / "data")).start()
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 1 << 31, 10**30])
+def test_a_lifetime_of_tokens_that_clients_cannot_read_is_refused(seconds: int) -> None:
+    parser = ArgumentParser()
+    options.add_arguments(parser)
+    with pytest.raises(BadInputError, match=f"--token-ttl {seconds}: give a whole number of seconds from 1"):
+        options.Security(parser.parse_args([f"--token-ttl={seconds}"]))

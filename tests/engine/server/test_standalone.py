@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -190,6 +191,63 @@ def test_a_store_whose_log_file_is_removed_stops(tmp_path: Path) -> None:
     assert store.wait() == 3
     assert f"The log file {log.name!r} in {str(tmp_path)!r} was removed" in store.errors()
     assert "Acknowledged data is safe" not in store.errors()
+
+
+@pytest.mark.slow
+def test_a_stop_that_cannot_be_recorded_is_no_success(tmp_path: Path) -> None:
+    store = Standalone("--data", str(tmp_path / "data"))
+    store.start()
+    connect(store).filled(SEGMENT, b"event")
+    shutil.rmtree(tmp_path / "data")
+    assert store.stop() == 3
+    assert "The stop cannot be recorded in the folder of the store" in store.errors()
+    assert "Traceback" not in store.errors()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["read", "written"])
+def test_files_that_cannot_be_used_are_refused_at_the_start(what: str, tmp_path: Path) -> None:
+    store = Standalone("--data", str(tmp_path))
+    store.start()
+    connect(store).filled(SEGMENT, b"event")
+    store.kill()
+    if what == "written":
+        with min(tmp_path.glob("log-*")).open("r+b") as file:
+            file.seek(len(file.read().rstrip(b"\0")))
+            file.write(b"PLG1" + b"torn" * 10)
+    broken = BrokenStandalone("--data", str(tmp_path))
+    broken.command = (sys.executable, "-c", UNUSABLE_DISK.replace("WHAT", what))
+    with pytest.raises(StandaloneFailedError) as failed:
+        broken.start()
+    assert "exit code 1" in str(failed.value)
+    assert f"The files of the store in {str(tmp_path)!r} cannot be {what}: " in str(failed.value)
+    assert "Traceback" not in str(failed.value)
+
+
+UNUSABLE_DISK = """
+import sys
+from pravega_lab import cli
+from pravega_lab.engine.server import standalone
+
+class Unusable(standalone.RealDisk):
+    def read(self, name, offset, length):
+        if "WHAT" == "read" and name == "history":
+            raise PermissionError(13, "Permission denied", name)
+        return super().read(name, offset, length)
+
+    async def write_file(self, name, data):
+        raise OSError(30, "Read-only file system", name)
+
+standalone.RealDisk = Unusable
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+def test_a_tier_that_fails_is_named_by_a_rebuild(tmp_path: Path) -> None:
+    (tmp_path / "tier2").write_text("no folder")
+    message = refused("--data", str(tmp_path / "data"), "--tier2", str(tmp_path / "tier2"), "--tier2-rebuild")
+    assert "cannot be rebuilt, because tier 2 or the --data folder failed" in message
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 import uuid
+from argparse import ArgumentParser
 from array import array
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
@@ -18,6 +19,7 @@ import pytest
 from pravega_lab.engine.server.connection import SegmentStoreProtocol
 from pravega_lab.engine.server.monitoring.health import health_of
 from pravega_lab.engine.server.runner import StoreRunner
+from pravega_lab.engine.server.tiers import options as tier_options
 from pravega_lab.engine.server.tiers import reads
 from pravega_lab.engine.server.tiers.objects import FsspecObjects
 from pravega_lab.engine.server.tiers.rebuild import rebuild, refuse_other_store
@@ -366,3 +368,48 @@ def test_bytes_move_inside_the_extents_of_a_segment() -> None:
     assert segment.extents.move(800, 150, -10, 0) == (array("q", [2]), array("q", [-10, 2]), 50)
     assert list(segment.extents.pieces(900, 1000)) == [(-10, 100, 50), (2, before[9][1] + 50, 50)]
     assert segment.extents.move(0, 900, -11, 0) == (array("q"), array("q"), 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--tier2=", "--tier2 '' is not a folder"),
+        ("--tier2 t --tier2-after-s nan", "--tier2-after-s nan: give a number of seconds from 0.001 to"),
+        ("--tier2 t --tier2-after-s inf", "--tier2-after-s inf: give"),
+        ("--tier2 t --tier2-after-s 1e308", "--tier2-after-s 1e+308: give"),
+        ("--tier2 t --tier2-after-s 0", "--tier2-after-s 0: give"),
+        (f"--tier2 t --tier2-backlog-bytes {10**40}", f"--tier2-backlog-bytes {10**40}: give at least"),
+        (f"--tier2 t --tier2-cache-bytes {10**40}", f"--tier2-cache-bytes {10**40}: give a number from"),
+        ("--tier2 data", "--tier2 data and --data data are one folder"),
+        ("--tier2 file://{here}/x/../link", "are one folder: give tier 2 a folder of its own"),
+        ("--tier2 data/tier2", ""),
+        ("--tier2 s3://data", ""),
+    ],
+)
+def test_options_that_cannot_work_are_refused_in_words(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "x").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    parser = ArgumentParser()
+    parser.add_argument("--data", type=Path)
+    tier_options.add_arguments(parser)
+    args = parser.parse_args(["--data", "data", *words.replace("{here}", str(tmp_path)).split()])
+    if not said:
+        assert tier_options.settings_of(args) is not None
+        return
+    with pytest.raises(BadInputError) as refused:
+        tier_options.settings_of(args)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[" * 100_000, b"", b"[1]"])
+def test_options_of_a_file_system_that_are_no_object_are_refused_in_words(
+    content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "options"
+    path.write_bytes(content)
+    with pytest.raises(BadInputError, match="--tier2-options"):
+        tier_options.storage_options(str(path))

@@ -73,10 +73,20 @@ def test_a_bad_password_file_is_refused_in_words(text: str, said: str) -> None:
         parse_password_file(text)
 
 
-@pytest.mark.parametrize(("name", "word"), [("a:b", "w"), ("", "w"), ("#a", "w"), ("a", "")])
+@pytest.mark.parametrize(("name", "word"), [("a:b", "w"), ("", "w"), (" ", "w"), ("#a", "w"), ("a", "")])
 def test_a_line_that_could_not_be_read_is_not_made(name: str, word: str) -> None:
     with pytest.raises(BadInputError):
         password_line(name, word, "prn::*,READ", SALT)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_where_java_ends_them(end: str) -> None:
+    names = ["ann", "b\u2028c", "d\x0be", "f\x85g"]
+    text = end.join(password_line(name, "word", "prn::*,READ", SALT, 1) for name in names) + end
+    assert list(parse_password_file(text)) == names
+    for acl in (f"prn::*,READ;{end}prn::/,READ", f"prn::*,READ{end}"):
+        with pytest.raises(BadInputError, match="permissions have no line break"):
+            password_line("ann", "word", acl, SALT)
 
 
 # permissions

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +24,7 @@ from pravega_lab.engine.simulation.store.world import events_in
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.errors import BadInputError, CorruptStoreError
 from tests.engine.store.storage_driver import STORES, stored
+from tests.standalone import ROOT
 
 
 @pytest.fixture
@@ -115,6 +120,58 @@ def test_a_damaged_backup_is_refused(data: Path, fault: str) -> None:
     with pytest.raises((CorruptStoreError, BadInputError)):
         admin.restore(backup, restored)
     assert not restored.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 3, "files": None}, "has version 3, and this release reads version 2"),
+        ({"format": "x"}, "its format is no number"),
+        ({"files": [{"name": "log-000000000001"}]}, "is no backup: .*KeyError"),
+        ({"files": [{"name": 5, "size": 1, "bytes": 1, "crc32": 1}]}, "a file needs a name and numbers"),
+        ({"files": [{"name": "a", "size": "1", "bytes": 1, "crc32": 1}]}, "a file needs a name and numbers"),
+        ({"files": [{"name": "a", "size": 1, "bytes": -1, "crc32": 1}]}, "'a' cannot have -1 of 1 bytes"),
+        ({"files": [{"name": "a", "size": 1 << 70, "bytes": 1, "crc32": 1}]}, "'a' cannot have 1 of"),
+        ({"chunks": [{"name": "chunk"}]}, "is no backup: .*KeyError"),
+        ({"chunks": 7}, "is no backup: .*TypeError"),
+    ],
+)
+def test_a_list_that_says_nonsense_is_refused_in_words(
+    data: Path, change: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup, restored = data.parent / "backup", data.parent / "restored"
+    admin.backup(data, backup)
+    listed = json.loads((backup / "backup.json").read_text())
+    (backup / "backup.json").write_text(json.dumps(listed | change))
+    assert main(["admin", "restore", "--from", str(backup), "--data", str(restored)]) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not restored.exists()
+
+
+@pytest.mark.parametrize("words", ["list", "verify", "backup --to {here}/b", "compact"])
+def test_a_folder_that_cannot_be_used_is_named(
+    data: Path, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may read everything, so the system's refusal is put in the way."""
+    real = os.open
+
+    def refuse(path: Any, *arguments: Any, **options: Any) -> int:
+        if str(path).endswith("log-000000000002"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert main(["admin", *words.format(here=data.parent).split(), "--data", str(data)]) == 1
+    assert re.search("cannot use '.*log-000000000002': Permission denied. Look at", capsys.readouterr().err)
+
+
+def test_a_name_that_is_no_text_is_spelled_out(data: Path) -> None:
+    odd = os.fsencode(data.parent) + b"/\xff\n"
+    os.rename(data, odd)
+    command = [sys.executable, "-m", "pravega_lab.cli", "admin", "verify", "--data", odd]
+    done = subprocess.run(command, capture_output=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\udcff\\n: sound" in done.stdout
 
 
 @pytest.mark.parametrize(
