@@ -194,6 +194,10 @@ def _segment_of(storage: Any, name: str, writers: Sequence[Any]) -> dict[str, An
         held = {entry.key: (entry.value, entry.version) for entry in sorted(entries)}
     else:
         held = storage.read(name, info.start_offset, info.length).data
+        if info.start_offset + len(held) < info.length:
+            storage.read(
+                name, info.start_offset + len(held), 1
+            )  # a read ends where damage begins: this raises
     known = {w: storage.attribute(name, w) for w in writers if storage.attribute(name, w) != ops.NO_VALUE}
     shown = {"length": info.length, "start": info.start_offset, "sealed": info.is_sealed}
     return {**shown, "held": held, "writers": dict(sorted(known.items()))}

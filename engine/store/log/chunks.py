@@ -66,7 +66,10 @@ def snapshot_sequence(name: str) -> int | None:
 
 def _number_in(name: str, kind: str) -> int | None:
     parts = name.split("-")
-    return int(parts[1]) if len(parts) == 3 and parts[0] == kind and parts[1].isdigit() else None
+    if len(parts) != 3 or parts[0] != kind or not parts[1].isascii() or not parts[1].isdigit():
+        return None
+    number = int(parts[1])
+    return number if parts[1] == f"{number:012d}" else None
 
 
 def marker(store_id: bytes) -> bytes:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from ..errors import (
+    CorruptStoreError,
     NotAtHand,
     OffsetBeyondEnd,
     SegmentTruncated,
@@ -332,7 +333,7 @@ class Storage:
 
     def read(self, segment: str, offset: int, max_bytes: int) -> ReadResult:
         """Return up to ``max_bytes`` from ``offset``, fewer only where the segment ends, or where bytes begin
-        that are in tier 2 and not in memory.
+        that are in tier 2 and not in memory, or that are damaged.
 
         At or beyond the end of an open segment the result has no data, and ``at_tail``.
 
@@ -341,6 +342,8 @@ class Storage:
             NoSuchSegment, WrongKind: There is no such segment, or it is a table.
             SegmentTruncated: The bytes were truncated; the error has the first offset that is left.
             OffsetBeyondEnd: The offset is negative, or beyond the end of a sealed segment.
+            CorruptStoreError: The bytes at ``offset`` are damaged on the disk.
+            OSError: They cannot be read.
         """
         found = self._synced.get(segment)
         if found.table is not None:
@@ -353,8 +356,14 @@ class Storage:
         parts: list[bytes] = []
         for file, position, length in found.extents.pieces(offset, end):
             if file > 0:
-                parts.append(self._files.read(file, position, length))
-                continue
+                try:
+                    parts.append(self._files.read(file, position, length))
+                    continue
+                except (CorruptStoreError, OSError):
+                    if not parts:
+                        raise
+                    end = offset + sum(map(len, parts))
+                    break
             part = self.read_chunk(self._synced.chunks[-file], position, length)
             if part is not None:
                 parts.append(part)

@@ -349,6 +349,28 @@ def test_bits_that_flip_on_the_disk_are_never_returned(driver: Driver, is_reopen
         assert driver.storage.read(A, 2000, 1000).data == bytes([2]) * 1000
 
 
+@pytest.mark.parametrize("fault", ["flip", "missing"])
+def test_a_read_returns_what_is_right_before_the_damage(driver: Driver, fault: str) -> None:
+    """A reader asks for up to 2 MiB, and would else get nothing of what is right in them."""
+    for number in range(9):
+        driver.do(ops.Append(A, bytes([number]) * 1000))
+    driver.reopen()
+    name, position, _ = next(driver.storage._synced.get(A).extents.pieces(5000, 6000))
+    before = next(
+        n for n in range(6) if next(driver.storage._synced.get(A).extents.pieces(n * 1000, 9000))[0] == name
+    )
+    if fault == "flip":
+        driver.disk.contents[f"log-{name:012d}"][position + 7] ^= 1
+        before = 5
+    else:
+        del driver.disk.contents[f"log-{name:012d}"]
+    found = driver.storage.read(A, 0, 9000)
+    assert (found.data, found.at_tail) == (b"".join(bytes([n]) * 1000 for n in range(before)), False)
+    with pytest.raises((errors.CorruptStoreError, FileNotFoundError)):
+        driver.storage.read(A, before * 1000, 9000)
+    assert driver.storage.read(A, 8000, 1000).data == bytes([8]) * 1000
+
+
 def test_a_missing_file_is_named(driver: Driver) -> None:
     for _ in range(4):
         driver.do(ops.Append(A, bytes(3000)))
