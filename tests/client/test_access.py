@@ -50,6 +50,7 @@ def test_basic_and_bearer() -> None:
             Credentials.basic("a", "b").header,
         ),
         ("pravega.client.auth.method=Own\npravega.client.auth.token=t", "Own t"),
+        ("\ufeffusername=a\r\npassword=b\r\n", Credentials.basic("a", "b").header),
     ],
 )
 def test_a_file(tmp_path: Path, text: str, header: str) -> None:
@@ -58,6 +59,16 @@ def test_a_file(tmp_path: Path, text: str, header: str) -> None:
     assert access.authorization() == header
     assert of({"PRAVEGA_CREDENTIALS_FILE": str(tmp_path / "f")}).authorization() == header
     assert access.credentials is None  # they are read when they are needed
+
+
+@pytest.mark.parametrize(
+    "token", ["secret\n", "secret\rX: y", "secret\x00", "se\u2028cret", "\u201csecret", ""]
+)
+def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(token: str) -> None:
+    for method, text in (("Bearer", token), (token, "x")):
+        with pytest.raises(BadInputError, match="method and token are printable letters of ASCII") as caught:
+            Credentials(method, text)
+        assert "cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["secret", "username=secret", "method=Bearer\nsecret=1", "password=secret"])

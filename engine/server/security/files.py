@@ -32,15 +32,22 @@ def read_secret(path: Path, what: str) -> bytes:
                 )
             return file.read()
     except OSError as error:
-        raise BadInputError(f"{what} {path} cannot be read: {error.strerror}") from error
+        raise BadInputError(
+            f"{what} {path} cannot be read: {error.strerror}. Name a file that this user may read"
+        ) from error
 
 
 def read_users(path: Path) -> dict[str, User]:
     """Return the users of a password file. Raises BadInputError."""
+    content = read_secret(path, "--password-file")
     try:
-        return parse_password_file(read_secret(path, "--password-file").decode("utf-8-sig"))
+        return parse_password_file(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise BadInputError(f"--password-file {path} is no text in UTF-8") from None
+        raise BadInputError(
+            f"--password-file {path} is no text in UTF-8. Name the file that 'pravega-lab password' wrote"
+        ) from None
+    except BadInputError as error:
+        raise BadInputError(f"--password-file {path}: {error}") from None
 
 
 def token_key(data: Path | None) -> bytes:
@@ -105,7 +112,10 @@ class Certificate:
                 f" {error.reason or error}. Both are PEM, and the key is not encrypted"
             ) from error
         except OSError as error:
-            raise BadInputError(f"--tls-cert {certificate} cannot be read: {error.strerror}") from error
+            raise BadInputError(
+                f"--tls-cert {certificate} cannot be read: {error.strerror}. Name a file that this user may"
+                " read"
+            ) from error
 
     def __repr__(self) -> str:
         return "Certificate(…)"

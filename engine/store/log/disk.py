@@ -155,6 +155,8 @@ class RealDisk:
         self.folder = Path(folder)
         with _naming_a_full_disk(f"no room for a store in {str(self.folder)!r}"):
             make_private_folder(self.folder)
+            if not os.access(self.folder, os.W_OK | os.X_OK):  # else it would stop when the log needs a file
+                raise PermissionError(errno.EACCES, "No permission to create files in it", str(self.folder))
             self._lock = FolderLock(self.folder)
         self._open: dict[str, int] = {}
         self._groups = ThreadPoolExecutor(1, "store-sync")

@@ -69,7 +69,8 @@ class AccessControl:
         if resource is not None:
             info, permission = resource(request)
             if info is not None:
-                name = of_stream(info.scope, info.stream)
+                is_table = method == "getCurrentSegmentsKeyValueTable"
+                name = (of_table if is_table else of_stream)(info.scope, info.stream)
                 response.delegationToken = tokens.issue(self._key, name, permission, now_ms, self._ttl_s)
         return response
 

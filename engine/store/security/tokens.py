@@ -22,8 +22,8 @@ TOKEN_BYTES_MAX = 4096
 TABLE_SUFFIX = "_kvtable/"
 """What stands between the name of a key-value table and the names of its segments."""
 _HEADER = {"alg": "HS512"}
-_STREAM = re.compile("prn::/scope:([^/:]+)/stream:([^/:]+)")
-"""The only resource that a token names. Upstream removes the markers wherever they stand in a claim, so a
+_RESOURCE = re.compile("prn::/scope:([^/:]+)/(stream|key-value-table):([^/:]+)")
+"""The resources that a token can name. Upstream removes the markers wherever they stand in a claim, so a
 scope named ``a/scope:bc`` would be ``abc``."""
 
 
@@ -39,7 +39,9 @@ class Token(NamedTuple):
     """A token whose signature was checked.
 
     Attributes:
-        permissions: The permission on each stream or table, by its name: ``scope/stream``.
+        permissions: The permission on each stream or table, by its name: ``scope/stream``, or
+            ``scope/table_kvtable``. Clients ask for the token of a table as for that of a stream, so one of a
+            stream allows the table of that name, too.
         expires_s: Seconds since 1970; None for a token that does not expire.
     """
 
@@ -86,9 +88,11 @@ def parse(key: bytes, text: str) -> Token:
     expires_s = claims.get("exp")
     if expires_s is not None and not isinstance(expires_s, (int, float)):
         raise BadTokenError("the delegation token has no time of expiry")
-    named = [(_STREAM.fullmatch(name), str(level)) for name, level in claims.items()]
+    named = [(_RESOURCE.fullmatch(name), str(level)) for name, level in claims.items()]
     permissions = {
-        f"{found[1]}/{found[2]}": Permission.__members__.get(level, Permission.NONE)
+        f"{found[1]}/{found[3]}{'' if found[2] == 'stream' else TABLE_SUFFIX[:-1]}": (
+            Permission.__members__.get(level, Permission.NONE)
+        )
         for found, level in named
         if found is not None
     }

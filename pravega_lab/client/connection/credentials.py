@@ -30,8 +30,12 @@ class Credentials:
     token: str
 
     def __post_init__(self) -> None:
-        if not self.method or not self.token or "\n" in self.method + self.token:
-            raise BadInputError("credentials: neither method nor token may be empty or have a line break")
+        text = self.method + self.token  # goes into a header of HTTP
+        if not self.method or not self.token or not text.isascii() or not text.isprintable():
+            raise BadInputError(
+                "credentials: method and token are printable letters of ASCII, and neither may be empty. Look"
+                " for line breaks and quotation marks that were copied along"
+            )
 
     @classmethod
     def basic(cls, user: str, password: str) -> Credentials:
@@ -57,7 +61,7 @@ class Credentials:
                 not repeat its content.
         """
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8-sig") as file:
                 _check_mode(path, os.fstat(file.fileno()))
                 lines = file.read().splitlines()
         except (OSError, UnicodeDecodeError) as error:

@@ -179,6 +179,16 @@ def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
     RealDisk(tmp_path).close()
 
 
+def test_a_folder_in_which_no_file_can_be_made_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store would serve, and stop when its log needs the next file."""
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)  # root may write everywhere
+    with pytest.raises(PermissionError, match="No permission to create files in it"):
+        RealDisk(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_deleting_the_lock_file_admits_no_second_store(tmp_path: Path) -> None:
     for folder, mode in ((tmp_path / "own", 0o700), (tmp_path / "seen", 0o755)):
         disk = RealDisk(folder)

@@ -170,6 +170,14 @@ def test_a_name_with_markers_gets_no_token_for_another_scope() -> None:
         tokens.parse(KEY, text).check("abc/s/0.#epoch.0", READ, NOW_MS)
 
 
+def test_a_token_of_a_table_is_none_for_the_stream_of_that_name() -> None:
+    token = tokens.parse(KEY, tokens.issue(KEY, "prn::/scope:a/key-value-table:b", UPDATE, NOW_MS))
+    token.check("a/b_kvtable/0.#epoch.0", UPDATE, NOW_MS)
+    for other in ("a/b/0.#epoch.0", "a/b", "a/c_kvtable/0.#epoch.0"):
+        with pytest.raises(tokens.BadTokenError, match="does not allow READ"):
+            token.check(other, READ, NOW_MS)
+
+
 # the controller
 
 
@@ -274,3 +282,14 @@ def test_tokens_come_with_answers_that_writers_use(guarded: Driven) -> None:
     ):
         text = guarded.call(method, request).delegationToken
         tokens.parse(KEY, text).check("s/one/0.#epoch.0", UPDATE, NOW_MS)
+
+
+def test_who_may_use_a_table_gets_no_token_for_the_stream_of_that_name(guarded: Driven) -> None:
+    config = pb.KeyValueTableConfig(scope="s", kvtName="one", partitionCount=1, primaryKeyLength=4)
+    guarded.call("createKeyValueTable", config)
+    guarded.user = user("bob", "prn::/scope:s/key-value-table:one,READ_UPDATE")
+    info = pb.KeyValueTableInfo(scope="s", kvtName="one")
+    token = tokens.parse(KEY, guarded.call("getCurrentSegmentsKeyValueTable", info).delegationToken)
+    token.check("s/one_kvtable/0.#epoch.0", UPDATE, NOW_MS)
+    with pytest.raises(tokens.BadTokenError, match="does not allow READ"):
+        token.check("s/one/0.#epoch.0", READ, NOW_MS)
