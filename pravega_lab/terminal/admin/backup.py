@@ -77,6 +77,8 @@ def _backup(frozen: FrozenFolder, target: Path, tier2: str | None, options: Mapp
     ends = {scan.name: scan.end for scan in tail_of(scan_logs(frozen, []))}
     listed = []
     for name, size in frozen.files().items():
+        if name == LIST:  # the folder is itself a backup
+            continue
         data = frozen.read(name, 0, ends.get(name, size)).rstrip(b"\0")
         _write(unfinished / name, data, size)
         listed.append({"name": name, "size": size, "bytes": len(data), "crc32": crc32(data)})
@@ -201,8 +203,13 @@ def _new_folder(folder: Path, option: str) -> Path:
 def _make_empty(target: Path) -> Path:
     """Return the folder in which ``target`` is prepared. What an interrupted call left there is removed."""
     unfinished = target.absolute().with_name(target.absolute().name + UNFINISHED)
-    if unfinished.exists():
+    if unfinished.is_dir():
         shutil.rmtree(unfinished)
+    elif unfinished.exists():
+        raise BadInputError(
+            f"{str(unfinished)!r} is in the way: the folder is prepared under that name. Move that file away,"
+            " or give another name."
+        )
     unfinished.mkdir(parents=True, mode=0o700)
     return unfinished
 

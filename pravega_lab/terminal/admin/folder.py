@@ -132,7 +132,7 @@ def is_in_use(folder: Path) -> bool:
     """Return whether a store has the folder open."""
     try:
         handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

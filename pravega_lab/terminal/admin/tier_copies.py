@@ -8,19 +8,21 @@ chunk while it is copied. The copy then begins again, with a later state.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from pravega_lab.engine.server.tiers.objects import FsspecObjects, Objects
 from pravega_lab.engine.store.log.chunks import MARKER, damaged_block, marker
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
-from pravega_lab.errors import BadInputError, CorruptStoreError
+from pravega_lab.errors import BadInputError, CorruptStoreError, PravegaError, StoreUnavailableError
 
 from .folder import FrozenFolder
+
+Result = TypeVar("Result")
 
 FOLDER = "tier2"
 """The folder with the chunks inside the folder of a backup."""
@@ -81,14 +83,15 @@ def restore_chunks(
         )
     contents = {str(chunk["name"]): chunk for chunk in chunks}
     with closing(FsspecObjects(url, dict(options))) as objects:
-        others = sorted(set(asyncio.run(objects.names())) - {*contents, MARKER})
-        found = None if MARKER not in asyncio.run(objects.names()) else _read(objects, MARKER)
+        names = set(_answer(objects.names()))
+        others = sorted(names - {*contents, MARKER})
+        found = None if MARKER not in names else _read(objects, MARKER)
         if others or found not in (None, marker(store_id)):
             what = repr(others[0]) if others else "another store"
             raise BadInputError(f"--tier2 {url!r} is not empty: it has {what}. Give a new folder.")
         for name, data in _contents(source, contents):
-            asyncio.run(objects.write(name, data))
-        asyncio.run(objects.write(MARKER, marker(store_id)))
+            _answer(objects.write(name, data))
+        _answer(objects.write(MARKER, marker(store_id)))
 
 
 def _contents(source: Path, chunks: Mapping[str, Listed]) -> Iterator[tuple[str, bytes]]:
@@ -106,7 +109,7 @@ def _contents(source: Path, chunks: Mapping[str, Listed]) -> Iterator[tuple[str,
 
 def _read(objects: Objects, name: str) -> bytes:
     try:
-        return asyncio.run(_whole(objects, name))
+        return _answer(objects.read(name))
     except FileNotFoundError:
         raise CorruptStoreError(
             f"The chunk {name!r} is missing in tier 2, and a segment has bytes in it. Is this the --tier2 of"
@@ -114,5 +117,19 @@ def _read(objects: Objects, name: str) -> bytes:
         ) from None
 
 
-async def _whole(objects: Objects, name: str) -> bytes:
-    return await objects.read(name)
+def _answer(call: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of a call of tier 2.
+
+    Raises:
+        FileNotFoundError: There is no such object.
+        StoreUnavailableError: Tier 2 failed otherwise. Each file system raises errors of its own.
+    """
+    try:
+        return asyncio.run(call)
+    except (PravegaError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise StoreUnavailableError(
+            f"Tier 2 failed ({type(error).__name__}: {error}). Check --tier2 and --tier2-options, and try"
+            " again."
+        ) from error

@@ -22,7 +22,8 @@ from pravega_lab.client import connect
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.engine.simulation.store.world import events_in
 from pravega_lab.engine.store.storage.recovery import open_storage
-from pravega_lab.errors import BadInputError, CorruptStoreError
+from pravega_lab.errors import BadInputError, CorruptStoreError, StoreUnavailableError
+from pravega_lab.terminal.admin import tier_copies
 from tests.engine.store.storage_driver import STORES, stored
 from tests.standalone import ROOT
 
@@ -174,10 +175,49 @@ def test_a_name_that_is_no_text_is_spelled_out(data: Path) -> None:
     assert b"\\udcff\\n: sound" in done.stdout
 
 
+def test_a_file_in_the_place_of_an_unfinished_backup_is_left_alone(data: Path) -> None:
+    mine = data.parent / "backup.unfinished"
+    mine.write_text("mine")
+    with pytest.raises(BadInputError, match=r"backup\.unfinished' is in the way: .* Move that file away"):
+        admin.backup(data, data.parent / "backup")
+    assert mine.read_text() == "mine"
+
+
+def test_a_backup_can_be_backed_up(data: Path) -> None:
+    first, second = data.parent / "first", data.parent / "second"
+    admin.backup(data, first)
+    admin.backup(first, second)
+    assert sorted(path.name for path in first.iterdir()) == sorted(path.name for path in second.iterdir())
+    assert admin.restore(second, data.parent / "restored").verdict.is_sound
+
+
+class BrokenObjects:
+    """A folder in tier 2 whose file system raises an error of its own."""
+
+    async def read(self, name: str = "", start: int = 0, end: int | None = None) -> bytes:
+        raise RuntimeError("no route to the bucket")
+
+    names = read
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_tier_that_fails_is_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tier_copies, "FsspecObjects", lambda url, options: BrokenObjects())
+    with pytest.raises(
+        StoreUnavailableError, match=r"Tier 2 failed \(RuntimeError: no route to the bucket\)"
+    ):
+        tier_copies.restore_chunks(data, [{"name": "chunk"}], bytes(16), "s3://bucket/x", {})
+    with pytest.raises(StoreUnavailableError, match="Check --tier2 and --tier2-options"):
+        tier_copies._read(BrokenObjects(), "chunk")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["list", "--data", "nowhere"], "is not the data folder of a store"),
+        (["list", "--data", "nowhere"], "is not the data folder of a store: it does not exist"),
+        (["list", "--data", "{data}/log-000000000001"], "is not the data folder of a store: it is a file"),
         (["backup", "--data", "{data}"], "backup needs --to DIR"),
         (["list", "--data", "{data}", "--to", "x"], "list takes no --to DIR"),
         (["backup", "--data", "{data}", "--to", "{data}"], "exists and is not empty"),
