@@ -295,6 +295,18 @@ def test_rows_of_a_derived_schema_are_read_again_and_fastavro_reads_them_too() -
     ] == rows
 
 
+def test_records_of_a_derived_schema_have_names_of_their_own() -> None:
+    inner = pa.struct([("x", pa.int32())])
+    schema = pa.schema([("a", pa.struct([("b", inner)])), ("a_b", inner), ("l", pa.list_(inner))])
+    batch = pa.RecordBatch.from_pylist([{"a": {"b": {"x": 1}}, "a_b": {"x": 2}, "l": [{"x": 3}]}], schema)
+    events = row_format("avro", schema).encode(batch)
+    assert row_format("avro", schema).parse(events).equals(batch)
+    parsed = fastavro.parse_schema(json.loads(avro_json_of(schema)))
+    assert fastavro.schemaless_reader(io.BytesIO(events[0].as_py()), parsed) == batch.to_pylist()[0]
+    with pytest.raises(BadInputError, match=r"column 'a b' cannot be a field of Avro.*Rename the column"):
+        avro_json_of(pa.schema([("s", pa.struct([("a b", pa.int32())]))]))
+
+
 def test_damaged_events_stand_alone() -> None:
     schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "t", "type": "string"}]})
     format_ = row_format("avro", pa.schema([("t", pa.string())]), {"avro_schema": schema})

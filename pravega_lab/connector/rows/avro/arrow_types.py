@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from pravega_lab.connector.rows.avro.schema import AvroType, parse_schema
@@ -21,6 +22,7 @@ READ_FROM: dict[str, tuple[str, ...]] = {
     "string": ("string", "bytes", "enum"),
     "binary": ("bytes", "string", "fixed"),
 }
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 UNITS = {"millis": "ms", "micros": "us", "nanos": "ns"}
 
 
@@ -105,26 +107,36 @@ def avro_json_of(schema: Any) -> str:
     Raises:
         BadInputError: A type has no Avro type.
     """
-    return json.dumps(_record(schema, "record"), separators=(",", ":"))
+    return json.dumps(_record(schema, "record", set()), separators=(",", ":"))
 
 
-def _record(fields: Any, name: str) -> dict[str, Any]:
+def _record(fields: Any, name: str, used: set[str]) -> dict[str, Any]:
+    """Return a record. Its name is made unique among the names that are ``used``."""
+    while name in used:
+        name += "_"
+    used.add(name)
+    for field in fields:
+        if not _NAME.fullmatch(field.name):
+            raise BadInputError(
+                f"column '{field.name}' cannot be a field of Avro, whose names have ASCII letters, digits "
+                "and _, without a digit in front. Rename the column, or use format 'json'"
+            )
     made = [
-        {"name": f.name, "type": ["null", _avro(f.name, f.type, f"{name}_{f.name}")], "default": None}
+        {"name": f.name, "type": ["null", _avro(f.name, f.type, f"{name}_{f.name}", used)], "default": None}
         for f in fields
     ]
     return {"type": "record", "name": name, "fields": made}
 
 
-def _avro(name: str, kind: Any, record: str) -> Any:
+def _avro(name: str, kind: Any, record: str, used: set[str]) -> Any:
     import pyarrow.types as types
 
     if types.is_struct(kind):
-        return _record(kind, record)
+        return _record(kind, record, used)
     if types.is_list(kind):
-        return {"type": "array", "items": ["null", _avro(f"{name}[]", kind.value_type, record)]}
+        return {"type": "array", "items": ["null", _avro(f"{name}[]", kind.value_type, record, used)]}
     if types.is_map(kind) and types.is_string(kind.key_type):
-        return {"type": "map", "values": ["null", _avro(f"{name}[]", kind.item_type, record)]}
+        return {"type": "map", "values": ["null", _avro(f"{name}[]", kind.item_type, record, used)]}
     if types.is_decimal128(kind):
         sizes = {"precision": kind.precision, "scale": kind.scale}
         return {"type": "bytes", "logicalType": "decimal", **sizes}
