@@ -5,6 +5,7 @@ Values are in the order of the schema. An empty value is null, and ``""`` is an 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, joined
@@ -67,10 +68,18 @@ class CsvRows:
                 ),
             )
         except pa.ArrowInvalid as error:
-            raise UnreadableRowError(str(error).removeprefix("CSV parse error: ")) from None
+            raise UnreadableRowError(self._reason(str(error))) from None
         if table.num_rows != len(events):
             raise UnreadableRowError("it has more than one line")
         return table.combine_chunks().to_batches()[0]
+
+    def _reason(self, text: str) -> str:
+        """Return the words of the parser with the name and the type of the column in place of its number."""
+        text = text.removeprefix("CSV parse error: ").replace("Row #1: ", "")
+        if found := re.match(r"In CSV column #(\d+): (?:CSV conversion error to [^:]*: )?", text):
+            field = self._schema.field(int(found[1]))
+            return f"column '{field.name}' is {field.type}: {text[found.end() :].partition('. If ')[0]}"
+        return text
 
     def encode(self, rows: Any) -> Any:
         """Return one line per row. Texts are quoted. A row of one column that is null stays null."""

@@ -15,6 +15,9 @@ from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, join
 from pravega_lab.errors import BadInputError
 
 NEXT = "Declare it as string, and convert it in the query"
+#: Types without a form in JSON that both sides agree on, or that the parser does not know.
+_REFUSED = ("binary", "map", "duration", "interval", "time")
+SHOWN_LETTERS = 60
 _REASONS = (": JSON parse error: ", "JSON parse error: ")
 
 
@@ -46,27 +49,28 @@ class JsonRows:
             UnreadableRowError: An event is not exactly one JSON object with fields of the schema's types.
         """
         import pyarrow as pa
-        import pyarrow.json as pj
 
         _check_objects(as_text(events))
         text = joined(events)
         try:
-            table = pj.read_json(
-                pa.BufferReader(text),
-                pj.ReadOptions(use_threads=False, block_size=max(len(text), 1)),
-                pj.ParseOptions(
-                    explicit_schema=self._read_as,
-                    unexpected_field_behavior="ignore",
-                    newlines_in_values=True,
-                ),
-            )
+            table = _table(text, self._read_as)
             # No event is blank and each is in braces, so the number tells whether each is one object.
             if table.num_rows != len(events):
                 raise UnreadableRowError("it is not exactly one JSON object")
             table = table.cast(self.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UnreadableRowError(_reason(str(error))) from None
+            unfit = self._unfit(events[0].as_py()) if len(events) == 1 else None
+            raise UnreadableRowError(unfit or _reason(str(error))) from None
         return table.combine_chunks().to_batches()[0]
+
+    def _unfit(self, event: bytes) -> str | None:
+        """Return which column the event does not fit, with both types, or None if it fits each by itself."""
+        try:
+            values = json.loads(event)
+        except (ValueError, RecursionError):
+            return None
+        columns = ((field.name, field.type, values.get(field.name)) for field in self.schema)
+        return next((_unfit(*column) for column in columns if not _fits(*column[1:])), None)
 
     def encode(self, rows: Any) -> Any:
         """Return one JSON object per row. A null is written as null, and so are not-a-number and infinity."""
@@ -84,22 +88,77 @@ def _check(name: str, kind: Any) -> None:
             _check(f"{name}.{field.name}", field.type)
     elif types.is_list(kind):
         _check(f"{name}[]", kind.value_type)
-    elif types.is_binary(kind) or types.is_map(kind) or types.is_duration(kind) or types.is_interval(kind):
+    elif any(getattr(types, f"is_{name}")(kind) for name in _REFUSED):
         raise BadInputError(f"column '{name}' is {kind}, which format 'json' cannot contain. {NEXT}")
 
 
 def _parsed_as(kind: Any) -> Any:
-    """Return the type as which the parser reads a column: it knows dates only as texts."""
+    """Return the type as which the parser reads a column.
+
+    It knows dates only as texts. A text with a zone would become a timestamp without one, in UTC.
+    """
     import pyarrow as pa
     import pyarrow.types as types
 
-    if types.is_date(kind):
+    if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None):
         return pa.string()
     if types.is_list(kind):
         return pa.list_(_parsed_as(kind.value_type))
     if types.is_struct(kind):
         return pa.struct([pa.field(field.name, _parsed_as(field.type)) for field in kind])
     return kind
+
+
+def _table(text: Any, schema: Any) -> Any:
+    """Return the objects in a buffer as a table with the types of `_parsed_as`. Raises `ArrowInvalid`."""
+    import pyarrow as pa
+    import pyarrow.json as pj
+
+    return pj.read_json(
+        pa.BufferReader(text),
+        pj.ReadOptions(use_threads=False, block_size=max(len(text), 1)),
+        pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore", newlines_in_values=True),
+    )
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Return whether a value of JSON is one of a type."""
+    import pyarrow as pa
+
+    text = pa.py_buffer(json.dumps({"value": value}).encode())
+    try:
+        _table(text, pa.schema([("value", _parsed_as(kind))])).cast(pa.schema([("value", kind)]))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
+def _unfit(name: str, kind: Any, value: Any) -> str:
+    """Return in words that a value does not fit a column, or the innermost part of it that does not."""
+    import pyarrow.types as types
+
+    parts: list[tuple[str, Any, Any]] = []
+    if types.is_struct(kind) and isinstance(value, dict):
+        parts = [(f"{name}.{field.name}", field.type, value.get(field.name)) for field in kind]
+    elif types.is_list(kind) and isinstance(value, list):
+        parts = [(f"{name}[]", kind.value_type, item) for item in value]
+    for part in parts:
+        if not _fits(*part[1:]):
+            return _unfit(*part)
+    text = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
+    shown = f"{text[:SHOWN_LETTERS]}{'…' if len(text) > SHOWN_LETTERS else ''}"
+    return f"column '{name}' is {kind}, and the event has the {_WORDS[type(value)]} {shown} there"
+
+
+_WORDS = {
+    str: "text",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    dict: "object",
+    list: "array",
+    type(None): "value",
+}
 
 
 def _check_objects(texts: Any) -> None:
@@ -145,6 +204,8 @@ def _of_valid(column: Any) -> Any:
     if types.is_string(kind):
         return _quoted(column)
     if types.is_struct(kind):
+        if not kind.num_fields:
+            return pa.array(["{}"] * len(column), pa.string())
         return objects([field.name for field in kind], column.flatten())
     if types.is_list(kind):
         values = pa.ListArray.from_arrays(column.offsets, _texts(column.values))

@@ -87,13 +87,14 @@ DAMAGED_JSON = {
     b"": "not a JSON object",
     b"[1]": "not a JSON object",
     b'{"id":1}{"id":2}': "not exactly one JSON object",
-    b'{"id":"1"}': "changed from number to string",
-    b'{"id":1.5}': "couldn't parse:1.5",
+    b'{"id":"1"}': "column 'id' is int64, and the event has the text \"1\" there",
+    b'{"id":1.5}': "column 'id' is int64, and the event has the number 1.5 there",
     b'{"id":1,"id":2}': "specified twice",
-    b'{"id":99999999999999999999}': "couldn't parse",
-    b'{"day":"yesterday"}': "yesterday",
+    b'{"id":99999999999999999999}': "column 'id' is int64, and the event has the number 99999999999999999999",
+    b'{"day":"yesterday"}': "column 'day' is date32.*the text \"yesterday\" there",
+    b'{"price":1.005}': r"column 'price' is decimal128\(10, 2\), and the event has the number 1.005",
     b'{"text":"\xff"}': "not UTF-8",
-    b'{"id":{}}': "Missing a name|parse|changed",
+    b'{"id":{}}': "column 'id' is int64, and the event has the object {} there",
     b'{"id":1},{"id":2}': "empty",
     b'{"text":"a}': "Missing|parse|string",
 }
@@ -123,6 +124,60 @@ def test_damaged_events_stand_alone_and_their_neighbours_keep_their_rows() -> No
     assert parse_events(parse, pa.array([b"x"], pa.binary()))[0] is None
 
 
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (
+            {"inner": {"days": ["2024-01-02", "x"]}},
+            "column 'inner.days[]' is date32[day], and the event has the text",
+        ),
+        (
+            {"inner": [1]},
+            "column 'inner' is struct<price: decimal128(10, 2), days: list<item: date32[day]>>, and",
+        ),
+        ({"days": {"a": "\ud800"}}, 'the object {"a": "\\ud800"} there'),
+        ({"text": ["x" * 99]}, f'the array ["{"x" * 58}… there'),
+    ],
+)
+def test_the_innermost_part_that_does_not_fit_is_named(event: dict[str, Any], words: str) -> None:
+    [found] = parse_events(row_format("json", NESTED).parse, pa.array([json.dumps(event).encode()]))[1]
+    assert words in found.reason
+
+
+def test_json_without_a_zone_takes_no_text_with_one() -> None:
+    parse = row_format(
+        "json", pa.schema([("at", pa.timestamp("us")), ("l", pa.list_(pa.timestamp("us")))])
+    ).parse
+    good = b'{"at":"2024-01-02T03:04:05","l":["2024-01-02 03:04:05.678901",null]}'
+    moved = b'{"at":"2024-01-02T03:04:05+02:00"}'
+    rows, unreadable = parse_events(parse, pa.array([good, moved, b'{"at":"2024-01-02T03:04:05Z"}']))
+    local = MOMENT.replace(tzinfo=None)
+    assert rows.to_pylist() == [
+        {"at": local.replace(microsecond=0), "l": [local.replace(microsecond=678901), None]}
+    ]
+    assert [event.index for event in unreadable] == [1, 2]
+
+
+def test_a_struct_without_fields_is_an_empty_object() -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([]))])
+    batch = pa.RecordBatch.from_pylist([{"id": 1, "s": {}}, {"id": 2, "s": None}], schema)
+    format_ = row_format("json", schema)
+    events = format_.encode(batch)
+    assert events.to_pylist() == [b'{"id":1,"s":{}}', b'{"id":2,"s":null}']
+    assert format_.parse(events).equals(batch)
+
+
+def test_an_error_of_csv_names_the_column() -> None:
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])
+    events = [b"1,soon,", b"x,,", b",,2024-01-02 03:04:05"]
+    found = parse_events(row_format("csv", schema).parse, pa.array(events))[1]
+    assert [event.reason for event in found] == [
+        "column 'day' is date32[day]: invalid value 'soon'",
+        "column 'id' is int64: invalid value 'x'",
+        "column 'at' is timestamp[us, tz=UTC]: expected a zone offset in '2024-01-02 03:04:05'",
+    ]
+
+
 def test_damaged_lines_of_csv_stand_alone() -> None:
     schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
     events = [b"1,a", b'2,"line\nbreak"', b"x,a", b"3", b"4,a,b", b"5,a\n6,b", b'7,"a', b'8,a"', b"", b'9,""']
@@ -143,6 +198,7 @@ def test_a_row_of_csv_that_would_be_an_empty_event_stays_null() -> None:
         ("jsno", [("a", pa.int64())], "no format 'jsno' of rows. Did you mean 'json'"),
         ("json", [("a", pa.struct([("b", pa.binary())]))], "'a.b' is binary.*Declare it as string"),
         ("json", [("a", pa.map_(pa.string(), pa.int64()))], "'a' is map.*cannot contain"),
+        ("json", [("a", pa.time64("us"))], "'a' is time64.*cannot contain"),
         ("csv", [("a", pa.list_(pa.int64()))], "'a' is list.*use format 'json'"),
         ("raw", [("a", pa.int64())], "one column of type binary or string, not a int64"),
         ("raw", [("a", pa.string()), ("b", pa.string())], "not a string, b string"),
