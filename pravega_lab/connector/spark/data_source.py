@@ -186,6 +186,8 @@ class _Slices:
     """The common part of both readers: the streams, and how a task reads a partition."""
 
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
+        if not schema.fields:
+            raise BadInputError("the schema has no column. Name at least one, because rows without are lost")
         if options.format:
             check_typed_schema(options, schema)
         else:

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructType
 
+from pravega_lab.connector.spark.data_source import PravegaReader
+from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.connector.spark.sink.digest import add, digest_of
 from pravega_lab.connector.spark.sink.rows import arrays, check_rows
 from pravega_lab.connector.spark.source.rows import (
@@ -69,6 +71,11 @@ def test_a_narrower_schema_is_built_alone_and_in_its_order() -> None:
 def test_a_schema_that_does_not_fit_is_refused(schema: str, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         check_schema(struct(schema))
+
+
+def test_a_schema_without_columns_is_refused() -> None:
+    with pytest.raises(BadInputError, match="the schema has no column"):
+        PravegaReader(parse_options({"scope": "a", "stream": "b"}), StructType())
 
 
 def test_metadata_tables_have_schemas_of_their_own() -> None:

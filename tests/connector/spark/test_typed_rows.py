@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 from pyspark.errors import PySparkException
-from pyspark.sql.types import BinaryType, LongType, StringType, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType, YearMonthIntervalType
 
 from pravega_lab.client import Client, ScalingPolicy, connect
 from pravega_lab.connector.rows.typed_rows import TypedRows
@@ -204,6 +204,7 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, str], words: str
         ("_offset", LongType(), "'_offset' cannot be written.*Drop it"),
         ("_routing_key", LongType(), "'_routing_key' is bigint.*Cast it"),
         ("_routing_key", StringType(), "no column beside the routing key"),
+        ("months", YearMonthIntervalType(), "'months' is interval year to month.*Cast it to string"),
     ],
 )
 def test_rows_that_cannot_be_written_are_refused(column: str, kind: Any, words: str) -> None:

@@ -56,10 +56,27 @@ def metadata_types(table: str) -> dict[str, str]:
 
 
 def arrow_schema(schema: Any) -> Any:
-    """Return the Arrow schema that Spark expects for its ``schema``."""
-    from pyspark.sql.pandas.types import to_arrow_schema
+    """Return the Arrow schema that Spark expects for its ``schema``.
 
-    return to_arrow_schema(schema, timezone="UTC")
+    Raises:
+        BadInputError: A column has a type that Arrow does not have.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    try:
+        return to_arrow_schema(schema, timezone="UTC")
+    except PySparkException:
+        for field in schema.fields:
+            try:
+                to_arrow_schema(StructType([field]), timezone="UTC")
+            except PySparkException:
+                raise BadInputError(
+                    f"column '{field.name}' is {field.dataType.simpleString()}, which no event can contain. "
+                    "Cast it to string"
+                ) from None
+        raise
 
 
 class RowBuilder:
