@@ -156,6 +156,7 @@ def test_streams_to_read_are_no_stream_to_write_and_the_other_way_round() -> Non
         ("connector.writer.mode", "atleast_once", "Write 'sink.semantic' = 'at-least-once'"),
         ("connector.writer.txn-lease-renewal-interval", "30000", "Write .*interval' = '30000 ms'"),
         ("update-mode", "append", "Leave it out"),
+        ("json.ignore-parse-errors", "true", "Write 'corrupt_rows' = 'drop'"),
     ],
 )
 def test_an_old_key_is_answered_with_the_new_one(key: str, value: str, answer: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructType
 
-from pravega_lab.connector.spark.data_source import PravegaReader
+from pravega_lab.client import connect
+from pravega_lab.connector.spark.data_source import PravegaDataSource, PravegaReader
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.connector.spark.sink.digest import add, digest_of
 from pravega_lab.connector.spark.sink.rows import arrays, check_rows
@@ -103,6 +105,41 @@ def test_a_null_event_is_refused_and_a_null_key_is_not() -> None:
     assert keys is not None
     with pytest.raises(BadInputError, match="1 of 2 rows have a null event"):
         arrays(pa.RecordBatch.from_pydict({"event": ["a", None]}))
+
+
+def test_rows_with_offsets_of_64_bits_are_those_of_32() -> None:
+    small = pa.schema(
+        [("s", pa.string()), ("l", pa.list_(pa.string())), ("m", pa.map_(pa.string(), pa.string()))]
+    )
+    large = pa.schema(
+        [
+            ("s", pa.large_string()),
+            ("l", pa.list_(pa.large_string())),
+            ("m", pa.map_(pa.large_string(), pa.large_string())),
+        ]
+    )
+    rows = {"s": ['a"b'], "l": [["x"]], "m": [[("k", "v")]]}
+    wanted, found = (arrays(pa.RecordBatch.from_pydict(rows, kind), "avro")[0] for kind in (small, large))
+    assert found.equals(wanted)
+    text = pa.RecordBatch.from_pydict({"s": ['a"b']}, pa.schema([("s", pa.large_string())]))
+    assert arrays(text, "json")[0].to_pylist() == [b'{"s":"a\\"b"}']
+    raw = pa.RecordBatch.from_pydict({"b": [b"y"]}, pa.schema([("b", pa.large_binary())]))
+    assert arrays(raw, "raw")[0].to_pylist() == [b"y"]
+
+
+def test_a_batch_job_creates_its_stream_again(store: str, scope_name: Callable[[], str]) -> None:
+    """The process that plans a job may have planned one for a stream that was deleted since."""
+    with connect(store) as client:
+        stream = client.stream(f"{scope_name()}/out")
+        where = {**stream.options(), "format": "raw"}
+        for _ in range(2):
+            writer = PravegaDataSource(where).writer(struct("event string"), overwrite=False)
+            rows = pa.RecordBatch.from_pydict({"event": ["a"]})
+            writer.commit([writer.write(iter([rows]))])
+            with stream.read() as batches:
+                assert sum(batch.num_rows for batch in batches) == 1
+            stream.seal()
+            stream.delete()
 
 
 def test_digests_know_rows_and_not_their_order() -> None:

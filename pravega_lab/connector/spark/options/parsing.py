@@ -95,6 +95,11 @@ def _declared(name: str, text: str) -> Option:
         return BY_NAME[name]
     if (new := new_key(name, text)) is not None:
         raise BadInputError(f"option '{name}' is of Flink's connector before Flink 1.11. {new}")
+    if name.endswith(".ignore-parse-errors"):
+        raise BadInputError(
+            f"option '{name}' is not known to format('pravega'). Write 'corrupt_rows' = 'drop', which counts "
+            "the events that do not parse, or 'keep'"
+        )
     near = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
     hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(OPTION_NAMES))}"
     raise BadInputError(f"option '{name}' is not known to format('pravega'). {hint}")

@@ -116,6 +116,34 @@ def _check_key(schema: Any, name: str) -> None:
         )
 
 
+def _with_small_offsets(batch: Any) -> Any:
+    """Return rows whose texts and bytes have offsets of 32 bits, which the formats expect.
+
+    Spark writes 64 bits under ``spark.sql.execution.arrow.useLargeVarTypes``.
+    """
+    import pyarrow as pa
+
+    wanted = pa.schema([pa.field(field.name, _small(field.type)) for field in batch.schema])
+    return batch if wanted.types == batch.schema.types else batch.cast(wanted)
+
+
+def _small(kind: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if types.is_large_string(kind):
+        return pa.string()
+    if types.is_large_binary(kind):
+        return pa.binary()
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_small(kind.value_type)))
+    if types.is_map(kind):
+        return pa.map_(_small(kind.key_type), kind.item_field.with_type(_small(kind.item_type)))
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_small(field.type)) for field in kind])
+    return kind
+
+
 def arrays(
     batch: Any,
     format_name: str | None = None,
@@ -133,6 +161,7 @@ def arrays(
     """
     import pyarrow as pa
 
+    batch = _with_small_offsets(batch)
     names = batch.schema.names
     key = KEY_COLUMN if format_name else "routing_key"
     keys = batch.column(key) if key in names else None

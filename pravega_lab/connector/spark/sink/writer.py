@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 #: The query id in the record of a batch job, which has batch 0 only.
 BATCH_JOB = "batch job"
-_ensured: dict[tuple[Cluster, str], bool] = {}
+#: How long a streaming query does not look again whether its stream exists. A batch job always looks.
+ENSURED_S = 10.0
+_ensured_s: dict[tuple[Cluster, str], float] = {}
 
 
 @dataclass
@@ -97,17 +99,18 @@ def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterato
 class _Sink:
     """The common part of both writers."""
 
-    def __init__(self, options: PravegaOptions, schema: Any) -> None:
+    def __init__(self, options: PravegaOptions, schema: Any, kept_s: float = 0.0) -> None:
         check_rows(
             *(schema, options.format, options.routing_key_column, options.format_options),
             options.primary_key,
             options.stored,
         )
         self._options = options
-        key = (options.cluster, options.output)
-        if key not in _ensured:
+        # Spark creates a sink for each micro-batch, and its process outlives the query and the stream.
+        key, now_s = (options.cluster, options.output), time.monotonic()
+        if now_s - _ensured_s.get(key, -kept_s) >= kept_s:
             ensure_stream(options, options.output, by_default=True)
-            _ensured[key] = True
+            _ensured_s[key] = now_s
 
     def _settlement(self, register: Register) -> Settlement:
         stream = stream_of(self._options.cluster, self._options.output)
@@ -138,7 +141,7 @@ class PravegaStreamWriter(_Sink, DataSourceStreamArrowWriter):
     """
 
     def __init__(self, options: PravegaOptions, schema: Any, overwrite: bool) -> None:
-        super().__init__(options, schema)
+        super().__init__(options, schema, ENSURED_S)
 
     def write(self, iterator: Iterator[Any]) -> TaskWritten:
         """Write the rows of one task and return its commit message."""
