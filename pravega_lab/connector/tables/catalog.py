@@ -92,10 +92,14 @@ class Catalog:
             self.descriptions.remove(scope, stream)  # that of an earlier stream of this name
 
     def drop_table(self, scope: str, stream: str) -> None:
-        """Seal and delete a stream, and forget its description. Raises `StreamNotFoundError`."""
+        """Seal and delete a stream, and forget its description. Raises `StreamNotFoundError`.
+
+        The description goes first. If its place does not answer, the stream is still there, and the call can
+        be repeated.
+        """
         found = self.client.stream(f"{scope}/{stream}")
         if not found.exists():
             raise StreamNotFoundError(f"there is no stream {scope}/{stream}")
+        self.descriptions.drop(scope, stream)
         found.seal()
         found.delete()
-        self.descriptions.drop(scope, stream)

@@ -62,11 +62,15 @@ class Description:
 
         Raises:
             BadInputError: The format is unknown, lacks an option, has one of another format, or cannot
-                contain a column; a column is missing; or the delay of the watermark is no duration.
+                contain a column; a column is missing, or begins with ``_`` and is no metadata of the format;
+                or the delay of the watermark is no duration.
         """
         check_format(self.format)
         if not self.columns:
             raise BadInputError("a table needs at least one column. Write them as id bigint, name string")
+        for column in self.columns:
+            if column.name.startswith("_"):
+                check_metadata(column.name, column.type, self.format)
         self.row_format()
         if self.watermark and milliseconds(self.watermark[1]) is None:
             raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")

@@ -31,7 +31,7 @@ class Descriptions(Protocol):
         """Forget the description of a stream, if it has one."""
 
     def drop(self, scope: str, stream: str) -> None:
-        """Forget what describes a stream that was deleted."""
+        """Forget what describes a stream that is to be deleted."""
 
     def remove_scope(self, scope: str) -> None:
         """Forget the descriptions of all streams of a scope that is to be deleted."""
@@ -86,7 +86,7 @@ class StoredDescriptions:
             return
 
     def drop(self, scope: str, stream: str) -> None:
-        """Forget the description of a stream that was deleted."""
+        """Forget the description of a stream that is to be deleted."""
         self.remove(scope, stream)
 
     def remove_scope(self, scope: str) -> None:

@@ -106,9 +106,9 @@ class RegisteredDescriptions:
         self._stored.remove(scope, stream)
 
     def drop(self, scope: str, stream: str) -> None:
-        """Forget the description of a stream that was deleted, and delete its group."""
-        self._stored.drop(scope, stream)
+        """Forget the description of a stream that is to be deleted, and delete its group."""
         self.registry.in_namespace(scope).delete_group(stream)
+        self._stored.drop(scope, stream)
 
     def remove_scope(self, scope: str) -> None:
         """Forget the descriptions of all streams of a scope that is to be deleted, and delete its groups."""

@@ -124,6 +124,8 @@ class _Commands:
         provider = properties.get("provider", "pravega").lower()
         if provider not in ("pravega", "parquet"):  # parquet is Spark's own default
             given.setdefault("format", provider)
+        if columns or given.get(COLUMNS):
+            given.setdefault("format", self._default_format)
         options = self._parsed(
             scope, stream, {k: v for k, v in given.items() if k in BY_NAME and k != COLUMNS}
         )
@@ -144,15 +146,22 @@ class _Commands:
         return self._table(scope, stream, self._catalog.describe(scope, stream))
 
     def alter_table(self, scope: str, stream: str, set: Mapping[str, str | None]) -> dict[str, Any]:
+        given_now = self._given(set)
+        for name in given_now:
+            if name in BY_NAME and BY_NAME[name].group == CREATION:
+                raise BadInputError(
+                    f"property '{name}' is for a stream that is created, and {scope}/{stream} is there "
+                    "already. Change it in Python, by update(…) or scale(…) of client.stream(…)"
+                )
         old = self._catalog.describe(scope, stream)
-        now: dict[str, str | None] = {**self._written(old), **self._given(set)}
+        now: dict[str, str | None] = {**self._written(old), **given_now}
         given = {name: value for name, value in now.items() if value is not None}
         description = self._description(f"{scope}/{stream}", given.pop(COLUMNS, ""), given)
         if description is None:
             self._catalog.descriptions.remove(scope, stream)
         else:
             self._parsed(scope, stream, {"format": description.format, **description.options})
-            if COLUMNS in self._given(set):
+            if COLUMNS in given_now:
                 self._register(scope, stream, description)
             self._catalog.descriptions.put(scope, stream, description)
         return self._table(scope, stream, self._catalog.describe(scope, stream))
@@ -160,6 +169,11 @@ class _Commands:
     def drop_table(self, scope: str, stream: str) -> dict[str, Any]:
         self._catalog.drop_table(scope, stream)
         return {}
+
+    @property
+    def _default_format(self) -> str:
+        """The format of a table with columns that names none."""
+        return self._settings.get("serialization.format", DEFAULT_FORMAT).lower()
 
     def _open(self, options: PravegaOptions, registry: str) -> Catalog:
         client = client_of(options.cluster)
@@ -197,10 +211,9 @@ class _Commands:
 
     def _description(self, table: str, columns: str, given: Mapping[str, str]) -> Description | None:
         """Return the description of ``scope/stream`` with these columns and properties, or None."""
-        default = self._settings.get("serialization.format", DEFAULT_FORMAT)
         if columns and given.get("format") == "raw" and parse_columns(columns) == parse_columns(SCHEMA):
             columns = ""  # SHOW CREATE TABLE of a stream that is not described
-        name = given.get("format", default if columns else "raw")
+        name = given.get("format", self._default_format if columns else "raw")
         if not columns and name != "raw":
             raise BadInputError(
                 f"format '{name}' needs the columns of its rows. Write them as CREATE TABLE … (id bigint, "

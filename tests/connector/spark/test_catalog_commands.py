@@ -1,0 +1,90 @@
+"""The commands of the catalog, as Spark's worker answers them, without Spark."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pravega_lab.client import Client, connect
+from pravega_lab.connector.spark.catalog.commands import answer
+
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def client(store: str) -> Iterator[Client]:
+    with connect(store) as client:
+        yield client
+
+
+@pytest.fixture
+def ask(client: Client, scope_name: Callable[[], str]) -> Ask:
+    """Answers a command about a stream of a new scope; ``settings`` are further ones of the catalog."""
+    scope = scope_name()
+    client.create_scope(scope)
+
+    def ask(what: str, stream: str, settings: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+        command = {"do": what, "scope": scope, "stream": stream, **more}
+        options = {"controller-uri": client.uri, **(settings or {}), "catalog.command": json.dumps(command)}
+        found: dict[str, Any] = json.loads(answer(options, {}))
+        return found
+
+    return ask
+
+
+def create(ask: Ask, columns: str, **properties: str) -> dict[str, Any]:
+    return ask("create_table", "t", columns=columns, properties=properties, partitioned=False)
+
+
+def test_a_table_without_a_named_format_may_have_keys(ask: Ask) -> None:
+    found = create(ask, "id bigint, item string", routing_key_column="item")
+    assert found["options"]["format"] == "json"
+    assert found["options"]["routing_key_column"] == "item"
+    ask("drop_table", "t")
+    assert create(ask, "id bigint", primary_key="id")["properties"]["primary_key"] == "id"
+    ask("drop_table", "t")
+    words = "primary_key names column 'key', and the table has: id"
+    assert words in create(ask, "id bigint", primary_key="key")["message"]
+
+
+def test_the_default_format_is_a_setting_of_the_catalog(ask: Ask) -> None:
+    settings = {"serialization.format": "Avro"}
+    make = {"columns": "id bigint", "properties": {"routing_key_column": "id"}, "partitioned": False}
+    assert ask("create_table", "t", settings, **make)["options"]["format"] == "avro"
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("id bigint, _ofset bigint", "there is no '_ofset'. Did you mean '_offset'"),
+        ("id bigint, _row_kind string", "It belongs to format debezium-json"),
+        ("id bigint, _offset int", "column '_offset' is bigint, not int"),
+        ("id bigint, name strin", "column 'name': there is no type 'strin'. Did you mean 'string'"),
+    ],
+)
+def test_columns_that_cannot_be_read_are_refused_at_once(
+    ask: Ask, client: Client, columns: str, words: str
+) -> None:
+    assert words in create(ask, columns)["message"]
+    assert ask("table_exists", "t") == {"exists": False}
+
+
+def test_what_only_a_new_stream_can_have_is_not_altered(ask: Ask) -> None:
+    create(ask, "id bigint", default_num_segments="2")
+    said = ask("alter_table", "t", set={"default_num_segments": "3"})
+    assert "'default_num_segments' is for a stream that is created" in said["message"]
+
+
+def test_a_table_is_still_there_if_the_registry_does_not_answer(ask: Ask) -> None:
+    create(ask, "id bigint")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        uri = f"http://127.0.0.1:{server.getsockname()[1]}"
+    said = ask("drop_table", "t", {"registry_uri": uri})
+    assert f"registry at {uri} does not answer" in said["message"]
+    assert ask("table_exists", "t") == {"exists": True}
+    assert ask("load_table", "t")["properties"]["format"] == "json"
+    assert ask("drop_table", "t") == {}
