@@ -71,9 +71,12 @@ def parse_columns(text: str) -> tuple[Column, ...]:
         found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`|([^\s`:]+))\s*[\s:]\s*(.+?)\s*", part, re.DOTALL)
         if found is None:
             raise BadInputError(f"'{part.strip()}' is no column. Write a name and a type, such as id bigint")
-        written = found[3].lower().replace(DEFAULT_COLLATION, "")
-        column = Column((found[1] or found[2]).replace("``", "`"), written)
-        arrow_type(column.type)
+        name = (found[1] or found[2]).replace("``", "`")
+        try:
+            column = Column(name, _written(found[3]))
+            arrow_type(column.type)
+        except BadInputError as error:
+            raise BadInputError(f"column '{name}': {error}") from None
         columns.append(column)
     names = [column.name.lower() for column in columns]
     doubled = [name for i, name in enumerate(names) if name in names[:i]]
@@ -129,7 +132,7 @@ def arrow_type(text: str) -> Any:
     """
     import pyarrow as pa
 
-    name, parameters = _parts(text.strip().lower())
+    name, parameters = _parts(text)
     if name in SIMPLE and not parameters:
         return getattr(pa, SIMPLE[name])()
     if name in ("varchar", "char") and re.fullmatch(r"\d+", parameters):
@@ -175,9 +178,24 @@ _NESTED: dict[str, Callable[[list[str]], Any]] = {"array": _array, "map": _map, 
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """Return the name of a type, and what is between its brackets."""
-    found = re.fullmatch(r"(\w+)\s*(?:\((.*)\)|<(.*)>)?", text, re.DOTALL)
-    return (text, "?") if found is None else (found[1], (found[2] or found[3] or "").strip())
+    """Return the name of a type in lower case, and what is between its brackets."""
+    found = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\)|<(.*)>)?\s*", text, re.DOTALL)
+    return (text, "?") if found is None else (found[1].lower(), (found[2] or found[3] or "").strip())
+
+
+def _written(text: str) -> str:
+    """Return a type in lower case. The names of fields keep theirs: they are those of the events."""
+    name, parameters = _parts(text)
+    if name in ("array", "map"):
+        return f"{name}<{','.join(map(_written, _split(parameters, ',')))}>"
+    if name == "struct":
+        fields = parse_columns(parameters) if parameters else ()
+        return f"struct<{','.join(f'{_as_needed(field.name)}:{field.type}' for field in fields)}>"
+    return text.lower().replace(DEFAULT_COLLATION, "")
+
+
+def _as_needed(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else quoted(name)
 
 
 def _split(text: str, separator: str) -> list[str]:

@@ -25,6 +25,20 @@ def test_columns_are_a_name_and_a_type() -> None:
     assert parse_columns("`a``b` int") == (Column("a`b", "int"),)
 
 
+def test_fields_of_structs_keep_their_names() -> None:
+    text = "who STRUCT<firstName: STRING, `a b`: ARRAY<STRUCT<x1:INT>>>, m map<String, struct<`ü`:Date>>"
+    found = parse_columns(text)
+    assert arrow_schema(found).types == [
+        pa.struct([("firstName", pa.string()), ("a b", pa.list_(pa.struct([("x1", pa.int32())])))]),
+        pa.map_(pa.string(), pa.struct([("ü", pa.date32())])),
+    ]
+    assert [column.type for column in found] == [
+        "struct<firstName:string,`a b`:array<struct<x1:int>>>",
+        "map<string,struct<`ü`:date>>",
+    ]
+    assert parse_columns(ddl(found)) == found
+
+
 @pytest.mark.parametrize(
     ("text", "arrow"),
     [
@@ -42,11 +56,12 @@ def test_types_have_arrow_types(text: str, arrow: pa.DataType) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("id bigin", "no type 'bigin'. Did you mean 'bigint'"),
+        ("id bigin", "column 'id': there is no type 'bigin'. Did you mean 'bigint'"),
         ("id", "'id' is no column"),
         ("id int, ID bigint", "'id' is there twice"),
         ("d decimal(50,2)", r"no type 'decimal\(50,2\)'"),
-        ("a array<string,int>", "no type 'array"),
+        ("a array<string,int>", "column 'a': there is no type 'array"),
+        ("a struct<b:strin>", "column 'a': column 'b': there is no type 'strin'"),
     ],
 )
 def test_wrong_columns_are_refused_in_words(text: str, words: str) -> None:
