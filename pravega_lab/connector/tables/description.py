@@ -17,6 +17,7 @@ from pravega_lab.connector.rows.parsing import RowFormat
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.rows.stored_options import FLINK_NAMES, stored_format_options
 from pravega_lab.connector.rows.typed_rows import (
+    DROP,
     FAIL,
     KEEP,
     TypedRows,
@@ -74,6 +75,11 @@ class Description:
         self.row_format()
         if self.watermark and milliseconds(self.watermark[1]) is None:
             raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")
+        corrupt = self.options.get(CORRUPT_OPTION, FAIL)
+        if corrupt.lower() not in (FAIL, DROP, KEEP):
+            raise BadInputError(
+                f"option '{CORRUPT_OPTION}' is '{corrupt}'; it is one of {FAIL}, {DROP}, {KEEP}"
+            )
         names = [column.name for column in self.columns]
         wanted = {"primary_key": self.primary_key, "watermark": self.watermark[:1] if self.watermark else ()}
         if key := self.options.get(KEY_OPTION):
@@ -84,6 +90,19 @@ class Description:
                     raise BadInputError(
                         f"{what} names column '{name}', and the table has: {', '.join(names)}. Name one"
                     )
+        self._check_event_time()
+
+    def _check_event_time(self) -> None:
+        """Refuse a watermark on a column that is no time: Spark takes timestamps, the engine numbers too."""
+        import pyarrow.types as types
+
+        for column in self.arrow_schema():
+            is_time = types.is_timestamp(column.type) or types.is_integer(column.type)
+            if self.watermark and column.name == self.watermark[0] and not is_time:
+                raise BadInputError(
+                    f"column '{column.name}' gives the watermark and is {column.type}. Use a timestamp, or a "
+                    "number of milliseconds since 1970"
+                )
 
     def arrow_schema(self, *, with_kinds: bool = False) -> Any:
         """Return the columns in Arrow; ``with_kinds`` adds the kind of row where the format has one."""

@@ -119,7 +119,23 @@ def _arrow(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
                 f"a row has column '{other[0]}', which the table has not. The table has: "
                 f"{', '.join(schema.names)}"
             )
+    return pa.RecordBatch.from_arrays([_column(rows, field) for field in schema], schema=schema)
+
+
+def _column(rows: list[Row], field: pa.Field) -> pa.Array:
+    """Return the values of a column.
+
+    Raises:
+        BadInputError: A value is of another type. Arrow would make 1 of 1.5.
+    """
+    values = [row[field.name] for row in rows]
     try:
-        return pa.RecordBatch.from_pylist(rows, schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise BadInputError(f"a row does not fit the columns of the table ({schema}): {error}") from error
+        if pa.types.is_integer(field.type):
+            cut = [value for value in values if isinstance(value, float | np.floating) and value % 1]
+            if cut:
+                raise pa.ArrowInvalid(f"{cut[0]!r} is no whole number")
+        return pa.array(values, field.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise BadInputError(
+            f"column '{field.name}' of the table is {field.type}, and a row has another value there: {error}"
+        ) from error

@@ -91,3 +91,9 @@ def test_a_description_names_columns_that_exist() -> None:
         describe("id bigint", "jsn")
     with pytest.raises(BadInputError, match="the delay of the watermark is 'soon'"):
         describe("at timestamp", "json", watermark=("at", "soon"))
+    with pytest.raises(
+        BadInputError, match=r"column 'at' gives the watermark and is string. Use a timestamp"
+    ):
+        describe("at string", "json", watermark=("at", "5 s"))
+    with pytest.raises(BadInputError, match="'corrupt_rows' is 'skip'; it is one of fail, drop, keep"):
+        describe("id bigint", "json", options={"corrupt_rows": "skip"})
