@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pravega_lab.client import Client, connect
 from pravega_lab.client.registry import GZIP, Deserializer, SchemaRegistry, Serializer, avro_schema
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.errors import BadInputError
+from tests.connector.spark.test_typed_rows import proto
 from tests.spark_connect import needs_jvm
 from tests.standalone import Standalone, logged_url
 
@@ -119,6 +122,42 @@ def test_a_column_is_added_in_the_middle_of_a_stream_while_a_query_runs(
     everything = load(spark, address).orderBy("id", "name").collect()
     assert [row.mail for row in everything if row.id == 19] == ["19@b"]
     assert len(everything) == 23
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_streaming_queries_read_and_write_every_format(
+    spark: Any, address: dict[str, str], places: tuple[Client, str], tmp_path: Path
+) -> None:
+    """Each query reads what the one before it wrote, in the next format. A second run adds nothing."""
+    where = {name: address[name] for name in ("controller", "scope")}
+    formats: dict[str, dict[str, str]] = {
+        "json": {},
+        "csv": {},
+        "avro": {},
+        "protobuf": proto(tmp_path),
+        "pravega-registry": {"registry_uri": address["registry_uri"], "registry_register": "true"},
+        **{name: {"primary_key": "id"} for name in ("debezium-json", "canal-json", "maxwell-json")},
+        "raw": {},
+    }
+    options = {name: {**where, "stream": name, "format": name, **more} for name, more in formats.items()}
+    events = [json.dumps({"id": n, "item": f"item {n}"}).encode() for n in range(30)]
+    places[0].create_stream(f"{address['scope']}/json").write(events)
+    for source, sink in pairwise(formats):
+        for _ in range(2):
+            rows = spark.readStream.format("pravega").options(**options[source], start_stream_cut="earliest")
+            query = (
+                rows.schema("id bigint, item string")
+                .load()
+                .select(*(["item"] if sink == "raw" else ["id", "item"]))
+                .writeStream.format("pravega")
+                .options(**options[sink], checkpointLocation=str(tmp_path / sink))
+                .trigger(availableNow=True)
+                .start()
+            )
+            query.awaitTermination()
+    found = spark.read.format("pravega").options(**options["raw"]).schema("item string").load()
+    assert sorted(row.item for row in found.collect()) == sorted(f"item {n}" for n in range(30))
 
 
 @pytest.mark.spark
