@@ -16,7 +16,7 @@ from pravega_lab.connector.tables.columns import ddl, parse_columns
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import Descriptions, StoredDescriptions
 from pravega_lab.connector.tables.durations import milliseconds
-from pravega_lab.errors import AlreadyExistsError, BadInputError
+from pravega_lab.errors import AlreadyExistsError, BadInputError, StreamNotFoundError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,7 +243,19 @@ class Table:
         return description
 
     def _of_this_stream(self) -> Description:
-        """Return the checked description. Raises `BadInputError` if it is of a stream that was deleted."""
+        """Return the checked description.
+
+        Raises:
+            BadInputError: It is of a stream that was deleted, or has no columns.
+            StreamNotFoundError: It has no columns because there is no such stream.
+        """
+        if not self.description.columns:
+            if not self._client().stream(self.scoped_stream).exists():
+                raise StreamNotFoundError(f"there is no stream {self.scoped_stream}")
+            raise BadInputError(
+                f"stream {self.scoped_stream} is not described, so the columns of its events are unknown. "
+                "Add .schema('id bigint, name string').json(), or read the events with lab.stream(…).read()"
+            )
         if self.description.first_segments:
             scope, stream = self.scoped_stream.split("/")
             StoredDescriptions(self._client()).check_stream(scope, stream, self.description)

@@ -9,7 +9,7 @@ import pytest
 
 from pravega_lab.client import Client, EventPointer, connect
 from pravega_lab.connector.tables.table import Table
-from pravega_lab.errors import BadInputError, CorruptRowError
+from pravega_lab.errors import BadInputError, CorruptRowError, StreamNotFoundError
 
 
 @pytest.fixture
@@ -69,6 +69,15 @@ def test_what_is_incomplete_is_refused_in_words(client: Client) -> None:
         Table.create("a/b").schema("id bigint").json().to_pandas()
     with pytest.raises(BadInputError, match="watermark names column 'time'"):
         Table.create("a/b").schema("id bigint").json().watermark("time", "5 s").on(client).save()
+
+
+def test_a_stream_without_a_description_says_what_is_missing(orders: Table, client: Client) -> None:
+    scope, _, _ = orders.scoped_stream.partition("/")
+    client.create_stream(f"{scope}/plain")
+    with pytest.raises(BadInputError, match=r"/plain is not described, .*Add \.schema"):
+        Table.load(client, f"{scope}/plain").to_pandas()
+    with pytest.raises(StreamNotFoundError, match=r"there is no stream .*/nothing"):
+        Table.load(client, f"{scope}/nothing").to_pandas()
 
 
 def test_a_table_of_a_stream_that_was_created_again_is_not_read(orders: Table, client: Client) -> None:
