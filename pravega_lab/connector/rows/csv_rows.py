@@ -54,7 +54,8 @@ class CsvRows:
         # A line break inside quotation marks belongs to a value. Such an event is parsed by itself.
         if len(events) > 1 and pc.any(pc.match_substring(texts, "\n")).as_py():
             raise UnreadableRowError("it has a line break")
-        text = joined(events)
+        # Without a line break at the end, the parser takes an empty value after a quoted one as quoted too.
+        text = joined(events).to_pybytes() + b"\n"
         try:
             table = csv.read_csv(
                 pa.BufferReader(text),

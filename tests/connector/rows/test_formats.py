@@ -186,6 +186,15 @@ def test_damaged_lines_of_csv_stand_alone() -> None:
     assert parsed.to_pydict() == {"id": [1, 2, 9], "text": ["a", "line\nbreak", ""]}
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.bool_(), pa.decimal128(10, 2)])
+def test_the_last_value_of_a_line_of_csv_may_be_null(kind: Any) -> None:
+    schema = pa.schema([("text", pa.string()), ("last", kind)])
+    written = pa.RecordBatch.from_pylist([{"text": "a"}, {"text": "line\nbreak"}, {"text": "b"}], schema)
+    format_ = row_format("csv", schema)
+    parsed, unreadable = parse_events(format_.parse, format_.encode(written))
+    assert (parsed.to_pylist(), unreadable) == (written.to_pylist(), [])
+
+
 def test_a_row_of_csv_that_would_be_an_empty_event_stays_null() -> None:
     schema = pa.schema([("id", pa.int64())])
     batch = pa.RecordBatch.from_pylist([{"id": 1}, {"id": None}], schema)
