@@ -111,6 +111,20 @@ def test_a_table_of_rows_is_created_filled_altered_and_dropped(sql: Any, client:
     assert not client.stream(f"{shop}/orders").exists()
 
 
+def test_fields_of_structs_keep_their_names(sql: Any, client: Client, shop: str) -> None:
+    people = f"pravega.{shop}.people"
+    sql(f"CREATE TABLE {people} (id bigint, who struct<firstName: string, `a b`: array<struct<N: int>>>)")
+    who = "named_struct('firstName', 'ann', 'a b', array(named_struct('N', 2)))"
+    sql(f"INSERT INTO {people} VALUES (1, {who})")
+    with client.stream(f"{shop}/people").read() as batches:
+        [event] = [event for batch in batches for event in batch.column("event").to_pylist()]
+    assert event == b'{"id":1,"who":{"firstName":"ann","a b":[{"N":2}]}}'
+    assert sql(f"SELECT who.firstName AS first, who.`a b`[0].N AS n FROM {people}")[0].asDict() == {
+        "first": "ann",
+        "n": 2,
+    }
+
+
 def test_changes_have_their_kinds_and_the_primary_key_of_the_description(
     sql: Any, client: Client, shop: str
 ) -> None:
@@ -182,6 +196,11 @@ def test_databases_are_created_and_dropped(sql: Any, client: Client, shop: str) 
         ("CREATE TABLE pravega.{shop}.a (id string) LOCATION '/a'", "LOCATION"),
         ("INSERT OVERWRITE pravega.{shop}.plain SELECT 'x' AS event", "a stream is only appended to"),
         ("INSERT INTO pravega.{shop}.plain SELECT 'x' AS even", "no column 'event'"),
+        ("CREATE TABLE pravega.{shop}.a (id bigint NOT NULL)", "Leave NOT NULL out"),
+        ("CREATE TABLE pravega.{shop}.a (v variant)", "column 'v': there is no type 'variant'"),
+        ("DELETE FROM pravega.{shop}.plain WHERE offset = 0", "rows are not deleted"),
+        ("DELETE FROM pravega.{shop}.plain", "rows are not deleted"),
+        ("TRUNCATE TABLE pravega.{shop}.plain", "rows are not deleted"),
         ("ALTER TABLE pravega.{shop}.plain RENAME TO pravega.{shop}.b", "cannot be renamed"),
         ("ALTER TABLE pravega.{shop}.plain ADD COLUMN c int", "SET TBLPROPERTIES"),
     ],

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.SupportsDelete;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -39,7 +40,9 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonWriteBuilder;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -142,6 +145,13 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
   public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (table.namespace().length != 1) throw new NoSuchNamespaceException(table.namespace());
+    for (int i = 0; i < schema.length(); i++) {
+      StructField field = schema.fields()[i];
+      if (!field.nullable()) {
+        throw new IllegalArgumentException(
+            "column '" + field.name() + "' is NOT NULL, and an event may lack every column. Leave NOT NULL out");
+      }
+    }
     ObjectNode command = of("create_table", table).put("partitioned", partitions.length > 0);
     command.put("columns", columns(schema));
     ObjectNode given = command.putObject("properties");
@@ -243,14 +253,25 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     return answer.has("error") && part(answer, "error").asText().equals(why);
   }
 
+  /** Spark's own text of a type does not quote the names of fields. */
   private static String columns(StructType schema) {
     StringBuilder text = new StringBuilder();
     StructField[] fields = schema.fields();
     for (int i = 0; i < fields.length; i++) {
       String quoted = "`" + fields[i].name().replace("`", "``") + "`";
-      text.append(i == 0 ? "" : ", ").append(quoted).append(" ").append(fields[i].dataType().catalogString());
+      text.append(i == 0 ? "" : ", ").append(quoted).append(" ").append(type(fields[i].dataType()));
     }
     return text.toString();
+  }
+
+  private static String type(DataType type) {
+    if (type instanceof StructType) return "struct<" + columns((StructType) type) + ">";
+    if (type instanceof ArrayType) return "array<" + type(((ArrayType) type).elementType()) + ">";
+    if (type instanceof MapType) {
+      MapType map = (MapType) type;
+      return "map<" + type(map.keyType()) + "," + type(map.valueType()) + ">";
+    }
+    return type.catalogString();
   }
 
   private static List texts(JsonNode list) {
@@ -281,8 +302,8 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     return new CaseInsensitiveStringMap(all);
   }
 
-  /** A stream, whose rows the Python data source reads and writes. */
-  static class StreamTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
+  /** A stream, whose rows the Python data source reads and writes. It refuses DELETE and TRUNCATE in words. */
+  static class StreamTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDelete {
     private final String name;
     private final StructType schema;
     private final MetadataColumn[] hidden;
@@ -327,6 +348,20 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
           TableCapability.TRUNCATE);
       if (anySchema) found.add(TableCapability.ACCEPT_ANY_SCHEMA);
       return found;
+    }
+
+    public boolean canDeleteWhere(Filter[] filters) {
+      throw new UnsupportedOperationException(
+          "a stream is only appended to, so rows are not deleted (DELETE, TRUNCATE). Write a change with kind -D in "
+              + "a format of changes, truncate the oldest events with stream.truncate(cut), or use DROP TABLE");
+    }
+
+    public void deleteWhere(Filter[] filters) {
+      canDeleteWhere(filters);
+    }
+
+    public boolean truncateTable() {
+      return canDeleteWhere(new Filter[0]);
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
