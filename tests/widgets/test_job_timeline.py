@@ -193,3 +193,28 @@ def test_show_gives_a_job_its_timeline() -> None:
 def test_a_figure_has_a_trace_per_phase(both: CheckpointTimeline) -> None:
     names = {trace.name for trace in both.figure().data}
     assert {"→ aligned", "commit notice", "completed"} <= names
+
+
+def test_requests_that_failed_before_they_had_a_number_are_drawn() -> None:
+    journal = Journal("a job", live=False)
+    for observation in half_run().since():
+        journal.append(observation)
+    at_ms = journal.since()[-1].time_ms
+    reason = "NOT_ALL_REQUIRED_TASKS_RUNNING"
+    for later_ms in (200, 400):
+        failed = CheckpointFailed(
+            time_ms=at_ms + later_ms, job="words", life=0, checkpoint_id=None, reason=reason,
+            message="once[0] is finished.",
+        )  # fmt: skip
+        journal.append(failed)
+    view = CheckpointTimeline(journal)
+    requests = view.frame[view.frame["number"] == 0]
+    assert list(requests["name"]) == ["checkpoint request 1", "checkpoint request 2"]
+    assert set(requests["state"]) == {"failed"}
+    _, picture = view.picture()
+    assert isinstance(picture, str)
+    for text in ("2 failed requests", "job checkpoint request 2", reason, "once[0] is finished."):
+        assert text in picture
+    page = Page(checkpoint_timeline.CHECKPOINT)
+    page.take(view.snapshot())
+    assert [row[1] for row in page.rows("checkpoints")].count(0) == 2

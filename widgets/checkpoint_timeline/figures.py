@@ -19,7 +19,7 @@ def checkpoint_figure(source: CheckpointSource, facts: dict[str, Any], history: 
     from plotly.subplots import make_subplots
 
     scene = Scene(source, facts, history)
-    titles = ["duration, s", f"checkpoint {scene.chosen.number}, ms" if scene.chosen else ""]
+    titles = ["duration, s", f"{scene.chosen.label}, ms" if scene.chosen else ""]
     figure = make_subplots(
         rows=2, cols=1, row_heights=[0.4, 0.6], vertical_spacing=0.14, subplot_titles=titles
     )
@@ -27,7 +27,7 @@ def checkpoint_figure(source: CheckpointSource, facts: dict[str, Any], history: 
     for state in dict.fromkeys(c.state for c in scene.bars):
         mine = [c for c in scene.bars if c.state == state]
         bar = go.Bar(
-            x=[c.number for c in mine],
+            x=[c.number or c.name for c in mine],
             y=[scene.spent_ms(c) / 1000 for c in mine],
             text=[c.word for c in mine],
             name=state,

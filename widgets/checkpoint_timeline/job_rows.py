@@ -133,8 +133,9 @@ class JobCheckpoints:
         induced = self._induced(row)
         parts = [self._asked(ask, row, places) for ask in row.asks.values()]
         parts += [self._part(part, row, places) for part in row.parts.values()]
+        name = f"{row.kind} {row.checkpoint_id}" if row.checkpoint_id else row.kind
         made = Checkpoint(
-            row.index, row.checkpoint_id, f"{row.kind} {row.checkpoint_id}", row.start_ms, row.end_ms,
+            row.index, row.checkpoint_id, name, row.start_ms, row.end_ms,
             *_ended_as(row), parts, until=self.until, about=_about(row),
         )  # fmt: skip
         if induced is not None:

@@ -204,6 +204,11 @@ export class CheckpointModel {
     return gaps.map(([, stream, low, high]) => ({ stream, low, high }));
   }
 
+  /** Return "checkpoint 3", or "checkpoint request 2" of those that failed before they had a number. */
+  labelOf(c: number): string {
+    return this.col.number[c] ? `checkpoint ${this.col.number[c]}` : this.nameOf(c);
+  }
+
   isMine(mark: Mark | Place | null, c: number): boolean {
     return isCheckpoint(mark) && mark.source === this.facts.source && mark.name === this.nameOf(c);
   }

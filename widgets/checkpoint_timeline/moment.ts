@@ -102,9 +102,12 @@ function wasHeldUp(model: CheckpointModel, c: number, t: number): string {
 export function summary(model: CheckpointModel, t: number): string {
   const all = known(model, t);
   const completed = all.filter((c) => stateAt(model, c, t) === "completed").length;
+  const requests = all.filter((c) => !model.col.number[c]).length;
+  const counted = `${all.length - requests} checkpoints, ${completed} completed`;
+  const failed = requests ? `, ${requests} failed requests` : "";
   const last = all.at(-1);
-  const newest = last === undefined ? "" : `; checkpoint ${model.col.number[last]}: ${heldUp(model, last, t)}`;
-  return `${model.facts.source || "no group"}: ${all.length} checkpoints, ${completed} completed${newest}`;
+  const newest = last === undefined ? "" : `; ${model.labelOf(last)}: ${heldUp(model, last, t)}`;
+  return `${model.facts.source || "no group"}: ${counted}${failed}${newest}`;
 }
 
 /** Return the times (ms) at which checkpoints began and ended. */

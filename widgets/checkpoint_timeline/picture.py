@@ -8,7 +8,7 @@ from ..groups.history import BoardHistory
 from ..svg.palette import LINE, NONE, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Picture, amount, data_size, number, steps
 from ..svg.text import common_start, squeezed
-from .rows import Checkpoint, CheckpointSource, Part, held_up
+from .rows import Checkpoint, CheckpointSource, Part, counted, held_up
 
 WIDTH, LEFT, RIGHT = 900, 96, 660
 LEFT_OF_JOB, SPLIT = 158, 16  # names of subtasks are longer; room for the heading of the other system
@@ -60,8 +60,7 @@ class Scene:
 def checkpoint_svg(source: CheckpointSource, facts: dict[str, Any], history: BoardHistory, gap: str) -> str:
     """Return the picture as SVG text."""
     scene = Scene(source, facts, history)
-    done = sum(c.state == "completed" for c in scene.all)
-    said = f"{len(scene.all):,} checkpoints, {done:,} completed"
+    said = counted(scene.all)
     picture = Picture(WIDTH, scene.height, f"Checkpoints of {source.name or 'no group yet'}: {said}")
     older = f"the last {BARS_MAX} drawn" if len(scene.all) > BARS_MAX else ""
     words = [said, older, facts["left_out"], f"gap: {gap}" if gap else ""]
@@ -110,12 +109,19 @@ def _draw_bars(picture: Picture, scene: Scene) -> None:
         if c.state == "running":
             edge = f'stroke="{COLOURS["completed"]}" stroke-width="1.6"'
         picture.rect(
-            middle - width / 2, BARS_BOTTOM - height, width, height, fill, edge, f"{c.number} {c.word}"
+            middle - width / 2,
+            BARS_BOTTOM - height,
+            width,
+            height,
+            fill,
+            edge,
+            f"{c.number or c.name} {c.word}",
         )
         if slot > 14 or c.number % 5 == 0:
             weight = 'font-weight="600"' if c is scene.chosen else ""
+            number_ = str(c.number or "–")
             picture.text(
-                middle, BARS_BOTTOM + 12, str(c.number), size=9.5, anchor="middle", fill=TEXT, extra=weight
+                middle, BARS_BOTTOM + 12, number_, size=9.5, anchor="middle", fill=TEXT, extra=weight
             )
         _draw_word(picture, scene, c, middle, slot)
         if c is scene.chosen:
@@ -139,7 +145,7 @@ def _draw_word(picture: Picture, scene: Scene, c: Checkpoint, x: float, slot: fl
 
 def _draw_detail(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     y, start_ms = scene.under + 16, scene.history.start_ms or 0
-    title = f"{scene.source.system} checkpoint {c.number}"
+    title = f"{scene.source.system} {c.label}"
     asked = f"asked at {number((c.start_ms - start_ms) / 1000)} s"
     spent_ms = scene.spent_ms(c)
     took = f"{spent_ms / 1000:.2f} s" if spent_ms >= 100 else f"{number(spent_ms)} ms"

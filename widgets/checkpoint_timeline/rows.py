@@ -78,7 +78,7 @@ class Checkpoint:
 
     ``owners`` are the rows (+ 1) that reported a segment of the cut, ``positions`` the cut as reported,
     ``until`` what the last to pass came with, ``about`` what there is to say beside it. ``links`` names the
-    part that made others begin, and these.
+    part that made others begin, and these. A request that failed before it had a number has number 0.
     """
 
     index: int
@@ -98,6 +98,11 @@ class Checkpoint:
     links: list[tuple[str, str]] = field(default_factory=list)
 
     @property
+    def label(self) -> str:
+        """Return ``checkpoint 3``, or ``checkpoint request 2`` of those that have no number."""
+        return f"checkpoint {self.number}" if self.number else self.name
+
+    @property
     def done(self) -> int:
         return sum(part.end_ms is not None for part in self.parts)
 
@@ -110,6 +115,14 @@ class Checkpoint:
         """The part that passed last."""
         passed = [part for part in self.parts if part.end_ms is not None]
         return max(passed, key=lambda part: part.end_ms or 0, default=None)
+
+
+def counted(checkpoints: Sequence[Checkpoint]) -> str:
+    """Return how many checkpoints there are, how many are complete, and how many requests had no number."""
+    requests = sum(not c.number for c in checkpoints)
+    done = sum(c.state == "completed" for c in checkpoints)
+    said = f"{len(checkpoints) - requests:,} checkpoints, {done:,} completed"
+    return f"{said}, {requests:,} failed requests" if requests else said
 
 
 class CheckpointSource(Protocol):

@@ -10,7 +10,7 @@ from ..live.job_access import control_facts
 from ..live.payload import or_nan, pack
 from ..live.view import View, journal_of
 from .job_rows import JobCheckpoints, TimelineHistory
-from .rows import STATES, Checkpoint, CheckpointSource, GroupCheckpoints, held_up
+from .rows import STATES, Checkpoint, CheckpointSource, GroupCheckpoints, counted, held_up
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -308,15 +308,13 @@ class CheckpointTimeline(View):
     def _reasons(self, history: TimelineHistory) -> list[str]:
         source, now_ms = self._source(history), history.now_ms or 0
         return [
-            f"checkpoint {c.number}, {c.word}: {held_up(c, source.phases, now_ms)}"
+            f"{c.label}, {c.word}: {held_up(c, source.phases, now_ms) or ' '.join(c.about)}"
             for c in source.checkpoints()
         ]
 
     def _summary(self) -> str:
         source = self._source(self._history)
-        all_ = source.checkpoints()
-        done = sum(c.state == "completed" for c in all_)
-        return f"{source.name!r}, {len(all_):,} checkpoints, {done:,} completed, recording"
+        return f"{source.name!r}, {counted(source.checkpoints())}, recording"
 
     def _rectangles(self) -> int:
         return 0  # a picture shows sixty bars and the rows of one checkpoint, so it is always small

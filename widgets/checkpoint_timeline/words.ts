@@ -27,7 +27,7 @@ export function tip(model: CheckpointModel, t: number, mark: Mark): Piece[] | nu
   ];
   if (word !== "running") rows.push([word, `after ${brief(spent(model, c, t))}`]);
   for (const { low, high } of model.gapsOf(c)) rows.push(["gap", `keys ${low} to ${high}`]);
-  const title = strong(`checkpoint ${model.col.number[c]}`);
+  const title = strong(model.labelOf(c));
   return [title, ` ${word}`, lineBreak, soft(model.nameOf(c)), pairs(rows), heldUp(model, c, t)];
 }
 
@@ -55,9 +55,9 @@ export function say(model: CheckpointModel, t: number, mark: Mark): string {
   }
   const c = known(model, t).find((k) => model.isMine(mark, k));
   if (c === undefined) return "";
-  const what = isCut(mark) ? "cut of checkpoint" : "checkpoint";
+  const what = `${isCut(mark) ? "cut of " : ""}${model.labelOf(c)}`;
   const passed = `${doneAt(model, c, t)} of ${model.partsOf(c).length} passed`;
-  return `${what} ${model.col.number[c]}, ${stateAt(model, c, t)}, ${passed}, ${heldUp(model, c, t)}`;
+  return `${what}, ${stateAt(model, c, t)}, ${passed}, ${heldUp(model, c, t)}`;
 }
 
 /** Return the states of the bars and the phases of the rows that are shown. */

@@ -58,6 +58,7 @@ class JobHistory:
         self._tasks: dict[tuple[str, int], TaskRow] = {}
         self._channels: dict[tuple[str, str, int], ChannelRow] = {}
         self._checkpoints: dict[int, JobCheckpointRow] = {}
+        self._failed_requests = 0
         self._restoring: dict[tuple[str, int], None] = {}
 
     def apply(self, observation: Observation) -> None:
@@ -320,7 +321,21 @@ class JobHistory:
         if part is not None and o.outcome == "success":
             part.acknowledged_ms = o.time_ms
 
+    def _refused(self, o: told.CheckpointFailed) -> None:
+        """Note a request that failed before it had a number: nothing was asked of any subtask."""
+        self._failed_requests += 1
+        kind = f"checkpoint request {self._failed_requests}"
+        row = JobCheckpointRow(
+            len(self.checkpoints), o.job, o.life, 0, kind, o.time_ms, {}, {},
+            state="failed", end_ms=o.time_ms, reason=o.reason, message=o.message,
+        )  # fmt: skip
+        self.checkpoints.append(row)
+        self.changed[row.index] = None
+
     def _ended(self, o: told.CheckpointCompleted | told.CheckpointFailed) -> None:
+        if isinstance(o, told.CheckpointFailed) and o.checkpoint_id is None:
+            self._refused(o)
+            return
         row = self.checkpoint(o.checkpoint_id)
         if row is None or row.state != "running":
             return

@@ -202,7 +202,10 @@ class Ask:
 
 @dataclass(slots=True)
 class JobCheckpointRow:
-    """A checkpoint of a job. ``state``: ``running``, ``completed`` or ``failed``."""
+    """A checkpoint of a job. ``state``: ``running``, ``completed`` or ``failed``.
+
+    A request that failed before it had a number has the ``checkpoint_id`` 0, and ``kind`` counts it.
+    """
 
     index: int
     job: str

@@ -33,7 +33,7 @@ export function paintBars(scene: Scene): void {
     ctx.font = b.font(9.5, c === picked ? "700" : "");
     ctx.textAlign = "center";
     const number = model.col.number[c];
-    if (w > 14 * s || number % 5 === 0) ctx.fillText(String(number), x + w / 2, l.bars.bottom + 7 * s);
+    if (w > 14 * s || number % 5 === 0) ctx.fillText(number ? String(number) : "–", x + w / 2, l.bars.bottom + 7 * s);
     if (turned) paintTurned(scene, bar);
     else paintWord(scene, bar);
     if (c === picked || model.isMine(b.clock.hover, c)) outline(scene, bar);

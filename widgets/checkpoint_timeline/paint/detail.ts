@@ -33,7 +33,7 @@ function paintTitle({ ctx, b, model, l, t, picked: c }: Scene): void {
   ctx.textAlign = "left";
   ctx.font = b.font(11, "600");
   ctx.fillStyle = b.theme.text;
-  const title = `${model.facts.system ?? ""} checkpoint ${model.col.number[c]}`;
+  const title = `${model.facts.system ?? ""} ${model.labelOf(c)}`;
   ctx.fillText(title, 4 * s, y);
   const from = 4 * s + ctx.measureText(`${title}  `).width;
   ctx.font = b.font(10.5);
