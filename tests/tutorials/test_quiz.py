@@ -17,6 +17,7 @@ QUESTION = re.compile(
 )
 PLACE = re.compile(r"(.+\.) \(In \*(.+)\*, cell `([\w-]+)`\.\)", re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*\d")
+SHARE = 0.6  # of an answer's words that its cell may lack: answers are in words of their own
 
 
 def parts() -> dict[str, str]:
@@ -25,16 +26,30 @@ def parts() -> dict[str, str]:
     return {re.findall(r"\]\(\.\./notebooks/([^)]+)\)", part)[0]: part for part in found}
 
 
-def cells(path: Path) -> dict[str, tuple[str, str]]:
-    """Return the last heading up to each cell, and the cell's text with its outputs, by its id."""
+def cells(path: Path) -> dict[str, dict[str, str]]:
+    """Return each cell's text with its outputs, by the heading above the text, by the cell's id."""
     heading, found = "", {}
     for cell in json.loads(path.read_text())["cells"]:
-        text = "".join(cell["source"])
+        text, parts = "".join(cell["source"]), {}
         if cell["cell_type"] == "markdown":
-            outside_code = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-            heading = [heading, *re.findall(r"^#+ +(.+)$", outside_code, re.MULTILINE)][-1]
-        found[cell["id"]] = heading, text + json.dumps(cell.get("outputs", ""))
+            before, *rest = re.split(r"^#+ +(.+)$", without_code(text), flags=re.MULTILINE)
+            pairs = [(heading, before), *zip(rest[::2], rest[1::2], strict=True)]
+            parts = {above: below for above, below in pairs if below.strip()}
+            heading = [heading, *rest[::2]][-1]
+        else:
+            parts[heading] = text + json.dumps(cell.get("outputs", ""))
+        found[cell["id"]] = parts
     return found
+
+
+def without_code(text: str) -> str:
+    """Return Markdown without fences, whose comments look like headings."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def stems(text: str) -> set[str]:
+    """Return the beginnings of the words of ``text`` that say something."""
+    return {word[:5] for word in re.findall(r"[a-z_]{4,}", text.lower())} - {"that", "this", "which", "with"}
 
 
 def plain(text: Any) -> str:
@@ -57,7 +72,11 @@ def test_ten_questions_are_answered_by_the_cells_that_they_name(path: Path) -> N
         assert found, f"{question} An answer ends with '(In *part*, cell `id`.)'"
         answer, heading, cell_id = found.groups()
         assert cell_id in known, f"{question} {path.name} has no cell {cell_id}"
-        assert heading == known[cell_id][0], f"{question} Cell {cell_id} is in part {known[cell_id][0]!r}"
-        numbers = NUMBER.findall(answer)
-        wrong = [number for number in numbers if plain(number) not in plain(known[cell_id][1])]
+        headings = list(known[cell_id])
+        assert heading in headings, f"{question} Cell {cell_id} is in {headings}, not in {heading!r}"
+        there = known[cell_id][heading]
+        wrong = [number for number in NUMBER.findall(answer) if plain(number) not in plain(there)]
         assert not wrong, f"{question} Cell {cell_id} does not contain {wrong}"
+        said = stems(answer)
+        missing = said - stems(there)
+        assert len(missing) <= SHARE * len(said), f"{question} Cell {cell_id} does not say {missing}"
