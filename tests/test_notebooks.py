@@ -93,6 +93,17 @@ def test_a_tutorial_opens_with_what_it_is_for_and_ends_with_facts_exercises_and_
     assert texts[-1].startswith("reset(")
 
 
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name[:2])
+def test_a_tutorial_ends_with_what_to_read_and_with_what_real_systems_do(path: Path) -> None:
+    texts = [source(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown"]
+    [closing] = [text for text in texts if "**What to read in the code**" in text]
+    to_read, _, differently = closing.partition("**What to read in the code**")[2].partition("\n\n")
+    links = re.findall(r"\]\(([^)]+)\)", to_read)
+    assert len(links) == 3
+    assert all((NOTEBOOKS / link).is_file() for link in links)
+    assert re.match(r"\*\*What real systems do differently\*\*: .{80}", differently, re.DOTALL)
+
+
 def test_its_pictures_need_no_kernel(tutorial: Notebook) -> None:
     outputs = [output.get("data", {}) for cell in code(tutorial) for output in cell["outputs"]]
     is_still = ["image/svg+xml" in data or "plab-still" in str(data.get("text/html")) for data in outputs]

@@ -17,7 +17,7 @@ WRONG = "if pending.tasks_acknowledged"
 WORDS = {
     Triggering.LOCK: "until 1.10: a lock",
     Triggering.MAILBOX_1_11_0: "1.11.0: a mailbox",
-    Triggering.MENDED: "since 1.11.2: mended",
+    Triggering.FIXED: "since 1.11.2: fixed",
 }
 
 

@@ -88,12 +88,12 @@ def truth(folder: Path, live: Path) -> pd.Series[int]:
 class Counted:
     """What one run emitted.
 
-    ``days`` has the departures by day, and ``told`` says how many results there were. ``event_time`` has a
+    ``days`` has the departures by day, and ``emitted`` says how many results there were. ``event_time`` has a
     pair (departures read, days since 1970) for each watermark that reached the windows.
     """
 
     days: dict[int, int] = field(default_factory=dict)
-    told: int = 0
+    emitted: int = 0
     failures: int = 0
     event_time: list[tuple[int, float]] = field(default_factory=list)
 
@@ -153,7 +153,7 @@ def history_then_live(
     results: dict[tuple[str, int], int] = {}
 
     def told(row: Row, _: str) -> None:
-        counted.told += 1
+        counted.emitted += 1
         results[row["origin"], row["window_start"] // DAY_MS] = row["n"]
 
     tell(daily, told)

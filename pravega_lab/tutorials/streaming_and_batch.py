@@ -111,7 +111,7 @@ class Touch:
     key: str
     old: int
     new: int
-    told: list[tuple[str, int]] = field(default_factory=list)
+    emitted: list[tuple[str, int]] = field(default_factory=list)
 
 
 def figure_1(mode: RuntimeMode, words: str = "aba") -> list[Touch]:
@@ -125,7 +125,7 @@ def figure_1(mode: RuntimeMode, words: str = "aba") -> list[Touch]:
     env = StreamEnvironment("figure 1")
     rows = env.from_rows([{"word": word} for word in words], batch_rows=1).key_by("word")
     counted = rows.aggregate(AggregateFunction(lambda: 0, add, lambda n: n), initial={"a": 5, "b": 4})
-    tell(counted, lambda row, _: touches[-1].told.append((row["word"], row["value"])))
+    tell(counted, lambda row, _: touches[-1].emitted.append((row["word"], row["value"])))
     run(env, mode)
     return touches
 

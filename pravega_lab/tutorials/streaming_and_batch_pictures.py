@@ -36,7 +36,7 @@ def figure_1_picture(streaming: Sequence[Touch], batch: Sequence[Touch]) -> Draw
 
 def _draw_mode(picture: Picture, left: float, title: str, touches: Sequence[Touch]) -> None:
     picture.text(left, 44, title, size=12, fill=TEXT, extra='font-weight="600"')
-    for x, head in ((10, "record"), (110, "state, read → written"), (300, "told")):
+    for x, head in ((10, "record"), (110, "state, read → written"), (300, "emitted")):
         picture.text(left + x, 68, head, size=11)
     picture.line(left, 74, left + PANEL - 20, 74, LINE)
     for n, touch in enumerate(touches):
@@ -45,7 +45,7 @@ def _draw_mode(picture: Picture, left: float, title: str, touches: Sequence[Touc
         _box(picture, left + 10, y, 44, touch.key, colour)
         picture.line(left + 58, y + 14, left + 104, y + 14, SOFT)
         _box(picture, left + 110, y, 140, f"{touch.key}: {touch.old} → {touch.new}", colour)
-        for key, value in touch.told:
+        for key, value in touch.emitted:
             picture.line(left + 254, y + 14, left + 294, y + 14, SOFT)
             _box(picture, left + 300, y, 80, f"({key}, {value})", "#ffffff")
 
@@ -56,8 +56,8 @@ def _box(picture: Picture, x: float, y: float, width: float, text: str, fill: st
 
 
 def _in_words(touch: Touch) -> str:
-    told = ", ".join(f"({key}, {value})" for key, value in touch.told) or "nothing"
-    return f"- {touch.key}: the state goes from {touch.old} to {touch.new}; told: {told}"
+    emitted = ", ".join(f"({key}, {value})" for key, value in touch.emitted) or "nothing"
+    return f"- {touch.key}: the state goes from {touch.old} to {touch.new}; emitted: {emitted}"
 
 
 def year_picture(title: str, year: Year, bound_days: int = 1) -> Drawing:

@@ -299,7 +299,7 @@ def first_pair_out_of_order() -> list[int]:
     first = run.disorder().iloc[0]
     told = next(o for o in run.journal.since() if isinstance(o, LedgerOffended) and o.what == "out of order")
     assert told.event == str(first["event"])
-    newer = first["came behind"]
+    newer = first["came after"]
     [stored] = [s.segment_id for s, events in run.stored.items() if newer in (n for _, n in events)]
     return [int(told.read_where.split("#")[1].split()[0]), number_of(stored)]
 
@@ -315,8 +315,8 @@ def too_late_by_us() -> int:
 
 
 def in_line_for_us() -> int:
-    locked, mended = (moments_of_race(14, way) for way in (Triggering.LOCK, Triggering.MENDED))
-    return locked["ack 2 of b"] - mended["ack 2 of b"]
+    locked, fixed = (moments_of_race(14, way) for way in (Triggering.LOCK, Triggering.FIXED))
+    return locked["ack 2 of b"] - fixed["ack 2 of b"]
 
 
 def readable_at_the_end(minimum: int, maximum: int, portions: int, *, held: bool) -> int:
@@ -378,7 +378,9 @@ def answers() -> dict[str, Any]:
         "12.1": [n for n in range(50, 100) if run_race(n, Triggering.MAILBOX_1_11_0).failure is not None],
         "12.2": too_late_by_us(),
         "12.3": in_line_for_us(),
-        "13.1": [sum(len(touch.told) for touch in figure_1(mode, "abacab")) for mode in (STREAMING, BATCH)],
+        "13.1": [
+            sum(len(touch.emitted) for touch in figure_1(mode, "abacab")) for mode in (STREAMING, BATCH)
+        ],
         "13.2": year_then_live(BY_TIME[::-1]).counted,
         "13.3": next(bound for bound in (362, 363, 364, 365) if year_then_live(BY_NAME, bound).late == 0),
         "14.1": readable_at_the_end(25_000, NO_MAXIMUM, 6, held=False),

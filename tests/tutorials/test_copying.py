@@ -62,9 +62,9 @@ def test_the_places_of_the_first_event_out_of_order_are_those_of_the_stream() ->
     found = run("d").disorder()
     assert len(found) == run("d").numbers["out of order"]
     first = found.iloc[0]
-    assert first["event"] < first["came behind"]
+    assert first["event"] < first["came after"]
     names = {f"#{s.segment_id & 0xFFFFFFFF} e{s.segment_id >> 32}": e for s, e in run("d").stored.items()}
-    for where, number in ((first["from"], first["event"]), (first["which is from"], first["came behind"])):
+    for where, number in ((first["from"], first["event"]), (first["which is from"], first["came after"])):
         segment, _, offset = where.partition(" offset ")
         assert (int(offset.replace(",", "")), number) in names[segment]
 
@@ -123,9 +123,9 @@ def test_the_picture_says_what_it_shows() -> None:
     picture = CutPicture("(x) <a way>", "checkpoint 2", lines)
     svg = picture.svg
     assert "(x) &lt;a way&gt;" in svg
-    assert "#0 e0: barrier 12, kept 12 (task 1), read on at 15 of 20: 3 lost" in svg
-    assert "#1 e0: barrier 8, kept nobody's, read on at 5 of 10: 3 doubled" in repr(picture)
-    assert "in nobody" in svg
+    assert "#0 e0: barrier 12, kept 12 (task 1), resumed at 15 of 20: 3 lost" in svg
+    assert "#1 e0: barrier 8, kept in no state, resumed at 5 of 10: 3 doubled" in repr(picture)
+    assert ">in no state<" in svg
     assert list(picture.frame["lost"]) == [3, 0]
 
 

@@ -25,12 +25,12 @@ from pravega_lab.tutorials.streaming_and_batch_pictures import figure_1_picture,
 
 def test_figure_1_touches_state_as_it_comes_or_key_by_key() -> None:
     streaming, batch = figure_1(STREAMING), figure_1(BATCH)
-    assert [(t.key, t.old, t.new, t.told) for t in streaming] == [
+    assert [(t.key, t.old, t.new, t.emitted) for t in streaming] == [
         ("a", 5, 6, [("a", 6)]),
         ("b", 4, 5, [("b", 5)]),
         ("a", 6, 7, [("a", 7)]),
     ]
-    assert [(t.key, t.old, t.new, t.told) for t in batch] == [
+    assert [(t.key, t.old, t.new, t.emitted) for t in batch] == [
         ("a", 5, 6, []),
         ("a", 6, 7, [("a", 7)]),
         ("b", 4, 5, [("b", 5)]),
@@ -38,7 +38,7 @@ def test_figure_1_touches_state_as_it_comes_or_key_by_key() -> None:
     drawn = figure_1_picture(streaming, batch)
     assert drawn.svg.count("(a, 7)</text>") == drawn.svg.count("(b, 5)</text>") == 2
     assert drawn.svg.count("(a, 6)</text>") == 1
-    assert "- a: the state goes from 5 to 6; told: nothing" in drawn.words
+    assert "- a: the state goes from 5 to 6; emitted: nothing" in drawn.words
 
 
 def test_retractions_count_right_in_streaming_mode_only() -> None:

@@ -52,7 +52,7 @@ def test_labels_are_within_the_picture() -> None:
 
 
 def test_what_went_well_has_no_code_and_no_vermilion() -> None:
-    made = race_picture(run_race(14, Triggering.MENDED), 2)
+    made = race_picture(run_race(14, Triggering.FIXED), 2)
     assert VERMILION not in drawn(made.svg)
     assert WRONG not in made.svg
     assert made.words[1] == "The checkpoint is complete."

@@ -46,8 +46,8 @@ class CutLine:
     @property
     def words(self) -> str:
         """Return the line as a sentence."""
-        kept = ", ".join(f"{at}{f' ({who})' if who else ''}" for who, at in self.kept) or "nobody's"
-        said = f"{self.segment}: barrier {self.barrier}, kept {kept}, read on at {self.read_on}"
+        kept = ", ".join(f"{at}{f' ({who})' if who else ''}" for who, at in self.kept) or "in no state"
+        said = f"{self.segment}: barrier {self.barrier}, kept {kept}, resumed at {self.read_on}"
         return f"{said} of {self.events}: {self.outcome}"
 
     @property
@@ -89,11 +89,11 @@ def _legend(picture: Picture) -> None:
     _kept(picture, LEFT + 216, y - 4)
     picture.text(LEFT + 226, y, "kept in the checkpoint")
     _read_on(picture, LEFT + 366, y - 4)
-    picture.text(LEFT + 380, y, "read on there")
+    picture.text(LEFT + 380, y, "resumed there")
     picture.rect(LEFT + 470, y - 9, 18, 9, "url(#plab-hatch)")
-    picture.text(LEFT + 494, y, "twice")
+    picture.text(LEFT + 494, y, "read twice")
     picture.rect(LEFT + 540, y - 9, 18, 9, VERMILION)
-    picture.text(LEFT + 564, y, "never")
+    picture.text(LEFT + 564, y, "never read")
 
 
 def _axis(picture: Picture, y: float, most: int) -> None:
@@ -127,7 +127,7 @@ def _draw(picture: Picture, line: CutLine, y: float, unit: float) -> None:
     colour, weight = (VERMILION, 'font-weight="600"') if wrong else (SOFT, "")
     picture.text(RIGHT + 14, middle + 4, line.outcome, size=12, fill=colour, extra=weight)
     if not line.kept:
-        picture.text(RIGHT + 110, middle + 4, "in nobody's state")
+        picture.text(RIGHT + 110, middle + 4, "in no state")
 
 
 def _barrier(picture: Picture, x: float, y: float, height: float) -> None:

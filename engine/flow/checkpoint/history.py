@@ -39,7 +39,7 @@ class Triggering(Enum):
     #: Hooks and coordinators at once; complete when all *tasks* have acknowledged.
     MAILBOX_1_11_0 = "mailbox, 1.11.0"
     #: The present order, in which FLINK-18641 is fixed.
-    MENDED = "mended"
+    FIXED = "fixed"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class History:
     finishing: Finishing = Finishing.FLIP_147
     last_piece: LastPiece = LastPiece.DISCARDED
     drain_before_flip_147: bool = False
-    triggering: Triggering = Triggering.MENDED
+    triggering: Triggering = Triggering.FIXED
     rendezvous: bool = True
     reset_hooks_in_regions: bool = True
 

@@ -28,7 +28,7 @@ class TriggerOrder:
 
 
 _TRIGGER_ORDERS = {
-    Triggering.MENDED: TriggerOrder(),
+    Triggering.FIXED: TriggerOrder(),
     Triggering.LOCK: TriggerOrder((Stage.HOOKS, Stage.COORDINATORS), holds_acknowledgements=True),
     Triggering.MAILBOX_1_11_0: TriggerOrder((Stage.BOTH,), completes_with_tasks=True),
 }

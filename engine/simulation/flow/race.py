@@ -3,7 +3,7 @@
 The job has two sources, whose checkpoints are placed by the system that they read, and one master hook. The
 order in which the acknowledgements and the hook's reply arrive is drawn. `find` runs seeds until one fails,
 and `Race.lines` shows who did what, in lanes. For the command line: ``python -m
-pravega_lab.engine.simulation.flow.race [lock | mailbox | mended]``.
+pravega_lab.engine.simulation.flow.race [lock | mailbox | fixed]``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .steps import apart
 from .world import FlowConditions, FlowFiles, FlowWire
 
 LANES = ("timer", "task a", "task b", "ack thread", "hook")
-WORDS = {"lock": Triggering.LOCK, "mailbox": Triggering.MAILBOX_1_11_0, "mended": Triggering.MENDED}
+WORDS = {"lock": Triggering.LOCK, "mailbox": Triggering.MAILBOX_1_11_0, "fixed": Triggering.FIXED}
 ANSWER_US_MAX = 6_000
 
 
@@ -235,7 +235,7 @@ def run_race_seed(seed: int, bug: str | None = None) -> Result:
     It runs the fixed coordinator, or with ``bug`` the one of Flink 1.11.0.
     """
     began_s = time.process_time()
-    race = run_race(seed, Triggering.MAILBOX_1_11_0 if bug else Triggering.MENDED)
+    race = run_race(seed, Triggering.MAILBOX_1_11_0 if bug else Triggering.FIXED)
     problems = [] if race.failure is None else [f"complete: {race.failure}"]
     return Result(
         seed,

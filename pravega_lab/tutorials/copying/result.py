@@ -106,11 +106,11 @@ def disorder(rows: Sequence[Row]) -> pd.DataFrame:
                     "key": row["k"],
                     "event": row["n"],
                     "from": f"{name_of(row['segment_id'])} offset {row['offset']:,}",
-                    "came behind": before["n"],
+                    "came after": before["n"],
                     "which is from": f"{name_of(before['segment_id'])} offset {before['offset']:,}",
                     "row of the copy": place,
                 }
             )
         known.add(row["n"])
-    columns = ["key", "event", "from", "came behind", "which is from", "row of the copy"]
+    columns = ["key", "event", "from", "came after", "which is from", "row of the copy"]
     return pd.DataFrame(found, columns=columns)

@@ -8,16 +8,16 @@ from pravega_lab.tutorials.learning.book import Exercise
 EXERCISES = (
     Exercise(
         number="04.1",
-        asks="In which run is an event twice in the stream, so that every reader to come finds it twice?",
+        asks="In which run is an event twice in the stream, so that every future reader finds it twice?",
         read=word,
         right="87dc6f3a1c975134",
         hints=(
-            "Doubled means that it was read twice. Where did the two copies lie?",
+            "Doubled means that it was read twice. At which places were the two copies?",
             "`stored(...)` counts what is in a stream. How many should there be?",
         ),
         solution=(
-            "c-k$DQ3}E^5Jays2Pg%>FK^(#7l_R?3D{lPT`j%6Y4B^{G4I(&aGCL_G$JbTHZ7Jm?4~iu29<@_)HuQQL<e4tNP*ZDx~|Uf8Fz"
-            "v8+7(PoMRRy`Cl7r>l05FllxaQ|EpAAE)Wf~_WNG3M-LW>w4t{Az)Fx$w<{x?BK4<"
+            "c-k$EK@P$&3<STj52zv`@d1w9`9NsgCWqR{HbnhBZrYQj_0Ft*8MlO2B_((zd{kD=8@h_03H^xOAUqQ`QJP?KJa*(@8jq5>Qc&"
+            "69T_DS1<d*PcXe``8d9J4k&7vKiGL#cCmjQ*KklMItp76M$7zpp1*2V^wj-_$2!=}5}#_JHJKX7wL$N"
         ),
         remarks={"a9c733f983c137e2": "There every event is stored once."},
     ),
@@ -31,11 +31,11 @@ EXERCISES = (
             "All events of these runs have the same size: `EVENT_BYTES`.",
         ),
         solution=(
-            "c-kF}OAf*?3`DOo2dFB<UmSuJ7f6VkL~3m*F;uxdHVcmzZ$7v416l~3@<yzPlq+`x#br92j$qj*1WtCKuRBWUxZV+mQlIe@Cdl"
-            "F)8+Jphbe*tBLlQS9G&1?~u&y&+?ZfY&RT#Bfzb9<albrqAOdC<sa2}~tTdz9*0Mb4=+W"
+            "c-kF}OAdoD5JRux10YoOukLz*-eCZjM1o0`89>~=2@88;Kl^cg!2@9&XR4#)7}X$-TXVXcp=oO%IuwCxZ3HpgpXhd{wfH0@(zk"
+            "BR*h(}d^QO%7vKTR>3Jl0Bc64N#TD;+T(Ox_ztpu$cd5Ah<3(Txnc|Ry-M8i+a5#7))-u?kX`#uE"
         ),
         remarks={
-            "2737a4dd116c6038": "So many were lost: those that nobody had read.",
+            "2737a4dd116c6038": "That is how many were lost: the events that no reader had read.",
             "dc52f0ae3e57eeab": "That is segment 2.",
         },
     ),

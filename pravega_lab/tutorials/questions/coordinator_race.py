@@ -16,8 +16,8 @@ EXERCISES = (
             "`range(50, 100)` are the seeds, and `Triggering.MAILBOX_1_11_0` is the way.",
         ),
         solution=(
-            "c-kG!u?oW=6h`4!`NsrAl#)WSwOgU3ONMT8Nv`HnF`#D1+gG}MoaGD`h0%c0it#$ZlSE0Oo3n(#xlzAvkLUgUan@Puj6$Xq"
-            "xEq?RF@3KwZ<!gphZkSZ3FTNe5Gt1nDOe~*Ug0BsPxT+Qn2!VsBuW1O-WVu;"
+            "c-kG!u?mAQ6a~;<xuZe|3B`hL?N+e3ICKjS`w|}wQDPkYd!^giPIFUe4Jdul-aB}bC@EB9mJm2!)bGcue-0mKowd#=WJ-an=8`"
+            "q0t~JIvGh^}a;>*!t<z<bGiDJaIPcsOGw*nvOcc_1r_XH`RK$7$cId&;u"
         ),
         remarks={"4d00f7f407993e69": "Those are among the first fifty."},
     ),
@@ -27,8 +27,8 @@ EXERCISES = (
         read=whole_number,
         right="f1cee28234425003",
         hints=(
-            "`run_race` gives the run of a seed, `times` the moments of its steps.",
-            "From the step that fails to the one that is too late.",
+            "`run_race` gives the run of a seed, and `times` the moments of its steps.",
+            "Subtract the moment of the step that fails from the moment of the step that is too late.",
         ),
         solution=(
             "c-ke5K@Nj33<STj52z|QP#S*YI;M$2Y(y+o>g!ABakR5Dj$v5fNkClGKAXh1R8fbmcwx;-TmDMC6i&irw|uVTcutRin)$FM"
@@ -37,17 +37,17 @@ EXERCISES = (
     ),
     Exercise(
         number="12.3",
-        asks="Seed 14 with the lock: how many microseconds did the acknowledgement of b stand in line?",
+        asks="Seed 14 with the lock: how many microseconds did the acknowledgement of b wait in line?",
         read=whole_number,
         right="483dd863117f4796",
         hints=(
-            "When it arrived, you see where nobody stands in line.",
-            "The row `ack 2 of b` of the table `moments`: with the lock, and mended.",
+            "Where no thread waits in line, you see when it arrived.",
+            "The row `ack 2 of b` of the table `moments`: with the lock, and fixed.",
         ),
         solution=(
-            "c-kF}Q3}H_3`4J?1C+6ameJkD#2yJ*ZE(VJ{l)v0-jmXq_7~~^x!12SXyCY~2d<jkx@1%C8>nLx!6nLz$!5+~X_%uIn*k_e"
-            "21QL2Rb%IQ?#G5%RuFPAYbdlXv`_K)T2eG0%k6K!UF7xyLya;L"
+            "c-ke5Z3@CL42G}r9$<);4cTr}+Kh&|M3Q1XzU}<|e1tX38@M8x@rN>E#c~f1oSaOZl1lao(NPOw=Wkb%s%4f~)!;?j;F8h0^fp"
+            "c8{{KAJd701($rTsX10{AO-pGd2t3h6xjw|1d==K9!vNCf"
         ),
-        remarks={"258ee7aa62114e42": "That is how long the one of a did."},
+        remarks={"258ee7aa62114e42": "That is how long the acknowledgement of a waited."},
     ),
 )

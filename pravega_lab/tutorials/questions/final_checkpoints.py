@@ -28,13 +28,13 @@ EXERCISES = (
         right="58a637772623f8ad",
         hints=(
             "Look at the third column of `files_of(at_once, ...)`.",
-            "Every customer that is in two of the files. They came after checkpoint 2.",
+            "Look for customers that are in two of the files. They came after checkpoint 2.",
         ),
         solution=(
             "c-mEsK@P$&3<STj52!eB0)FG#OB15lC|IiaJ&;Sqaiy8r3&aiA8?x{Xl}^Y#IiQ8wo>4t<Ua)fz8ok#{8umi}8F*E1pc`$O"
             "p~(%3&2<Q}N%cc}#ESBTws2w<ZOHh0JbeJYhcyo"
         ),
-        remarks={"3dd25c32c02ae1c6": "Those are once there."},
+        remarks={"3dd25c32c02ae1c6": "Those are there once."},
     ),
     Exercise(
         number="09.3",
@@ -42,13 +42,13 @@ EXERCISES = (
         read=words_in_any_order,
         right="9589fdff492d3968",
         hints=(
-            "The job has five tasks; which were called again, section 4 says.",
-            "Those of which checkpoint 14 says that they are fully finished.",
+            "The job has five tasks. Section 4 says which of them were called again.",
+            "The tasks that checkpoint 14 calls fully finished.",
         ),
         solution=(
-            "c-ke+(Fwya3`NmZ-T<Xg=vTK<Y}po0q#(&;{Wf%fdu~~gcCZIXE2i3|AJD!d2a6-tmJ~BEsG^BV46e8aE6U(9PZLeN-nb}`"
-            "F1@pJeIN|flKp1TNcQCnwH%@y*8X}x0(P?Ah4b%Vj$+3lnOvV=XDK+F"
+            "c-k$EK?=h#3<STj4=9B~PyLN*%dv1G1xd!=Zvs8eVP?vVw1YiBS~1j?en9(<>@1F$-=r9UP8Cg5qI1RStSFt!I88M1dSg)_UAB"
+            "##>jPn+mh5*1jbxwBP*aArf7(uVO1sVyH|Xs-Q@zMh>^LOj`2&d*I*9"
         ),
-        remarks={"677ce00c2bed9397": "There is another one behind it."},
+        remarks={"677ce00c2bed9397": "There is another one after it."},
     ),
 )

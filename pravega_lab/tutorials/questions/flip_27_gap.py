@@ -8,7 +8,7 @@ from pravega_lab.tutorials.learning.book import Exercise
 EXERCISES = (
     Exercise(
         number="08.1",
-        asks="b1, with the failure and without any scale: what does the ledger say of the copy?",
+        asks="b1, with the failure and without splits and merges: what does the ledger say of the copy?",
         read=word,
         right="d7d49c2c2f3274e7",
         hints=(
@@ -16,8 +16,8 @@ EXERCISES = (
             "`.ledger.verdict().sentence` of that run is the answer.",
         ),
         solution=(
-            "c-k$E(G7z@3`1A(0Ej*M(;ZUIa1oH8OG?}Adqw@S^kn<-EmMxTJA%tjOVA1n#0t!fn5x*)L5~uUIoXi)$2qNstL1=j@M"
-            "Qbo@X%B@nCuL^sw6Z6jZ*q9Qn#%?#fV!XW$m4ZXB{Be{p4j8%%a<~@h{UHzey!J^Z"
+            "c-lRVQ3}H_3`4J?&kaUl7ug-W#%at_yTo3*-hSzz`;m~4;PHpX81OJSPcv(PHE{xIf|@dBTYC)ajYZ*x#+15Ij;_7ISa^IbCK@"
+            "-mfmd!j7IO(Ph0@H9tx!P1&$oxvib6i%^1NR$*)eLS6HMz4$)G>cf#5$PLMEy2#>iHyZ9aSfA#X(;"
         ),
         remarks={"4192f87b72dfae03": "That is with the splits and the merge."},
     ),
@@ -31,8 +31,8 @@ EXERCISES = (
             '`b2.job.to_pandas("source_cut")` has a row for each checkpoint and subtask.',
         ),
         solution=(
-            "c-ke6F%E!02n4^fosF@w@F9KxJya4s42LoIdr_MWff=?3<%FTbs4M%%hKLF>#=Vh43X)#a&Iyv=8)iLg;4$r**ANKCl-Qb"
-            "riOeKcVQGeV!A-UOv_s>i_{SE|;(rz9%ex2V#V!H"
+            "c-l>j!41Md3<O)*0#IH&D1-)_+!9U-Hu5>3>mGCD!N(qXJ$r^|!DYhLR>qx<93A5P0{EgvOOzP5V*9+Ypz4Shd-hb5Hq-SdV;1"
+            "+CTpLVLQ-4cG7z9o!^wW5InE&<j$i`}rTO4i69@7VqcRA+"
         ),
     ),
     Exercise(
@@ -41,13 +41,13 @@ EXERCISES = (
         read=word,
         right="231a0d6e12a84b51",
         hints=(
-            "The table of act 1 says who got it, and when. The failure is at 5.7 s.",
+            "The table of act 1 says which reader acquired it, and when. The failure is at 5.7 s.",
             "The reader that acquired it last before that has it.",
         ),
         solution=(
             "c-mc!K?=h#3<STjkgF3~=qK_FVaZseky2YF->*Xth2EB7XSY1nwz&zhwE4DR4N!i)wFzT-fJ#V1R6(wix5L#U;jCiNKqbb"
             "dV!9)IkPb0U=-=$8;qb1ZZt(Iq19s^!4;bw-&JxIY0Qe}jpLz9`4+pL~Bm"
         ),
-        remarks={"d14f1303db52be4a": "That one got it after the failure."},
+        remarks={"d14f1303db52be4a": "That reader acquired it after the failure."},
     ),
 )

@@ -16,13 +16,13 @@ EXERCISES = (
             "`moved(before, after)` counts them. About half of the keys will move: why?",
         ),
         solution=(
-            "c-k$^!4AS85CqU)nWHA8sRpC*=Ed*m(r$$aYywo$zZZ<xotd|%@uVRu&T7=xJEkBXUJhE}cAN%05Vv4B!LXMKja+EYkc3x~"
-            "nql^Ka}mWd5(jc|;iQlSWMnI_<kznE{LO9I`2kO^%`BE8sw);31=HG0v;DUN<`#O%3|IQY=7PNcNtpr<Up|LC_W"
+            "c-lRV%?iRW5QJZ4jtZr;5>dQ)@j1F_w<ef&B^wQWdlQge=jWU0yWT)%oSM#DZWtE%@^ml_uE(Lp9g!FE>%<Y3gJc+JqD_$;Lup"
+            "}1#4}1(*bSwo0<!W+a1`bWuE7_VMkTj+a4xJ}C^oIgJ~^E6rkH&4vT6fc5KN={BNmJ$7epC8X&J4LD1`k-`vYzeLp="
         ),
         remarks={
             "a6235b9dbff4aec4": "That is for 5 partitions.",
             "189324c5c01b70e7": "That is every aircraft.",
-            "42adfd7a27289725": "Those below 4 as a remainder may stay, but not all do.",
+            "42adfd7a27289725": "Keys with a remainder below 4 may stay, but not all do.",
         },
     ),
     Exercise(
@@ -31,15 +31,15 @@ EXERCISES = (
         read=numbers_in_any_order,
         right="e5507ea0ec29b19d",
         hints=(
-            "Not only those that #6 names: may they be read at once?",
-            "`waits_for()` says who waits for whom. Follow it back until nobody waits any more.",
+            "Not only those that #6 waits for: may these be read at once?",
+            "`waits_for()` says which segment waits for which. Follow it back until no segment waits.",
         ),
         solution=(
-            "c-lpc%L>9U5Ji9GK(-}Vur6Hs8{#6^M1#$YG%3ZucjCs?eQ+Pw!@xK&-8}9@ZZ$56Js2VBiW><s<0j8#YlhrIiKuZ+v}dHgm"
-            ";4jXmU{MIHa|<>q;0F%!I4}MZG@uo==E~$Dcz-_CRbkZQ~ehh{x3r"
+            "c-l>jO$viB5QVSuAlncWst4#b#KqK3Y|v!HiHNuF*i~2Whxfjr@n}7|F~IdmRe6m#$qb_Ga4o33;ktn5QB5&XW{7!-s2_%IYx)"
+            "IeBo#ya-y6d|kQ7BKC`*~|Q}%fAM2GS{m$N9u>KzMT8orZYE&l"
         ),
         remarks={
-            "4efd401a0d80f4ca": "These #6 waits for itself. But one of them waits, too.",
+            "4efd401a0d80f4ca": "#6 itself waits for these. But one of them waits, too.",
             "daf3eaf1f699ec1e": "#4 owns keys that never come to #6.",
         },
     ),

@@ -10,18 +10,17 @@ EXERCISES = (
         number="06.1",
         asks=(
             "a is committed, b was aborted by the store, the new driver has written c and d. Which "
-            "transactions are in the stream in the end?"
+            "transactions are finally in the stream?"
         ),
         read=words_in_any_order,
         right="b35728e3aff3163f",
         hints=(
             "Which rows are in the stream already, and which are missing?",
-            "What is committed cannot be taken back. Which newcomer holds the rows that are missing?",
+            "A commit cannot be taken back. Which of the new transactions contains the missing rows?",
         ),
         solution=(
-            "c-mEu(G9~O3`AGC0T2Upk$yYi1k`{d;}&)MLZYhbk3Zhs*=GXPi0E-oWXKIcO37v%(Tv{BojOe=S6JeKm8p0vlWkJj"
-            "p$Q_49z0CeaO@QLYgZ1U@iqh`*<-tQP#KE!23ddLAhm2+szXmXq$@9dbb3}hi%b&p#?Ais<4}3AN0_B(5giXWtfFV3"
-            "^Aah~z?eN-0{IWOhgYN"
+            "c-mEuQ4Yf(3`4Kt10b%m?-a5UZIFtjt9JWAt7+P=ojltFY8g4=R>&cSq_v7WXPDF5!s*j=q`?ahxii&>WooN74lqTA(}Ty68@4"
+            "AU{+@SE+6O-ma&wYq7lrEZ^f2iCCv4PRT(kuoMN+v4dW_$_`B`NuSyndxPr%mo#Sv-NqDA|d5U_Bf-FOTrbd{T#@dE`JRpk"
         ),
         remarks={
             "d6c3905c362bc3bc": "Then the rows of partition 0 are there twice.",
@@ -32,7 +31,7 @@ EXERCISES = (
     ),
     Exercise(
         number="06.2",
-        asks="Which segments does the task read that reads 6?",
+        asks="One task reads segment 6. Which segments does this task read in all?",
         read=numbers_in_any_order,
         right="2283b47b926ff369",
         hints=(
@@ -40,14 +39,14 @@ EXERCISES = (
             "Go back to the first segment, then forward again: has it another successor?",
         ),
         solution=(
-            "c-ke7OAf*?3`DOo2Z*ZjDGOL}4#dJxw+Vz8#fFO8<F+eH_RM>}v;mudeLxp*xHdT8ML$T%Kin9VsRs?l6&<Mbb9Nrx"
-            "npiLGY1!>DNX{}TT0A~#AoW}?tPRdN!y*|Xl~G|bvPG{ZT@|-k$uQDqz`JtKcUG0E7*bVhuw4{8?|&IZET%F##_^bv"
-            "MI<{SQyqD>I@*7$9KdvsaF>D>IArjsLZ;IE0hfGH?E"
+            "c-loyOHRZv486)bKvWGdoomd3C1PQk*ES-xQ5;eA_M{V`+1T>?`r{Jt5^xO|18$!K-nneliW@dLV44qn5rq;Vb7jE@(Rg~!HFi"
+            "a3E(5NZEoa*uEmyqp(dYy2N>uUhN038uhW8>zU8O<_F_|i-%7~;5O^#iTfS<z1iSAY$b1Gg3ygu6Bu*xr?_HRw5*i&7bn_K^oG"
+            "Oe)rM4ZS{7Cx&Nwjuqqrb+FxU57u>lw3F"
         ),
         remarks={
-            "79126d6b4e9d5111": "For these 6 waits itself. But one of them waits, too.",
-            "b3cffede5b9b479a": "The first of them has one successor more.",
-            "e66f6befab48d80f": "Two of them follow nobody, and nobody follows them.",
+            "79126d6b4e9d5111": "Segment 6 itself waits for these. But one of them waits, too.",
+            "b3cffede5b9b479a": "The first of them has another successor.",
+            "e66f6befab48d80f": "Two of them have no predecessor and no successor.",
         },
     ),
 )

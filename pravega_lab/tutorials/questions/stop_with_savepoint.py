@@ -22,8 +22,8 @@ EXERCISES = (
             ),
         ),
         solution=(
-            "c-l=(%L&6U6kA0D1Vb8<L+9uMCRQ9n{9dqMYr1{iLrV?<N$4|<cT5W!3sLC9fZGh;MH1LfoIbJ>Z)m<^)tr+VgTr!7=}AFL6"
-            "0}w5hRRhXU>Y$0Bf?&Piv8A-)$57F<Ljr2w!b@+FBU{)9~5jwGm;^)xBPLq57=ZrCj"
+            "c-l>lQ4Yc|3`4Kt1E5M{+CKQ>C}B-U(b`N+N3T!V1lnKZ*w5~|8~PDS3o9BIMq%<7Q1-YEAQNIneKJ;>*$%2`q?jb7SSx#n@$8"
+            "b7Gg{1EnnD7UCoxoi5Qo1lvmv%zf5cezT;y=aOCHC!ux`obg(7KpD7|@=xTkG$5bK}W2(&EUQd5)r00cKmss"
         ),
         remarks={
             "536f7f7a2b399ed7": "These are in the windows. A count waits in the page, too.",
@@ -50,9 +50,9 @@ EXERCISES = (
             ),
         ),
         solution=(
-            "c-n1_u@1s83`BqBcB&4jEU@zh{D5hl#!?zbu}k~;q}`AhZaJUd-F3LbWXGs$c7q1^rm(2RKzV}4$_(RC^JE=vxcq21)Z-~1K"
-            "7S)G2$B*Ag=X&X=Af021B^agRI+y`nVLQ7vWPoR*u*2md%TXM>>j%YH%i=EXXQ3+b!?II$<o4=Tx%=KVv+69Y;s6j9h~dG!l"
-            "dT?7j;xnSp"
+            "c-mc#K@P$&3<STjcd8yxx$pp9zz0n05KC!X#ir%?B#}74VGmxfcYL0%FnMFvS9XI2_@S_<n}PBIkA)e=v*yJHTyXl))HLEIJNM"
+            "hjD}tm1!bVTVgM$`sK8$wWRI(4fn5sSNx{5n5IK(5wN8DRd-gW994V7S&xT3|t-*n{MJ9XniuB9@wSY&Gj<Sk3Vx%`7oE2M3cn"
+            "vWlOwp6n"
         ),
         remarks={
             "69ba32a7135d9ffc": "The windows of second 2 fire, too: the watermark goes to its end.",
@@ -63,21 +63,21 @@ EXERCISES = (
     Exercise(
         number="10.3",
         asks=(
-            "After which number of sales, from 31 to 45, can one stop with drain and go on from the "
-            "savepoint, and yet get what a job gives that is never stopped?"
+            "After which number of sales, from 31 to 45, can one stop with drain, resume from the "
+            "savepoint, and still get the result of a job that is never stopped?"
         ),
         read=whole_number,
         right="44d528b98e6c345b",
         hints=(
-            "The drained windows are said early. When is early no harm?",
+            "The drained windows are emitted early. When does that do no harm?",
             "Try them: stopped(True, sales_before=n).in_the_end == never_stopped().",
         ),
         solution=(
-            "c-lpcK@P$&3<STj4?q<XJ;8|s53z_#EJZeoqeT5ZPC4{uuV=^W^^TSqLp0fN*aqjfX~GSeI)h4?VK7qRRM_XN7f>)Kz0R~U#"
-            "G$5)o!f#ZQYBG*q(^OJYV&@8k65joe<`|Z2)$#o3W@rwbKS?G<>HL#{qs}fBncsJ!|<ireE9(?`A2g"
+            "c-l3OK@P$&3<STj52z3lJ#phHE^$eu)<&@*>hFnZd$a7>S$VwP;hE8jBy9$rVf<7{xFOS*LCX@$&XfwHg)L?oK%F_zv7-jj!-9"
+            "?df(KHiBH*>Sp=ENEf41@-rW5zLg(12E-fI>$4y)%PFHBoMb?fY0dwhe23i4Set^-ugAEG5XofCS!H^rN(+vNvpQBq<"
         ),
         remarks={
-            "f12c2a98d8e32b5f": "Then second 3 is said twice.",
+            "f12c2a98d8e32b5f": "Then second 3 is emitted twice.",
             "197f62476b64f7c3": "From 31 on. But the thought is right.",
         },
     ),

@@ -8,18 +8,18 @@ from pravega_lab.tutorials.learning.book import Exercise
 EXERCISES = (
     Exercise(
         number="13.1",
-        asks='Figure 1 with the words "abacab": how many results are told in streaming and in batch mode?',
+        asks='Figure 1 with the words "abacab": how many results are emitted in streaming and in batch mode?',
         read=numbers_in_any_order,
         right="a6a64dc2b3b62675",
         hints=(
             "One per record, or one per key.",
-            'Run `figure_1(STREAMING, "abacab")`, and look at what each `Touch` has `told`.',
+            'Run `figure_1(STREAMING, "abacab")`, and look at what each `Touch` has `emitted`.',
         ),
         solution=(
             "c-n2su?>JQ3<c3u{s2)LBqm`2lQ<ATY{^c;_5=zl+Iu&n3cMRrtFobK<^UB&Q3F%jVVu-*07=I5+$;5wf6jxih-GJ-<ozWr"
             "pP)MWFsH`x221}Z<^"
         ),
-        remarks={"4c43ff02253c3499": "Batch mode tells a key once, at its end."},
+        remarks={"4c43ff02253c3499": "Batch mode emits one result for each key, at its end."},
     ),
     Exercise(
         number="13.2",
@@ -31,8 +31,8 @@ EXERCISES = (
             "`year_then_live(BY_TIME[::-1]).counted` says it.",
         ),
         solution=(
-            "c-ke6F$%*l5Cp%n4=@IYRH@zg85e1V1d<N!E`j{sHtD9BneFj>Au3VyW8jxF99lq06<K~a?@SzT+KMC497f3~%{-RBfoOwB"
-            "I_L;RyAqsvfy@l)9eNE6LuXWn7||uTo)l~<Tm"
+            "c-lRTK?=h#3<STj4+w#Vo_g*_)Od{zwgr+J$nWd4(A%)f%x$|r5QWJ4Ht^sGhh|Xrf+Xj~Pwwn5+WIF{hfxx8H4n&0=z7q90Yv"
+            "RY=(o%H&Blc%#TK|iT7%BTrZu8C#E2%r^#jWkF}D"
         ),
         remarks={"82b8188bb6306207": "Read in reverse, the days go back."},
     ),
@@ -46,8 +46,8 @@ EXERCISES = (
             "Once event time comes to the last day of December, January is read.",
         ),
         solution=(
-            "c-l3NK@P$&3<STj4?tW%95{307f$0+OR0_Gl&HVQjntb*tKISKaetyOtay`dRCkD@GUW^S$J)?jWh~^FERJSq3y(<j1DgjH"
-            "@`g<N!7rY8O<YmfeWb}YjXBahu#0BvXLXhu-GEbnsKSyM_KmN+Nh#MqwAnfU"
+            "c-l3NI|{=v5Jays2QY3DQlw6mIu}@3>u5pR4f@3R_Lc?i<}nO!ZjbvDTVTbTv{Bw61)0fD;6H0cmBa{Cuvib(Py>%j^b1=DMk*"
+            "Da_LE<{aB`d{B+*tz@2shx@#%3B^|oEZRdQc;xa6m(I~>D){ZpwD<9q-*5jij"
         ),
         remarks={
             "c115145ccc3456b3": "So it is on the safe side; a day less is enough.",

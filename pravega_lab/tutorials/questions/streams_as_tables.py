@@ -37,8 +37,8 @@ EXERCISES = (
             "The sum was 0 before the repetition. What are the three repeated rows worth?",
         ),
         solution=(
-            "c-ke5F%E+;5Cp%nePTotQSl2tV4F+M681&DBPhSehGvW1opG;m9I!AUc#DjrIHVfGwE+)IE!~y#RXyR$ie&wm3ao*;XGn>JER}B8"
-            "FVO*cWAkc=?8}F=6O_O9Zwl=OW!bkCfrb<J#3<k"
+            "c-ke5F%E+;5Cp%nePTotQSl2tV4F+M681&DBPhSehGvW1opG;m9I!AUc#DjrIHVfGwE+)IE!~y#RXyR$ie&wm3ao*;XGn>JER}"
+            "B8FVO*cWAkc=?8}F=6O_O9Zwl=OW!bkCfrb<J#3<k"
         ),
         remarks={"db016a11fb7431d6": "That is the sum before the repetition."},
     ),

@@ -8,7 +8,7 @@ from pravega_lab.tutorials.learning.book import Exercise
 EXERCISES = (
     Exercise(
         number="07.1",
-        asks="Of how many aircraft did kafka bring events out of order?",
+        asks="For how many aircraft did kafka bring events out of order?",
         read=whole_number,
         right="f3d59f932b6b0ab6",
         hints=(
@@ -23,7 +23,7 @@ EXERCISES = (
     ),
     Exercise(
         number="07.2",
-        asks="In which segments did the first event out of order, and the one that it came behind, lie?",
+        asks="In which segments are the first event out of order and the event that it came after?",
         read=numbers_in_any_order,
         right="82fa80e91782efd2",
         hints=(
@@ -31,8 +31,8 @@ EXERCISES = (
             "The number of a segment follows the #, its epoch the e.",
         ),
         solution=(
-            "c-kGv!3lsc5CzdzrT`Ig@M0Y{u$Uhdk`0(>+E+Zx;Z49ivaBqmnsXhEFmZN<HHt+s4msg>lV!!3?GSq8oqB&I`Zrud7uCgXM"
-            "Wpj;eSQI}@E?@"
+            "c-kGwK?;B%6olcc473fwg`3XN1s*k)pfB)AUO#g;^Zg#8C&Gp$AU-)i-LUv|Y8S&%DUD;_)Dfl`CG&LHZ-OtiAt~B8%Fa6SRen"
+            "6A5HVG2?gMifA<z"
         ),
     ),
     Exercise(
@@ -45,9 +45,9 @@ EXERCISES = (
             "`.sentence` of that verdict is the answer.",
         ),
         solution=(
-            "c-lRW!4bkR3<O)b0x}ekA5Y2<_!0+<m9Z2;`N(15D@(g;zUAg4s(N1P4BZ?$L0e)w;f%Xp;aMCHay4u#vKSgAL13Jptd"
-            "2diVsR`MBPmP+Ok*m}7h8Yn2ZqY`u~fNt`o%FT4SUlt9}v$xl(BSW1f>x&c`yW%EM;pPu+?ZoQ3;K<zx=D{fK|+UyVLv"
-            "|UyqJSO8Ie-x;cIg%eu$?=>va}T}l"
+            "c-lRX(QU&p3`AGC0fG#WzfRB@nCNV&QAtCj>x^G22J%T9?>&%w$s=x1i`sNWbJ!lR1vU!D6<_$VJEBV9Np6mPLlwuM6bPK_FEt"
+            "Q`77l8`QK>mhlv6s(1#XbuPf8}U>rlSlOUh%4zNZiO%$|NSqVg^8vic3OMCO7;THgmR*mV}VNeXOyv?qLaH}RMU1U*HX8|_g)R"
+            "OR2SCmY4+^8@f|M>4Meok(EO"
         ),
     ),
 )

@@ -174,6 +174,6 @@ def test_the_simulation_finds_flink_18641_by_itself() -> None:
     assert ["FINALIZE_CHECKPOINT_FAILURE"] in [line.split()[1:] for line in lines[-2:]]
 
 
-@pytest.mark.parametrize("triggering", [Triggering.LOCK, Triggering.MENDED])
-def test_neither_the_lock_nor_the_mended_coordinator_has_it(triggering: Triggering) -> None:
+@pytest.mark.parametrize("triggering", [Triggering.LOCK, Triggering.FIXED])
+def test_neither_the_lock_nor_the_fixed_coordinator_has_it(triggering: Triggering) -> None:
     assert find(triggering, range(12, 18)) is None

@@ -13,7 +13,7 @@ from pravega_lab.widgets.drawings.drawing import Drawing
 
 def play(scenario: Scenario, spec: RunSpec) -> Played:
     """Run a scenario of this world."""
-    triggering = Triggering.MAILBOX_1_11_0 if spec.bug else Triggering.MENDED
+    triggering = Triggering.MAILBOX_1_11_0 if spec.bug else Triggering.FIXED
     return _PlayedRace(run_race(spec.seed, triggering))
 
 
