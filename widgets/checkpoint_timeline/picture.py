@@ -149,7 +149,8 @@ def _draw_detail(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     asked = f"asked at {number((c.start_ms - start_ms) / 1000)} s"
     spent_ms = scene.spent_ms(c)
     took = f"{spent_ms / 1000:.2f} s" if spent_ms >= 100 else f"{number(spent_ms)} ms"
-    picture.heading(title, f"{c.name} · {asked} · {c.word} · {took}", y)
+    name = f"{c.name} · " if c.number else ""  # a request without a number is in the title by its name
+    picture.heading(title, f"{name}{asked} · {c.word} · {took}", y)
     fill = VERMILION if c.state == "failed" else TEXT
     picture.text(4, y + 16, held_up(c, scene.source.phases, scene.now_ms), size=11, fill=fill)
     ends = [p.end_ms - c.start_ms for part in scene.parts for p in part.phases if p.end_ms is not None]

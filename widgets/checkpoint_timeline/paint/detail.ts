@@ -40,7 +40,7 @@ function paintTitle({ ctx, b, model, l, t, picked: c }: Scene): void {
   ctx.fillStyle = b.theme.soft;
   const pinned = model.isMine(b.clock.pin, c) ? ", pinned" : "";
   const parts = [
-    model.nameOf(c),
+    ...(model.col.number[c] ? [model.nameOf(c)] : []), // otherwise the title has the name
     `asked at ${seconds(1000 * model.col.start[c])}`,
     brief(spent(model, c, t)),
     `${wordAt(model, c, t)}${pinned}`,
