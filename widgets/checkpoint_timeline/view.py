@@ -47,10 +47,11 @@ class CheckpointTimeline(View):
         only: Show rows whose name contains this.
         title, scale, clock: As for every `View`.
 
-    ``.frame``: a row per checkpoint: number (from 1, silent ones not counted), name, source (the group),
-    system, state (running, completed, failed, cancelled, unknown), word, start_s, end_s and duration_ms (null
-    while it runs), done (rows that passed), of, held_up (a sentence), gaps ((stream, low, high] that the cut
-    leaves out) and cut ({segment: offset}, -1 is read to its end). ``.parts`` is a row per reader and phase.
+    ``.frame``: a row per checkpoint: number (from 1, silent ones not counted, or 0 for a request that failed
+    before it had a number), name, source (the group), system, state (running, completed, failed,
+    cancelled, unknown), word, start_s, end_s and duration_ms (null while it runs), done (rows that passed),
+    of, held_up (a sentence), gaps ((stream, low, high] that the cut leaves out) and cut ({segment: offset},
+    -1 is read to its end). ``.parts`` is a row per reader and phase.
     """
 
     script = "checkpoint_timeline"
