@@ -116,7 +116,7 @@ class Meter:
             elif place not in functions or (code := _changed(functions[place], task)) is None:
                 continue  # no living function can be changed: this one is replaced when it is imported
             else:
-                killer = _fate(partial(_plant, functions[place], code), _fastest(called.get(place, ())))
+                killer = _killer(partial(_plant, functions[place], code), _fastest(called.get(place, ())))
                 if self._keep is not None:
                     with self._keep.open("a") as lines:
                         lines.write(json.dumps([task.name, killer]) + "\n")
@@ -174,28 +174,51 @@ def _place_of(code: CodeType) -> Place:
 
 
 def _survey(checks: Sequence[Check], places: set[Place]) -> dict[Place, list[Check]]:
-    """Run each check twice, in one child, and return by function the checks that call it and pass quickly."""
+    """Return by function the checks that call it, pass, and are fast.
+
+    One child runs all checks for their time. Another runs the fast ones, slowly, for what they call. Its
+    threads are watched from their beginning, because the loop of the synchronous client outlives the test
+    that starts it.
+    """
+    fast: list[Check] = []
+    for check, (passed, seconds) in _in_turn(checks, _time_each):
+        check.seconds = seconds
+        if not passed:
+            print(f"left out, because it fails by itself: {check.name}")
+        elif seconds <= TEST_S_MAX:
+            fast.append(check)
     called: dict[Place, list[Check]] = {}
+    for check, found in _in_turn(fast, partial(_watch_each, places)):
+        for path, name, line in found:
+            called.setdefault((path, name, line), []).append(check)
+    return called
+
+
+Report = Callable[[str], None]
+
+
+def _in_turn(
+    checks: Sequence[Check], work: Callable[[Sequence[Check], Report], None]
+) -> Iterator[tuple[Check, Any]]:
+    """Yield each check with what ``work`` reports of it. A check that does not end is left out."""
     number = 0
     while number < len(checks):
-        for line in _in_child(partial(_run_all, checks[number:], places), STUCK_S):
-            passed, seconds, found = json.loads(line)
-            check = checks[number]
-            check.seconds = seconds
-            if not passed:
-                print(f"left out, because it fails by itself: {check.name}")
-            elif seconds <= TEST_S_MAX:
-                for place in found:
-                    called.setdefault(tuple(place), []).append(check)
+        for line in _in_child(partial(work, checks[number:]), STUCK_S):
+            yield checks[number], json.loads(line)
             number += 1
         if number < len(checks):
             print(f"left out, because it does not end: {checks[number].name}")
             number += 1
-    return called
 
 
-def _run_all(checks: Sequence[Check], places: set[Place], write: Callable[[str], None]) -> None:
-    """Run each check for its time, and once more, slowly, for the functions that it calls."""
+def _time_each(checks: Sequence[Check], report: Report) -> None:
+    for check in checks:
+        begin_s = time.process_time()
+        passed = check.passes()
+        report(json.dumps([passed, round(time.process_time() - begin_s, 4)]))
+
+
+def _watch_each(places: set[Place], checks: Sequence[Check], report: Report) -> None:
     codes: dict[CodeType, Place | None] = {}
     found: set[Place] = set()
 
@@ -208,20 +231,12 @@ def _run_all(checks: Sequence[Check], places: set[Place], write: Callable[[str],
             if (place_or_none := codes[code]) is not None:
                 found.add(place_or_none)
 
+    threading.setprofile(watch)
+    sys.setprofile(watch)
     for check in checks:
         found.clear()
-        begin_s = time.process_time()
-        passed = check.passes()
-        seconds = time.process_time() - begin_s
-        if passed and seconds <= TEST_S_MAX:
-            threading.setprofile(watch)
-            sys.setprofile(watch)
-            try:
-                check.passes()
-            finally:
-                sys.setprofile(None)
-                threading.setprofile(None)
-        write(json.dumps([passed, round(seconds, 4), sorted(found)]))
+        check.passes()
+        report(json.dumps(sorted(found)))
 
 
 # -- one mutant ----------------------------------------------------------------------------------------------
@@ -246,8 +261,21 @@ def _fastest(checks: Sequence[Check]) -> list[Check]:
     return [check for check, until_s in zip(ordered, spent, strict=True) if until_s <= CHECKS_S_MAX]
 
 
-def _fate(plant: Callable[[], None], checks: Sequence[Check]) -> str:
-    """Return the name of the first check that notices, or "" if none does."""
+def _killer(plant: Callable[[], None], checks: Sequence[Check]) -> str:
+    """Return the name of the first check that notices the mutant and passes without it, or "" if none does.
+
+    On a busy machine a check may fail by chance. Such a failure does not count.
+    """
+    while name := _first_failure(plant, checks):
+        at = next(n for n, check in enumerate(checks) if check.name == name)
+        if not _first_failure(lambda: None, checks[at : at + 1]):
+            return name
+        checks = checks[at + 1 :]
+    return ""
+
+
+def _first_failure(plant: Callable[[], None], checks: Sequence[Check]) -> str:
+    """Return the name of the first check that fails or does not end in a child that planted, or ""."""
 
     def run(write: Callable[[str], None]) -> None:
         plant()

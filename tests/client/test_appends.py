@@ -1,0 +1,161 @@
+"""Appends of a writer when the store is away, when a writer is stopped, and when routes make no sense."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from pravega_lab.client import AsyncClient
+from pravega_lab.client.framing.events import prepare
+from pravega_lab.client.writing import appends as appends_module
+from pravega_lab.client.writing.appends import Appends
+from pravega_lab.client.writing.writer import StreamTarget
+from pravega_lab.engine.simulation.kernel.journal import Journal
+from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
+from pravega_lab.engine.simulation.store.world import World
+from pravega_lab.errors import PravegaError
+from pravega_lab.protocol.names import SegmentRange
+from tests.client.helpers import assert_each_once_in_order, numbered
+
+STREAM = "sim/story"
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    loop = SimulationLoop(1)  # type: ignore[abstract]
+    yield World(loop, Journal())
+    loop.dispose()
+
+
+def tell(world: World, story: Callable[[AsyncClient], Any]) -> Any:
+    async def main() -> Any:
+        await world.store.start()
+        async with world.client("story") as client:
+            await client.create_stream(STREAM)
+            return await story(client)
+
+    return world.loop.run_until_complete(main())
+
+
+async def stored(client: AsyncClient) -> list[bytes]:
+    async with client.stream(STREAM).read() as batches:
+        return [event async for event in batches.events()]
+
+
+def tasks_of_appends() -> list[str]:
+    names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]  # type: ignore[union-attr]
+    return [name for name in names if name.startswith(("SegmentAppender.", "Appends."))]
+
+
+def test_a_writer_that_is_idle_outlives_a_store_that_is_away_for_long(world: World) -> None:
+    """Only a writer with something to write looks for the store, and gives up."""
+
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write("k:0", "k")
+            await writer.flush()
+            world.store.crash()
+            await asyncio.sleep(10 * client._stores.retry_for_s)
+            await world.store.start()
+            await writer.write_durably(["k:1"], "k")
+        assert await stored(client) == [b"k:0", b"k:1"]
+
+    tell(world, story)
+
+
+def test_each_success_restores_the_time_that_a_writer_retries(world: World) -> None:
+    """Several outages are bearable, each of which takes more than half of that time."""
+
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            for i in range(4):
+                await writer.write_durably([f"k:{i}"], "k")
+                world.store.crash()
+                writing = asyncio.ensure_future(writer.write_durably([f"l:{i}"], "l"))
+                await asyncio.sleep(0.7 * client._stores.retry_for_s)
+                await world.store.start()
+                await writing
+        assert len(await stored(client)) == 8
+
+    tell(world, story)
+
+
+def test_a_writer_that_is_stopped_leaves_no_task(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        idle, busy = client.stream(STREAM).writer(), client.stream(STREAM).writer()
+        await idle.write_durably(["a"], "k")
+        await busy.write_durably(["b"], "k")
+        await busy.write(["c"] * 100, "k")
+        assert len(tasks_of_appends()) == 2
+        await idle.stop()
+        await busy.stop()
+        assert tasks_of_appends() == []
+        with pytest.raises(PravegaError, match="is closed"):
+            await busy.write("d", "k")
+
+    tell(world, story)
+
+
+def test_a_writer_that_is_stopped_while_it_looks_for_segments_leaves_no_task(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        world.store.crash()
+        writer = client.stream(STREAM).writer()
+        writing = asyncio.ensure_future(writer.write("a", "k"))
+        while not tasks_of_appends():
+            await asyncio.sleep(0.001)
+        await writer.stop()
+        await asyncio.wait([writing])
+        assert writing.cancelled() or isinstance(writing.exception(), PravegaError)
+        await asyncio.sleep(0.001)
+        assert tasks_of_appends() == []
+        await world.store.start()
+
+    tell(world, story)
+
+
+@pytest.mark.parametrize("kind", ["at the beginning", "at the end", "everywhere"])
+def test_successors_that_leave_keys_without_a_segment_are_refused(world: World, kind: str) -> None:
+    """No event is written rather than one out of order."""
+    hole = {"at the beginning": (0.25, 1.0), "at the end": (0.0, 0.75), "everywhere": None}[kind]
+
+    class Wrong(StreamTarget):
+        async def successors(self, segment_id: int) -> list[SegmentRange]:
+            found = await super().successors(segment_id)
+            return [SegmentRange(found[0].segment_id, *hole)] if hole else []
+
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        context = stream.writer()._context
+        appends = Appends(context, Wrong(context))
+        await appends.put(prepare(["in"], "k", Random(1)))
+        await appends.flush()
+        await stream.split(0)
+        await appends.put(prepare(["out"], "k", Random(1)))
+        with pytest.raises(PravegaError, match="do not cover the keys"):
+            await appends.flush()
+        await appends.close()
+        assert await stored(client) == [b"in"]
+
+    tell(world, story)
+
+
+def test_lists_wait_for_acknowledgements_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded: while too many bytes are unacknowledged, a write waits."""
+    monkeypatch.setattr(appends_module, "UNACKNOWLEDGED_BYTES_MAX", 1_000)
+
+    async def story(client: AsyncClient) -> None:
+        most = 0
+        async with client.stream(STREAM).writer() as writer:
+            for begin in range(0, 400, 20):
+                await writer.write(*numbered(20, 5, begin))
+                most = max(most, writer.appends._unacknowledged_bytes)
+            await writer.flush()
+            assert writer.appends._unacknowledged_bytes == 0
+        assert 1_000 < most < 1_500
+        assert_each_once_in_order(await stored(client), 400)
+
+    tell(world, story)
