@@ -19,6 +19,7 @@ from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import PravegaError
 from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.wire.commands import AppendSetup
 from tests.client.helpers import assert_each_once_in_order, numbered
 
 STREAM = "sim/story"
@@ -91,9 +92,12 @@ def test_a_writer_that_is_stopped_leaves_no_task(world: World) -> None:
         await busy.write_durably(["b"], "k")
         await busy.write(["c"] * 100, "k")
         assert len(tasks_of_appends()) == 2
+        for writer in (idle, busy):
+            [appender] = writer.appends._appenders.values()
+            await appender.stop()
+        assert tasks_of_appends() == []
         await idle.stop()
         await busy.stop()
-        assert tasks_of_appends() == []
         with pytest.raises(PravegaError, match="is closed"):
             await busy.write("d", "k")
 
@@ -113,6 +117,25 @@ def test_a_writer_that_is_stopped_while_it_looks_for_segments_leaves_no_task(wor
         await asyncio.sleep(0.001)
         assert tasks_of_appends() == []
         await world.store.start()
+
+    tell(world, story)
+
+
+def test_an_answer_that_arrives_while_a_writer_is_stopped_changes_nothing(world: World) -> None:
+    """Its appender is cancelled already, and has not had its turn yet."""
+
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write("a", "k")
+        [appender] = writer.appends._appenders.values()
+        while appender._set_up is None:
+            await asyncio.sleep(0.0001)
+        assert appender._task is not None
+        appender._task.cancel()
+        appender._replied(AppendSetup(appender._request_id, appender.name, appender._writer_id, 7))
+        await appender.stop()
+        assert appender.take_back(), "nothing was acknowledged"
+        await writer.stop()
 
     tell(world, story)
 

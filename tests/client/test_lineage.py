@@ -37,7 +37,7 @@ def test_the_position_covers_all_keys_in_the_middle_of_a_merge() -> None:
     lineage.add([(A, 10), (B, 20)])
     lineage.add([(MERGED, 0)])
     lineage.finish(A.segment_id)
-    lineage.advance(B.segment_id, 30)
+    assert lineage.advance(B.segment_id, 30) == 10, "the bytes between both offsets"
     assert lineage.positions() == {A.segment_id: -1, B.segment_id: 30}
     lineage.finish(B.segment_id)
     assert lineage.positions() == {MERGED.segment_id: 0}

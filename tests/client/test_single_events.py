@@ -85,6 +85,18 @@ def test_enough_bytes_are_reported_once_and_a_full_buffer_refuses(buffer: EventB
     assert buffer.add(part, "k") is Added.TAKEN
 
 
+def test_a_buffer_is_full_as_soon_as_its_room_is_taken(buffer: EventBuffer) -> None:
+    half = b"x" * (event_buffer.BUFFERED_BYTES_MAX // 2 - event_buffer.OVERHEAD_BYTES)
+    assert [buffer.add(half, "k") for _ in range(2)] == [Added.WANTED, Added.WANTED]
+    assert buffer.add(b"", "k") is Added.REFUSED
+    buffer.take()
+    assert [buffer.add(event, "k") for event in (half, half[1:], b"")] == [
+        Added.WANTED,
+        Added.TAKEN,
+        Added.WANTED,
+    ]
+
+
 def test_a_closed_buffer_drops_and_refuses(buffer: EventBuffer) -> None:
     assert EventBuffer(Random(1)).add(b"a", "k") is Added.REFUSED
     buffer.add(b"a", "k")

@@ -97,6 +97,7 @@ class Member:
         self.events: list[tuple[str, int]] = []
         self.checkpoints: list[str] = []
         self.steps: list[str] = []
+        self.log_bytes = 0  # what a fetch reports
 
     def _fetched(self) -> GroupState:
         self._state = fold(self.box.log[self._seen :], self._state)
@@ -122,7 +123,7 @@ class Member:
         result: object = None
         if isinstance(step, steps.Fetch):
             self._fetched()
-            result = 0
+            result = self.log_bytes
         elif isinstance(step, steps.Write):
             result = self.box.write(step.decide)
             self._fetched()
@@ -133,6 +134,11 @@ class Member:
         elif isinstance(step, steps.Publish):
             self.box.published.append(dict(step.positions))
             result = True
+        elif isinstance(step, steps.Compact):
+            self.box.log.append(self.box.state().to_compact())
+            self._fetched()
+        elif isinstance(step, steps.FinishReset):
+            pass  # it cannot be finished now
         else:
             raise AssertionError(step)
         assert self._state is not None

@@ -45,6 +45,7 @@ def test_a_fresh_state() -> None:
     state = fold([INIT])
     assert state.unassigned == {A: 0, B: 8}
     assert (state.readers, state.n_segments, state.future) == ([], 2, {})
+    assert (state.clock_ms, state.checkpoint_begun_ms) == (0, 0), "no reader has said the time"
     assert state.end_of(A) is None
 
 
@@ -168,6 +169,14 @@ def test_end_offsets() -> None:
     state = fold([rg.ReaderGroupStateInit(CONFIG, {A: 0, B: 0}, {A: 64, B: NO_END, C: 0, D: -1})])
     ends = [state.end_of(segment) for segment in (A, B, C, D, "s/x/9.#epoch.0")]
     assert ends == [64, None, 0, None, None]
+
+
+def test_successors_are_read_from_their_beginning() -> None:
+    """Java's readers expect a last offset of each segment that may be read, and of no other."""
+    state = fold([*R1_HAS_A, SPLIT])
+    assert state.last_read == {B: 8, C: 0, D: 0}
+    assert fold([*BOTH, MERGE_A]).last_read == {B: 8}
+    assert fold([*BOTH, MERGE_A, MERGE_B]).last_read == {C: 0}
 
 
 def reached(reader: str, clock_ms: int, **offsets: int) -> rg.UpdateDistanceToTail:
