@@ -43,10 +43,11 @@ def buffer() -> EventBuffer:
 def test_a_buffer_returns_what_was_added_in_order_and_once(buffer: EventBuffer) -> None:
     assert buffer.add(b"a", "k") is Added.TAKEN
     assert buffer.add("b", None) is Added.TAKEN
-    assert len(buffer) == 2
+    assert buffer.add("ü", "日本") is Added.TAKEN
+    assert len(buffer) == 3
     payloads, places = buffer.take()
-    assert payloads == [b"a", b"b"]
-    assert places == ["k", Random(1).random()]
+    assert payloads == [b"a", b"b", "ü".encode()]
+    assert places == ["k", Random(1).random(), "日本"]
     assert buffer.take().payloads == []
 
 

@@ -75,11 +75,22 @@ def test_the_upper_bound_is_of_the_first_mark_that_is_wholly_ahead() -> None:
     assert time.window(place) == (None, 25)  # it stands at the mark in some keys, and before it in the others
 
 
+def test_a_mark_at_the_place_is_no_bound_of_what_follows() -> None:
+    """Also where the window is asked for before the place has passed its marks."""
+    time = StreamTime()
+    time.add([mark(10, whole=100)])
+    assert not time.needs_more({WHOLE: 99})
+    assert time.needs_more({WHOLE: 100})
+    time.add([mark(20, whole=200)])
+    assert time.window({WHOLE: 100}) == (None, 25)
+
+
 def test_marks_are_looked_for_at_intervals_and_only_where_one_could_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written = [mark(10, whole=100), mark(20, whole=200)]
     looks: list[int] = []
+    closed: list[bool] = []
     now_ms = 0
 
     class Log:
@@ -90,6 +101,9 @@ def test_marks_are_looked_for_at_intervals_and_only_where_one_could_matter(
         async def next(self) -> list[Watermark]:
             looks.append(now_ms)
             return [written.pop(0)] if written else []
+
+        async def close(self) -> None:
+            closed.append(True)
 
     class Context:
         async def ranges(self, _: list[int]) -> list[SegmentRange]:
@@ -102,6 +116,8 @@ def test_marks_are_looked_for_at_intervals_and_only_where_one_could_matter(
         found.append(asyncio.run(clock.window({0: offset}, now_ms=now_ms, every_ms=1_000)))
         if now_ms == 1_100:
             written.append(mark(30, whole=300))
+    asyncio.run(clock.close())
+    assert closed == [True]
     assert looks == [0, 1_000, 2_000]
     assert found == [(None, 15), (None, 15), (10, 25), (20, None), (20, None), (20, 35)]
 

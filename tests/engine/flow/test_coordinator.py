@@ -118,7 +118,9 @@ def test_in_1_11_0_the_same_order_fails_the_job() -> None:
     driven.coordinator.request(KIND, 0)
     assert driven.kinds() == ["AskCoordinators", "AskHooks"]
     driven.coordinator.coordinator_acknowledged(1, "op", b"")
-    driven.acknowledge(1, A, B)
+    driven.acknowledge(1, A)
+    assert driven.effects() == []
+    driven.acknowledge(1, B)
     wanted = driven.effects()
     [failed] = [effect for effect in wanted if isinstance(effect, do.FailJob)]
     assert "has not been fully acknowledged" in str(failed.error)

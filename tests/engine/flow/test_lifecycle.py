@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pravega_lab.engine.flow.checkpoint.stop import StopWithSavepoint
+from pravega_lab.engine.flow.checkpoint.stop import StopState, StopWithSavepoint
 from pravega_lab.engine.flow.elements import Barrier, CheckpointKind
 from pravega_lab.engine.flow.errors import IllegalStateError, SavepointError, StopWithSavepointStoppingError
 from pravega_lab.engine.flow.source.coordinator import AssignmentTracker
@@ -109,3 +109,23 @@ def test_a_failure_after_the_savepoint_is_the_end_and_names_the_savepoint() -> N
     assert "sp/1" in str(stop.fatal)
     with pytest.raises(IllegalStateError, match="before the savepoint"):
         StopWithSavepoint("job").all_finished()
+
+
+@pytest.mark.parametrize("last_id", [None, 7])
+def test_a_stop_is_over_when_all_have_finished(last_id: int | None) -> None:
+    """It has a result only if the savepoint covers everything. What comes later changes nothing."""
+    stop = StopWithSavepoint("job")
+    stop.savepoint_created("sp/1")
+    stop.savepoint_failed(ValueError("after it was complete"))
+    assert (stop.state, stop.error) == (StopState.SAVEPOINT_CREATED, None)
+    stop.all_finished(last_id)
+    stop.task_failed(ValueError("late"))
+    stop.savepoint_created("sp/2")
+    assert (stop.state, stop.fatal) == (StopState.FINAL, None)
+    assert stop.result == ("sp/1" if last_id is None else None)
+    if last_id is None:
+        assert stop.error is None
+    else:
+        assert isinstance(stop.error, StopWithSavepointStoppingError)
+        assert "sp/1" in str(stop.error)
+        assert "up to 7" in str(stop.error)
