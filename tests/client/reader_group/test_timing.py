@@ -45,14 +45,12 @@ def box(n_segments: int, interval_ms: int = -1) -> Box:
 def test_the_more_a_reader_holds_the_longer_it_leaves_segments_to_others() -> None:
     """And the least loaded reader still gives the others the time to refresh their state."""
     shared = box(6)
-    for name in ("much", "some", "little"):
+    names, held = iter(list(shared.segments)), {"much": 3, "some": 2, "little": 1}
+    for name in held:
         Member(shared, name)
-    names = iter(list(shared.segments))
-    for reader, n_segments in (("much", 3), ("some", 2), ("little", 1)):
-        shared.write(
-            lambda _, reader=reader, n=n_segments: [rg.AcquireSegment(reader, next(names)) for _ in range(n)]
-        )
-    waits = [leave_to_others_ms(shared.state(), reader) for reader in ("much", "some", "little")]
+    acquired = [rg.AcquireSegment(reader, next(names)) for reader, n in held.items() for _ in range(n)]
+    assert shared.write(lambda _: [*acquired])
+    waits = [leave_to_others_ms(shared.state(), reader) for reader in held]
     assert waits == [REFRESH_MS + n * TIME_UNIT_MS for n in (3, 2, 1)]
 
 
