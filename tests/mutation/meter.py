@@ -3,8 +3,9 @@
 One process imports and collects everything. It first runs each fast test and each seed once, and notes which
 functions of the cores it calls. For each mutant it then forks; the child puts the changed code into the
 living function, and runs what calls this function, the fastest first, until something fails or does not
-end, which has to pass without the change. A mutant that nothing notices survives. Survivors are judged in ``survivors.toml``; one that is not is a
-gap in the tests. A judged survivor breaks nothing that anybody was promised, so it does not count.
+end. This one has to pass without the change. A mutant that nothing notices survives. Survivors are judged in
+``survivors.toml``; one that is not is a gap in the tests. A judged survivor breaks nothing that anybody was
+promised, so it does not count.
 
 Tests of the client share one running store. A mutant is planted in this process only, never in the store's.
 

@@ -65,6 +65,23 @@ def test_a_reader_that_lacks_a_segment_looks_every_second() -> None:
     assert second.core.next_deadline_ms() == shared.now_ms + TIME_UNIT_MS
 
 
+def test_a_reader_wakes_for_the_segment_that_was_free_first() -> None:
+    """Two segments become free one after the other, and no other reader acquires either."""
+    shared = box(4)
+    reader = Member(shared, "r1")
+    Member(shared, "dead")
+    mine, theirs = list(shared.segments)[:2], list(shared.segments)[2:]
+    for name, segments in (("r1", mine), ("dead", theirs)):
+        assert shared.write(lambda _, n=name, s=segments: [rg.AcquireSegment(n, one) for one in s])  # type: ignore[misc]
+    reader.decide()
+    free_ms = shared.now_ms
+    for segment in theirs:
+        assert shared.write(lambda _, one=segment: [rg.ReleaseSegment("dead", one, 0)])  # type: ignore[misc]
+        shared.now_ms += REFRESH_MS
+        reader.decide()
+    assert reader.core.next_deadline_ms() == free_ms + REFRESH_MS + leave_to_others_ms(shared.state(), "r1")
+
+
 @pytest.mark.parametrize("interval_ms", [1, 500])
 def test_a_reader_wakes_for_an_automatic_checkpoint(interval_ms: int) -> None:
     shared = box(1, interval_ms)
