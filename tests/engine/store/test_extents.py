@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pravega_lab.engine.store.storage.segment import Extents
+from pravega_lab.engine.store.storage.segment import Extents, Segment
 
 
 @pytest.mark.parametrize(("offset", "length"), [(0, 100), (10, 20), (30, 70), (0, 40), (95, 5), (40, 1)])
@@ -59,3 +59,15 @@ def test_what_is_moved_has_to_be_there() -> None:
     before, after, moved_bytes = extents.move(40, 15, -1, 7)
     assert (list(before), list(after), moved_bytes) == ([1], [-1, 1], 5)
     assert list(extents.pieces(50, 60)) == [(-1, 17, 5), (1, 5, 5)]
+
+
+def test_segments_without_bytes_share_extents_that_take_none() -> None:
+    """Bytes added there would appear in every empty segment."""
+    empty, other = Segment(1, "s/a/0.#epoch.0", None), Segment(2, "s/b/0.#epoch.0", None)
+    assert empty.extents is other.extents
+    with pytest.raises(AssertionError):
+        empty.extents.add(0, 1, 100, 10)
+    with pytest.raises(AssertionError):
+        empty.extents.join(Extents(), 0)
+    empty.own_extents().add(0, 1, 100, 10)
+    assert (len(empty.extents), len(other.extents)) == (1, 0)

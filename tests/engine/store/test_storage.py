@@ -75,6 +75,23 @@ def test_a_barrier_waits_for_what_is_on_its_way(driver: Driver) -> None:
     assert behind.done
 
 
+def test_a_barrier_keeps_the_store_no_busier(driver: Driver) -> None:
+    """Only what changes something counts for the time at which a writer's next request is read."""
+    append = driver.submit(ops.Append(A, b"hello"))
+    barrier = driver.storage.barrier()
+    assert (barrier.done, barrier.cost_bytes) == (False, 0)
+    assert append.cost_bytes > 5
+
+
+def test_a_new_store_knows_no_time() -> None:
+    driver = Driver()
+    assert driver.storage.last_now_ms == 0
+    driver.do(ops.CreateSegment(A))
+    assert driver.storage.last_now_ms == driver.now_ms
+    driver.reopen()
+    assert driver.storage.last_now_ms == driver.now_ms
+
+
 def test_a_failed_write_completes_tickets_with_the_failure(driver: Driver) -> None:
     first, second = driver.submit(ops.Append(A, b"1")), None
     driver.take()
@@ -348,6 +365,16 @@ def test_a_delta_ends_and_tells_each_newest_value(driver: Driver) -> None:
         driver.storage.table_delta(TABLE, 10_000, 1)
 
 
+@pytest.mark.parametrize("asked", [0, 1])
+def test_a_page_of_a_delta_has_an_entry_as_long_as_there_is_one(driver: Driver, asked: int) -> None:
+    """A client that asks for none would otherwise take the empty page for the end."""
+    put(driver, (b"k", b"1", ops.NO_VERSION), (b"l", b"2", ops.NO_VERSION))
+    page = driver.storage.table_delta(TABLE, 0, asked)
+    assert ([entry.key for entry in page.entries], page.reached_end) == ([b"k"], False)
+    page = driver.storage.table_delta(TABLE, page.last_position, asked)
+    assert ([entry.key for entry in page.entries], page.reached_end) == ([b"l"], True)
+
+
 def test_a_table_that_holds_keys_may_be_kept(driver: Driver) -> None:
     put(driver, (b"k", b"1", -1))
     with pytest.raises(errors.TableNotEmpty):
@@ -389,6 +416,9 @@ def test_an_idle_segment_takes_little_memory() -> None:
 def test_a_quiet_store_keeps_no_room_for_what_is_gone() -> None:
     driver = Driver(file_bytes=1 << 20)
     driver.do(*(ops.CreateSegment(f"s/many/{n}.#epoch.0") for n in range(5000)))
+    names = driver.storage._synced.names
+    driver.storage.shrink()
+    assert driver.storage._synced.names is names, "a copy would cost time and free no room"
     driver.do(*(ops.Delete(f"s/many/{n}.#epoch.0") for n in range(1, 5000)))
     driver.storage.shrink()
     assert sys.getsizeof(driver.storage._synced.names) < 1000

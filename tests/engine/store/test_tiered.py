@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Merge
+from pravega_lab.engine.store.log.chunks import Chunk
+from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Merge, MoveToTier, Truncate
 from pravega_lab.engine.store.storage import snapshot as snapshots
 from pravega_lab.engine.store.storage.tiered import Tiered
 from tests.engine.store.storage_driver import Driver, now
@@ -55,6 +56,23 @@ def test_the_log_that_a_rebuilt_store_needs_is_kept_until_a_snapshot_is_in_tier_
     tiered.snapshot_stored(tiered.begin_snapshot().first_file)
     assert "log-000000000002" not in driver.disk.files()
     assert "log-000000000001" in driver.disk.files()  # it has bytes of a segment
+
+
+def test_a_reader_learns_up_to_where_a_segment_is_in_tier_2() -> None:
+    driver = Driver()
+    driver.do(CreateSegment("a"), CreateSegment("t", is_table=True), Append("a", b"x" * 100))
+    assert driver.storage.tiered_offset("a") is None, "there is no tier 2"
+    tiered = Tiered(driver.storage)
+    assert driver.storage.tiered_offset("a") == 0
+    pieces = [piece for number in tiered.unmoved() for piece in tiered.ranges(number, None)]
+    assert [(piece.offset, piece.length) for piece in pieces] == [(0, 100)]
+    driver.do(MoveToTier(Chunk(tiered.next_chunk, "chunk", 60, bytes(4)), (pieces[0]._replace(length=60),)))
+    assert driver.storage.tiered_offset("a") == 60
+    driver.do(Truncate("a", 80))
+    assert driver.storage.tiered_offset("a") == 80
+    driver.do(Append("a", b"y"), Truncate("a", 101))
+    assert driver.storage.tiered_offset("a") == 101, "nothing of it is in the log"
+    assert driver.storage.tiered_offset("t") is None
 
 
 def test_a_snapshot_for_tier_2_is_drawn_in_slices_and_shows_one_moment(

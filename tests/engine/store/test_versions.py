@@ -12,7 +12,7 @@ import pytest
 
 from pravega_lab.engine.store.controller import Controller
 from pravega_lab.engine.store.errors import StoreVersionError
-from pravega_lab.engine.store.log.format import LOG_VERSION
+from pravega_lab.engine.store.log.format import LOG_VERSION, file_version
 from pravega_lab.engine.store.storage.snapshot import SNAPSHOT_VERSION
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS
@@ -58,3 +58,13 @@ def test_a_store_of_a_later_version_is_refused_in_words(kind: str, at: int, late
         Driver(disk)
     assert name in str(caught.value)
     assert caught.value.found == caught.value.known + 1
+
+
+@pytest.mark.parametrize("length", [0, 5, 14, 15])
+def test_a_file_whose_beginning_is_torn_has_no_version(length: int) -> None:
+    disk = stored(STORES[-1])
+    name = next(name for name in disk.files() if name.startswith("log-"))
+    header = bytes(disk.contents[name])
+    assert file_version(header) == file_version(header[:16]) == LOG_VERSION
+    assert file_version(header[:length]) is None
+    assert file_version(header[1:]) is None

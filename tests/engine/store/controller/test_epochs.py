@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -188,6 +189,28 @@ def test_what_truncation_deletes() -> None:
     assert cuts.before(epochs, {LEFT: 0, MIDDLE: 9, MERGED: -1}, everything) == [0, 1]
     assert cuts.is_unread(epochs, {LEFT: 0, MIDDLE: 9, MERGED: -1}, MERGED)
     assert not cuts.is_unread(epochs, {0: -1, 1: 0}, 0)
+
+
+def test_what_is_before_any_valid_cut() -> None:
+    """Entries that are read to their ends may lie over each other, however they are nested."""
+    epochs = history(1)
+    scale(epochs, [0], [(0.0, 0.25), (0.25, 0.5), (0.5, 1.0)])
+    scale(epochs, [segment_id(1, 1), segment_id(1, 2)], [(0.0, 0.5)])
+    segments = [epochs.segment(i) for i in epochs.ids]
+    checked = 0
+    for offsets in itertools.product((None, -1, 3), repeat=len(segments)):
+        cut = {i: offset for i, offset in zip(epochs.ids, offsets, strict=True) if offset is not None}
+        if not cuts.is_valid(epochs, cut):
+            continue
+        expected = []
+        for segment in segments:
+            assert segment is not None
+            over = [o for o in segments if o is not None and o.segment_id in cut and o.overlaps(segment)]
+            if segment.segment_id not in cut and all(o.segment_id > segment.segment_id for o in over):
+                expected.append(segment.segment_id)
+        assert cuts.before(epochs, cut, epochs.ids) == expected, cut
+        checked += 1
+    assert checked > 20
 
 
 def test_split_ends_exactly_where_the_segment_does() -> None:

@@ -6,6 +6,8 @@ from random import Random
 
 from pravega_lab.engine.store.metadata import cuts
 from pravega_lab.engine.store.metadata.epochs import Epochs, first_epoch, scaled_epoch
+from pravega_lab.engine.store.metadata.records import RetentionRecord
+from pravega_lab.engine.store.retention.choice import Limits, truncation_point
 from pravega_lab.engine.store.retention.lower_bound import lower_bound
 from pravega_lab.engine.store.retention.retention import PERIOD_MS, STREAMS_PER_TICK
 from pravega_lab.protocol.controller import controller_pb2 as pb
@@ -265,6 +267,19 @@ def test_by_time_a_fast_group_does_not_shorten_the_minimum() -> None:
     driven.append(name(0), bytes(100))
     assert head(driven) == {0: 100}
     assert periods(driven) == {0: 200}
+
+
+def test_of_two_cuts_that_keep_as_much_the_one_of_the_group_counts() -> None:
+    """The recorded cut keeps as many bytes, but is after what the group has read of segment 0."""
+    epochs = Epochs([first_epoch([(0.0, 0.5), (0.5, 1.0)], 0, now_ms=0)])
+    recorded = [
+        RetentionRecord(n, "s", "a", size, cut)
+        for n, (size, cut) in enumerate([(0, {0: 0, 1: 0}), (100, {0: 100, 1: 0}), (400, {0: 200, 1: 200})])
+    ]
+    limits = Limits(by_time=False, minimum=100, maximum=300)
+    bound = {0: 50, 1: 50}
+    assert truncation_point(epochs, limits, recorded, bound, 300, 5) == bound
+    assert truncation_point(epochs, limits, recorded, {0: 49, 1: 50}, 301, 5) == {0: 100, 1: 0}
 
 
 # ---- the lower bound ----------------------------------------------------------------------------
