@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
 import pytest
 
 from pravega_lab.client import AsyncClient
-from pravega_lab.client.framing.events import prepare
+from pravega_lab.client.framing.events import FewEvents, prepare
+from pravega_lab.client.framing.values import Run
+from pravega_lab.client.values import KIB
 from pravega_lab.client.writing import appends as appends_module
+from pravega_lab.client.writing.appender import BLOCK_BYTES, IN_FLIGHT_BYTES_MAX
 from pravega_lab.client.writing.appends import Appends
 from pravega_lab.client.writing.writer import StreamTarget
 from pravega_lab.engine.simulation.kernel.journal import Journal
@@ -53,7 +56,7 @@ def tasks_of_appends() -> list[str]:
 
 
 def test_a_writer_that_is_idle_outlives_a_store_that_is_away_for_long(world: World) -> None:
-    """Only a writer with something to write looks for the store, and gives up."""
+    """Only a writer with something to write looks for the store. It has its whole time for that."""
 
     async def story(client: AsyncClient) -> None:
         async with client.stream(STREAM).writer() as writer:
@@ -61,8 +64,10 @@ def test_a_writer_that_is_idle_outlives_a_store_that_is_away_for_long(world: Wor
             await writer.flush()
             world.store.crash()
             await asyncio.sleep(10 * client._stores.retry_for_s)
+            writing = asyncio.ensure_future(writer.write_durably(["k:1"], "k"))
+            await asyncio.sleep(0.5 * client._stores.retry_for_s)
             await world.store.start()
-            await writer.write_durably(["k:1"], "k")
+            await writing
         assert await stored(client) == [b"k:0", b"k:1"]
 
     tell(world, story)
@@ -116,6 +121,62 @@ def test_a_writer_that_is_stopped_while_it_looks_for_segments_leaves_no_task(wor
         assert tasks_of_appends() == []
         assert writing.cancelled() or isinstance(writing.exception(), PravegaError)
         await world.store.start()
+
+    tell(world, story)
+
+
+def test_large_amounts_are_sent_in_blocks_ahead_of_acknowledgements(world: World) -> None:
+    """Blocks are bounded, and so is what is sent ahead. Small amounts wait for the acknowledgement."""
+    event = b"x" * (100 * KIB)
+
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write_durably(["first"], "k")
+            [appender] = writer.appends._appenders.values()
+            for _ in range(100):
+                await writer.write([event], "k")
+            sizes = [len(block.data) for block in appender._in_flight]
+            assert len(sizes) > 2
+            assert max(sizes) <= BLOCK_BYTES
+            assert IN_FLIGHT_BYTES_MAX <= sum(sizes) < IN_FLIGHT_BYTES_MAX + BLOCK_BYTES
+            await writer.flush()
+            for _ in range(3):
+                await writer.write(["small", "events"], "k")
+            assert [block.n_events for block in appender._in_flight] == [2]
+        assert len(await stored(client)) == 107
+
+    tell(world, story)
+
+
+def test_a_write_right_after_a_connection_was_lost_is_queued(world: World) -> None:
+    """The appender notices before its task has its turn."""
+
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write_durably(["a"], "k")
+            [appender] = writer.appends._appenders.values()
+            assert appender._connection is not None
+            appender._connection.close()
+            await writer.write("b", "k")
+            await writer.write(["c", "d"], "k")
+        assert await stored(client) == [b"a", b"b", b"c", b"d"]
+
+    tell(world, story)
+
+
+def test_a_list_that_is_framed_while_its_writer_is_stopped_is_refused(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably(["in"], "k")
+
+        class SlowlyFramed(FewEvents):
+            async def runs(self, highs: Sequence[float], bytes_max: int) -> list[Run]:
+                await writer.stop()
+                return await super().runs(highs, bytes_max)
+
+        with pytest.raises(PravegaError, match="is closed"):
+            await writer.appends.put(SlowlyFramed([b"out"], [0.5]))
+        assert await stored(client) == [b"in"]
 
     tell(world, story)
 

@@ -70,6 +70,10 @@ def test_a_negative_offset_over_an_unread_older_segment_is_a_placeholder() -> No
     assert without_placeholders(positions, [B, MERGED]) == {B.segment_id: 5}
     positions = {A.segment_id: 3, B.segment_id: 5, MERGED.segment_id: -1, LEFT.segment_id: -1}
     assert without_placeholders(positions, [A, B, MERGED, LEFT]) == {A.segment_id: 3, B.segment_id: 5}
+    positions = {A.segment_id: 0, B.segment_id: 0, MERGED.segment_id: -1}
+    assert without_placeholders(positions, [A, B, MERGED]) == {A.segment_id: 0, B.segment_id: 0}
+    positions = {A.segment_id: 3, B.segment_id: 5, MERGED.segment_id: 0}
+    assert without_placeholders(positions, [A, B, MERGED]) == positions, "it is to be read from its beginning"
     positions = {A.segment_id: -1, B.segment_id: 5}
     assert without_placeholders(positions, [A, B]) == positions
 

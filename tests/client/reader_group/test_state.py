@@ -89,6 +89,7 @@ def test_effects_on_segments(
 REFUSED: dict[str, list[Update]] = {
     "an empty log": [],
     "no state first": [rg.AddReader("r1")],
+    "a state later": [rg.AddReader("r1"), INIT],
     "online twice": [INIT, rg.AddReader("r1"), rg.AddReader("r1")],
     "acquire, offline": [INIT, rg.AcquireSegment("r1", A)],
     "acquire what is held": [*R1_HAS_A, rg.AcquireSegment("r1", A)],
@@ -124,6 +125,7 @@ def test_a_reader_that_goes_has_reported() -> None:
     state = fold([*BOTH, rg.CreateCheckpoint("c"), rg.CheckpointReader("c", "r1", {A: 40})])
     state.apply(rg.RemoveReader("r2", {B: 24}))
     assert state.checkpoints.last_positions == {A: 40, B: 24}
+    assert list(state.distance_to_tail_ms) == ["r1"], "nothing of it is left"
 
 
 def test_a_checkpoint_without_readers_is_complete_but_no_reset_starts_from_it() -> None:
