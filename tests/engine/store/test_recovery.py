@@ -573,3 +573,15 @@ def test_many_writers_and_names_come_back(driver: Driver) -> None:
     driver.do(ops.Append(B, bytes(9000)))  # a snapshot
     driver.reopen()
     assert [driver.storage.attribute(A, writer) for writer in writers] == [writer.int for writer in writers]
+
+
+def test_a_damaged_header_of_a_file_is_refused_in_words(driver: Driver) -> None:
+    """Each byte counts: the store's id, the file's id, with which size it was created, and after which file."""
+    [name] = [name for name in logs(driver) if name.endswith("1")]
+    content = driver.disk.contents[name]
+    for at in range(64):
+        content[at] ^= 0x10
+        with pytest.raises((errors.CorruptStoreError, StoreVersionError), match=name):
+            driver.reopen()
+        content[at] ^= 0x10
+    driver.reopen()

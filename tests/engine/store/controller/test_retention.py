@@ -282,6 +282,20 @@ def test_of_two_cuts_that_keep_as_much_the_one_of_the_group_counts() -> None:
     assert truncation_point(epochs, limits, recorded, {0: 49, 1: 50}, 301, 5) == {0: 100, 1: 0}
 
 
+def test_near_the_tail_the_newest_recorded_cut_that_the_group_has_passed_counts() -> None:
+    """The group's own cut keeps too little. The cut that keeps enough is beyond the group in segment 0."""
+    epochs = Epochs([first_epoch([(0.0, 0.5), (0.5, 1.0)], 0, now_ms=0)])
+    recorded = [
+        RetentionRecord(n, "s", "a", size, cut)
+        for n, (size, cut) in enumerate(
+            [(0, {0: 0, 1: 0}), (40, {0: 40, 1: 0}), (100, {0: 100, 1: 0}), (400, {0: 200, 1: 200})]
+        )
+    ]
+    limits = Limits(by_time=False, minimum=250)
+    assert truncation_point(epochs, limits, recorded, {0: 50, 1: 200}, 150, 5) == {0: 40, 1: 0}
+    assert truncation_point(epochs, limits, recorded, {0: 120, 1: 200}, 80, 5) == {0: 100, 1: 0}
+
+
 # ---- the lower bound ----------------------------------------------------------------------------
 
 
