@@ -576,7 +576,7 @@ def test_many_writers_and_names_come_back(driver: Driver) -> None:
 
 
 def test_a_damaged_header_of_a_file_is_refused_in_words(driver: Driver) -> None:
-    """Each byte counts: the store's id, the file's id, with which size it was created, and after which file."""
+    """Each byte counts: the ids of store and file, the size at its creation, and the file before it."""
     [name] = [name for name in logs(driver) if name.endswith("1")]
     content = driver.disk.contents[name]
     for at in range(64):

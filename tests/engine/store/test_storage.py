@@ -10,6 +10,7 @@ import pytest
 
 from pravega_lab.engine.store import errors
 from pravega_lab.engine.store.log import operations as ops
+from pravega_lab.engine.store.storage.table import MAX_KEY_BYTES, MAX_VALUE_BYTES
 from tests.engine.store.storage_driver import Driver
 
 A, B, TABLE = "s/a/0.#epoch.0", "s/a/0.#epoch.0#transaction.01", "s/t_kvtable/0.#epoch.0"
@@ -342,6 +343,14 @@ def test_the_length_of_a_table_can_be_a_condition(driver: Driver) -> None:
 def test_entries_out_of_bounds_are_refused(driver: Driver, key: bytes, value: bytes) -> None:
     with pytest.raises(errors.BadTableEntry):
         put(driver, (key, value, ops.NO_VERSION))
+
+
+def test_the_largest_key_and_the_largest_value_are_taken(driver: Driver) -> None:
+    key, value = b"k" * MAX_KEY_BYTES, b"v" * MAX_VALUE_BYTES
+    put(driver, (key, value, ops.NO_VERSION))
+    [found] = driver.storage.table_get(TABLE, [key])
+    assert found is not None
+    assert found.value == value
 
 
 def test_a_table_can_fix_the_length_of_its_keys(driver: Driver) -> None:

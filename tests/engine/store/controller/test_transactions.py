@@ -172,6 +172,25 @@ def test_the_end_of_a_transaction_is_remembered_for_a_day(driven: Driven) -> Non
     assert not [k for k, _ in driven.storage.records("controller/transaction")]
 
 
+def test_what_ended_in_a_stream_that_is_gone_is_forgotten_too(driven: Driven) -> None:
+    """A day later there is another stream of that name, whose own transactions are remembered."""
+    driven.make("b")
+    for stream in ("a", "b"):
+        driven.commit(stream, driven.begin(stream)[0])
+        driven.tick()
+        driven.call("sealStream", info(stream))
+        driven.call("deleteStream", info(stream))
+    driven.make("a", 2)
+    driven.tick(HOUR_MS)
+    txn = begun(driven, b"one")
+    driven.commit("a", txn)
+    driven.tick(24 * HOUR_MS - 1)
+    assert driven.state("a", txn) == "COMMITTED"
+    driven.tick(1)
+    assert driven.state("a", txn) == "UNKNOWN"
+    assert driven.controller.next_deadline_ms() is None
+
+
 def scaled(driven: Driven) -> pb.TxnId:
     """The case seen on a real server: a transaction of epoch 1, then epoch 2 = {4, 5}, then its commit."""
     driven.scale("a", [0], [(0.0, 0.25), (0.25, 0.5)])
