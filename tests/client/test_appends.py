@@ -16,13 +16,22 @@ from pravega_lab.client.values import KIB
 from pravega_lab.client.writing import appends as appends_module
 from pravega_lab.client.writing.appender import BLOCK_BYTES, IN_FLIGHT_BYTES_MAX
 from pravega_lab.client.writing.appends import Appends
+from pravega_lab.client.writing.event_buffer import Added, Collected
 from pravega_lab.client.writing.writer import StreamTarget
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
-from pravega_lab.errors import PravegaError
+from pravega_lab.errors import Definite, PravegaError, RefusedError, StreamSealedError
 from pravega_lab.protocol.names import SegmentRange
-from pravega_lab.protocol.wire.commands import AppendSetup
+from pravega_lab.protocol.wire.commands import (
+    AppendSetup,
+    ErrorCode,
+    ErrorMessage,
+    InvalidEventNumber,
+    OperationUnsupported,
+    SegmentSealed,
+    WrongHost,
+)
 from tests.client.helpers import assert_each_once_in_order, numbered
 
 STREAM = "sim/story"
@@ -195,6 +204,9 @@ def test_large_amounts_are_sent_in_blocks_ahead_of_acknowledgements(world: World
             for _ in range(3):
                 await writer.write(["small", "events"], "k")
             assert [block.n_events for block in appender._in_flight] == [2]
+            await writer.flush()
+            assert (appender._pending_bytes, appender._in_flight_bytes) == (0, 0)
+            assert appender._last_event_number == 107
         assert len(await stored(client)) == 107
 
     tell(world, story)
@@ -267,6 +279,7 @@ def test_an_answer_that_arrives_while_a_writer_is_stopped_changes_nothing(world:
         appender._replied(AppendSetup(appender._request_id, appender.name, appender._writer_id, 7))
         await appender.stop()
         assert appender.take_back(), "nothing was acknowledged"
+        assert appender.take_back() == []
         await writer.stop()
 
     tell(world, story)
@@ -312,5 +325,146 @@ def test_lists_wait_for_acknowledgements_too(world: World, monkeypatch: pytest.M
             assert writer.appends._unacknowledged_bytes == 0
         assert 1_000 < most < 1_500
         assert_each_once_in_order(await stored(client), 400)
+
+    tell(world, story)
+
+
+@pytest.mark.parametrize("kind", [WrongHost, InvalidEventNumber, ErrorMessage, SegmentSealed])
+def test_what_may_pass_is_tried_again_on_another_connection(world: World, kind: type) -> None:
+    """Another store may serve the segment now, so the controller is asked again where it is."""
+
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write_durably(["a"], "k")
+            [appender] = writer.appends._appenders.values()
+            await writer.write("b", "k")
+            number, name = appender._request_id, appender.name
+            answers = {
+                WrongHost: lambda: WrongHost(number, name, "elsewhere", ""),
+                InvalidEventNumber: lambda: InvalidEventNumber(appender._writer_id, number, "", 9),
+                ErrorMessage: lambda: ErrorMessage(number, name, "full", ErrorCode.STORE_FULL),
+                SegmentSealed: lambda: SegmentSealed(number, name),  # no answer to an append
+            }
+            assert client._stores.known_endpoint(STREAM, 0) is not None
+            appender._replied(answers[kind]())
+            await asyncio.sleep(0)
+            assert client._stores.known_endpoint(STREAM, 0) is None
+            await writer.write("c", "k")
+        assert await stored(client) == [b"a", b"b", b"c"]
+
+    tell(world, story)
+
+
+def test_what_will_not_pass_ends_the_writer(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably(["a"], "k")
+        [appender] = writer.appends._appenders.values()
+        await writer.write("b", "k")
+        appender._replied(OperationUnsupported(appender._request_id, "append", "no appends here"))
+        with pytest.raises(RefusedError, match="no appends here"):
+            await writer.flush()
+        await writer.stop()
+
+    tell(world, story)
+
+
+def test_each_acknowledgement_restores_the_time_that_a_busy_writer_retries(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection is lost again and again, always with events on their way."""
+
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write_durably(["0"], "k")
+            [appender] = writer.appends._appenders.values()
+            for i in range(1, 5):
+                await writer.write(f"{i}", "k")
+                assert appender.is_in_flight
+                assert appender._connection is not None
+                appender._connection.close()
+                await writer.flush()
+                await asyncio.sleep(0.7 * client._stores.retry_for_s)
+        assert await stored(client) == [b"%d" % i for i in range(5)]
+
+    tell(world, story)
+
+
+def test_a_sealed_segment_leaves_no_listener(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        async with stream.writer() as writer:
+            await writer.write_durably(["a"], "k")
+            [appender] = writer.appends._appenders.values()
+            connection = appender._connection
+            assert connection is not None
+            for _ in range(3):
+                [*_, last] = await stream.segments()
+                await stream.split(last.segment_id)
+                await writer.write_durably([f"{i}" for i in range(20)], [f"key-{i}" for i in range(20)])
+            appenders = writer.appends._appenders.values()
+            assert len(appenders) == 4
+            assert {a._connection for a in appenders} == {connection}
+            assert len(connection._listeners) == 4
+        assert len(await stored(client)) == 61
+
+    tell(world, story)
+
+
+def test_a_write_that_is_cancelled_while_it_waits_for_room_holds_up_no_flush(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appends_module, "UNACKNOWLEDGED_BYTES_MAX", 10)
+
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write_durably(["a"], "k")
+            await writer.write(["in"] * 20, "k")
+            waiting = asyncio.ensure_future(writer.write(["out"] * 20, "k"))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            assert waiting.cancelled()
+            await writer.flush()
+        assert (await stored(client)).count(b"in") == 20
+
+    tell(world, story)
+
+
+def test_an_error_counts_only_what_was_stored_since_the_last_flush(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        writer = stream.writer()
+        await writer.write(["a", "b"], "k")
+        await writer.flush()
+        await stream.seal()
+        await writer.write("c", "k")
+        with pytest.raises(StreamSealedError) as raised:
+            await writer.flush()
+        assert raised.value.definite is Definite.NO
+        await writer.stop()
+
+    tell(world, story)
+
+
+def test_an_event_that_a_thread_adds_while_others_are_taken_is_sent_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(client: AsyncClient) -> None:
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write_durably(["a"], "k")
+            buffer = writer.appends.buffer
+            take = buffer.take
+
+            def interrupted() -> Collected:
+                taken = take()
+                monkeypatch.undo()
+                assert buffer.add("c", "k") is Added.TAKEN, "nobody is told"
+                return taken
+
+            monkeypatch.setattr(buffer, "take", interrupted)
+            await writer.write("b", "k")
+            await asyncio.sleep(1)
+            assert await stored(client) == [b"a", b"b", b"c"]
 
     tell(world, story)

@@ -64,6 +64,10 @@ def test_what_has_to_be_converted_or_refused_is_not_taken(
     assert len(buffer) == 0
 
 
+def test_the_largest_event_is_taken(buffer: EventBuffer) -> None:
+    assert buffer.add(b"x" * (8 * 1024 * 1024), "k") is Added.WANTED
+
+
 def test_a_wanted_event_is_reported_once(buffer: EventBuffer) -> None:
     assert buffer.want()
     assert [buffer.add(b"a", "k") for _ in range(3)] == [Added.WANTED, Added.TAKEN, Added.TAKEN]
