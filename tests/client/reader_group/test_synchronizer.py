@@ -14,7 +14,7 @@ from pravega_lab.client.controller.link import ControllerLink
 from pravega_lab.client.shared_state.errors import NoStateYetError
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
-from pravega_lab.errors import ProtocolError, TruncatedDataError
+from pravega_lab.errors import ConditionUnknownError, ProtocolError, TruncatedDataError
 from tests.client.helpers import CuttingProxy
 
 Log = Callable[[], AsyncRevisionedStream]
@@ -170,6 +170,38 @@ def test_compaction(uri: str, scope_name: Callable[[], str]) -> None:
             await late.fetch()  # begins at the mark
             assert first.state == behind.state == late.state == [0, 1, 2]
             assert await behind.update(lambda state: [[9]])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_mark_whose_answer_was_lost(uri: str, scope_name: Callable[[], str], is_ours: bool) -> None:
+    """The log is truncated only if the mark is where this program wrote the whole state."""
+
+    async def run() -> None:
+        async with logs(uri, scope_name()) as make:
+            log = make()
+            first = synchronizer(log)
+            await first.initialize([-1])
+            await first.fetch()
+            assert await first.compact()
+            old_mark = await log.mark()
+            assert old_mark is not None
+            assert old_mark.offset > 0
+            set_mark = log.set_mark
+
+            async def lose(at: Revision, expected: Revision | None) -> bool:
+                if is_ours:
+                    assert await set_mark(at, expected)
+                raise ConditionUnknownError("the answer was lost", await log.mark())
+
+            log.set_mark = lose  # type: ignore[method-assign]
+            await first.update(lambda state: [[7]])
+            assert await first.compact()
+            assert (await log.oldest()).offset == (old_mark.offset if is_ours else 0)
+            late = synchronizer(make())
+            await late.fetch()
+            assert late.state == [7]
 
     asyncio.run(run())
 
