@@ -45,6 +45,8 @@ def test_a_fresh_state() -> None:
     state = fold([INIT])
     assert state.unassigned == {A: 0, B: 8}
     assert (state.readers, state.n_segments, state.future) == ([], 2, {})
+    assert state.streams() == ["s/x"]
+    assert state.checkpoints.is_last_published, "there is nothing to publish"
     assert (state.clock_ms, state.checkpoint_begun_ms) == (0, 0), "no reader has said the time"
     assert state.end_of(A) is None
 
