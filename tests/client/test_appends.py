@@ -198,7 +198,7 @@ def test_large_amounts_are_sent_in_blocks_ahead_of_acknowledgements(world: World
             assert max(sizes) <= BLOCK_BYTES
             assert IN_FLIGHT_BYTES_MAX <= sum(sizes) < IN_FLIGHT_BYTES_MAX + BLOCK_BYTES
             while appender.is_in_flight:  # blocks that follow acknowledgements take what has come together
-                await asyncio.sleep(0.0001)
+                await asyncio.sleep(0.001)
                 sizes += [len(block.data) for block in appender._in_flight]
             assert BLOCK_BYTES - len(event) - 16 <= max(sizes) <= BLOCK_BYTES
             for _ in range(3):
