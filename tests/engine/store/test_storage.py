@@ -10,6 +10,7 @@ import pytest
 
 from pravega_lab.engine.store import errors
 from pravega_lab.engine.store.log import operations as ops
+from pravega_lab.engine.store.storage.storage import MAX_GROUP_CHANGES
 from pravega_lab.engine.store.storage.table import MAX_KEY_BYTES, MAX_VALUE_BYTES
 from tests.engine.store.storage_driver import Driver
 
@@ -91,6 +92,25 @@ def test_a_new_store_knows_no_time() -> None:
     assert driver.storage.last_now_ms == driver.now_ms
     driver.reopen()
     assert driver.storage.last_now_ms == driver.now_ms
+
+
+def test_many_small_changes_are_several_groups() -> None:
+    """A group that takes long holds up everything that waits for it."""
+    driver = Driver(file_bytes=1 << 20)
+    driver.do(ops.CreateSegment(A))
+    tickets = [driver.submit(ops.Append(A, b"x")) for _ in range(MAX_GROUP_CHANGES + 5)]
+    driver.take()
+    assert driver.storage.queued == 5
+    driver.finish()
+    assert [ticket.done for ticket in tickets[-6:]] == [True, *[False] * 5]
+    driver.sync()
+    assert all(ticket.done for ticket in tickets)
+
+
+def test_what_can_be_read_is_counted(driver: Driver) -> None:
+    driver.do(ops.Append(A, b"12345"), ops.Append(B, b"123"), ops.Truncate(A, 2))
+    assert driver.storage.readable_bytes([A, B, "never created"]) == 6
+    assert driver.storage.readable_bytes([]) == 0
 
 
 def test_a_failed_write_completes_tickets_with_the_failure(driver: Driver) -> None:
@@ -287,6 +307,10 @@ def test_hooks_hear_of_synced_traffic(driver: Driver) -> None:
     driver.sync()
     driver.do(ops.Merge(A, B))
     assert heard == [(B, 2, 2, 1002), (A, 2, 2, 2, 1003)]
+    for hook in (driver.storage.on_append, driver.storage.on_merge):
+        assert hook is not None
+        hook("s/x", 0, 0, 0, 0)
+    assert len(heard) == 4
 
 
 # Tables

@@ -73,6 +73,29 @@ def test_a_reader_learns_up_to_where_a_segment_is_in_tier_2() -> None:
     driver.do(Append("a", b"y"), Truncate("a", 101))
     assert driver.storage.tiered_offset("a") == 101, "nothing of it is in the log"
     assert driver.storage.tiered_offset("t") is None
+    assert [chunk.name for chunk in tiered.take_dead()] == ["chunk"], "no segment has bytes in it"
+    assert tiered.take_dead() == []
+
+
+def test_a_snapshot_that_is_being_drawn_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that rests with a snapshot half drawn would keep the log files that it replaces."""
+    monkeypatch.setattr(snapshots, "DRAWN_AT_ONCE", 1)
+    driver = Driver()
+    driver.do(*(CreateSegment(f"s/many/{n}.#epoch.0") for n in range(30)))
+    for _ in range(30):
+        driver.submit(Append("s/many/0.#epoch.0", b"x" * 900))
+        driver.take()
+        driver.finish()
+        driver.make_files()
+        if driver.storage.draw_snapshot():
+            break
+    assert driver.storage.is_idle
+    while driver.storage.draw_snapshot():
+        assert driver.storage.has_file_work
+    assert driver.storage.has_file_work, "the snapshot is to be written"
+    driver.write_snapshot()
+    driver.make_files()
+    assert not driver.storage.has_file_work
 
 
 def test_a_snapshot_for_tier_2_is_drawn_in_slices_and_shows_one_moment(

@@ -12,7 +12,13 @@ import pytest
 
 from pravega_lab.engine.store.controller import Controller
 from pravega_lab.engine.store.errors import StoreVersionError
-from pravega_lab.engine.store.log.format import LOG_VERSION, file_version
+from pravega_lab.engine.store.log.format import (
+    FILE_HEADER_BYTES,
+    GROUP_HEADER_BYTES,
+    LOG_VERSION,
+    file_version,
+    group_length,
+)
 from pravega_lab.engine.store.storage.snapshot import SNAPSHOT_VERSION
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS
@@ -68,3 +74,14 @@ def test_a_file_whose_beginning_is_torn_has_no_version(length: int) -> None:
     assert file_version(header) == file_version(header[:16]) == LOG_VERSION
     assert file_version(header[:length]) is None
     assert file_version(header[1:]) is None
+
+
+def test_what_is_no_whole_header_of_a_group_has_no_length() -> None:
+    disk = stored(STORES[-1])
+    content = next(bytes(data) for name, data in disk.contents.items() if name.startswith("log-"))
+    header = content[FILE_HEADER_BYTES : FILE_HEADER_BYTES + GROUP_HEADER_BYTES]
+    found = group_length(header)
+    assert found is not None
+    assert GROUP_HEADER_BYTES < found[1] < len(content)
+    assert [group_length(header[:n]) for n in range(GROUP_HEADER_BYTES)] == [None] * GROUP_HEADER_BYTES
+    assert group_length(bytes(GROUP_HEADER_BYTES)) is None

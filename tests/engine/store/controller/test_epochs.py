@@ -62,6 +62,7 @@ LEFT, MIDDLE, MERGED = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4)
         ([], [], ScaleRefusedError),
         ([0, 0], [(0.0, 0.25), (0.25, 0.5)], ScaleRefusedError),
         ([0], [(0.5, 0.25)], ScaleRefusedError),  # rule 3: no range
+        ([0], [(0.0, 0.5), (0.5, 0.5)], ScaleRefusedError),
         ([0], [(0.0, float("nan"))], ScaleRefusedError),
         ([0], [(0.0, 0.4)], ScaleRefusedError),  # rule 4: a gap
         ([0], [(0.0, 0.25), (0.2, 0.5)], ScaleRefusedError),  # an overlap
