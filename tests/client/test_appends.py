@@ -158,6 +158,8 @@ def test_a_writer_that_is_stopped_leaves_no_task(world: World) -> None:
         for writer in (idle, busy):
             [appender] = writer.appends._appenders.values()
             await appender.stop()
+            assert bool(appender.take_back()) is (writer is busy)
+            assert (appender.take_back(), appender.is_idle) == ([], True)
         assert tasks_of_appends() == []
         await idle.stop()
         await busy.stop()
