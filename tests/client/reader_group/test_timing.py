@@ -9,8 +9,10 @@ import pytest
 
 from pravega_lab.client.reader_group.core.assignment import TIME_UNIT_MS, leave_to_others_ms
 from pravega_lab.client.reader_group.core.reader import (
+    Answer,
     Append,
     Compact,
+    Decision,
     Fetch,
     FinishReset,
     Step,
@@ -142,6 +144,29 @@ def test_a_reader_fetches_at_each_refresh_and_not_before() -> None:
     assert steps_of(reader, Fetch, 3) == [0, REFRESH_MS, 2 * REFRESH_MS]
     shared.now_ms = reader.core.next_deadline_ms() - 1
     assert steps_of(reader, Fetch, 1) == []
+
+
+def test_the_time_that_a_step_takes_counts() -> None:
+    """The next refresh is an interval after the answer, and not after the question."""
+    shared = box(1)
+    reader = settled(shared)
+    shared.now_ms = reader.core.next_deadline_ms()
+    decision = reader.core.before_read(now_ms=shared.now_ms)
+    step = next(decision)
+    assert step == Fetch()
+    shared.now_ms += 700
+    reader.run(_resumed(decision, reader._take(step)))
+    assert reader.core.next_deadline_ms() == shared.now_ms + REFRESH_MS
+
+
+def _resumed(decision: Decision[str | None], answer: Answer) -> Decision[str | None]:
+    """Continue a decision with the answer to the step that it waits for."""
+    try:
+        while True:
+            answer = yield decision.send(answer)
+    except StopIteration as end:
+        found: str | None = end.value
+        return found
 
 
 def test_readers_write_their_progress_less_often_the_more_they_are() -> None:
