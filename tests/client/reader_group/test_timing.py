@@ -37,9 +37,9 @@ def settled(shared: Box) -> Member:
     return reader
 
 
-def box(n_segments: int, interval_ms: int = -1) -> Box:
+def box(n_segments: int, interval_ms: int = -1, refresh_ms: int = REFRESH_MS) -> Box:
     config = ReaderGroupConfig(
-        {"s/x": UNBOUNDED}, automatic_checkpoint_interval_ms=interval_ms, group_refresh_time_ms=REFRESH_MS
+        {"s/x": UNBOUNDED}, automatic_checkpoint_interval_ms=interval_ms, group_refresh_time_ms=refresh_ms
     )
     return Box(n_segments, config)
 
@@ -80,7 +80,7 @@ def test_a_reader_wakes_for_the_segment_that_was_free_first() -> None:
     for segment in theirs:
         assert shared.write(lambda _, one=segment: [rg.ReleaseSegment("dead", one, 0)])  # type: ignore[misc]
         shared.now_ms += REFRESH_MS
-        reader.decide()
+        assert reader.decide() is None
     assert reader.core.next_deadline_ms() == free_ms + REFRESH_MS + leave_to_others_ms(shared.state(), "r1")
 
 
@@ -96,8 +96,9 @@ def test_a_reader_wakes_for_an_automatic_checkpoint(interval_ms: int) -> None:
     assert reader.core.next_deadline_ms() == shared.now_ms + interval_ms
 
 
-def test_without_automatic_checkpoints_a_reader_wakes_only_to_refresh() -> None:
-    shared = box(1)
+@pytest.mark.parametrize("interval_ms", [-1, 0])
+def test_without_automatic_checkpoints_a_reader_wakes_only_to_refresh(interval_ms: int) -> None:
+    shared = box(1, interval_ms)
     reader = settled(shared)
     for _ in range(3):
         assert reader.core.next_deadline_ms() == shared.now_ms + REFRESH_MS
@@ -171,12 +172,12 @@ def _resumed(decision: Decision[str | None], answer: Answer) -> Decision[str | N
 
 def test_readers_write_their_progress_less_often_the_more_they_are() -> None:
     """A second for each reader, and one more: their log grows no faster in a larger group."""
-    shared = box(5)
+    shared = box(5, refresh_ms=1_000)
     reader, *others = (Member(shared, f"r{n}") for n in range(5))
     names = list(shared.segments)
     shared.write(lambda _: [rg.AcquireSegment(m.name, names.pop()) for m in (*others, reader)])
-    steps_of(reader, Append, 4)
-    written_ms = steps_of(reader, Append, 10)
+    steps_of(reader, Append, 10)
+    written_ms = steps_of(reader, Append, 30)
     assert len(written_ms) > 3
     assert {after - before for before, after in pairwise(written_ms)} == {6_000}
 
