@@ -470,3 +470,40 @@ def test_an_event_that_a_thread_adds_while_others_are_taken_is_sent_too(
             assert await stored(client) == [b"a", b"b", b"c"]
 
     tell(world, story)
+
+
+def test_the_first_write_to_a_sealed_stream_has_certainly_stored_nothing(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        await stream.seal()
+        writer = stream.writer()
+        with pytest.raises(StreamSealedError) as raised:
+            await writer.write(["a"], "k")
+        assert raised.value.definite is Definite.NO
+        await writer.stop()
+
+    tell(world, story)
+
+
+def test_after_a_merge_and_a_split_at_other_keys_each_key_has_the_route_of_its_segment(world: World) -> None:
+    """The merged segment has the routes of both segments before it, and each is cut by itself."""
+
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        keys = [f"key-{i}" for i in range(50)]
+        async with stream.writer() as writer:
+            for bounds in ([(0.0, 0.5), (0.5, 1.0)], [(0.0, 1.0)], [(0.0, 0.3), (0.3, 0.6), (0.6, 1.0)]):
+                await stream.scale([s.segment_id for s in await stream.segments()], bounds)
+                await writer.write_durably([f"{key}:{bounds}" for key in keys], keys)
+            highs = writer.appends._highs
+            assert highs == sorted(set(highs))
+            low = 0.0
+            ranges = {s.segment_id: s for s in await stream.segments()}
+            for route in writer.appends._routes:
+                segment = ranges[route.appender.segment_id]
+                assert segment.low <= low < route.high <= segment.high
+                low = route.high
+            assert low == 1.0
+        assert len(await stored(client)) == 150
+
+    tell(world, story)
