@@ -30,6 +30,7 @@ RESTARTS = 30
 CROWD = 40  # of more faults, a shorter run is looked for first
 SHORTER = 10
 VARIANTS = 60  # of each number of faults
+DROPS = 4  # tries to leave out so many faults, before it is tried with half as many
 JOBS = ("flow", "connector")  # scenarios whose work is measured in messages
 
 
@@ -79,6 +80,8 @@ class Shrinker:
             yield from self._fewer_kinds()
             if len(self._faults) > FEW:
                 yield from self._other_times()
+            if len(self._faults) > MANY:
+                yield from self._drop()
             yield from self._fewer_faults()
             if self._size() == before:
                 return
@@ -88,7 +91,7 @@ class Shrinker:
 
     def _try(self, plans: Sequence[Plan]) -> Generator[Batch, Results, bool]:
         """Run plans that were not run before, and return whether one of them fails as wanted."""
-        limited = (replace(plan, steps_max=self._steps_max) for plan in plans)
+        limited = (replace(plan, steps_max=plan.steps_max or self._steps_max) for plan in plans)
         new = [plan for plan in dict.fromkeys(limited) if plan not in self._known]
         results = (yield new) if new else []
         for plan, result in zip(new, results, strict=True):
@@ -99,7 +102,7 @@ class Shrinker:
             if self._known[plan]:
                 # Faults that the plan names and that were not drawn any more have no part in the run.
                 happened = frozenset(identities(result.happened))
-                self._at = replace(result, plan=replace(plan, faults=happened))
+                self._at = replace(result, plan=replace(plan, faults=happened, steps_max=self._steps_max))
                 self._known[self._at.plan] = True
                 if len(self._faults) <= len(self.faults):
                     self.best = self._at
@@ -110,9 +113,12 @@ class Shrinker:
         return replace(self._at.plan, faults=frozenset(faults))
 
     def _shorter(self) -> Proposals:
-        """Propose runs with all their faults and a few rounds of work, in other orders: they draw fewer."""
+        """Propose runs with all their faults and a few rounds of work, in other orders: they draw fewer.
+
+        They may take half the steps of the first run: a run that is not shorter does not help.
+        """
         for rounds in ROUNDS[:3]:
-            plan = replace(self.first.plan, rounds_max=rounds)
+            plan = replace(self.first.plan, rounds_max=rounds, steps_max=self.first.steps // 2)
             if (yield from self._try([plan, *(replace(plan, variant=n) for n in range(SHORTER))])):
                 return
 
@@ -148,6 +154,27 @@ class Shrinker:
 
     def _only(self, is_kept: Callable[[Fault], bool]) -> Plan:
         return self._with([fault for fault in self._faults if is_kept(fault)])
+
+    def _drop(self) -> Proposals:
+        """Propose to leave out some of many faults, chosen by chance: more after a success, fewer after none.
+
+        Every change of a run changes what happens later. Most faults can therefore be left out one by one,
+        and few of them together. Delta debugging would try all large parts in vain before small ones.
+        """
+        chance = Random(0)
+        n = len(self._faults) // 2
+        while len(self._faults) > MANY:
+            faults = self._faults
+            if n <= 1:
+                tried = [{fault} for fault in chance.sample(faults, len(faults))]
+            else:
+                tried = [set(chance.sample(faults, n)) for _ in range(DROPS)]
+            if (yield from self._try([self._only(lambda f, out=out: f not in out) for out in tried])):  # type: ignore[misc]
+                n = min(2 * n, len(self._faults) // 2)
+            elif n <= 1:
+                return
+            else:
+                n //= 2
 
     def _fewer_faults(self) -> Proposals:
         n_chunks = 2

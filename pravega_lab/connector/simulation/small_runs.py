@@ -19,6 +19,7 @@ from typing import Any
 from pravega_lab.connector.simulation.explaining import shrunk
 from pravega_lab.connector.simulation.families import ALL_BUGS, checker_of, run_any, scenario_of_bug
 from pravega_lab.connector.simulation.processes import workers
+from pravega_lab.engine.simulation.kernel.run import Result
 from pravega_lab.errors import BadInputError
 
 Row = dict[str, Any]
@@ -27,6 +28,7 @@ PAGE = "docs/simulation.md"
 MARKS = "<!-- small runs -->\n", "<!-- end of small runs -->\n"
 SEEDS_MAX = 100
 FAULTS_MAX = 10
+TRIES = 6  # seeds whose runs are shrunk, until one needs no more faults than that
 _KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
 _FILES = re.compile(r"^\| `([\w.-]+)` \|.*\| files, \d+: [^|]*\|$", re.MULTILINE)
 _NO_SEED = re.compile(r"^\| `([\w.-]+)` \|.*\| a (?:test of|job made for) [^|]*\|$", re.MULTILINE)
@@ -57,30 +59,57 @@ def search(task: tuple[str, int | None, float]) -> Row | None:
 
 
 def smallest(bug: str, seeds: Iterable[int], seconds: float) -> Row | None:
-    """Shrink the run of the first of some seeds that shows a bug. Return None if none does."""
+    """Shrink the run of the first of some seeds that shows a bug. Return None if none does.
+
+    If that run still needs many faults, the runs of other seeds that show the bug are shrunk, too, beginning
+    with the one that draws the fewest faults. The smallest run is returned. Its ``runs`` and ``cpu_s`` are
+    those of all of them.
+    """
+    failing = _failing(bug, seeds)
+    first = next(failing, None)
+    if first is None:
+        return None
+    best = _shrunk_row(first, bug, seconds)
+    runs, cpu_s = best["runs"], best["cpu_s"]
+    if best["after"] > FAULTS_MAX:
+        others = sorted(failing, key=lambda result: (len(result.happened), result.steps))
+        for result in others[: TRIES - 1]:
+            row = _shrunk_row(result, bug, seconds)
+            runs, cpu_s = runs + row["runs"], cpu_s + row["cpu_s"]
+            best = min(best, row, key=lambda row: row["after"])
+            if best["after"] <= FAULTS_MAX:
+                break
+    return best | {"runs": runs, "cpu_s": round(cpu_s, 1)}
+
+
+def _failing(bug: str, seeds: Iterable[int]) -> Iterator[Result]:
+    """Yield the runs of the seeds that show a bug."""
     scenario, checker = scenario_of_bug(bug), checker_of(bug)
     for seed in seeds:
-        result = run_any(seed, scenario, bug)
-        if not any(problem.startswith(checker) for problem in result.problems):
-            continue
-        began_s = time.process_time()
-        shrinker = shrunk((seed, scenario, bug), 1, seconds)
-        assert shrinker is not None
-        return {
-            "bug": bug,
-            "scenario": scenario,
-            "seed": seed,
-            "before": len(shrinker.first.happened),
-            "after": len(shrinker.faults),
-            "steps_before": shrinker.first.steps,
-            "steps_after": shrinker.best.steps,
-            "runs": shrinker.runs,
-            "plan": shrinker.best.plan.to_text(),
-            "rule": shrinker.rule,
-            "last_fault": max((one.step for one in shrinker.best.happened), default=0),
-            "cpu_s": round(time.process_time() - began_s, 1),
-        }
-    return None
+        result = run_any(seed, scenario, bug).without_journal()
+        if any(problem.startswith(checker) for problem in result.problems):
+            yield result
+
+
+def _shrunk_row(result: Result, bug: str, seconds: float) -> Row:
+    began_s = time.process_time()
+    scenario = scenario_of_bug(bug)
+    shrinker = shrunk((result.seed, scenario, bug), 1, seconds)
+    assert shrinker is not None
+    return {
+        "bug": bug,
+        "scenario": scenario,
+        "seed": result.seed,
+        "before": len(shrinker.first.happened),
+        "after": len(shrinker.faults),
+        "steps_before": shrinker.first.steps,
+        "steps_after": shrinker.best.steps,
+        "runs": shrinker.runs,
+        "plan": shrinker.best.plan.to_text(),
+        "rule": shrinker.rule,
+        "last_fault": max((one.step for one in shrinker.best.happened), default=0),
+        "cpu_s": round(time.process_time() - began_s, 1),
+    }
 
 
 def rows(bugs: Sequence[str], jobs: int, seconds: float, keep: Path | None, page: str) -> Iterator[Row]:

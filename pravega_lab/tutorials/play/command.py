@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 
 from pravega_lab.connector.simulation import command as seeds_command
 from pravega_lab.errors import BadInputError
@@ -55,17 +56,21 @@ def run(args: argparse.Namespace) -> int:
                     f"{option} is for a scenario of the page: --scenario {', '.join(SCENARIOS)}"
                 )
         return seeds_command.run(args)
-    seeds = seeds_command.parse_seeds(args.seeds)
+    seeds = seeds_command.parse_seeds(args.seeds if args.explain is None else str(args.explain))
     spec = _spec(args, seeds[0])
     if args.link is not None:
         if len(seeds) > 1:
             raise BadInputError(f"--link is for one seed, but --seeds {args.seeds} has {len(seeds)}")
         print(f"{args.link}#{spec.link()}")
         return 0
-    if args.report is not None or args.explain is not None or args.journal or args.plan:
+    if args.report is not None or args.journal or args.plan:
         raise BadInputError(
-            "--report, --explain, --plan and --journal are for the other scenarios: the page reports its runs"
+            "--report, --plan and --journal are for the other scenarios: the page reports its runs"
         )
+    if args.explain is not None:
+        return _explain(spec, args.seconds, args.output)
+    if args.output:
+        raise BadInputError("--output names the file of a page: add --explain SEED")
     return _play(spec, seeds)
 
 
@@ -82,6 +87,27 @@ def _spec(args: argparse.Namespace, seed: int) -> RunSpec:
     )
     scenario_of(spec)
     return spec
+
+
+def _explain(spec: RunSpec, seconds: float, output: str | None) -> int:
+    """Explain a run, as the page does. Return 0 if it did not go wrong."""
+    import time
+    from pathlib import Path
+
+    from tqdm import tqdm
+
+    from pravega_lab.tutorials.play.explained import Explaining
+
+    explaining, end_s = Explaining(spec), time.monotonic() + seconds
+    with tqdm(unit="run", file=sys.stderr, disable=None) as bar:
+        while not explaining.is_over and time.monotonic() < end_s:
+            explaining.step()
+            bar.update()
+    print(explaining.as_text())
+    if output:
+        Path(output).write_text(explaining.as_page(), encoding="utf-8")
+        print(f"the pictures are in {output}")
+    return 1 if explaining.failure else 0
 
 
 def _play(spec: RunSpec, seeds: range) -> int:

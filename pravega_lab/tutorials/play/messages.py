@@ -6,10 +6,12 @@ do         with                                                 the answer
 run        run (see `spec.made_of`)                             views, drawings, verdict, rule, targets, link
 at         at_ms                                                verdict and sentences as of that moment
 search     run, seeds                                           seeds tried so far, found: a seed or null
+explain    run, runs                                            progress; when it is over: sentences, drawings
 report     -                                                    page (HTML), journal (JSON lines), command
 =========  ===================================================  =============================================
 
-The page repeats ``search`` until a seed is found, so that it can show how far the search is, and stop it.
+The page repeats ``search`` until a seed is found, and ``explain`` until it is over, so that it can show how
+far the search is, and stop it.
 """
 
 from __future__ import annotations
@@ -19,18 +21,22 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pravega_lab.connector.simulation.bugs import FORM_OF
 from pravega_lab.errors import PravegaError
 from pravega_lab.portable.alone import without_loop
 from pravega_lab.tutorials.play.catalogue import SCENARIOS, Scenario, scenario_of
 from pravega_lab.tutorials.play.commands import command_of
+from pravega_lab.tutorials.play.explained import Explaining
 from pravega_lab.tutorials.play.lessons import LESSONS, OUTCOMES
 from pravega_lab.tutorials.play.player import planted_bugs, play
 from pravega_lab.tutorials.play.rules import rule_of
 from pravega_lab.tutorials.play.spec import RunSpec, made_of
 from pravega_lab.tutorials.play.worlds.played import WRONG, Played
+
+if TYPE_CHECKING:
+    from pravega_lab.widgets.drawings.drawing import Drawing
 
 RACE_BUGS = {"mailbox-1.11.0": "The coordinator of Flink 1.11.0: it asks the tasks alone (FLINK-18641)."}
 
@@ -73,6 +79,7 @@ class Player:
     def __init__(self) -> None:
         self._spec: RunSpec | None = None
         self._played: Played | None = None
+        self._explaining: tuple[RunSpec, Explaining] | None = None
 
     def answer(self, text: str) -> str:
         """Return the answer to a message. An error of the project is an answer with ``error``, a sentence."""
@@ -99,7 +106,7 @@ class Player:
                 {"module": view.script, "settings": dict(view._settings), "payload": _payload(view)}
                 for view in played.views()
             ],
-            "drawings": [{"svg": drawing.svg, "words": drawing.words} for drawing in played.drawings()],
+            "drawings": [_drawn(drawing) for drawing in played.drawings()],
             "standing": played.standing,
             "verdict": played.verdict,
             "first": played.first,
@@ -128,6 +135,27 @@ class Player:
                 return {"tried": tried, "found": seed}
         return {"tried": tried, "found": None}
 
+    def _explain(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Continue to explain a run, or begin. With 0 runs, return what was found so far."""
+        spec = made_of(content["run"])
+        if self._explaining is None or self._explaining[0] != spec:
+            self._explaining = spec, Explaining(spec)
+        explaining, runs = self._explaining[1], int(content["runs"])
+        for _ in range(runs):
+            explaining.step()
+        if runs and not explaining.is_over:
+            return {"runs": explaining.runs, "progress": explaining.progress, "is_over": False}
+        self._explaining = None
+        return {
+            "runs": explaining.runs,
+            "progress": explaining.progress,
+            "is_over": True,
+            "said": explaining.sentences(),
+            "drawings": [_drawn(drawing) for drawing in explaining.drawings()],
+            "link": explaining.found.link(),
+            "at_s": explaining.at_s,
+        }
+
     def _report(self, content: dict[str, Any]) -> dict[str, Any]:
         from pravega_lab.widgets.live.export import export
 
@@ -148,6 +176,10 @@ class Player:
 def _payload(view: Any) -> dict[str, Any]:
     found: dict[str, Any] = view.snapshot(live=False).to_json()
     return found
+
+
+def _drawn(drawing: Drawing) -> dict[str, Any]:
+    return {"svg": drawing.svg, "words": drawing.words}
 
 
 def _page_of(played: Played) -> str:

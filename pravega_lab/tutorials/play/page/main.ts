@@ -1,6 +1,8 @@
 // The page: it ties the form, the worker, the views and the address together.
 
 import { element, fill, piece } from "../../../../widgets/page/elements.ts";
+import { drawing } from "./drawing.ts";
+import { Explain } from "./explain.ts";
 import { chooseBar, showForm, showScenarios } from "./form.ts";
 import { Lessons } from "./lesson.ts";
 import { fromLink, type Run, sameRun, toLink } from "./link.ts";
@@ -29,7 +31,25 @@ const python = new Python((stage, error) => {
   get("status-words").textContent = error ?? (stage === "ready" ? "Python is ready, in this page" : `${stage} …`);
 });
 const transport = new Transport(get("transport"), () => seen());
-const search = new Search(get("searching"), get<HTMLProgressElement>("progress"), get("tried"), get("stop"));
+let searcher: Python | null = null; // a second worker, so that the page answers while it searches
+const second = (): Python => {
+  searcher ??= new Python();
+  return searcher;
+};
+const search = new Search(get("searching"), get<HTMLProgressElement>("progress"), get("tried"), get("stop"), second);
+const explain = new Explain(
+  {
+    row: get("why"),
+    bar: get<HTMLProgressElement>("explaining"),
+    tried: get("explain-tried"),
+    ask: get<HTMLButtonElement>("explain"),
+    stop: get<HTMLButtonElement>("explain-stop"),
+    panel: get("explained"),
+  },
+  second,
+  (next) => start(next),
+  (sentence) => refuse(sentence),
+);
 
 /** Show the choices of a run, before it has run. */
 function showChoices(): void {
@@ -83,6 +103,7 @@ async function show(found: Answer): Promise<void> {
   get("verdict-words").textContent = words;
   closeViews = await drawViews(get("views"), found.views);
   for (const { svg, words: said } of found.drawings) showDrawing(svg, said);
+  explain.offer(run, found.standing);
   transport.begin(clockOfPage(), found.zero_ms, run.at);
   showRule(found.rule);
   showStory();
@@ -97,12 +118,8 @@ async function show(found: Answer): Promise<void> {
   await say();
 }
 
-/** Show a picture as an image, in which nothing runs. */
 function showDrawing(svg: string, words: string[]): void {
-  const image = document.createElement("img");
-  image.alt = words.join("\n");
-  image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-  image.addEventListener("load", () => URL.revokeObjectURL(image.src));
+  const image = drawing(svg, words);
   get("views").append(image);
   const before = closeViews;
   closeViews = () => {

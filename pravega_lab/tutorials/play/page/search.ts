@@ -2,22 +2,29 @@
 
 import type { Run } from "./link.ts";
 import { type Scenario, withBug } from "./model.ts";
-import { Python } from "./python.ts";
+import type { Python } from "./python.ts";
 
 const SEEDS_MAX = 100;
 const AT_ONCE = 2;
 
 export class Search {
-  #python: Python | null = null;
   #stopped = false;
   readonly #host: HTMLElement;
   readonly #bar: HTMLProgressElement;
   readonly #tried: HTMLElement;
+  readonly #second: () => Python;
 
-  constructor(host: HTMLElement, bar: HTMLProgressElement, tried: HTMLElement, stop: HTMLElement) {
+  constructor(
+    host: HTMLElement,
+    bar: HTMLProgressElement,
+    tried: HTMLElement,
+    stop: HTMLElement,
+    second: () => Python,
+  ) {
     this.#host = host;
     this.#bar = bar;
     this.#tried = tried;
+    this.#second = second;
     stop.addEventListener("click", () => {
       this.#stopped = true;
     });
@@ -30,12 +37,11 @@ export class Search {
     this.#stopped = false;
     this.#host.hidden = false;
     try {
-      this.#python ??= new Python();
       for (let tried = 0; tried < SEEDS_MAX && !this.#stopped; tried += AT_ONCE) {
         this.#bar.value = tried;
         this.#tried.textContent = `${tried} of ${SEEDS_MAX}`;
         const asked = { do: "search", run: { ...planted, seed: tried }, seeds: AT_ONCE };
-        const { found } = await this.#python.ask<{ found: number | null }>(asked);
+        const { found } = await this.#second().ask<{ found: number | null }>(asked);
         if (found !== null) return { ...planted, seed: found, at: null };
       }
       return null;
