@@ -11,6 +11,20 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_four_ways_are_offered_with_the_tutorials_that_run_in_a_browser(page: str) -> None:
+    sys.path.insert(0, str(ROOT / "build_backend"))
+    from build_lite import TUTORIALS
+
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert "There are four ways to the lab" in text
+    for way in ("**Read**", "in the browser**", "**Run on Binder**", "**Run at home**"):
+        assert way in text
+    assert f"{NUMBERS[len(TUTORIALS)]} of the tutorials in" in text
+
 
 @pytest.mark.spark
 def test_the_ten_lines_run_as_printed() -> None:

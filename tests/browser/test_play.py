@@ -159,6 +159,32 @@ def test_the_page_finds_a_seed_that_shows_a_planted_bug(page: Any) -> None:
     assert "waits for hook" in page.locator("#verdict-words").inner_text()
 
 
+def test_a_run_that_went_wrong_explains_itself(page: Any) -> None:
+    before = count(page)
+    page.locator("#explain").click()
+    page.wait_for_selector("#smallest", timeout=WAIT_MS)
+    said = page.locator("#explained").inner_text()
+    assert "The story has no acts" in said
+    assert re.search(r"became inevitable at second 0\.1\d*: \d of 4 futures go wrong", said)
+    assert page.locator("#explained img").count() == 2
+    assert page.evaluate(
+        "() => [...document.querySelectorAll('#explained img')].every((i) => i.naturalWidth > 0)"
+    )
+    assert violations(page) == []
+    page.locator("#decided").click()
+    shown(page, before + 1)
+    page.wait_for_function("() => location.hash.includes('at=0.1')")
+    assert hash_of(page).startswith("scenario=race&seed=14&bug=mailbox-1.11.0")
+    assert page.locator("#explained").is_visible()  # it is of this run
+    page.locator("#reset").click()
+    shown(page, before + 2)
+    assert verdict(page) == "Exact"
+    assert not page.locator("#why").is_visible()
+    assert not page.locator("#explained").is_visible()
+    page.go_back()
+    shown(page, before + 3)
+
+
 def test_a_report_has_the_command_that_repeats_the_run(page: Any, tmp_path: Path) -> None:
     with page.expect_download() as first, page.expect_download(lambda d: d.suggested_filename.endswith("l")):
         page.locator("#report-run").click()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -20,6 +20,7 @@ from ...flow import observer
 from ...flow.checkpoint.coordinator import CheckpointConfig
 from ...flow.checkpoint.history import History, Triggering
 from ...flow.elements import SubtaskId
+from ...flow.graph.graph import JobGraph
 from ...flow.graph.stream import StreamEnvironment
 from ...flow.master.config import JobConfig
 from ...flow.master.job import Job
@@ -113,16 +114,19 @@ class _Source(HookSource):
 
 
 class _Lanes:
-    """An observer that records the steps of each checkpoint."""
+    """An observer that records the steps of each checkpoint. Another one may watch, too."""
 
     def __init__(self, loop: SimulationLoop) -> None:
         self._loop = loop
+        self.watch: observer.Observer | None = None
         self.journal = Journal(lambda: loop.now_us)
         self.steps: dict[int, list[Step]] = {}
         self.completed: list[int] = []
         self.failed: tuple[int, str] | None = None
 
     def observe(self, observation: observer.Observation) -> None:
+        if self.watch is not None:
+            self.watch.observe(observation)
         match observation:
             case observer.CheckpointPending(checkpoint_id=n):
                 self._add(n, "timer", f"pending {n}")
@@ -160,16 +164,37 @@ def _task(subtask: SubtaskId) -> str:
     return "task a" if subtask.index == 0 else "task b"
 
 
-def run_race(seed: int, triggering: Triggering) -> Race:
-    """Run three checkpoints of a job with two subtasks and a hook, with this version of the coordinator."""
-    return apart(lambda: _run_race(seed, triggering))
+def run_race(
+    seed: int,
+    triggering: Triggering,
+    watched_by: Callable[[JobGraph], observer.Observer] | None = None,
+    forks: Iterable[tuple[int, str]] = (),
+) -> Race:
+    """Run three checkpoints of a job with two subtasks and a hook, with this version of the coordinator.
+
+    Args:
+        watched_by: Returns another observer of the job, which is described by its graph.
+        forks: At which virtual time since the start, in µs, order and delays are drawn from which other seed.
+    """
+    return apart(lambda: _run_race(seed, triggering, watched_by, forks))
 
 
-def _run_race(seed: int, triggering: Triggering) -> Race:
+def _run_race(
+    seed: int,
+    triggering: Triggering,
+    watched_by: Callable[[JobGraph], observer.Observer] | None,
+    forks: Iterable[tuple[int, str]],
+) -> Race:
     loop = SimulationLoop(f"{seed}/race")  # type: ignore[abstract]
     chance, conditions = loop.random("chance"), FlowConditions(delay_us_max=8_000)
     lanes, files = _Lanes(loop), FlowFiles(loop.random("files"), FlowConditions())
-    wire = FlowWire(loop, loop.random("wire"), conditions)
+    delays = loop.random("wire")
+    wire = FlowWire(loop, delays, conditions)
+
+    def fork(other: str) -> None:
+        loop.reseed(other)
+        for name, generator in (("chance", chance), ("wire", delays)):
+            generator.seed(f"{other}/{name}")
 
     async def story() -> None:
         log = ExternalLog([{"k": n} for n in range(200)], 2)
@@ -180,9 +205,12 @@ def _run_race(seed: int, triggering: Triggering) -> Race:
             restart=NoRestart(),
             history=History(triggering=triggering),
         )
-        names = iter(range(1_000_000))
+        names, graph = iter(range(1_000_000)), env.job_graph()
+        lanes.watch = None if watched_by is None else watched_by(graph)
+        for at_us, other in forks:
+            loop.call_at_us(START_US + at_us, fork, other)
         job = Job(
-            env.job_graph(),
+            graph,
             config,
             files=files,
             observer=lanes,

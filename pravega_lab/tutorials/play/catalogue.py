@@ -219,6 +219,7 @@ RACE = Scenario(
     "race",
     ("pravega_lab.engine.flow.checkpoint.coordinator", "CheckpointCoordinator._maybe_complete"),
     bugs=("mailbox-1.11.0",),
+    verbs=(FORK,),
 )
 SCENARIOS = {one.name: one for one in (READER_DIES, GAP, FINISHED, RACE, KILL_9, SPLIT)}
 PLAYED_ONLY = tuple(

@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         BadInputError: Options contradict each other, or the scenario has not what they name.
     """
-    is_ours = args.scenario in (PLAYED_ONLY if args.link is None else SCENARIOS)
+    needs_page = args.link is not None or args.act is not None  # the other ``race`` has no acts
+    is_ours = args.scenario in (SCENARIOS if needs_page else PLAYED_ONLY)
     if not is_ours:
         given = [("--set", args.set), ("--act", args.act), ("--link", args.link is not None)]
         for option, value in given:

@@ -31,7 +31,8 @@ from pravega_lab.widgets.drawings.sequence_picture import sequence_picture
 WRONGS = ("lost", "doubled", "out of order", "never written")
 FUTURES = 4  # of each moment
 GRID = 6  # intervals into which the time up to the failure is divided at first
-CLOSE_S = 0.01  # moments that are this close are not told apart
+CLOSE_S, CLOSEST_S = 0.01, 0.002  # moments that are this close are not told apart; in a short run, closer
+CLOSE_OF_RUN = 50
 LIKELY = 0.75
 FORK_FROM = 101  # the page offers forks 1 to 9, and futures are none of them
 
@@ -79,6 +80,7 @@ class Explaining:
         self.played: Played | None = None  # the smallest run
         self._run = run
         self._left = 0
+        self._close_s = CLOSE_S
         self._search = self._steps()
         self._next = next(self._search)
 
@@ -141,6 +143,7 @@ class Explaining:
     def _moments(self) -> Search:
         assert self.played is not None
         end_s = _failed_s(self.played)
+        self._close_s = max(CLOSEST_S, min(CLOSE_S, end_s / CLOSE_OF_RUN))
         self.shares[end_s] = Share(end_s, FUTURES, FUTURES)  # it has failed
         for k in range(GRID):
             self._left = self._moments_left(GRID - k)
@@ -149,10 +152,10 @@ class Explaining:
                 return
         while True:
             low, high = self._steepest()
-            if high - low <= CLOSE_S:
+            if high - low <= self._close_s:
                 self.at_s = high
                 return
-            self._left = FUTURES * math.ceil(math.log2((high - low) / CLOSE_S))
+            self._left = FUTURES * math.ceil(math.log2((high - low) / self._close_s))
             yield from self._measure(round((low + high) / 2, 3))
 
     def _steepest(self) -> tuple[float, float]:
@@ -226,9 +229,11 @@ class Explaining:
         return [*self._sequence(self.played), *self._curve_drawn()]
 
     def _sequence(self, played: Played) -> list[Drawing]:
+        if drawings := played.drawings():  # the scenario has such a picture of its own
+            return drawings
         steps = steps_of(played)
         if not steps:
-            return played.drawings()
+            return []
         lanes = list(dict.fromkeys(lane for step in steps for lane in (step.lane, step.by) if lane))
         return [sequence_picture("The smallest run", lanes, steps, outcome=played.verdict)]
 

@@ -18,6 +18,7 @@ from pravega_lab.tutorials.play.worlds.played import Played
 SHOWN = [  # a link, how the run ends, and a word of its verdict
     ("scenario=race&seed=14", "exact", "exact"),
     ("scenario=race&seed=14&bug=mailbox-1.11.0", "wrong", "failed"),
+    ("scenario=race&seed=14&bug=mailbox-1.11.0&act=0.1+fork+1", "exact", "exact"),
 ]
 
 
@@ -60,6 +61,15 @@ def test_a_run_is_its_link_and_a_fork_is_the_same_up_to_its_moment() -> None:
     assert before(fork, 9.0) == before(first, 9.0)
     assert entries(fork) != entries(first)
     assert "does not complete" in fork.problems[0]  # nobody has declared the dead reader offline
+
+
+def test_the_race_is_seen_as_a_job_and_forks_like_the_others() -> None:
+    run = RunSpec("race", 14, "mailbox-1.11.0")
+    first, fork = play(run), play(RunSpec("race", 14, "mailbox-1.11.0", acts=(Act(0.08, "fork 1"),)))
+    assert [view.script for view in first.views()] == ["checkpoint_timeline", "job_graph"]
+    assert before(fork, 0.08) == before(first, 0.08) != []
+    assert entries(fork) != entries(first)
+    assert "Checkpoint 1 has waited" in " ".join(first.at(first.zero_ms + 65)[1])
 
 
 def test_a_job_loses_what_is_dropped_and_survives_a_kill() -> None:
@@ -119,5 +129,6 @@ def test_the_command_plays_a_run_and_prints_its_link(capsys: pytest.CaptureFixtu
     assert main([*words, "--act", "13 kill eva", "--link", "https://example.org/play/"]) == 0
     link = "scenario=reader-dies&seed=3&declared=with-position&act=13+kill+eva"
     assert capsys.readouterr().out == f"https://example.org/play/#{link}\n"
+    assert main(["simulate", "--scenario", "race", "--seeds", "14", "--act", "0.1 fork 1"]) == 0
     assert main(["simulate", "--scenario", "full", "--link"]) == 1
     assert main(["simulate", "--scenario", "split", "--set", "load"]) == 1

@@ -205,8 +205,12 @@ async function say(): Promise<void> {
 }
 
 async function breakIt(): Promise<void> {
-  const found = await search.run(run, scenarioOf(run));
-  if (found) await start(found);
+  try {
+    const found = await search.run(run, scenarioOf(run));
+    if (found) await start(found);
+  } catch (error) {
+    refuse(String((error as Error).message));
+  }
 }
 
 addReport(get("report"), get("command"), python, () => run, refuse);

@@ -44,6 +44,7 @@ export class Search {
         const { found } = await this.#second().ask<{ found: number | null }>(asked);
         if (found !== null) return { ...planted, seed: found, at: null };
       }
+      if (!this.#stopped) throw new Error(`None of ${SEEDS_MAX} seeds shows ${planted.bug.replaceAll("-", " ")}.`);
       return null;
     } finally {
       this.#host.hidden = true;
