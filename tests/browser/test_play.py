@@ -167,8 +167,8 @@ def test_a_run_that_went_wrong_explains_itself(page: Any) -> None:
     assert "The story has no acts" in said
     assert re.search(r"became inevitable at second 0\.1\d*: \d of 4 futures go wrong", said)
     assert page.locator("#explained img").count() == 2
-    assert page.evaluate(
-        "() => [...document.querySelectorAll('#explained img')].every((i) => i.naturalWidth > 0)"
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#explained img')].every((i) => i.naturalWidth)"
     )
     assert violations(page) == []
     page.locator("#decided").click()

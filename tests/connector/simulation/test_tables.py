@@ -10,6 +10,8 @@ import pytest
 
 from pravega_lab.connector.simulation import moments, small_runs
 from pravega_lab.connector.simulation.families import ALL_BUGS
+from pravega_lab.engine.simulation.kernel.faults import Fault, Happened
+from pravega_lab.engine.simulation.kernel.run import Result
 
 PAGE = """
 | `clock-believed` | What is wrong. | 6: the rule |
@@ -50,3 +52,31 @@ def test_the_moments_reach_their_aim_or_not(
         "1 runs have more than 5,000 steps",
     ):
         assert words in said
+
+
+def test_other_seeds_are_shrunk_if_a_run_needs_many_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds 3, 5, 8 and 9 show the bug, and draw 40, 30, 20 and 25 faults. That of seed 8 needs few."""
+    drawn, needs = {3: 40, 5: 30, 8: 20, 9: 25}, {3: 15, 5: 4, 8: 4, 9: 12}
+    tried: list[int] = []
+
+    def run_any(seed: int, scenario: str, bug: str) -> Result:
+        happened = [Happened(Fault("part", "kind", n), 0, 0) for n in range(drawn.get(seed, 0))]
+        return Result(seed, scenario, bug, problems=["kept: no"] if seed in drawn else [], happened=happened)
+
+    def shrunk_row(result: Result, bug: str, seconds: float) -> small_runs.Row:
+        tried.append(result.seed)
+        return {"bug": bug, "seed": result.seed, "after": needs[result.seed], "runs": 10, "cpu_s": 1.5}
+
+    monkeypatch.setattr(small_runs, "run_any", run_any)
+    monkeypatch.setattr(small_runs, "_shrunk_row", shrunk_row)
+    monkeypatch.setattr(small_runs, "checker_of", lambda bug: "kept")
+    row = small_runs.smallest("ack-before-sync", range(20), 1.0)
+    assert tried == [3, 8]
+    assert row == {"bug": "ack-before-sync", "seed": 8, "after": 4, "runs": 20, "cpu_s": 3.0}
+    needs[8] = needs[5] = 13
+    tried.clear()
+    row = small_runs.smallest("ack-before-sync", range(20), 1.0)
+    assert tried == [3, 8, 9, 5]
+    assert row is not None
+    assert (row["seed"], row["after"], row["runs"]) == (9, 12, 40)
+    assert small_runs.smallest("ack-before-sync", range(3), 1.0) is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from xml.etree import ElementTree
@@ -154,3 +156,23 @@ def test_a_search_that_stops_at_many_faults_begins_again_in_another_order() -> N
     shrink(shrinker, run, lambda: seen.append(len(shrinker.faults)) is not None)
     assert shrinker.faults == (faults[3], faults[4])
     assert seen == sorted(seen, reverse=True)  # whenever the search is stopped, it has its smallest run
+
+
+def test_many_faults_are_left_out_although_each_change_may_end_the_failure() -> None:
+    """Half of all changes of this run end its failure, whatever they leave out."""
+    faults = [Fault("part", f"kind {n % 3}", n) for n in range(100)]
+    needed = {faults[5], faults[50]}
+
+    def run(plans: Sequence[Plan]) -> list[Result]:
+        return [tossed(plan) for plan in plans]
+
+    def tossed(plan: Plan) -> Result:
+        result = imagined(plan, needed, faults)
+        happened = " ".join(sorted(str(one.fault) for one in result.happened))
+        has_luck = plan == Plan() or sha256(f"{happened}{plan.variant}".encode()).digest()[0] % 2
+        return result if has_luck else replace(result, problems=[])
+
+    shrinker = Shrinker(tossed(Plan()), "kept")
+    shrink(shrinker, run, lambda: shrinker.runs > 400)
+    assert len(shrinker.faults) <= 10
+    assert needed <= set(shrinker.faults)
