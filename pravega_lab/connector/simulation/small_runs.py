@@ -13,6 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ PAGE = "docs/simulation.md"
 MARKS = "<!-- small runs -->\n", "<!-- end of small runs -->\n"
 SEEDS_MAX = 100
 FAULTS_MAX = 10
-TRIES = 6  # seeds whose runs are shrunk, until one needs no more faults than that
+OTHERS = 8  # seeds that are considered if the run of the first one needs more faults than that
 _KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
 _FILES = re.compile(r"^\| `([\w.-]+)` \|.*\| files, \d+: [^|]*\|$", re.MULTILINE)
 _NO_SEED = re.compile(r"^\| `([\w.-]+)` \|.*\| a (?:test of|job made for) [^|]*\|$", re.MULTILINE)
@@ -61,9 +62,9 @@ def search(task: tuple[str, int | None, float]) -> Row | None:
 def smallest(bug: str, seeds: Iterable[int], seconds: float) -> Row | None:
     """Shrink the run of the first of some seeds that shows a bug. Return None if none does.
 
-    If that run still needs many faults, the runs of other seeds that show the bug are shrunk, too, beginning
-    with the one that draws the fewest faults. The smallest run is returned. Its ``runs`` and ``cpu_s`` are
-    those of all of them.
+    If that run still needs many faults, the runs of the next seeds that show the bug are shrunk, too,
+    beginning with the one that draws the fewest faults. The smallest run is returned. Its ``runs`` and
+    ``cpu_s`` are those of all of them.
     """
     failing = _failing(bug, seeds)
     first = next(failing, None)
@@ -72,8 +73,8 @@ def smallest(bug: str, seeds: Iterable[int], seconds: float) -> Row | None:
     best = _shrunk_row(first, bug, seconds)
     runs, cpu_s = best["runs"], best["cpu_s"]
     if best["after"] > FAULTS_MAX:
-        others = sorted(failing, key=lambda result: (len(result.happened), result.steps))
-        for result in others[: TRIES - 1]:
+        others = islice(failing, OTHERS)
+        for result in sorted(others, key=lambda result: (len(result.happened), result.steps)):
             row = _shrunk_row(result, bug, seconds)
             runs, cpu_s = runs + row["runs"], cpu_s + row["cpu_s"]
             best = min(best, row, key=lambda row: row["after"])
