@@ -31,13 +31,15 @@ SEEDS_MAX = 100
 FAULTS_MAX = 10
 OTHERS = 8  # seeds that are considered if the run of the first one needs more faults than that
 _KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
+_ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+)(?: \| [\d,]+){5} \| [\d.]+ \|$", re.MULTILINE)
 _FILES = re.compile(r"^\| `([\w.-]+)` \|.*\| files, \d+: [^|]*\|$", re.MULTILINE)
 _NO_SEED = re.compile(r"^\| `([\w.-]+)` \|.*\| a (?:test of|job made for) [^|]*\|$", re.MULTILINE)
 
 
 def known_seeds(page: str) -> dict[str, int]:
-    """Return the seeds that the tables of the page name, by bug."""
-    return {bug: int(seed) for bug, seed in _KNOWN.findall(page)}
+    """Return the seeds that the tables of the page name, by bug. That of the smallest run is preferred."""
+    found = [*_KNOWN.findall(page), *_ROW.findall(page)]
+    return {bug: int(seed.replace(",", "")) for bug, seed in found}
 
 
 def without_seed(page: str) -> list[str]:

@@ -20,6 +20,12 @@ PAGE = """
 """
 
 
+def test_the_seed_of_the_smallest_run_is_tried_first_the_next_time() -> None:
+    row = "| `clock-believed` | 700,066 | 21 | 3 | 25,308 | 1,200 | 53 | 20.3 |\n"
+    other = "| `clock-believed` | 8 | 21 | 3 | a fault | 16 of 40 | 40 of 40 | 396 |\n"
+    assert small_runs.known_seeds(PAGE + row + other) == {"clock-believed": 700_066}
+
+
 def test_bugs_that_no_seed_shows_are_named() -> None:
     assert small_runs.known_seeds(PAGE) == {"clock-believed": 6}
     row = {"bug": "clock-believed", "seed": 6, "before": 3, "after": 1, "steps_before": 9, "steps_after": 8}

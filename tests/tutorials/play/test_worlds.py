@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +66,30 @@ def test_a_run_is_its_link_and_a_fork_is_the_same_up_to_its_moment() -> None:
     assert before(fork, 9.0) == before(first, 9.0)
     assert entries(fork) != entries(first)
     assert "does not complete" in fork.problems[0]  # nobody has declared the dead reader offline
+
+
+DIGESTS = """
+import json
+from hashlib import sha256
+from pravega_lab import portable
+from pravega_lab.tutorials.play.catalogue import SCENARIOS
+from pravega_lab.tutorials.play.player import play
+from pravega_lab.tutorials.play.spec import RunSpec
+
+assert not portable.HAVE_ARRAYS
+runs = {name: play(RunSpec(name, 3)).journal_lines() for name in SCENARIOS}
+print(json.dumps({name: sha256(lines.encode()).hexdigest() for name, lines in runs.items()}))
+"""
+
+
+@pytest.mark.slow
+def test_a_link_shows_the_same_run_where_there_are_no_arrays_as_on_the_page() -> None:
+    env = {**os.environ, "PRAVEGA_LAB_ARRAYS": "off", "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(
+        [sys.executable, "-c", DIGESTS], env=env, capture_output=True, text=True, check=True
+    )
+    here = {name: sha256(entries(play(RunSpec(name, 3))).encode()).hexdigest() for name in SCENARIOS}
+    assert json.loads(done.stdout) == here
 
 
 def test_the_race_is_seen_as_a_job_and_forks_like_the_others() -> None:
