@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from pravega_lab.tutorials.recording import recorded
 from tests.spark_session import two_cores
 from tests.standalone import Standalone, logged_url
 
-SITE = Path(__file__).parent.parent / "docs/site"
+ROOT = Path(__file__).parent.parent
+SITE = ROOT / "docs/site"
 sys.path.insert(0, str(SITE))
 examples: Any = import_module("examples")
 reference: Any = import_module("reference_pages")
@@ -78,3 +80,38 @@ def test_the_examples_of_a_page_run(
     result = doctest.DocTestRunner(Shortened(), optionflags=doctest.ELLIPSIS).run(test, out=said.append)
     assert result.failed == 0, "".join(said)
     assert result.attempted > 3
+
+
+#: Modules whose names a page may import although no reference describes them: the study material of one
+#: tutorial, the main job, the program of the command line, and pandas or its stand-in.
+NOT_DESCRIBED = (
+    "pravega_lab.tutorials.",
+    "pravega_lab.demo",
+    "pravega_lab.cli",
+    "pravega_lab.portable.frames",
+)
+IMPORT = re.compile(r"^(?:>>> )?from (pravega_lab[\w.]*) import (?:\(([^)]*)\)|([\w, ]+))", re.MULTILINE)
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """Yield the name and the code of each page, tutorial and page of examples."""
+    for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")]:
+        yield path.name, "\n".join(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
+    for path in ROOT.glob("notebooks/*.ipynb"):
+        cells = json.loads(path.read_text())["cells"]
+        yield path.name, "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+
+
+def test_every_name_that_a_page_or_a_tutorial_imports_is_in_the_reference() -> None:
+    described = {id(getattr(e.module, e.name)) for listed in reference.entries().values() for e in listed}
+    missing, found = set(), 0
+    for page, code in sources():
+        for module, block, line in IMPORT.findall(code):
+            if module.startswith(NOT_DESCRIBED):
+                continue
+            for name in re.findall(r"\w+", re.sub(r"#.*", "", block or line)):
+                found += 1
+                if id(getattr(import_module(module), name)) not in described:
+                    missing.add(f"{page}: {module}.{name}")
+    assert found > 100
+    assert missing == set()

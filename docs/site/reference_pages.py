@@ -28,17 +28,25 @@ MODULES = {
     "Engine": [
         "pravega_lab.engine.flow.graph.stream",
         "pravega_lab.engine.flow.operators.functions",
+        "pravega_lab.engine.flow.operators.windows",
+        "pravega_lab.engine.flow.time.watermarks",
         "pravega_lab.engine.flow.operators.operator",
+        "pravega_lab.engine.flow.source.sources",
         "pravega_lab.engine.flow.source.collections",
         "pravega_lab.engine.flow.source.parquet",
         "pravega_lab.engine.flow.source.hybrid",
         "pravega_lab.engine.flow.sink.file_sink",
+        "pravega_lab.engine.flow.files",
         "pravega_lab.engine.flow.master.config",
+        "pravega_lab.engine.flow.master.restart",
         "pravega_lab.engine.flow.master.job",
+        "pravega_lab.engine.flow.master.batch_mode",
         "pravega_lab.engine.flow.checkpoint.history",
         "pravega_lab.engine.flow.errors",
     ],
+    "Jobs step by step": ["pravega_lab.lab.stepping"],
     "Embedded store": ["pravega_lab.engine.server"],
+    "Stored data": ["pravega_lab.terminal.admin"],
     "Engine on Spark": ["pravega_lab.engine.cluster.spark"],
     "Streams in jobs of the engine": ["pravega_lab.connector.flow"],
     "Observers and journals": ["pravega_lab.observe"],
@@ -91,6 +99,11 @@ class Entry(NamedTuple):
 def entries() -> dict[str, list[Entry]]:
     """Return the entries of each page, by its title; those of a module in the order of their examples."""
     described: dict[int, str] = {}
+    for (
+        title,
+        modules,
+    ) in MODULES.items():  # a module is described by its page, unless it is called like a function
+        described |= {id(m): _file(title) for m in map(import_module, modules) if not callable(m)}
     found: dict[str, list[Entry]] = {title: [] for title in MODULES}
     for title, modules in MODULES.items():
         shown = [name for example in examples(_file(title)) for name in example.names]
@@ -99,7 +112,7 @@ def entries() -> dict[str, list[Entry]]:
             for name in sorted(public_names(module), key=lambda name: order.get(name, 0)):
                 value = getattr(module, name)
                 # Constants may be equal and the same object.
-                is_named = isinstance(value, type) or callable(value)
+                is_named = isinstance(value, type | ModuleType) or callable(value)
                 found[title].append(Entry(module, name, described.get(id(value), "") if is_named else ""))
                 if is_named:
                     described.setdefault(id(value), _file(title))
@@ -131,7 +144,7 @@ def _file(title: str) -> str:
 def _command_line() -> str:
     from pravega_lab.cli import COMMANDS, main
 
-    os.environ["COLUMNS"] = "100"
+    os.environ["COLUMNS"] = "74"  # as many characters as the page is wide
     parts = [_heading("Command line"), "Each command prints this text with ``--help``.\n\n"]
     for name in COMMANDS:
         printed = io.StringIO()
@@ -165,7 +178,15 @@ def _write(app: Sphinx, config: object) -> None:
             path.write_text(text)
 
 
+def _keep_first_sentence(app: Sphinx, what: str, *about: object) -> None:
+    """Keep the first sentence of an attribute whole: napoleon takes the words before a colon for a type."""
+    lines = about[-1]
+    if what in ("attribute", "data", "property") and isinstance(lines, list) and ":" in "".join(lines[:1]):
+        lines[0] = f": {lines[0]}"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
     app.connect("config-inited", _write)
+    app.connect("autodoc-process-docstring", _keep_first_sentence, priority=400)  # before napoleon
     return {"parallel_read_safe": True}

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Any, TypeVar
 
+__all__ = ["Files", "FsspecFiles", "GrowingFile", "MemoryFiles"]
+
 T = TypeVar("T")
 PART = ".tmp"  # behind the name of a file that is not complete
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from pravega_lab.widgets.live.run_board import RunBoard
     from pravega_lab.widgets.live.view import View
 
+__all__ = ["StepByStep", "Told"]
+
 UNTIL = ("checkpoint", "failure", "end")
 ASKED = ("fork", "drop", "delay", "fail", "kill")  # what a page may ask for
 STEPS_MAX = 100_000

@@ -40,6 +40,8 @@ from ..task.hosting import LocalWire
 from ..time.timers import TimerService
 from .config import JobConfig
 
+__all__ = ["run_batch"]  # the rest is the engine's own
+
 Stage = dict[tuple[SubtaskId, int], list[Batch]]  # what lies at a subtask's input
 
 
