@@ -14,30 +14,54 @@ import pytest
 from pravega_lab.observe import Journal
 from pravega_lab.widgets import LedgerView, ReaderBoard, show
 from tests.browser.axe import violations
-from tests.browser.page import WAIT_MS, Errors, canvas, settle, view, wait_painted
+from tests.browser.page import SHARED, WAIT_MS, Errors, canvas, seek, settle, view, wait_painted
 from tests.observe.examples import killed_query, splitting_story
 from tests.observe.group.examples import busy_group, large_group
-from tests.observe.job.examples import whole_run
+from tests.observe.job.examples import both_systems, whole_run
 from tests.observe.ledger.examples import judged_run
 
-# Every text that is painted on a canvas, with its left and right end.
+# Every text of the last drawing of each canvas: its number, the text, and its box.
 RECORD = """() => {
-  globalThis.painted = [];
-  const paint = CanvasRenderingContext2D.prototype.fillText;
+  globalThis.painted = new Map();
+  const { fillRect, fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillRect = function (x, y, width, height) {
+    const whole = (size, all) => Math.abs(size * devicePixelRatio - all) < 2;
+    if (whole(width, this.canvas.width) && whole(height, this.canvas.height)) painted.set(this.canvas, []);
+    return fillRect.apply(this, arguments);
+  };
   CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-    const width = this.measureText(text).width;
-    const at = { left: 0, right: -width, center: -width / 2 }[this.textAlign] ?? 0;
-    const { a, b, e } = this.getTransform(); // text that is turned is not looked at
-    const left = (e + (x + at) * a) / devicePixelRatio;
-    const right = left + (width * a) / devicePixelRatio;
-    if (!b) painted.push([text, left, right, this.canvas.width / devicePixelRatio]);
-    return paint.apply(this, arguments);
+    const size = this.measureText(text);
+    const { a, b, c, d, e, f } = this.getTransform();
+    const ends = [
+      [x - size.actualBoundingBoxLeft, y - size.actualBoundingBoxAscent],
+      [x + size.actualBoundingBoxRight, y + size.actualBoundingBoxDescent],
+    ];
+    const across = ends.map(([x, y]) => (a * x + c * y + e) / devicePixelRatio).sort((p, q) => p - q);
+    const down = ends.map(([x, y]) => (b * x + d * y + f) / devicePixelRatio).sort((p, q) => p - q);
+    if (text.trim()) painted.get(this.canvas)?.push([text, ...across, ...down]);
+    return fillText.apply(this, arguments);
   };
 }"""
+# Texts that are not whole on their canvas, and pairs of texts of which one is on the other.
+CUT = """() => [...painted].flatMap(([canvas, texts]) => texts.filter(([text, left, right, top, bottom]) =>
+  left < -1 || right > canvas.clientWidth + 1 || top < -1 || bottom > canvas.clientHeight + 1 ||
+  text.slice(1).includes("…")))"""
+OVERLAPPING = """() => [...painted.values()].flatMap((texts) => texts.flatMap((one, k) => texts.slice(k + 1)
+  .filter((other) => Math.min(one[2], other[2]) - Math.max(one[1], other[1]) > 1
+    && Math.min(one[4], other[4]) - Math.max(one[3], other[3]) > 1)
+  .map((other) => [one, other])))"""
 # The elements around a canvas that hide a part of their text.
 CLIPPED = """() => [...document.querySelectorAll(".plab-head, .plab-head *, .plab-legend *, .plab-folded *")]
   .filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow !== "visible")
   .map((e) => e.outerHTML)"""
+
+
+# The elements that are wider than their view.
+OUTSIDE = """() => [...document.querySelectorAll(".plab")].flatMap((view) => [...view.querySelectorAll("*")]
+  .filter((e) => e.getBoundingClientRect().right > view.getBoundingClientRect().right + 1)
+  .map((e) => e.outerHTML.slice(0, 160)))"""
+SPAN_S = f"() => {{ const [c] = [...{SHARED}.clocks.values()]; return (c.span[1] - c.start) / 1000; }}"
+MOMENTS = 5
 
 
 def a_stream_and_a_query() -> Journal:
@@ -51,6 +75,7 @@ THINGS: dict[str, Callable[[], Any]] = {
     "group": lambda: busy_group().journal,
     "large group": lambda: large_group().journal,
     "job": whole_run,
+    "job and group": both_systems,
     "ledger": lambda: LedgerView(judged_run()),
     "nothing": lambda: Journal(live=False),
 }
@@ -60,11 +85,14 @@ NAMES = {
     "large group": ["host-00-reader-0", "+19", "up to 42 KiB"],
     "job": ["subtask", "stored state", "largest part"],
 }
+#: What is painted, where the name of an operator is too long.
+PAINTED = {"job and group": ["aggregate 1/2", "aggregate 2/2"]}
 
 
 @pytest.fixture(params=THINGS)
 def narrow(request: pytest.FixtureRequest, browser: Any, tmp_path: Path) -> Iterator[tuple[str, Any]]:
-    path = show(THINGS[request.param]()).export(tmp_path / "page.html")
+    made = THINGS[request.param]()
+    path = show(*(made if isinstance(made, tuple) else [made])).export(tmp_path / "page.html")
     context = browser.new_context(viewport={"width": 450, "height": 900}, offline=True)
     page, errors = context.new_page(), Errors()
     errors.of(page)
@@ -81,12 +109,13 @@ def test_nothing_is_cut_and_nothing_inaccessible(narrow: tuple[str, Any]) -> Non
     what, page = narrow
     settle(page)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 450
-    cut = [
-        row
-        for row in page.evaluate("() => painted")
-        if row[1] < -1 or row[2] > row[3] + 1 or "…" in row[0][1:]
-    ]
-    assert cut == []
+    for moment in range(1, MOMENTS + 1 if what != "nothing" else 1):
+        seek(page, page.evaluate(SPAN_S) * moment / MOMENTS)
+        assert page.evaluate(CUT) == []
+        assert page.evaluate(OVERLAPPING) == []
+        assert page.evaluate(OUTSIDE) == []
+    texts = page.evaluate("() => [...painted.values()].flat().map(([text]) => text)")
+    assert [text for text in PAINTED.get(what, []) if text not in texts] == []
     assert page.evaluate(CLIPPED) == []
     said = "\n".join(page.locator(".plab-folded").all_inner_texts())
     for words in NAMES.get(what, []):
@@ -95,6 +124,20 @@ def test_nothing_is_cut_and_nothing_inaccessible(narrow: tuple[str, Any]) -> Non
         page.emulate_media(color_scheme=scheme)
         settle(page)
         assert violations(page) == []
+
+
+def test_a_button_of_the_ledger_keeps_the_focus(browser: Any, tmp_path: Path) -> None:
+    """The tables are filled again when the clock moves, and a user of the keyboard then had no focus."""
+    page = browser.new_page(viewport={"width": 450, "height": 900})
+    page.goto(show(LedgerView(judged_run())).export(tmp_path / "page.html").as_uri())
+    wait_painted(page, 0)
+    before = view(page, 0).locator(".plab-tables").inner_text()
+    page.locator("[data-go]").first.focus()
+    page.keyboard.press("Enter")
+    settle(page)
+    assert view(page, 0).locator(".plab-tables").inner_text() != before
+    assert page.evaluate("() => document.activeElement.dataset.go") is not None
+    page.close()
 
 
 def test_axe_core_finds_what_is_wrong(browser: Any) -> None:

@@ -33,7 +33,7 @@ export function controls(model: CheckpointModel, state: State, { parent, on, red
   const wrap = element(parent, "label", "", {}, "only ");
   const named = { "aria-label": "rows whose name contains", placeholder: "part of a name" };
   const input = element(wrap, "input", "plab-only", { type: "text", spellcheck: "false", ...named });
-  const title = "show the newest, and go on with it";
+  const title = "show the newest, and follow it";
   const follow = element(parent, "button", "plab-follow", { type: "button", title }, "follow newest");
   on(input, "keydown", (e) => e.stopPropagation());
   on(input, "input", () => {

@@ -85,9 +85,10 @@ function paintTrays({ ctx, b }: Scene, box: TaskBox, told: readonly TaskState[])
     counts.map((n, k) => `${k + 1} ${TRAY_WORDS[k]} ${n}`),
     counts.map((n, k) => `${TRAY_WORDS[k]} ${n}`),
     counts.map((n, k) => `${k + 1}: ${n}`),
+    counts.map((n, k) => `${k + 1}:${n}`),
   ];
   const fits = (text: string, k: number) => ctx.measureText(text).width < room * TRAY_SHARES[k] - 4 * s;
-  const texts = forms.find((all) => all.every(fits)) ?? forms[2];
+  const texts = forms.find((all) => all.every(fits)) ?? counts;
   let right = box.x + 4 * s;
   texts.forEach((text, k) => {
     const w = room * TRAY_SHARES[k];
@@ -96,6 +97,6 @@ function paintTrays({ ctx, b }: Scene, box: TaskBox, told: readonly TaskState[])
     ctx.strokeStyle = b.theme.none;
     ctx.strokeRect(x + 0.5, box.y + 50.5 * s, w - 1, 16 * s);
     ctx.fillStyle = b.theme.text;
-    ctx.fillText(firstFit(ctx, w - 4 * s, text, counts[k]), x + 3 * s, box.y + 59 * s);
+    ctx.fillText(firstFit(ctx, w - 4 * s, text), x + 3 * s, box.y + 59 * s);
   });
 }

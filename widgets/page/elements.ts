@@ -82,10 +82,12 @@ export function element<T extends Tag>(
 
 const shown = new WeakMap<Element, string>();
 
-/** Make these the only children of an element; do nothing where they are already. */
+/** Make these the only children of an element; do nothing where they are already. A button in it keeps the focus. */
 export function fill(parent: Element, children: readonly Piece[]): void {
   const key = JSON.stringify(children);
   if (shown.get(parent) === key) return;
   shown.set(parent, key);
+  const focused = [...parent.querySelectorAll("button")].findIndex((button) => button === document.activeElement);
   parent.replaceChildren(...children.map(create));
+  if (focused >= 0) parent.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
 }

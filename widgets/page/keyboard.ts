@@ -4,7 +4,7 @@ import { fill, lineBreak, type Piece, piece } from "./elements.ts";
 import type { Frame } from "./frame.ts";
 
 const HELP = [
-  ["space", "pause, or go on"],
+  ["space", "pause or resume"],
   ["← →", "back and forth in time"],
   ["Shift ← →", "to the last, the next observation"],
   [". ,", "to the next event, the one before"],
@@ -15,7 +15,7 @@ const HELP = [
   ["+ − 0", "zoom time in, out, all of it"],
   ["wheel", "zoom at the pointer"],
   ["drag", "move the zoomed time"],
-  ["Esc", "let go"],
+  ["Esc", "release the pin"],
 ];
 const STRIDES = 100; // arrow presses from one end to the other
 

@@ -14,7 +14,7 @@ export function showTip(frame: Frame, b: Box): void {
   const says = mark ? frame.spec.tip(mark) : null;
   tip.style.display = says ? "block" : "none";
   if (!mark || !says) return;
-  const note = mark === clock.pin ? [piece("div", { class: "plab-pinned" }, "pinned · Esc lets go")] : [];
+  const note = mark === clock.pin ? [piece("div", { class: "plab-pinned" }, "pinned · Esc releases it")] : [];
   fill(tip, [...says, ...note]);
   const at = placed(pointer ?? { x: b.x(mark.time), y: PINNED_Y }, tip.offsetWidth, tip.offsetHeight, b);
   tip.style.left = `${at.x}px`;

@@ -5,7 +5,7 @@ import { marks, pick } from "../../../widgets/checkpoint_timeline/interaction.ts
 import * as layout from "../../../widgets/checkpoint_timeline/layout.ts";
 import { CheckpointModel, FORMATS, PHASES_MAX, STATES } from "../../../widgets/checkpoint_timeline/model.ts";
 import * as moment from "../../../widgets/checkpoint_timeline/moment.ts";
-import { rowText } from "../../../widgets/checkpoint_timeline/paint/row.ts";
+import { namesOf, rowText } from "../../../widgets/checkpoint_timeline/paint/row.ts";
 import { chosen, initial, type State } from "../../../widgets/checkpoint_timeline/state.ts";
 import * as words from "../../../widgets/checkpoint_timeline/words.ts";
 import { boxFor, give } from "./support.ts";
@@ -116,6 +116,15 @@ function job(): CheckpointModel {
   });
   return model;
 }
+
+test("a row that has no room for its name has a shorter one: the head of a chain, or the number of a reader", () => {
+  const model = job();
+  const chain = "count → format → sink 1/2";
+  give(model.store, FORMATS, { grown: { rows: [[0, chain]] } });
+  assert.deepEqual(namesOf(model, 0), [chain, "count 1/2", chain, "1/2"]);
+  assert.equal(namesOf(model, 2).at(-1), "1.");
+  assert.equal(namesOf(story(), 1).at(-1), "2.");
+});
 
 test("a checkpoint runs until it ends, and only those that have begun are known", () => {
   const model = story();

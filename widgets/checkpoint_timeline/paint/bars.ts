@@ -88,7 +88,7 @@ function paintWord(scene: Scene, { c, x, w }: Bar): void {
   ctx.textAlign = "center";
   const y = l.bars.bottom + (TOP.numbers + 7) * b.scale;
   const state = stateAt(model, c, t);
-  ctx.fillText(firstFit(ctx, w - 2, word, state, SYMBOLS[state] ?? ""), x + w / 2, y);
+  ctx.fillText(firstFit(ctx, w - 6 * b.scale, word, state, SYMBOLS[state] ?? ""), x + w / 2, y);
 }
 
 /** Paint a word from below upwards. Where there is no room for one under each bar, "completed" is left out. */

@@ -40,15 +40,12 @@ export function paintRow(scene: Scene, detail: Detail, row: Row): void {
   if (passed && model.passedAs(part)?.skipped) ctx.fillRect(13 * s, band.mid - 0.5, across, 1.2);
 }
 
-/** Return the name of a row, then without what all names begin with, then its number. */
-function namesOf(model: CheckpointModel, part: number): string[] {
+/** Return the forms of a row's name, the longest first. A reader has a number, and a chain the name of its head. */
+export function namesOf(model: CheckpointModel, part: number): string[] {
   const name = model.rowName(part);
-  return [
-    name,
-    name.slice(model.common),
-    name.replace(/^coord\. /, ""),
-    `${model.part.row[part] - model.readersFrom + 1}.`,
-  ];
+  const reader = model.part.row[part] - model.readersFrom;
+  if (reader >= 0) return [name, name.slice(model.common), `${reader + 1}.`];
+  return [name, name.replace(/ → .* /, " "), name.replace(/^coord\. /, ""), name.split(" ").at(-1)!];
 }
 
 /** Paint the name of a row and return its width. */
