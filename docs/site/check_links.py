@@ -3,10 +3,12 @@
     python docs/site/check_links.py build/site
 
 Links to other sites are not followed, but no page may load a script, a style, a font or a picture from one.
+The Markdown of the pages, and ``llms.txt``, may link to files of the site and to other sites alone.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -34,10 +36,30 @@ class Page(HTMLParser):
                 self.loads.append(value)
 
 
+#: A link or a picture of Markdown, and blocks of code, which have no links.
+MARKDOWN_LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+OTHERS = {"_static", "lite"}  # JupyterLite's own pages are made of links by a script
+
+
+def broken_markdown(site: Path) -> list[str]:
+    """Return a line for each link in the Markdown of the pages that leads to no file of ``site``."""
+    found = []
+    for path in [site / "llms.txt", *site.rglob("*.md")]:
+        name = path.relative_to(site)
+        if OTHERS & set(name.parts):
+            continue
+        links = MARKDOWN_LINK.findall(FENCE.sub("", path.read_text()))
+        inside = [link for link in links if not urlsplit(link).scheme]
+        found += [
+            f"{name}: {link}: no such file" for link in inside if not (path.parent / unquote(link)).is_file()
+        ]
+    return found
+
+
 def broken_links(site: Path) -> list[str]:
     """Return a line for each link of ``site`` that leads nowhere."""
-    others = {"_static", "lite"}  # JupyterLite's own pages are made of links by a script
-    ours = (path for path in site.rglob("*.html") if not others & set(path.relative_to(site).parts))
+    ours = (path for path in site.rglob("*.html") if not OTHERS & set(path.relative_to(site).parts))
     pages = {path.resolve(): Page(path) for path in ours}
     found = []
     for path, page in pages.items():
@@ -63,7 +85,7 @@ def broken_links(site: Path) -> list[str]:
 def main() -> int:
     """Print what is broken; return 1 if anything is."""
     site = Path(sys.argv[1])
-    broken = broken_links(site)
+    broken = broken_links(site) + broken_markdown(site)
     print("\n".join(broken) or f"every link of the {len(list(site.rglob('*.html')))} pages leads somewhere")
     return 1 if broken else 0
 

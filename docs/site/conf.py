@@ -64,6 +64,7 @@ default_role = "code"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # `ScalingPolicy.fixed(1)` in a signature, and not its fields
 autodoc_default_options = {"members": True, "undoc-members": False}
 add_module_names = False
 toc_object_entries_show_parents = "hide"
@@ -77,11 +78,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"pravega_lab {version}"
 html_context = {"default_mode": "auto"}
 html_theme_options = {
+    "logo": {"text": "pravega_lab"},  # the version is at the other end of the header
     "show_version_warning_banner": False,
     "navbar_end": ["version", "theme-switcher"],
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["twin"],
     "secondary_sidebar_items": ["page-toc"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",

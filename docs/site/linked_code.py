@@ -40,19 +40,33 @@ pre {{ overflow-x: auto; }}
 """
 
 
+def place(target: Path, line: str) -> tuple[str, str] | None:
+    """Return the name of a file of code in the repository, and the anchor of a line on its page.
+
+    Args:
+        target: The file.
+        line: The number of the line, or nothing.
+
+    Returns:
+        None if the file is not there, or is not in the repository.
+    """
+    target = target.resolve()
+    if not target.is_file() or ROOT not in target.parents:
+        return None
+    return target.relative_to(ROOT).as_posix(), f"L-{line}" if line else "top"
+
+
 def _link_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
     """Replace the links of a page to files of code by links to the pages of these files."""
     here = (ROOT / page).parent
     up = "../" * page.count("/")
 
     def replace(found: re.Match[str]) -> str:
-        target = (here / found[1]).resolve()
-        if not target.is_file() or ROOT not in target.parents:
+        placed = place(here / found[1], found[2])
+        if placed is None:
             return found[0]
-        name = target.relative_to(ROOT).as_posix()
-        app.env.linked_code.add(name)  # type: ignore[attr-defined]
-        line = f"L-{found[2]}" if found[2] else "top"
-        return f"](code:{up}{FOLDER}/{name}.html#{line}"
+        app.env.linked_code.add(placed[0])  # type: ignore[attr-defined]
+        return f"](code:{up}{FOLDER}/{placed[0]}.html#{placed[1]}"
 
     source[0] = LINK.sub(replace, source[0])
 

@@ -1,9 +1,9 @@
 """Show recorded runs as views that can be scrubbed, without a kernel and a network.
 
-The first page has one view in a frame. In the tutorials, each stored picture of a view gives way to the view
-itself: ``docs/site/recordings/`` holds the rows that the views of a tutorial had when `record_views` ran it.
-All pages share one script with the views' code, and a tutorial has one script with its rows. Both are classic
-scripts, because a browser loads no modules and no JSON from a file.
+The first page has the views of a run of the package. In the tutorials, each stored picture of a view gives
+way to the view itself: ``docs/site/recordings/`` holds the rows that the views of a tutorial had when
+`record_views` ran it. All pages share one script with the views' code, and a page has one script with its
+rows. Both are classic scripts, because a browser loads no modules and no JSON from a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 RECORDING = "run-3.jsonl.gz"
-NAME = "recorded-run.html"
+INDEX = "index"  # the first page's run
 MARK = "<!-- the site shows a recorded run here -->"
 FOLDER = Path(__file__).resolve().parent / "recordings"
 VIEWS = (
@@ -88,34 +88,48 @@ def with_views(name: str, notebook: dict[str, Any]) -> dict[str, Any]:
     for number, output in enumerate(outputs):
         data = output["data"]
         still = "".join(data.get("text/html") or data.get("image/svg+xml") or "")
-        said = escape("".join(data["text/plain"]))
-        still = still.replace('role="img"', f'role="img" aria-label="{said}"', 1)
-        of_run = f'data-run="{name}" data-number="{number}"'
-        place = f'<div class="recorded" role="group" aria-label="{said}" {of_run}>'
-        scripts = (
-            f'<script defer src="../views/{name}.js"></script><script defer src="../views/views.js"></script>'
-        )
-        style = '<link rel="stylesheet" href="../views/style.css">'
-        head = "" if number else style + scripts
-        output["data"] = {"text/html": f"{head}{place}{still}</div>"}
+        output["data"] = {"text/html": place(name, number, still, "".join(data["text/plain"]))}
     return notebook
 
 
-def _write(app: Sphinx) -> None:
+def place(name: str, number: int, still: str, words: str) -> str:
+    """Return the HTML of a board of a run: its picture, until the script of the page has drawn the views.
+
+    Args:
+        name: The run, whose rows are in ``views/<name>.js``.
+        number: Which of its boards; the first one of a page loads the scripts.
+        still: The picture, as SVG or HTML.
+        words: What the picture shows.
+    """
+    said = escape(words)
+    still = still.replace('role="img"', f'role="img" aria-label="{said}"', 1)
+    of_run = f'data-run="{name}" data-number="{number}"'
+    scripts = "".join(f'<script defer src="../views/{script}.js"></script>' for script in (name, "views"))
+    head = "" if number else f'<link rel="stylesheet" href="../views/style.css">{scripts}'
+    return f'{head}<div class="recorded" role="group" aria-label="{said}" {of_run}>{still}</div>'
+
+
+def first_views() -> list[Any]:
+    """Return the views of the first page: the stream and the reader group of a recorded run, on one clock."""
     from pravega_lab.observe import Journal
     from pravega_lab.tutorials.recording import recorded as runs
     from pravega_lab.widgets import show
-    from pravega_lab.widgets.bundles import bundle, style
 
     journal = Journal.load(Path(runs.__path__[0]) / RECORDING)
-    docs, views = Path(app.outdir) / "docs", Path(app.outdir) / "views"
-    docs.mkdir(parents=True, exist_ok=True)
-    show(journal).export(docs / NAME)
+    return list(show(journal).views[:2])
+
+
+def _write(app: Sphinx) -> None:
+    from pravega_lab.widgets.bundles import bundle, style
+    from pravega_lab.widgets.live.recording import recording_of
+
+    views = Path(app.outdir) / "views"
     views.mkdir(parents=True, exist_ok=True)
     scripts: set[str] = set()
-    for path in sorted(FOLDER.glob("*.json.gz")):
-        name = path.name.removesuffix(".json.gz")
-        boards = recorded(name)
+    names = [path.name.removesuffix(".json.gz") for path in sorted(FOLDER.glob("*.json.gz"))]
+    all_boards = {name: recorded(name) for name in names}
+    all_boards[INDEX] = [[recording_of(view) for view in first_views()]]
+    for name, boards in all_boards.items():
         scripts |= {view["script"] for board in boards for view in board}
         rows = f"(globalThis.pravegaLabRecorded ??= {{}})[{json.dumps(name)}] = {json.dumps(boards)};"
         (views / f"{name}.js").write_text(rows)
@@ -130,10 +144,10 @@ def _insert(app: Sphinx, page: str, source: list[str]) -> None:
         if recorded(name):
             source[0] = json.dumps(with_views(name, json.loads(source[0])))
     elif MARK in source[0]:
-        frame = (
-            f'<iframe class="recorded-view" title="a recorded run of a reader group" src="{NAME}"></iframe>'
-        )
-        source[0] = source[0].replace(MARK, f"```{{raw}} html\n{frame}\n```")
+        views = first_views()
+        words = "; ".join(view.alternative for view in views)
+        shown = place(INDEX, 0, str(views[0].picture()[1]), words)
+        source[0] = source[0].replace(MARK, f"```{{raw}} html\n{shown}\n```")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ["api/index", "options", "glossary", "spec/README", "map", "../CHANGELOG", "../README"]
+REFERENCE = ["api/index", "options", "glossary", "spec/README", "map", "../CHANGELOG", "README <../README>"]
 EXPLANATION = [
     "architecture",
     "engine",
@@ -29,7 +29,10 @@ SECTIONS = ["tutorials", "guides", "reference", "explanation"]
 
 
 def pages(section: str) -> list[str]:
-    """Return the pages of ``section``, as paths relative to ``docs/`` without their endings."""
+    """Return the pages of ``section``, as paths relative to ``docs/`` without their endings.
+
+    A page with another title in the navigation than its own is ``title <path>``.
+    """
     if section == "index":
         return SECTIONS
     if section == "tutorials":
@@ -45,6 +48,11 @@ def pages(section: str) -> list[str]:
     if section == "explanation":
         return EXPLANATION
     return []
+
+
+def place(entry: str) -> str:
+    """Return the path of an entry of `pages`, without a title."""
+    return entry.partition("<")[2].rstrip(">") or entry
 
 
 def _add_contents(app: Sphinx, page: str, source: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pravega_lab import __version__
 from tests.browser.axe import violations
 from tests.browser.page import WAIT_MS, Errors, settle
 
@@ -36,8 +37,8 @@ def open_page(browser: Any) -> Iterator[Any]:
     contexts: list[Any] = []
     errors = Errors()
 
-    def opened(name: str, scheme: str = "light") -> Any:
-        contexts.append(browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme=scheme))
+    def opened(name: str, scheme: str = "light", width: int = 1200) -> Any:
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
         page = contexts[-1].new_page()
         errors.of(page)
         page.goto((SITE / f"{name}.html").as_uri())
@@ -54,6 +55,58 @@ def open_page(browser: Any) -> Iterator[Any]:
 )
 def test_a_page_is_accessible(open_page: Any, name: str, scheme: str) -> None:
     assert violations(open_page(name, scheme)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_a_phone(open_page: Any, name: str) -> None:
+    page = open_page(name, width=390)
+    for place in page.locator(".recorded").all()[:1]:
+        place.scroll_into_view_if_needed()
+        place.locator(".plab-canvas").first.wait_for(timeout=WAIT_MS)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    title, buttons = page.locator(".navbar-brand .title"), page.locator(".navbar-persistent--mobile button")
+    assert (title.inner_text(), buttons.count()) == ("pravega_lab", 1)
+    left = buttons.bounding_box()["x"]
+    assert title.bounding_box()["x"] + title.bounding_box()["width"] <= left
+
+
+def test_the_header_has_the_version(open_page: Any) -> None:
+    assert open_page("docs/index").locator(".navbar-version").first.inner_text() == __version__
+
+
+def test_every_page_has_its_markdown_and_llms_txt_lists_it(open_page: Any) -> None:
+    pages = {path.relative_to(SITE).with_suffix("") for path in SITE.glob("docs/**/*.html")}
+    pages |= {path.relative_to(SITE).with_suffix("") for path in SITE.glob("notebooks/*.html")}
+    assert len(pages) > 80
+    listed = (SITE / "llms.txt").read_text()
+    assert [str(page) for page in sorted(pages) if f"]({page}.md)" not in listed] == []
+    for page in pages:
+        assert (SITE / f"{page}.md").read_text().startswith("# "), page
+    client = (SITE / "docs/api/client.md").read_text()
+    assert "## `class Stream(" in client
+    assert ">>> with connect(uri) as client:" in client
+    assert ".. autoclass" not in client
+    twin = open_page("docs/install").locator("link[rel=alternate][type='text/markdown']")
+    address = str(twin.get_attribute("href"))
+    assert (SITE / "docs" / address).samefile(SITE / "docs/install.md")
+
+
+def test_no_sentence_of_the_reference_is_taken_for_a_type() -> None:
+    """The sphinx extension napoleon takes the words before the first colon of an attribute for its type."""
+    texts = {path.name: path.read_text() for path in SITE.glob("docs/api/*.md")}
+    assert "How it connects: what was passed as `access`." in texts["client.md"]
+    assert [name for name, text in texts.items() if "**Type**" in text] == []
+
+
+def test_the_first_page_shows_a_run_whole(open_page: Any) -> None:
+    page = open_page("docs/index")
+    for n in (0, 1):
+        page.locator(".recorded .plab-canvas").nth(n).wait_for(timeout=WAIT_MS)
+    assert page.locator("iframe").count() == 0
+    page.locator(".recorded .plab-slider").first.fill("200")
+    settle(page)
+    assert page.locator(".recorded .plab-call").first.inner_text().startswith("view.at(")
+    assert violations(page) == []
 
 
 def test_a_tutorial_shows_its_views_and_they_can_be_scrubbed(open_page: Any) -> None:
