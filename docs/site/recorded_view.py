@@ -60,7 +60,7 @@ for (const place of document.querySelectorAll(".recorded")) seen.observe(place);
 
 
 def recorded(name: str) -> list[list[dict[str, Any]]]:
-    """Return the boards of a tutorial in the order of its cells; none if nobody has recorded it."""
+    """Return the boards of a tutorial in the order of its cells; none if it was not recorded."""
     path = FOLDER / f"{name}.json.gz"
     return list(json.loads(gzip.decompress(path.read_bytes()))) if path.exists() else []
 
