@@ -44,6 +44,7 @@ def spark() -> Iterator[Any]:
 
 #: What the examples of a page use besides `uri`, `folder` and `recording`.
 FIXTURES = {
+    "pravega_lab": ["spark"],
     "schema-registry": ["registry_uri"],
     "errors": ["registry_uri", "spark"],
     "spark-connector": ["spark"],
