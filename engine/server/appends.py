@@ -147,15 +147,22 @@ class Appends:
             self._refuse(pending, error)
 
     def _acknowledge(self, pending: list[Pending], ticket: Ticket) -> None:
-        last = {p.session: (p, length) for p, length in zip(pending, ticket.results, strict=True)}
-        for session, (append, length) in last.items():
-            number = append.operation.event_number
-            # As upstream, an append with the number of the last one is stored and not acknowledged.
-            if number > session.acked:
-                reply = c.DataAppended(session.writer_id, number, session.acked, append.request_id, length)
-                session.acked = number
-                self._connection.send(reply)
+        if len(pending) == 1:
+            self._acknowledge_one(pending[0], ticket.results[0])
+        else:
+            last = {p.session: (p, length) for p, length in zip(pending, ticket.results, strict=True)}
+            for append, length in last.values():
+                self._acknowledge_one(append, length)
         self._store.release(self._connection, ticket.cost_bytes)
+
+    def _acknowledge_one(self, append: Pending, length: int) -> None:
+        session, operation, request_id = append
+        number = operation.event_number
+        # As upstream, an append with the number of the last one is stored and not acknowledged.
+        if number > session.acked:
+            reply = c.DataAppended(session.writer_id, number, session.acked, request_id, length)
+            session.acked = number
+            self._connection.send(reply)
 
     def _refuse(self, pending: Pending, error: e.StorageError) -> None:
         session, operation, request_id = pending

@@ -32,6 +32,7 @@ from ..store.security.tokens import BadTokenError, ExpiredTokenError
 from ..store.storage.storage import Ticket
 from .appends import Appends
 from .dispatch import HANDLERS
+from .limits.passes import is_one_ready
 from .reads import Reads
 from .refusals import refusal
 from .security.requests import check_token
@@ -123,8 +124,17 @@ class SegmentStoreProtocol(asyncio.Protocol):
         """
         if self._is_ending:
             return
-        self.store.pieces_received += 1
-        self._work_at_once(data)
+        store = self.store
+        store.pieces_received += 1
+        if is_one_ready(store.loop):
+            store.is_handling_alone = True
+            try:
+                self._work_at_once(data)
+            finally:
+                store.is_handling_alone = False
+                store.on_handled()
+        else:
+            self._work_at_once(data)
 
     def _decode(self, data: bytes = b"") -> None:
         """Decode some commands. The decoder keeps the bytes of the others."""
@@ -188,14 +198,16 @@ class SegmentStoreProtocol(asyncio.Protocol):
         turns.took(time() - began_s)
 
     def _work(self, commands: int) -> None:
-        backlog = self._backlog
+        backlog, decoder = self._backlog, self._decoder
         turns, time = self.store.turns, self.store.loop.time
         left, until_s = commands, time() + turns.seconds
-        if left:
+        if left and self._unwritten:
             self._write_on(until_s)
-        if left and not self.is_paused:
+        if left and self.reads.has_ready and not self.is_paused:
             self.reads.serve_ready(until_s)
-        while self._has_more() and not (self._is_ending or self.is_paused or self.is_throttled):
+        while backlog or decoder.has_more:
+            if self._is_ending or self.is_throttled or self.is_paused:
+                break
             if not left or time() > until_s:
                 turns.wait(self, is_brief=not commands)
                 break
@@ -207,7 +219,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
                 break
             left -= 1
             self._handle(backlog.popleft())
-        if (self.reads.has_ready or self._unwritten) and not self._is_full:
+        if (self._unwritten or self.reads.has_ready) and not self._is_full:
             turns.wait(self)
         self.appends.submit()
         if self._is_broken and not backlog:
@@ -224,8 +236,9 @@ class SegmentStoreProtocol(asyncio.Protocol):
         if type(command) not in LEAVING_APPENDS:
             self.appends.submit()
         try:
-            if self.store.access is not None:
-                check_token(self.store.access, command, self.store.now_ms())
+            access = self.store.access
+            if access is not None:
+                check_token(access, command, self.store.now_ms())
             handler(self, command)
         except StorageError as error:
             self.refuse(refusal(error, getattr(command, "request_id", 0)), str(error))
@@ -235,8 +248,8 @@ class SegmentStoreProtocol(asyncio.Protocol):
             self.close(str(error))
 
     def _read_or_wait(self) -> None:
-        is_held_back = self.is_paused or self.is_throttled or self.lacks_room
-        wanted = not (is_held_back or self._has_more() or self._is_ending)
+        is_held_back = self._is_full or self._unwritten or self.is_throttled or self.lacks_room
+        wanted = not (is_held_back or self._is_ending or self._has_more())
         if wanted == self._is_reading or self._transport.is_closing():
             return
         self._is_reading = wanted

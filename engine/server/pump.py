@@ -6,13 +6,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from pravega_lab.portable.waiting import gather
 
 from ..store.errors import DiskFull
 from ..store.log.disk import Disk
 from ..store.log.history import HISTORY_NAME, encode_history
-from ..store.storage.storage import Storage
+from ..store.storage.storage import Group, Storage
+
+
+class QuickDisk(Protocol):
+    """A disk that may write a group while the loop waits."""
+
+    def write_at_once(self, name: str, offset: int, data: bytes) -> bool:
+        """Write a group as `Disk.write_group` does. Return False, with nothing written, if that took long."""
 
 
 class Pump:
@@ -31,6 +39,13 @@ class Pump:
         self.write_s = 0.0
         self._groups_wake = asyncio.Event()
         self._files_wake = asyncio.Event()
+        self._group: Group | None = None  # taken, and to be written by the task
+        self._failure: Exception | None = None  # of a group that was written without the task
+        self._is_running = self._is_due = self._is_scheduled = False
+        self.is_about_to_move: Callable[[], bool] = lambda: False
+        """Return whether the caller of the storage calls `move_due` in this turn of the loop."""
+        self.on_syncing: Callable[[], None] = lambda: None
+        """Called before the replies of a group become ready."""
         self.on_synced: Callable[[], None] = lambda: None
         """Called after each group, when its replies are ready."""
         storage.on_work = self._wake
@@ -40,10 +55,72 @@ class Pump:
         if self.storage.has_file_work:
             self._files_wake.set()
 
+    # Without the task
+
+    def write_without_task(self, quick: QuickDisk, loop: asyncio.AbstractEventLoop) -> None:
+        """Write groups that take ``quick`` no time in the turn of the loop in which they become due.
+
+        A task takes more turns of the loop than such a write. The simulation leaves it as it is.
+        """
+        self._quick = quick
+        self._loop = loop
+        self.storage.on_work = self._move_soon
+
+    def _move_soon(self) -> None:
+        self._is_due = True
+        if not (self._is_scheduled or self.is_about_to_move()):
+            self._is_scheduled = True
+            self._loop.call_soon(self._move_scheduled)
+
+    def _move_scheduled(self) -> None:
+        self._is_scheduled = False
+        self.move_due()
+
+    def move_due(self) -> None:
+        """Write what is queued, and leave a group that takes long to the task."""
+        if not self._is_due:
+            return
+        self._is_due = False
+        if not self._is_running or self._failure is not None:
+            return
+        storage = self.storage
+        try:
+            while self._group is None and (group := storage.take_group()) is not None:
+                if group.data and not self._write_at_once(group):
+                    self._group = group
+                    self._groups_wake.set()
+                else:
+                    self._synced(group)
+        except Exception as failure:
+            self._failure = failure
+            self._groups_wake.set()
+        if storage.has_file_work:
+            self._files_wake.set()
+
+    def _write_at_once(self, group: Group) -> bool:
+        began_s = self._loop.time()
+        if not self._quick.write_at_once(group.file, group.offset, group.data):
+            return False
+        self._written(group, began_s, self._loop.time())
+        return True
+
+    def _written(self, group: Group, began_s: float, end_s: float) -> None:
+        self.write_s += end_s - began_s
+        self.groups += 1
+        self.written_bytes += len(group.data)
+
+    def _synced(self, group: Group) -> None:
+        self.on_syncing()
+        self.storage.group_synced(group)
+        self.on_synced()
+
+    # The tasks
+
     async def run(self) -> None:
         """Run the loop for groups and the loop for files. The first failure of either ends both."""
         self._groups_wake.set()
         self._files_wake.set()
+        self._is_running = True
         loops = [asyncio.ensure_future(loop) for loop in (self._move_groups(), self._make_files())]
         try:
             await gather(*loops)
@@ -51,6 +128,7 @@ class Pump:
             self.storage.failed(failure)
             raise
         finally:
+            self._is_running = False
             for loop in loops:
                 loop.cancel()
             await gather(*loops, return_exceptions=True)
@@ -60,15 +138,15 @@ class Pump:
         while True:
             await self._groups_wake.wait()
             self._groups_wake.clear()
-            while (group := self.storage.take_group()) is not None:
+            if self._failure is not None:
+                raise self._failure
+            while (group := self._group or self.storage.take_group()) is not None:
                 if group.data:
                     began_s = loop.time()
                     await self.disk.write_group(group.file, group.offset, group.data)
-                    self.write_s += loop.time() - began_s
-                    self.groups += 1
-                    self.written_bytes += len(group.data)
-                self.storage.group_synced(group)
-                self.on_synced()
+                    self._written(group, began_s, loop.time())
+                self._group = None
+                self._synced(group)
             if self.storage.has_file_work:
                 self._files_wake.set()
 

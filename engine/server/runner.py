@@ -30,7 +30,7 @@ from ..store.storage.tiered import Tiered, leave_tier
 from ..store.streams.writer_times import PERIOD_MS
 from ..store.tiers.settings import TierSettings
 from .limits.limits import Limits
-from .pump import Pump
+from .pump import Pump, QuickDisk
 from .segment_store import SegmentStore
 from .tiers.loop import TierLoop
 from .tiers.objects import Objects
@@ -106,10 +106,23 @@ class StoreRunner:
         store.is_behind = lambda: tier.mover.is_behind
         return tier
 
+    def answer_promptly(self, quick: QuickDisk) -> None:
+        """Write and answer what arrives alone in the turn of the loop in which it arrives, if ``quick`` can.
+
+        The simulation leaves it as it is: each step has a turn there, so that anything may come between two.
+        """
+        pump, store = self.pump, self.segment_store
+        store.flush_together()
+        pump.on_syncing, pump.on_synced = store.expect_flush, store.flush
+        pump.write_without_task(quick, self._loop)
+        pump.is_about_to_move = lambda: store.is_handling_alone
+        store.on_handled = pump.move_due
+
     def now_ms(self) -> int:
         """Return the time of day in ms, never earlier than the newest time in the log."""
         now_ms = self._clock.now_ms(self._wall(), int(self._loop.time() * 1000))
-        return max(self.storage.last_now_ms, now_ms)
+        last_ms = self.storage.last_now_ms
+        return now_ms if now_ms > last_ms else last_ms
 
     # The controller
 

@@ -92,6 +92,10 @@ class SegmentStore:
         self._resumes = 0  # how many of them the loop will resume
         self.chunk_reader: ChunkReader | None = None
         self._unflushed: list[Served] | None = None
+        self._is_flush_due = False
+        self.is_handling_alone = False  # what arrived is being handled, and nothing else arrived in this pass
+        self.on_handled: Callable[[], None] = lambda: None
+        """Called after that."""
         self.is_behind: Callable[[], bool] = lambda: False
 
     def now_ms(self) -> int:
@@ -152,12 +156,18 @@ class SegmentStore:
         if self._unflushed is None:
             self.loop.call_soon(one.flush)
             return
-        if not self._unflushed:
+        if not self._is_flush_due:
+            self._is_flush_due = True
             self.loop.call_soon(self.flush)
         self._unflushed.append(one)
 
+    def expect_flush(self) -> None:
+        """Note that the caller calls `flush` in this turn, so that the loop need not."""
+        self._is_flush_due = True
+
     def flush(self) -> None:
         """Write the replies that wait for the end of the turn."""
+        self._is_flush_due = False
         if self._unflushed:
             waiting, self._unflushed = self._unflushed, []
             for one in waiting:

@@ -239,8 +239,7 @@ class _Standalone:
                 limits=self._limits,
                 **tier_of_runner,
             )
-        self._runner.segment_store.flush_together()
-        self._runner.pump.on_synced = self._runner.segment_store.flush
+        self._runner.answer_promptly(self._disk)
         if self._runner.tier is not None:
             await attach_early(self._runner.tier, ATTACH_S)
         with _naming_the_folder(self._disk, "written"):

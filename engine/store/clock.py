@@ -37,10 +37,12 @@ class StoreClock:
             self._ahead_ms = max(0, self._last_ms - wall_ms)
             if self._ahead_ms > JUMP_MS_MAX:
                 self._on_jump(-self._ahead_ms)
-        elif abs(difference_ms - self._difference_ms) >= TOLERANCE_MS:
+        elif not -TOLERANCE_MS < difference_ms - self._difference_ms < TOLERANCE_MS:
             self._jump(difference_ms - self._difference_ms)
             self._difference_ms = difference_ms
-        self._last_ms = max(self._last_ms, wall_ms + self._ahead_ms)
+        now_ms = wall_ms + self._ahead_ms
+        if now_ms > self._last_ms:
+            self._last_ms = now_ms
         return self._last_ms
 
     def _jump(self, jump_ms: int) -> None:

@@ -27,9 +27,12 @@ class _Few:
     def __init__(self, all_of_them: select.epoll) -> None:
         self._all = all_of_them
         self.poll_all = all_of_them.poll
+        self.is_one_ready = False
 
     def poll(self, timeout: float | None = None, maxevents: int = -1) -> list[tuple[int, int]]:
-        return self.poll_all(timeout, min(maxevents, READY_AT_ONCE) if maxevents > 0 else READY_AT_ONCE)
+        ready = self.poll_all(timeout, min(maxevents, READY_AT_ONCE) if maxevents > 0 else READY_AT_ONCE)
+        self.is_one_ready = len(ready) == 1
+        return ready
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._all, name)
@@ -39,9 +42,19 @@ def new_loop() -> asyncio.AbstractEventLoop:
     """Return a loop with short passes. Where the system has no epoll, it is the loop of asyncio."""
     if not hasattr(select, "epoll"):
         return asyncio.new_event_loop()
-    selector: Any = selectors.EpollSelector()
-    selector._selector = _Few(selector._selector)
-    return asyncio.SelectorEventLoop(selector)
+    return _ShortPasses()
+
+
+class _ShortPasses(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        selector: Any = selectors.EpollSelector()
+        self.few = selector._selector = _Few(selector._selector)
+        super().__init__(selector)
+
+
+def is_one_ready(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether one socket alone is ready in this pass of the loop, as far as the loop knows."""
+    return isinstance(loop, _ShortPasses) and loop.few.is_one_ready
 
 
 def wait_in_the_system(server: asyncio.Server) -> None:

@@ -115,6 +115,11 @@ class MemoryDisk:
         """See Disk. Keeps ``data`` itself."""
         self._files[name].write(offset, data)
 
+    def write_at_once(self, name: str, offset: int, data: bytes) -> bool:
+        """Do what `write_group` does, and return True."""
+        self._files[name].write(offset, data)
+        return True
+
     async def write_file(self, name: str, data: bytes) -> None:
         """See Disk. Keeps ``data`` itself."""
         self._files[name] = _MemoryFile(len(data), data)
@@ -162,7 +167,8 @@ class RealDisk:
         self._groups = ThreadPoolExecutor(1, "store-sync")
         self._others = ThreadPoolExecutor(1, "store-files")
         self._writing: tuple[str, int] | None = None
-        self._writing_bytes = 0  # size of the file that is written
+        self._path = ""  # of the file that is written
+        self._opened: os.stat_result  # the same file when it was opened
         self._is_quick = False  # the last write of a small group took at most QUICK_S_MAX
         for mine in (
             "log-*.tmp",
@@ -199,10 +205,15 @@ class RealDisk:
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
         """See Disk. Calls must follow one another."""
-        if self._is_quick and len(data) <= SMALL_BYTES_MAX:
-            self._write_group(name, offset, data)
-        else:
+        if not self.write_at_once(name, offset, data):
             await self._run(self._groups, lambda: self._write_group(name, offset, data))
+
+    def write_at_once(self, name: str, offset: int, data: bytes) -> bool:
+        """Write a small group in the thread of the caller, if the disk is quick. Else return False."""
+        if not self._is_quick or len(data) > SMALL_BYTES_MAX:
+            return False
+        self._write_group(name, offset, data)
+        return True
 
     async def write_file(self, name: str, data: bytes) -> None:
         """See Disk."""
@@ -235,30 +246,30 @@ class RealDisk:
         if self._writing is None or self._writing[0] != name:
             if self._writing is not None:
                 os.close(self._writing[1])
-            self._writing = (name, os.open(self.folder / name, os.O_WRONLY | os.O_DSYNC | os.O_CLOEXEC))
+            self._path = str(self.folder / name)
+            self._writing = (name, os.open(self._path, os.O_WRONLY | os.O_DSYNC | os.O_CLOEXEC))
             self._lock.lock_log(self.folder / name)
-            self._writing_bytes = os.fstat(self._writing[1]).st_size
+            self._opened = os.fstat(self._writing[1])
         begin = time.monotonic()
         _write_all(self._writing[1], data, offset)
         if len(data) <= SMALL_BYTES_MAX:
             self._is_quick = time.monotonic() - begin <= QUICK_S_MAX
-        self._check_file(name, self._writing[1])
+        self._check_file(name)
 
-    def _check_file(self, name: str, handle: int) -> None:
+    def _check_file(self, name: str) -> None:
         """Raise OSError if what was written is not in the folder: the next start would not find it."""
-        ours = os.fstat(handle)
+        opened = self._opened  # no other file gets this inode number while ours is open
         try:
-            found = os.stat(self.folder / name)
+            found = os.stat(self._path)
         except FileNotFoundError:
-            found = None
-        if found is None:
             what = "was removed while the store was writing to it"
-        elif not os.path.samestat(ours, found):
-            what = "was replaced by another file while the store was writing to it"
-        elif ours.st_size < self._writing_bytes:
-            what = f"was cut to {ours.st_size} bytes while the store was writing to it"
         else:
-            return
+            if found.st_ino != opened.st_ino or found.st_dev != opened.st_dev:
+                what = "was replaced by another file while the store was writing to it"
+            elif found.st_size < opened.st_size:
+                what = f"was cut to {found.st_size} bytes while the store was writing to it"
+            else:
+                return
         raise OSError(
             errno.ESTALE,
             f"The log file {name!r} in {str(self.folder)!r} {what}. Data that was acknowledged earlier may be"
@@ -317,8 +328,8 @@ def _fill(handle: int, size: int, head: bytes, filled: int) -> None:
 
 
 def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(handle, view, offset)
+    written = os.pwrite(handle, data, offset)
+    while written < len(data):
+        data = memoryview(data)[written:]
         offset += written
-        view = view[written:]
+        written = os.pwrite(handle, data, offset)

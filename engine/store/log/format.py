@@ -14,8 +14,9 @@ log among them, are therefore never taken for a group of this file. All numbers 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -45,6 +46,7 @@ _CREATION = struct.Struct(">QQ")
 _SUBMISSION = struct.Struct(">qI")
 _APPEND = struct.Struct(">BQB16sqiI")
 _OTHER = struct.Struct(">BI")
+_ONE_APPEND = struct.Struct(">I" + _SUBMISSION.format[1:] + _APPEND.format[1:])
 OPERATION_OVERHEAD_BYTES = 96
 _NO_WRITER = bytes(16)
 
@@ -133,6 +135,7 @@ def creation_of(header: bytes) -> tuple[int, int] | None:
     return int(size), int(previous)
 
 
+@lru_cache(maxsize=64)
 def file_salt(store_id: bytes, file_id: int) -> int:
     """Return the number from which the checksums of a file begin."""
     return crc32(store_id + _SEQUENCE_AND_LENGTH.pack(file_id, 0))
@@ -149,13 +152,23 @@ class Submitted(NamedTuple):
 
 
 def encode_group(
-    sequence: int, salt: int | None, offset: int, submissions: Iterable[Submitted]
+    sequence: int, salt: int | None, offset: int, submissions: Sequence[Submitted]
 ) -> tuple[bytes, dict[int, int]]:
     """Return a whole group and, by segment id, the offset in the file at which the segment's bytes begin.
 
     The group is to be written at ``offset`` of its file. With ``salt`` None it has no checksum, for a log
     that no recovery will read.
     """
+    if len(submissions) == 1:
+        [(now_ms, entries)] = submissions
+        if len(entries) == 1 and type(entries[0][0]) is ops.Append:
+            return _encode_one_append(sequence, salt, offset, now_ms, entries[0])
+    return _encode_any(sequence, salt, offset, submissions)
+
+
+def _encode_any(
+    sequence: int, salt: int | None, offset: int, submissions: Sequence[Submitted]
+) -> tuple[bytes, dict[int, int]]:
     encoded: list[bytes] = []
     runs: dict[int, list[bytes]] = {}
     for now_ms, entries in submissions:
@@ -181,6 +194,35 @@ def encode_group(
             checksum = crc32(part, checksum)
     parts[0] = _GROUP_HEADER.pack(GROUP_MAGIC, checksum, sequence, length)
     return b"".join(parts), starts
+
+
+def _encode_one_append(
+    sequence: int, salt: int | None, offset: int, now_ms: int, entry: Entry
+) -> tuple[bytes, dict[int, int]]:
+    """Do what `encode_group` does for a single append, the usual group of a store that is not busy."""
+    operation, segment, _ = entry
+    assert isinstance(operation, ops.Append)
+    assert segment is not None
+    data, writer = operation.data, operation.writer_id
+    head = _ONE_APPEND.pack(
+        _SUBMISSION.size + _APPEND.size,
+        now_ms,
+        1,
+        1,
+        segment.id,
+        writer is not None,
+        _NO_WRITER if writer is None else writer.bytes,
+        operation.event_number,
+        operation.event_count,
+        len(data),
+    )
+    length = len(head) + len(data)
+    checksum = 0
+    if salt is not None:
+        checksum = crc32(_SEQUENCE_AND_LENGTH.pack(sequence, length), salt)
+        checksum = crc32(data, crc32(head, checksum))
+    header = _GROUP_HEADER.pack(GROUP_MAGIC, checksum, sequence, length)
+    return b"".join((header, head, data)), {segment.id: offset + GROUP_HEADER_BYTES + len(head)}
 
 
 def _encode_append(entry: Entry, encoded: list[bytes], runs: dict[int, list[bytes]]) -> None:

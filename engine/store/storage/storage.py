@@ -126,7 +126,7 @@ class Totals(NamedTuple):
     read_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Queued:
     ticket: Ticket
     now_ms: int
@@ -203,12 +203,13 @@ class Storage:
         """
         if self._failure is not None:
             raise StoreFailed("A write to the log failed. Restart the store.") from self._failure
-        cost = sum(map(_cost, operations))
+        is_one = len(operations) == 1
+        cost = _cost(operations[0]) if is_one else sum(map(_cost, operations))
         if len(self._validated.names) + len(operations) > self.segments_max:
             self._check_count(operations)
         if self._files.is_full:
             self._check_room(operations, cost)
-        if len(operations) == 1:
+        if is_one:
             result, change = self._validated.apply(operations[0])
             return self._enqueue((result,), () if change is None else (change,), now_ms, cost)
         checked = self._validated.apply_all(operations)
@@ -245,12 +246,14 @@ class Storage:
         return ticket
 
     def _enqueue(self, results: Sequence[Any], changes: Sequence[Change], now_ms: int, cost: int) -> Ticket:
-        count = sum(map(_count, changes))
+        count = _count(changes[0]) if len(changes) == 1 else sum(map(_count, changes))
         ticket = Ticket(results, cost + count * WORK_BYTES)
         if now_ms > self.last_now_ms:
             self.last_now_ms = now_ms
-        self._queue.append(_Queued(ticket, now_ms, changes, cost if changes else 0, count))
-        self._queued_bytes += cost if changes else 0
+        if not changes:
+            cost = 0
+        self._queue.append(_Queued(ticket, now_ms, changes, cost, count))
+        self._queued_bytes += cost
         self.on_work()
         return ticket
 

@@ -7,6 +7,7 @@ import asyncio
 import gc
 import logging
 import re
+import socket
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from pravega_lab.engine.server.limits import limits as options
 from pravega_lab.engine.server.limits.descriptors import report_in_words
 from pravega_lab.engine.server.limits.limits import Limits
 from pravega_lab.engine.server.limits.log_lines import LogLines
+from pravega_lab.engine.server.limits.passes import is_one_ready, new_loop
 from pravega_lab.engine.server.limits.turns import FIRST_COMMANDS, Turns
 from pravega_lab.engine.server.segment_store import DISMISSED_AT_ONCE
 from pravega_lab.engine.store.log.operations import Append
@@ -502,3 +504,35 @@ def test_the_documentation_states_each_default() -> None:
     options.add_options(parser)
     defaults = {a.option_strings[0]: f"{a.default:,}" for a in parser._actions if a.dest.startswith("max_")}
     assert stated == defaults
+
+
+def test_the_loop_knows_whether_one_socket_alone_is_ready(loop: asyncio.AbstractEventLoop) -> None:
+    """A store then writes and answers what arrived, for nothing else can join its group."""
+    found: list[bool] = []
+
+    async def main() -> None:
+        mine = asyncio.get_running_loop()
+        pairs = [socket.socketpair() for _ in range(2)]
+
+        def take(own: socket.socket) -> None:
+            own.recv(1)
+            found.append(is_one_ready(mine))
+
+        for own, other in pairs:
+            own.setblocking(False)
+            mine.add_reader(own, take, own)
+            other.send(b"1")
+        while len(found) < 2:
+            await asyncio.sleep(0.001)
+        pairs[0][1].send(b"1")
+        while len(found) < 3:
+            await asyncio.sleep(0.001)
+        for own, other in pairs:
+            mine.remove_reader(own)
+            own.close()
+            other.close()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main())
+    assert found == [False, False, True]
+    assert not is_one_ready(loop), "a loop of another kind does not know"

@@ -9,10 +9,16 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from uuid import UUID
 
+import pytest
+
+from pravega_lab.engine.server.connection import SegmentStoreProtocol
+from pravega_lab.engine.server.limits.passes import new_loop
 from pravega_lab.engine.server.runner import StoreRunner
 from pravega_lab.engine.store.errors import DiskFull
 from pravega_lab.engine.store.log.disk import MemoryDisk, Record
 from pravega_lab.engine.store.log.operations import Append, CreateSegment
+from pravega_lab.protocol.wire import commands as c
+from tests.engine.server.test_connection import WRITER, Transport, append, replies, send
 
 SEGMENT = "scope/stream/0.#epoch.0"
 
@@ -82,3 +88,47 @@ def test_a_write_that_fails_while_it_stops_ends_the_waiting() -> None:
         assert not await runner.drain(5)  # also when it had failed before
 
     running(story)
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_an_append_that_arrives_alone_is_answered_in_the_same_turn(
+    is_alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If other sockets are ready, their appends join its group first."""
+
+    async def main() -> None:
+        loop, disk, ids = asyncio.get_running_loop(), MemoryDisk(), itertools.count(1)
+        runner = StoreRunner(disk, loop, lambda: 0, lambda: UUID(int=next(ids)))
+        runner.answer_promptly(disk)
+        runner.serve_controller("localhost", 1)
+        task = loop.create_task(runner.run())
+        runner.storage.submit([CreateSegment(SEGMENT)], now_ms=1)
+        assert await runner.drain(5)
+        transport = Transport(SegmentStoreProtocol(runner.segment_store))
+        send(transport, c.SetupAppend(1, WRITER, SEGMENT, ""))
+        await asyncio.sleep(0.01)
+        assert [type(reply) for reply in replies(transport)] == [c.AppendSetup]
+        few = loop.few  # type: ignore[attr-defined]
+        monkeypatch.setattr(few, "is_one_ready", is_alone)
+        others = Transport(SegmentStoreProtocol(runner.segment_store))
+        send(others, c.SetupAppend(1, UUID(int=99), SEGMENT, ""))
+        groups = runner.pump.groups
+        send(transport, append(1))
+        if not is_alone:
+            assert replies(transport) == []
+            await asyncio.sleep(0)
+        assert [reply.event_number for reply in replies(transport)] == [1]  # type: ignore[attr-defined]
+        assert runner.pump.groups == groups + 1
+        monkeypatch.setattr(few, "is_one_ready", True)
+        monkeypatch.setattr(SegmentStoreProtocol, "_work_at_once", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            send(transport, append(2))
+        monkeypatch.undo()
+        ticket = runner.storage.submit([Append(SEGMENT, b"x")], now_ms=2)
+        await asyncio.sleep(0)
+        assert ticket.done, "a piece that failed is not waited for"
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main())

@@ -272,11 +272,11 @@ from pravega_lab.engine.server import standalone
 
 class Broken(standalone.RealDisk):
     groups = 0
-    async def write_group(self, name, offset, data):
+    def _write_group(self, name, offset, data):
         Broken.groups += 1
         if Broken.groups > 3:
             raise OSError(errno.EIO, "the disk is broken")
-        await super().write_group(name, offset, data)
+        super()._write_group(name, offset, data)
 
 standalone.RealDisk = Broken
 sys.exit(cli.main(sys.argv[1:]))

@@ -112,6 +112,115 @@ def test_the_pump_carries_rotations_and_a_restart(disk: Any) -> None:
     assert data == b"".join(bytes([number]) * 20_000 for number in range(20))
 
 
+class PartlyQuick(TornDisk):
+    """Writes small groups at once, and remembers how it wrote each group."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once: list[bool] = []
+        self.is_broken = False
+
+    async def write_group(self, name: str, offset: int, data: bytes) -> None:
+        await asyncio.sleep(0.001)
+        self.at_once.append(False)
+        await super().write_group(name, offset, data)
+
+    def write_at_once(self, name: str, offset: int, data: bytes) -> bool:
+        if self.is_broken:
+            raise OSError(5, "the sync failed")
+        if len(data) > 1000:
+            return False
+        self.at_once.append(True)
+        self.contents[name][offset : offset + len(data)] = data
+        return True
+
+
+def prompt(disk: Any, story: Callable[[Any, Pump], Any]) -> None:
+    """Tell a story with a pump that writes without its task."""
+
+    async def main() -> None:
+        storage = open_storage(disk, file_bytes=64 * 1024)
+        pump = Pump(storage, disk, retry_s=0.01)
+        pump.write_without_task(disk, asyncio.get_running_loop())
+        await story(storage, pump)
+
+    asyncio.run(main())
+
+
+def test_groups_that_take_no_time_are_written_without_the_task_in_the_order_of_all() -> None:
+    disk = PartlyQuick()
+
+    async def story(storage: Any, pump: Pump) -> None:
+        created = storage.submit([ops.CreateSegment(A)], now_ms=1)
+        await asyncio.sleep(0.01)
+        assert not created.done, "nothing is written before the pump runs"
+        running = asyncio.ensure_future(pump.run())
+        await done(created)
+        disk.at_once.clear()
+        first = storage.submit([ops.Append(A, b"1")], now_ms=2)
+        assert not first.done
+        await asyncio.sleep(0)
+        assert first.done
+        tickets = [storage.submit([ops.Append(A, data)], now_ms=3) for data in (b"2" * 2000, b"3")]
+        await asyncio.sleep(0)
+        late = storage.submit([ops.Append(A, b"4")], now_ms=4)
+        await asyncio.sleep(0)
+        assert not any(ticket.done for ticket in (*tickets, late)), "the task writes their group"
+        for ticket in (*tickets, late):
+            await done(ticket)
+        assert disk.at_once == [True, False, False]
+        for number in range(20):  # rotations
+            await done(storage.submit([ops.Append(A, b"5" * 20_000)], now_ms=number))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    prompt(disk, story)
+    data = open_storage(disk).read(A, 0, 1_000_000).data
+    assert data == b"1" + b"2" * 2000 + b"34" + b"5" * 400_000
+
+
+def test_a_caller_that_moves_groups_itself_is_not_moved_for() -> None:
+    async def story(storage: Any, pump: Pump) -> None:
+        running = asyncio.ensure_future(pump.run())
+        await done(storage.submit([ops.CreateSegment(A)], now_ms=1))
+        while storage.has_file_work:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.001)  # nothing is scheduled any more
+        pump.is_about_to_move = lambda: True
+        ticket = storage.submit([ops.Append(A, b"1")], now_ms=2)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not ticket.done
+        pump.move_due()
+        assert ticket.done
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    prompt(PartlyQuick(), story)
+
+
+def test_a_failure_without_the_task_ends_the_pump_and_is_not_tried_again() -> None:
+    disk = PartlyQuick()
+
+    async def story(storage: Any, pump: Pump) -> None:
+        running = asyncio.ensure_future(pump.run())
+        await done(storage.submit([ops.CreateSegment(A)], now_ms=1))
+        disk.is_broken = True
+        ticket = storage.submit([ops.Append(A, b"1")], now_ms=2)
+        await asyncio.sleep(0)
+        disk.is_broken = False
+        late = storage.submit([ops.Append(A, b"2")], now_ms=3)
+        with pytest.raises(OSError, match="the sync failed"):
+            await running
+        assert isinstance(ticket.failure, OSError)
+        assert isinstance(late.failure, OSError)
+        with pytest.raises(errors.StoreFailed):
+            storage.submit([ops.Append(A, b"3")], now_ms=4)
+
+    prompt(disk, story)
+    assert open_storage(disk).read(A, 0, 100).data == b""
+
+
 @pytest.mark.parametrize("is_reopened", [True, False])
 def test_memory_is_given_back(is_reopened: bool) -> None:
     disk = MemoryDisk(is_reopened=is_reopened)
