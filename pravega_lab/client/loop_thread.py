@@ -70,11 +70,43 @@ class _Call(Generic[T]):
             del error, self  # else they would keep each other alive
 
 
+class _Wait:
+    """Lets one other thread wait until the loop reports something, without a task."""
+
+    __slots__ = ("_begin", "done", "is_good")
+
+    def __init__(self, begin: Callable[[Callable[[bool], None]], None]) -> None:
+        self._begin = begin
+        self.is_good = False
+        self.done = threading.Lock()  # released at the end
+        self.done.acquire()
+
+    def begin(self) -> None:
+        """Begin (called by the loop)."""
+        try:
+            self._begin(self._end)
+        except BaseException:
+            self._end(False)
+            raise
+
+    def _end(self, is_good: bool) -> None:
+        if self.done.locked():
+            self.is_good = is_good
+            self.done.release()
+
+
 class Loop(Protocol):
     """Describes what the synchronous client needs of `LoopThread`."""
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """Run ``call`` to its end and return its result."""
+        ...
+
+    def wait_for(self, begin: Callable[[Callable[[bool], None]], None]) -> bool:
+        """Have the loop call ``begin(report)``, wait until it reports, and return what it reports.
+
+        Return False if the loop cannot be waited for like this, and `run` has to be used.
+        """
         ...
 
     def begin(self, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
@@ -95,6 +127,10 @@ class PageLoop:
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """See `LoopThread.run`."""
         return run_here(call)
+
+    def wait_for(self, begin: Callable[[Callable[[bool], None]], None]) -> bool:
+        """Return False: the page's loop runs only what is awaited."""
+        return False
 
     def begin(self, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """See `LoopThread.begin`."""
@@ -131,6 +167,15 @@ class LoopThread:
             self._loop.call_soon_threadsafe(begun.cancel)
             raise
         return begun.outcome()
+
+    def wait_for(self, begin: Callable[[Callable[[bool], None]], None]) -> bool:
+        """See `Loop.wait_for`. This takes half as long as `run`."""
+        if threading.get_ident() == self._thread.ident:
+            return False
+        wait = _Wait(begin)
+        self._loop.call_soon_threadsafe(wait.begin)
+        wait.done.acquire()
+        return wait.is_good
 
     def begin(self, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run ``call()`` without waiting for its end, from any thread. In a forked child this does nothing.

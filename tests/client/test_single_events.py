@@ -129,7 +129,7 @@ def test_threads_that_add_at_once_lose_nothing(buffer: EventBuffer) -> None:
         assert [e for e in taken if e.startswith(b"%d:" % n)] == [b"%d:%d" % (n, i) for i in range(part)]
 
 
-@pytest.mark.parametrize("n_events", [3, 100])
+@pytest.mark.parametrize("n_events", [1, 3, 100])
 def test_collected_events_are_routed_as_any_others(n_events: int) -> None:
     highs = [0.3, 0.6, 1.0]
     payloads = [b"%d" % i for i in range(n_events)]
@@ -199,6 +199,71 @@ def test_a_flush_after_an_error_raises_it_although_nothing_was_routed(world: Wor
         with pytest.raises(StreamSealedError):
             await writer.write("out", "k")
         await writer.stop()
+
+    tell(world, story)
+
+
+def test_a_flush_without_a_task_reports_once_everything_before_it_is_durable(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        async with stream.writer() as writer:
+            reports: list[tuple[str, bool, int]] = []
+
+            def begin(name: str) -> None:
+                writer.appends.begin_flush(lambda good: reports.append((name, good, writer.appends.stored)))
+
+            await writer.write("1", "k")
+            begin("first")
+            await writer.write("2", "k")
+            begin("second")
+            assert reports == []
+            await writer.flush()
+            assert [report[:2] for report in reports] == [("first", True), ("second", True)]
+            begin("nothing to wait for")
+            assert reports[2:] == [("nothing to wait for", True, 0)]
+        async with stream.read() as batches:
+            assert [e async for e in batches.events()] == [b"1", b"2"]
+
+    tell(world, story)
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_flush_without_a_task_reports_that_the_writer_has_ended(world: World, is_sealed: bool) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream, reports = client.stream(STREAM), list[bool]()
+        writer = stream.writer()
+        await writer.write("in", "k")
+        await writer.flush()
+        if is_sealed:
+            await stream.seal()
+        await writer.write("out", "k")
+        writer.appends.begin_flush(reports.append)
+        assert reports == []
+        if is_sealed:
+            with pytest.raises(StreamSealedError):
+                await writer.flush()
+        else:
+            await writer.stop()
+        assert reports == [False]
+        writer.appends.begin_flush(reports.append)
+        assert reports == [False, False]
+        await writer.stop()
+
+    tell(world, story)
+
+
+def test_a_flush_without_a_task_does_not_wait_for_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appends_module, "UNACKNOWLEDGED_BYTES_MAX", 1_000)
+
+    async def story(client: AsyncClient) -> None:
+        reports = list[bool]()
+        async with client.stream(STREAM).writer() as writer:
+            await writer.write(b"x" * 2_000, "k")
+            await writer.write(b"y", "k")
+            await writer.write(b"z", "k")
+            writer.appends.begin_flush(reports.append)
+            assert reports == [False], "the caller awaits flush() in its place"
+            await writer.flush()
 
     tell(world, story)
 

@@ -143,7 +143,8 @@ class Connection(asyncio.BufferedProtocol):
     def write_joined(self, parts: Sequence[bytes | memoryview]) -> None:
         """Write small parts as `write` does, but together with others of this turn of the loop."""
         transport = self._check_open()
-        self._flush()
+        if self._unsent:
+            self._flush()
         transport.writelines(parts)
 
     def flush_joined(self) -> None:
@@ -180,21 +181,21 @@ class Connection(asyncio.BufferedProtocol):
         return self._receiver.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._received(lambda: self._receiver.received(nbytes))
+        self._received(self._receiver.received, nbytes)
 
     def data_received(self, data: bytes) -> None:
         """Receive bytes from a transport that knows plain protocols only."""
-        self._received(lambda: self._receiver.feed(data))
+        self._received(self._receiver.feed, data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(ConnectionLostError(f"{self.endpoint}: connection lost ({exc or 'closed by the store'})"))
 
     # handling replies
 
-    def _received(self, take: Callable[[], list[Reply]]) -> None:
+    def _received(self, take: Callable[[Any], list[Reply]], what: int | bytes) -> None:
         self._heard = True
         try:
-            for reply in take():
+            for reply in take(what):
                 self._dispatch(reply)
         except ProtocolError as error:
             self.close(error)
@@ -203,7 +204,7 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(reply, Hello):
             self._greet(reply)
         elif not isinstance(reply, KeepAlive):
-            listener = self._listeners.get(cast(Any, reply).request_id)
+            listener = self._listeners.get(reply.request_id)  # type: ignore[union-attr]
             if listener is not None:
                 listener.replied(reply)
             elif isinstance(reply, AuthTokenCheckFailed):

@@ -19,6 +19,7 @@ OWN_BUFFER_BYTES = 32 * 1024
 _KNOWN = frozenset(command.code for command in COMMANDS)
 _BYTES_MAX, _READ_CODE = PAYLOAD_BYTES_MAX, SegmentRead.code
 _HEADER = struct.Struct(">ii")
+_HEADER_BYTES = _HEADER.size
 _U16 = struct.Struct(">H")
 _READ = struct.Struct(">q??i")
 _I64 = struct.Struct(">q")
@@ -77,24 +78,23 @@ class FrameReceiver:
 
     def _take_frames(self) -> list[Command | ReadReply]:
         frames: list[Command | ReadReply] = []
-        view, at = memoryview(self._buffer), 0
-        while self._have - at >= _HEADER.size:
+        view, at, have = memoryview(self._buffer), 0, self._have
+        while have - at >= _HEADER_BYTES:
             code, length = _HEADER.unpack_from(view, at)
             if code not in _KNOWN or not 0 <= length <= _BYTES_MAX:
                 raise _unknown(code, length)
-            start = at + _HEADER.size
-            if start + length > self._have:
+            start = at + _HEADER_BYTES
+            if start + length > have:
                 if length > OWN_BUFFER_BYTES:
-                    self._start_own(code, length, view[start : self._have])
-                    at = self._have
+                    self._start_own(code, length, view[start:have])
+                    at = have
                 break
             at = start + length
             frame = bytes(view[start:at])
             frames.append(_read_reply(frame) if code == _READ_CODE else decode_at(code, frame, 0, length))
-        rest = self._have - at
+        self._have = rest = have - at
         if at and rest:
-            view[:rest] = bytes(view[at : self._have])
-        self._have = rest
+            view[:rest] = bytes(view[at:have])
         return frames
 
     def _start_own(self, code: int, length: int, begin: memoryview) -> None:

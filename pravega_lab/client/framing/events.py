@@ -164,6 +164,10 @@ def runs_of(
     payloads: list[bytes], places: list[str | float], highs: Sequence[float], bytes_max: int
 ) -> list[Run]:
     """Return checked events by route; see ``pure_python.runs_of``. A place is a key or a position."""
+    if len(payloads) == 1:
+        [place] = places
+        position = _position(place) if isinstance(place, str) else place
+        return [pure_python.run_of(payloads[0], position, highs)]
     if len(payloads) <= FEW:
         positions = [_position(place) if isinstance(place, str) else place for place in places]
         return pure_python.runs_of(map(pure_python.frame, payloads), positions, highs, bytes_max)

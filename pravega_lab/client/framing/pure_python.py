@@ -55,6 +55,11 @@ def route_of(position: float, highs: Sequence[float]) -> int:
     return min(bisect_left(highs, position), len(highs) - 1)
 
 
+def run_of(payload: bytes, position: float, highs: Sequence[float]) -> Run:
+    """Return one framed event; see `runs_of`."""
+    return Run(route_of(position, highs), memoryview(frame(payload)), 1, _Kept(((position,),)), 0)
+
+
 def runs_of(
     frames: Iterable[bytes | memoryview], positions: Sequence[float], highs: Sequence[float], bytes_max: int
 ) -> list[Run]:

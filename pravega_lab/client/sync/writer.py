@@ -50,7 +50,8 @@ class EventWriter:
 
     def flush(self) -> None:
         """Wait until all events taken so far are durable."""
-        run(self._core.flush())
+        if not loop_thread().wait_for(self._core.appends.begin_flush):
+            run(self._core.flush())  # which waits for room, or raises
 
     def note_time(self, time: int) -> None:
         """Flush, then announce to readers that later events of this writer are of ``time`` or later.

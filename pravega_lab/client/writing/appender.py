@@ -174,10 +174,10 @@ class SegmentAppender:
         while self._pending and n_bytes + len(self._pending[0].run.frames) <= BLOCK_BYTES:
             n_bytes += len(self._pending[0].run.frames)
             chunks.append(self._pending.popleft())
-        data = chunks[0].run.frames
+        data, n_events = chunks[0].run.frames, chunks[0].run.n_events
         if len(chunks) > 1:
             data = memoryview(b"".join([chunk.run.frames for chunk in chunks]))
-        n_events = sum(chunk.run.n_events for chunk in chunks)
+            n_events = sum(chunk.run.n_events for chunk in chunks)
         self._last_event_number += n_events
         block = Block(chunks, data, n_events, self._last_event_number)
         self._pending_bytes -= n_bytes

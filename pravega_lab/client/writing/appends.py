@@ -11,7 +11,8 @@ has nothing in flight, or when enough of them have come together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from pravega_lab.client.context import StreamContext
@@ -71,6 +72,7 @@ class Appends:
         self._last_ticket = 0
         self._unacknowledged_bytes = 0
         self._waiting: list[asyncio.Future[None]] = []  # woken whenever something was acknowledged
+        self._flushes: deque[tuple[int, Callable[[bool], None]]] = deque()  # the last ticket of each
 
     async def put(self, events: FewEvents | ManyEvents, ticket: Ticket | None = None) -> None:
         """Queue events. Waits while too many bytes are unacknowledged.
@@ -105,6 +107,32 @@ class Appends:
         last = self._last_ticket
         await self._wait_while(lambda: next(iter(self._tickets), last + 1) <= last)
         self.stored = 0
+
+    def begin_flush(self, report: Callable[[bool], None]) -> None:
+        """Call ``report(True)`` as soon as all events put or added before are durable.
+
+        Call ``report(False)`` where `flush` has to wait for room in between, or to raise.
+        """
+        if len(self.buffer):
+            self.collect()
+            if self._is_collecting_late:
+                return report(False)
+        if self.error is not None:
+            return report(False)
+        self.connections.flush_joined()
+        if self._tickets:
+            self._flushes.append((self._last_ticket, report))
+            return None
+        self.stored = 0
+        return report(True)
+
+    def _report_flushes(self) -> None:
+        oldest = next(iter(self._tickets), self._last_ticket + 1)
+        while self._flushes and (self.error is not None or self._flushes[0][0] < oldest):
+            report = self._flushes.popleft()[1]
+            if self.error is None:
+                self.stored = 0
+            report(self.error is None)
 
     async def close(self) -> None:
         """Stop at once and close the connections."""
@@ -285,6 +313,10 @@ class Appends:
         self._wake()
 
     def _wake(self) -> None:
+        if self._flushes:
+            self._report_flushes()
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():

@@ -101,6 +101,8 @@ class EventBuffer:
         with self._lock:
             items = self._items
             self._forget()
+        if len(items) == 2:
+            return Collected(items[:1], items[1:])
         return Collected(items[::2], items[1::2])
 
     def want(self) -> bool:
