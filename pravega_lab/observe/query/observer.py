@@ -76,7 +76,8 @@ class QueryObserver(Journalled):
         if not isinstance(query, str | Path):
             raise BadInputError(
                 f"a query is observed as a StreamingQuery, a driver of lab.submit, a progress file, or a "
-                f"checkpoint folder; this is {type(query).__name__}."
+                f"checkpoint folder, and streams and reader groups as the objects of a client; this is "
+                f"{type(query).__name__}."
             )
         path = Path(str(query).removeprefix("file:"))
         if path.is_dir() or (path.suffix not in (".jsonl", ".json") and not path.is_file()):

@@ -77,9 +77,9 @@ def predict(question: str, answer: Any = ..., *, among: Sequence[Any] = ()) -> P
 def _check_among(answer: Any, among: Sequence[Any]) -> None:
     if among and answer not in among:
         near = get_close_matches(str(answer), [str(one) for one in among], 1, 0.3)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise BadInputError(
-            f"{answer!r} is none of the choices; {hint}There are {', '.join(map(repr, among))}."
+            f"{answer!r} is none of the choices{hint} There are {', '.join(map(repr, among))}."
         )
 
 
