@@ -133,8 +133,14 @@ def complete(config: ReaderGroupConfig) -> ReaderGroupConfig:
     """Return the configuration with an ending cut, maybe `UNBOUNDED`, for every stream, as Java's have.
 
     Raises:
-        BadInputError: No stream, a cut of another stream, or an end for a stream that is not read.
+        BadInputError: No stream, a cut of another stream, an end for a stream that is not read, or something
+            that is no configuration.
     """
+    if not isinstance(config, ReaderGroupConfig):
+        raise BadInputError(
+            f"the configuration of a reader group: found {type(config).__name__} {config!r:.80}; pass what "
+            "reading(['scope/stream']) of pravega_lab.client.reader_group returns"
+        )
     if not config.starting_stream_cuts:
         raise BadInputError("a reader group needs at least one stream")
     strangers = [s for s in config.ending_stream_cuts if s not in config.starting_stream_cuts]

@@ -17,8 +17,10 @@ from pravega_lab.client.reader_group import (
     state_synchronizer,
     sync,
 )
+from pravega_lab.client.reader_group.calls import complete
 from pravega_lab.client.shared_state import revisioned, synchronizer
 from pravega_lab.client.shared_state import sync as state_sync
+from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 from tests.client.reader_group.test_synchronizer import Numbers
@@ -67,6 +69,12 @@ def test_a_configuration() -> None:
         {"s/a": UNBOUNDED, "s/b": cut}, {"s/b": cut}, automatic_checkpoint_interval_ms=-1
     )
     assert reading(["s/a"]) == ReaderGroupConfig({"s/a": UNBOUNDED})
+
+
+@pytest.mark.parametrize("config", [["scope/stream"], "scope/stream", None])
+def test_what_is_no_configuration_is_refused_in_words(config: object) -> None:
+    with pytest.raises(BadInputError, match=r"pass what reading\(\['scope/stream'\]\)"):
+        complete(config)  # type: ignore[arg-type]
 
 
 def test_a_state_that_two_handles_share(client: Client, new_stream: object) -> None:
