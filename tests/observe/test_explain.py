@@ -212,6 +212,10 @@ def test_a_state_is_explained_without_times() -> None:
         "they store where they are at checkpoints.",
     )
     assert "no reader is online" in explain_state("s/g", GroupState(init()), {}, {}, now_ms=0)[0]
+    one = fold([init(segment(0)), rg.AddReader("a"), rg.AcquireSegment("a", segment(0))])
+    assert "1 reader online (a), 1 segment, so a fair share is 1." in str(
+        explain_state("s/g", one, {}, {}, now_ms=0)
+    )
 
 
 def test_sentences_have_a_line_each() -> None:

@@ -107,9 +107,10 @@ def _readers(group: str, state: GroupState) -> list[str]:
         return [*reset, f"{group} reads {streams}, and no reader is online."]
     share = state.n_segments / n
     online = f"{n} reader{'s' if n > 1 else ''} online ({listed(state.readers)})"
+    segments = f"{state.n_segments} segment{'' if state.n_segments == 1 else 's'}"
     return [
         *reset,
-        f"{group} reads {streams}: {online}, {state.n_segments} segments, so a fair share is {share:.3g}.",
+        f"{group} reads {streams}: {online}, {segments}, so a fair share is {share:.3g}.",
     ]
 
 
