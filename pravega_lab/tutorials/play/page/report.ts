@@ -1,6 +1,6 @@
 // "Report this run": the page and the journal as files, and the command that repeats the run.
 
-import { element } from "../../../../widgets/page/elements.ts";
+import { create, element, piece } from "../../../../widgets/page/elements.ts";
 import type { Run } from "./link.ts";
 import type { Python } from "./python.ts";
 
@@ -42,7 +42,7 @@ export function addReport(
 }
 
 function save(name: string, type: string, text: string): void {
-  const link = document.createElement("a");
+  const link = create(piece("a")) as HTMLAnchorElement;
   link.download = name;
   link.href = URL.createObjectURL(new Blob([text], { type }));
   link.click();

@@ -1,5 +1,6 @@
 // The lab's views on the page: each is the module that JupyterLab loads, with a model that never changes.
 
+import { element } from "../../../../widgets/page/elements.ts";
 import type { Clock } from "../../../../widgets/page/time/clock.ts";
 import { page } from "../../../../widgets/page/time/registry.ts";
 import type { SentView } from "./model.ts";
@@ -23,9 +24,7 @@ export async function drawViews(parent: HTMLElement, sent: readonly SentView[]):
   const modules = await Promise.all(sent.map(({ module }) => moduleOf(module)));
   const closing: (() => void)[] = [];
   sent.forEach(({ settings, payload }, n) => {
-    const el = document.createElement("div");
-    el.className = "view";
-    parent.append(el);
+    const el = element(parent, "div", "view");
     const heard: ((content: unknown, buffers: unknown) => void)[] = [];
     const model = {
       get: (name: string) => (name === "_settings" ? settings : undefined),
