@@ -99,7 +99,7 @@ WITHOUT_NBVAL := -p no:nbval
 fast: setup
 	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (slow or spark or browser or tutorials or real_pravega or real_flink)"
 
-# Three at a time on two cores: many tests wait. With other stages beside it, there are two.
+# Three at a time on two cores: many tests wait. With other stages at the same time, there are two.
 UNIT_WORKERS ?= 3
 unit: setup  ## protocol, store, client, simulation, conformance
 	$(PYTEST) $(WITHOUT_NBVAL) -n $(UNIT_WORKERS) --dist worksteal -m "not (spark or browser or tutorials)"

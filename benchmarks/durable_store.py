@@ -2,7 +2,7 @@
 
 Acknowledged single appends against the disk's own sync rate; 1,000 producers with one event in flight each
 against one such producer; what the checksums of reads cost; how long a store takes to recover from a log, and
-how much memory it needs then; and what it does while nobody uses it.
+how much memory it needs then; and what it does while no client uses it.
 
 The store is a process of its own, on a new folder. ``--data DIR`` puts the folder on another disk.
 ``--sync-ms 0.5 2 6`` measures the appends again on slower disks: the same disk, on which each sync takes at

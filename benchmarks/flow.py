@@ -1,4 +1,4 @@
-"""The engine's speed, beside a released Flink: python -m benchmarks.flow
+"""The engine's speed, compared with a released Flink: python -m benchmarks.flow
 
 One job: source, key by a word, rolling count, exactly-once sink into files of JSON lines, parallelism 2, a
 checkpoint each second. Measured in turns: the engine on the asyncio home (one process, one core), on Spark

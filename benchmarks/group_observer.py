@@ -1,9 +1,9 @@
 """Whether an observer of a reader group keeps up: python -m benchmarks.group_observer
 
-Another process writes the state log of a group as its readers would (8 of them, 16 segments: checkpoints
-with positions, releases, acquisitions, lags) at a steady rate, an entry for each decision. Measured: how long
-after being written an update is in the journal, what the observer's process spends, and how fast a log is
-told that lies there complete.
+Another process writes the state log of a group as its readers would (8 of them, 16 segments: checkpoints with
+positions, releases, acquisitions, lags) at a steady rate, an entry for each decision. Measured: how long
+after being written an update is in the journal, what the observer's process spends, and how fast it reads a
+log that is already complete.
 """
 
 from __future__ import annotations

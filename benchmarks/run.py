@@ -35,7 +35,7 @@ def parser_of(document: str | None, rounds: int = 5) -> argparse.ArgumentParser:
 
 
 def in_turns(names: Sequence[str], turn: int) -> list[str]:
-    """The names in another order each turn, so that nobody always comes after the same other."""
+    """The names in another order each turn, so that none always comes after the same other."""
     first = turn % len(names) if names else 0
     return [*names[first:], *names[:first]]
 
@@ -134,7 +134,7 @@ class Run:
         return "\n".join([*lines, "", *map(str, self.targets), in_words(machine)])
 
     def _rows(self) -> list[tuple[tuple[str, str], list[float]]]:
-        """What belongs together stands together; otherwise as it came."""
+        """What belongs together is together; otherwise as it came."""
         order = {what: None for what, _ in self.figures}
         return [item for what in order for item in sorted(self.figures.items()) if item[0][0] == what]
 

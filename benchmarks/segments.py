@@ -34,7 +34,7 @@ def one_round(
     stream = client.create_stream(name, scaling=ScalingPolicy.fixed(segments))
     warm = min(10 * segments, len(events))  # so that every segment has its writer
     stream.write(events.slice(0, warm), keys.slice(0, warm))
-    gc.collect()  # what the cases before left behind is no cost of this one
+    gc.collect()  # garbage of earlier cases is no cost of this one
     written = seconds_to_write(stream, events, keys)
     gc.collect()
     read = seconds_to_read(stream, len(events) + warm)

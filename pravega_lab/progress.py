@@ -38,7 +38,7 @@ class Progress:
 
     Args:
         what: The work, in words: "starting Spark".
-        total: How many units there are; None if nobody knows.
+        total: How many units there are; None if it is not known.
         unit: Their name, in plural.
     """
 

@@ -1,8 +1,8 @@
 """One attack in its own process: ``python -m benchmarks.hostile.attacker NAME URI SIZE``.
 
 It prints ``ready`` when it is prepared, attacks after a line of input, removes what it left in the store, and
-prints in words what it was told. SIZE is a share of the full size, so that a test can be short. Every attack
-is bounded in count and time, and refuses to leave the loopback.
+prints in words what it was answered. SIZE is a share of the full size, so that a test can be short. Every
+attack is bounded in count and time, and refuses to leave the loopback.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Target:
         return own
 
     def is_time_left(self) -> bool:
-        """Return whether the attack may go on."""
+        """Return whether the attack may continue."""
         return time.monotonic() < self.ends_s
 
     def pour(self, sockets: list[socket.socket], pieces: Iterator[bytes], replies: int = 0) -> int:

@@ -57,7 +57,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 myst_url_schemes = {"http": None, "https": None, "mailto": None, "code": {"url": "{{path}}#{{fragment}}"}}
 # Tutorials begin their sections at different levels. Stored views have a type that only JupyterLab knows. Two
-# packages have a class of the same name, which a signature does not tell apart.
+# packages have a class of the same name, which a signature does not distinguish.
 suppress_warnings = ["myst.header", "mystnb.unknown_mime_type", "ref.python"]
 
 default_role = "code"

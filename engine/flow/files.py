@@ -18,7 +18,7 @@ from typing import IO, Any, TypeVar
 __all__ = ["Files", "FsspecFiles", "GrowingFile", "MemoryFiles"]
 
 T = TypeVar("T")
-PART = ".tmp"  # behind the name of a file that is not complete
+PART = ".tmp"  # ends the name of a file that is not complete
 
 
 def join(folder: str, *names: str) -> str:
@@ -41,7 +41,7 @@ class GrowingFile(ABC):
 
     @abstractmethod
     async def append(self, pieces: Sequence[bytes]) -> None:
-        """Write ``pieces`` behind what was written before."""
+        """Write ``pieces`` after what was written before."""
 
     @abstractmethod
     async def complete(self) -> None:
@@ -297,7 +297,7 @@ def _write(file: IO[bytes], data: bytes) -> None:
 
 
 class _LocalFile(GrowingFile):
-    """A file on a local disk. Threads write it, so a write may go on when its caller was cancelled."""
+    """A file on a local disk. Threads write it, so a write may continue after its caller was cancelled."""
 
     def __init__(self, path: str, private: bool) -> None:
         self._path = path

@@ -39,7 +39,7 @@ YOUNG_OBJECTS, YOUNG_COLLECTIONS = 5_000, 3
 looked at all. A look therefore takes milliseconds, however large the store is.
 """
 COLLECTED_CONNECTIONS = 10_000
-"""When so many connections have ended, a quiet store collects what they left behind."""
+"""When so many connections have ended, a quiet store collects their garbage."""
 RETURNED_BYTES_MIN = 16 << 20
 LOOKS_BETWEEN = 5
 

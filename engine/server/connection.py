@@ -354,7 +354,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self.when_synced(self.store.storage.barrier(), lambda _: self._finish(last_words))
 
     def dismiss(self, why: str) -> None:
-        """Tell the peer why, and close. Commands that have not been handled are not handled any more."""
+        """Report the reason to the peer, and close. Commands that wait are not handled any more."""
         if not self._is_ending:
             fields = log_fields("connection_dismissed", peer=self._peer())
             log.warning("a connection from %s is closed: %s", self._peer(), why, extra=fields)

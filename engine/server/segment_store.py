@@ -43,7 +43,7 @@ class Served(Protocol):
         """Close as soon as earlier commands are answered."""
 
     def dismiss(self, why: str) -> None:
-        """Tell the peer why, and close. Commands that have not been handled are not handled any more."""
+        """Report the reason to the peer, and close. Commands that wait are not handled any more."""
 
     def abort(self) -> None:
         """Close at once, whatever is still to be sent."""

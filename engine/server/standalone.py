@@ -122,7 +122,7 @@ def _folder(text: str) -> Path:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until told to stop. Return 0 if it ended as asked, 3 if a write to the log failed.
+    """Serve until asked to stop. Return 0 if it ended as asked, 3 if a write to the log failed.
 
     Raises:
         PravegaError: It cannot start: port or folder in use, disk full, log damaged.

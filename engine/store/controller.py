@@ -103,7 +103,7 @@ class Controller:
         Args:
             method: Name of the call, ``"createScope"`` for example.
             request: The encoded request message.
-            now_ms: Time of day in ms. Where this time goes back, the controller's time stands still.
+            now_ms: Time of day in ms. Where this time goes back, the controller's time does not change.
             user: Who calls, if the store demands credentials and they were right.
 
         Raises:

@@ -20,7 +20,7 @@ POLL_S_MAX = 0.5
 
 Range = tuple[float, float]
 # Scales that this process asked for, the newest last: the stream and its new segments. With them an
-# observer can tell manual scales from those that the store decided on.
+# observer can distinguish manual scales from those that the store decided on.
 ASKED_HERE: deque[tuple[str, tuple[int, ...]]] = deque(maxlen=1000)
 
 

@@ -40,7 +40,7 @@ class Examined(Protocol):
 
 
 class Health(Enum):
-    """The state of a part. The value is its mark, which can be told from the others without colour."""
+    """The state of a part. The value is its mark, which differs from the others without colour too."""
 
     WELL = "●"
     RESTING = "○"

@@ -1,6 +1,6 @@
 """`StoreHere`: the embedded store of a `Lab` in a browser: in the page's memory, on its event loop.
 
-It is the store that serves sockets at home, without the sockets. Nobody outside the page can reach it, so it
+It is the store that serves sockets at home, without the sockets. Nothing outside the page can reach it, so it
 has no password.
 """
 

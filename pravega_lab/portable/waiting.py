@@ -83,7 +83,7 @@ class _Gathered(asyncio.Future[Any]):
             self.set_exception(error)
         elif not self._left:
             if self._is_cancelling:
-                # Whoever waits sees the cancellation also where inputs ended in another way.
+                # The waiting task sees the cancellation also where inputs ended in another way.
                 self.set_exception(asyncio.CancelledError())
             else:
                 self.set_result([_outcome(each) for each in self._results])
@@ -192,7 +192,7 @@ def shield(awaitable: Awaitable[T]) -> asyncio.Future[T]:
 
     def inner_ended(_: asyncio.Future[T]) -> None:
         if outer.cancelled():
-            _error_of(inner)  # nobody else looks at it
+            _error_of(inner)  # no other code looks at it
         elif inner.cancelled():
             outer.cancel()
         elif (error := inner.exception()) is not None:

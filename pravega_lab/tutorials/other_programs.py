@@ -1,4 +1,4 @@
-"""Another program beside a notebook: a process; in a browser, where there are none, a task in the page."""
+"""Another program next to a notebook: a process; in a browser, where there are none, a task in the page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Task:
         self._thread.start()
 
     def _run(self) -> None:
-        before, sys.argv = sys.argv, self._argv  # until it waits for the first time, nobody else runs
+        before, sys.argv = sys.argv, self._argv  # until it waits for the first time, no other program runs
         try:
             exec(self._code, {"__name__": "__main__", "print": self._print})
         finally:

@@ -23,7 +23,7 @@ if TYPE_CHECKING or HAVE_JUPYTER:
 else:
 
     class _Widget:
-        """Stands in for a widget: it has no page, so it hears nothing and sends nowhere."""
+        """Stands in for a widget: it has no page, so it receives nothing and sends nothing."""
 
         comm = object()
         model_id = ""

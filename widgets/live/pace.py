@@ -1,8 +1,8 @@
 """When a view may send its next update. This module decides and never waits: it receives the time.
 
 A front end that is slow must not be fed faster than it draws, or the reader watches the past. At most two
-updates are therefore unanswered. But a kernel that runs a blocking cell cannot hear the answers, so an answer
-that is missing for a second counts as given, and the view continues, slower.
+updates are therefore unanswered. But a kernel that runs a blocking cell cannot receive the answers, so an
+answer that is missing for a second counts as given, and the view continues, slower.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ UNANSWERED_MAX = 2
 ANSWER_MS = 1_000  # an answer that is missing for longer counts as given
 QUIET_MS = 5_000  # after this silence an update every other second is enough
 QUIET_PERIOD_MS = 2_000
-SILENT_MS = 10_000  # a page that is silent for longer, while others are heard, is gone
+SILENT_MS = 10_000  # a page that is silent for longer, while others answer, is gone
 GONE_MS = 600_000  # after this silence none at all, until a page says hello
 
 
@@ -36,7 +36,7 @@ class Pace:
         self._forget(now_ms)
 
     def _forget(self, now_ms: int) -> None:
-        """Forget silent pages while others are heard: a page that was reloaded never reports that it left."""
+        """Forget silent pages while others answer: a page that was reloaded never reports that it left."""
         self._pages = {p: t for p, t in self._pages.items() if now_ms - t < SILENT_MS}
 
     def sent(self, seq: int, *, now_ms: int) -> None:

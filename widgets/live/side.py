@@ -22,7 +22,7 @@ VARIABLE = "PRAVEGA_LAB_VIEWS"
 INLINE, RIGHT = "inline", "right"
 TITLE = "views"
 # JupyterLab gives a new panel the focus, so the next Shift Enter runs no cell: return it to the notebook.
-# The kernel does not hear from JupyterLab that a person closed the panel, so the panel reports it.
+# JupyterLab does not notify the kernel that a person closed the panel, so the panel reports it.
 _WATCH = """export default { render({ model, el }) {
   const book = [...document.querySelectorAll(".jp-NotebookPanel .jp-Notebook")].find((e) => e.offsetParent);
   const cell = book?.querySelector(".jp-Cell.jp-mod-active") ?? book;

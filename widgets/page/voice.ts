@@ -52,7 +52,7 @@ export function voiceOf(model: Model, view: string | undefined, isShown: boolean
   const voices = page.voices;
   const voice = voices.get(control) ?? { users: 0, model: found(model.widget_manager, control) };
   if (isShown) {
-    // A model that no view shows greets nobody.
+    // A model that no view shows greets no page.
     voice.users += 1;
     voices.set(control, voice);
   }

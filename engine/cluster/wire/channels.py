@@ -97,7 +97,7 @@ class IncomingEnd(Channel):
         return element
 
     def acknowledge_data(self) -> None:
-        """Tell the producer that all records and the end of the data were processed."""
+        """Notify the producer that all records and the end of the data were processed."""
         self._say(Kind.DONE)
 
     def _say(self, kind: Kind, rows: int = 0) -> None:

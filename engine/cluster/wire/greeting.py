@@ -29,7 +29,7 @@ _WELCOME = b"welcome"
 
 
 def accepting(token: bytes, greet: Callable[[Link, Hello], None]) -> Link:
-    """Return the link for a connection that somebody opened to this process.
+    """Return the link for a connection that another process opened to this one.
 
     ``greet(link, hello)`` is called when the other end has proved that it knows the token. It takes the link
     over, or raises a FrameError.

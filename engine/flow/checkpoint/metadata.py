@@ -1,7 +1,7 @@
 """Encode and decode ``_metadata``: what a checkpoint or savepoint stores, as JSON that a person can read.
 
-Paths are relative to the folder of the file, so that a savepoint can be moved. The first field tells a file
-of another program, and a checksum over the rest tells a damaged one. ``pravega-lab savepoint inspect DIR``
+Paths are relative to the folder of the file, so that a savepoint can be moved. The first field reveals a file
+of another program, and a checksum over the rest reveals a damaged one. ``pravega-lab savepoint inspect DIR``
 prints it.
 """
 

@@ -123,7 +123,7 @@ class OperatorContext:
     schedule: Callable[[int, Callable[[], MaybeAwaitable]], None] = lambda _at_ms, _action: None
     #: Fails the subtask with an error, from outside a call of the operator.
     fail: Callable[[BaseException], None] = lambda _error: None
-    #: Is told what happens, for journals and views.
+    #: Receives what happens, for journals and views.
     observer: Observer = field(default_factory=NoObserver)
     #: How the program is executed.
     mode: RuntimeMode = RuntimeMode.STREAMING

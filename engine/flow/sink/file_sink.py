@@ -6,7 +6,8 @@
     out/part-<transaction>.jsonl         committed
 
 Each row is a line of JSON. The rows of the open transaction are in memory, but megabyte by megabyte they are
-written to ``out/.pending/<transaction>.jsonl.tmp`` while the subtask goes on, so that a checkpoint is short.
+written to ``out/.pending/<transaction>.jsonl.tmp`` while the subtask continues, so that a checkpoint is
+short.
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ class SourceCoordinator(OperatorCoordinator):
             self._send(subtask, AddSplits(self._splits.version, data))
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """Tell a reader that it gets no more splits."""
+        """Notify a reader that it gets no more splits."""
         self._send(subtask, NoMoreSplits())
 
     def send_event_to_source_reader(self, subtask: int, event: Any) -> None:

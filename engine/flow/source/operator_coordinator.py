@@ -101,7 +101,7 @@ class FinishedCoordinator(OperatorCoordinator):
     """The coordinator of an operator that had finished in the restored checkpoint. It does nothing.
 
     The operator has no readers, and its checkpoint has no state of a coordinator. A new coordinator would
-    begin again with nobody to read, or would look for a stream that was deleted.
+    begin again without readers, or would look for a stream that was deleted.
     """
 
     def start(self) -> None:

@@ -224,7 +224,7 @@ class SplitEnumeratorContext(Protocol[GivenT]):
         """
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """Tell a reader that it gets no more splits."""
+        """Notify a reader that it gets no more splits."""
 
     def send_event_to_source_reader(self, subtask: int, event: Any) -> None:
         """Send a plain value to a reader."""

@@ -100,7 +100,7 @@ class KeyedState:
     def integers(self, name: str, kind: pa.DataType) -> IntegerTable:
         """Return the numbers of rows and sums in the table ``name``, whose keys have this Arrow type.
 
-        It is valid until somebody else asks for the table.
+        It is valid until another caller asks for the table.
         """
         known = self._integers.get(name)
         if known is None or known.kind != kind:

@@ -98,7 +98,7 @@ class Chain:
             await self.drain(position)
 
     async def end_head_input(self, input: int) -> None:
-        """Tell the first operator that one of its inputs has ended."""
+        """Notify the first operator that one of its inputs has ended."""
         if not self.is_finished:
             self._observe(self.operators[0], "end-input")
             await _done(self.operators[0].end_input(input))

@@ -115,7 +115,7 @@ class Channel:
         return element
 
     def acknowledge_data(self) -> None:
-        """Tell the producer that every record and the end of the data have been processed."""
+        """Notify the producer that every record and the end of the data have been processed."""
         self._wire.call(self.lane + "<", self._acknowledged)
 
     def _acknowledged(self) -> None:

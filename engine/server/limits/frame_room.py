@@ -26,7 +26,7 @@ class Holder(Protocol):
         """Handle the commands that have arrived, and read on if nothing forbids it."""
 
     def dismiss(self, why: str) -> None:
-        """Tell the peer why, and close."""
+        """Report the reason to the peer, and close."""
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ class Authenticator:
         return user
 
     def _check(self, seal: bytes, authorization: str) -> asyncio.Task[User | None]:
-        """Return the task that checks these credentials; calls that arrive meanwhile share it."""
+        """Return the task that checks these credentials; calls that arrive in the meantime share it."""
         task = self._checking.get(seal)
         if task is None:
             if len(self._checking) >= WAITING_MAX:
@@ -73,7 +73,7 @@ class Authenticator:
         try:
             name, password = _basic(authorization)
             user = self._users.get(name)
-            # An unknown name takes as long as a wrong password, so that time does not tell names.
+            # An unknown name takes as long as a wrong password, so that the time reveals no names.
             expected = _NOBODY if user is None else user.hash
             loop = asyncio.get_running_loop()
             is_right = await loop.run_in_executor(self._thread, matches, password, expected)

@@ -1,7 +1,7 @@
 """`Mark`: a step that is known to decide a failing run, by a measurement of its own.
 
 Something that happened may have decided the run: a fault, the wrong code (`moment.KnownMoment`), or what an
-application asked or was told, which is a line of the journal. Each has a step. A step decides if most futures
+application asked or received, which is a line of the journal. Each has a step. A step decides if most futures
 fail that begin right after it, and if the share of failing futures has risen by a half or more within five
 steps: a share that only grows cannot rise more anywhere else. The futures have seeds of their own, so the
 mark owes nothing to the search that it judges (`turning.TurningPoint`).

@@ -1,6 +1,6 @@
 """`story_of`: the story of a run as moments in order, and as sentences.
 
-It tells every fault that happened, the steps that the violated rule is about, and what turned the run.
+It describes every fault that happened, the steps that the violated rule is about, and what turned the run.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _moment(entry: Entry) -> Moment:
 
 
 def _shortened(moments: list[Moment]) -> tuple[list[Moment], int]:
-    """Return the moments to tell. Faults are always told; of the rest, the first and the last."""
+    """Return the moments to describe: every fault; of the rest, the first and the last."""
     said: dict[tuple[str, str], None] = {}
     kept = [m for m in moments if m.sort == "fault" or ((m.words, m.lane) not in said
             and said.setdefault((m.words, m.lane)) is None)]  # fmt: skip

@@ -4,7 +4,7 @@ The run is repeated up to a step, and then continues with other seeds: another o
 Each continuation is a future. The share of futures that violate the same rule is low while the run can
 still go well, and 1 afterwards. The search looks at a few steps of the whole run first. It then halves the
 interval in which the share rises most, until one step is left. Twelve futures are few, so this step and the
-one before it get more, and the search goes on if another interval rises more after all.
+one before it get more, and the search continues if another interval rises more after all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Words for what a run contains: a sentence for each fault, and for lines of the journal.
 
-A line that has no sentence here is not told. Times are not part of a sentence.
+A line that has no sentence here is left out. Times are not part of a sentence.
 """
 
 from __future__ import annotations

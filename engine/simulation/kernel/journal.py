@@ -26,7 +26,7 @@ truncate                positions: requested by a reader that has read everythin
 subscribing             group: to be created; the reply is subscribed: group
 release                 group, positions: to be released; the reply is released: group, positions, or
                         release-refused: group
-head                    positions: the head of the stream, as a client was told
+head                    positions: the head of the stream, as a client received it
 retention               by_time, minimum, maximum, period_ms: the policy of the stream (ms or bytes)
 survey                  segments (id to [start, length]) of the storage, and the events that are new in them
 start, crash, fault     of the store and the world around it

@@ -56,7 +56,7 @@ async def rebuild_from(disk: SimulatedDisk, objects: SimulatedObjects) -> bool:
         try:
             await rebuild(disk, objects)
             return True
-        except CorruptStoreError:  # the list is late: whoever rebuilds waits until it is not
+        except CorruptStoreError:  # the list is late: a store that rebuilds waits until it is not
             objects.conditions.late_us_max = 0
             await asyncio.sleep(PAUSE_S)
         except OSError:

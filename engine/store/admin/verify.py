@@ -61,7 +61,8 @@ class Verdict:
 
 
 def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
-    """Check everything that ``disk`` holds. Nothing is written, and the disk must not change meanwhile.
+    """Check everything that ``disk`` holds. Nothing is written, and the disk must not change during the
+    check.
 
     Args:
         is_running: A process writes to the store, and ``disk`` is a copy of what it had at one moment. The

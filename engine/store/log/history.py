@@ -1,9 +1,9 @@
 """What a store records about itself next to its log: its newest log file, its last stop in order, and the
 tails that recovery has cut.
 
-The log alone cannot tell a torn tail from a damaged one: in both, the last group is invalid. A stop in order
-leaves no torn tail, so the disk has lost any group up to the recorded one that is missing. The record of a
-stop stays true while the log grows, so it need not be removed when the store starts again.
+The log alone does not distinguish a torn tail from a damaged one: in both, the last group is invalid. A stop
+in order leaves no torn tail, so the disk has lost any group up to the recorded one that is missing. The
+record of a stop stays true while the log grows, so it need not be removed when the store starts again.
 
 Each log file names the one before it, so only the newest can disappear without a trace in the others. It is
 recorded here when it exists, and before a group is written to it. A file that is recorded and missing was

@@ -1,4 +1,4 @@
-"""Calls that take several steps, so that other calls and appends go on in between: deletions of much.
+"""Calls that take several steps, so that other calls and appends continue in between: deletions of much.
 
 A job is a generator. Each ``yield`` ends a step and receives the time of the next one. The return value is
 the response. The first step runs within the call, and each further step in a tick of the controller.

@@ -39,7 +39,7 @@ def parse_acl(text: str) -> list[Entry]:
     """Return the entries of ``resource,PERMISSION;resource,PERMISSION``.
 
     Raises:
-        BadInputError: An entry is malformed. It would allow nothing, and nobody would notice.
+        BadInputError: An entry is malformed. It would allow nothing, and no error would say so.
     """
     return [_entry(part.strip()) for part in text.split(";") if part.strip()]
 

@@ -20,7 +20,7 @@ TTL_S = 600
 """The lifetime of a token, as upstream."""
 TOKEN_BYTES_MAX = 4096
 TABLE_SUFFIX = "_kvtable/"
-"""What stands between the name of a key-value table and the names of its segments."""
+"""What is between the name of a key-value table and the names of its segments."""
 _HEADER = {"alg": "HS512"}
 _RESOURCE = re.compile("prn::/scope:([^/:]+)/(stream|key-value-table):([^/:]+)")
 """The resources that a token can name. Upstream removes the markers wherever they stand in a claim, so a

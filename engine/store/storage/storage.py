@@ -60,7 +60,7 @@ COPIED_BYTES = 4096
 """So many bytes of a table's values count as a change."""
 
 DRAWS_AT_ONCE = 2
-"""Slices of a snapshot that are encoded before others go on."""
+"""Slices of a snapshot that are encoded before other work continues."""
 
 WORK_BYTES = 8192
 """A change takes the store as long as the writing of so many bytes."""

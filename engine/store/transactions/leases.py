@@ -60,7 +60,7 @@ class Leases:
         deadline_ms = now_ms + lease_ms
         self._deadlines_ms[key] = deadline_ms
         heapq.heappush(self._heap, (deadline_ms, key))
-        if len(self._heap) > STALE_MAX + 2 * len(self._deadlines_ms):  # each renewal leaves an entry behind
+        if len(self._heap) > STALE_MAX + 2 * len(self._deadlines_ms):  # each renewal leaves an old entry
             self._heap = [(due_ms, known) for known, due_ms in self._deadlines_ms.items()]
             heapq.heapify(self._heap)
 

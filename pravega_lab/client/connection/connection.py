@@ -218,7 +218,7 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse_reads(self, reply: AuthTokenCheckFailed) -> None:
         """Refuse the read at the offset that the reply has in place of an id.
 
-        If several reads are at that offset, tell all of them to try again.
+        If several reads are at that offset, all of them try again.
         """
         meant = [i for i, at in self._reads.items() if at == reply.request_id and i in self._listeners]
         if len(meant) > 1:

@@ -102,7 +102,7 @@ class Credentials:
 
 
 def _check_mode(path: str | Path, found: os.stat_result) -> None:
-    """Refuse a file that others may use. The group may read a file that somebody else placed here."""
+    """Refuse a file that others may use. The group may read a file that another user placed here."""
     if not hasattr(os, "geteuid") or not stat.S_ISREG(found.st_mode):
         return
     forbidden = 0o077 if found.st_uid == os.geteuid() else 0o037

@@ -1,7 +1,7 @@
 """Stores in the same process and on the same event loop, by address: in a browser there are no sockets.
 
-Whoever runs such a store adds it here. A client whose address is that of one speaks to it in memory, with the
-bytes that it would send over a network.
+The program that runs such a store adds it here. A client whose address is that of one speaks to it in memory,
+with the bytes that it would send over a network.
 """
 
 from __future__ import annotations

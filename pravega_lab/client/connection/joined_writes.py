@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class JoinedWrites:
-    """Stands before a transport and keeps the order of what is written."""
+    """Is in front of a transport and keeps the order of what is written."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport

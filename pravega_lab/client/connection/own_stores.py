@@ -31,7 +31,7 @@ def folder() -> Path:
     """Return the folder of this user's files, and make it if it is missing.
 
     Raises:
-        BadInputError: Others can enter it, or it is somebody else's.
+        BadInputError: Others can enter it, or it belongs to another user.
     """
     path = Path(tempfile.gettempdir()) / f"pravega-lab-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)

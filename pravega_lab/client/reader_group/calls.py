@@ -82,7 +82,7 @@ class GroupCalls:
         return True
 
     async def publish(self, config: ReaderGroupConfig, cut: StreamCut) -> bool:
-        """Tell the controller that the group needs nothing before ``cut``.
+        """Report to the controller that the group needs nothing before ``cut``.
 
         Return False if it refuses the cut, for example because it lies before the last one.
         """

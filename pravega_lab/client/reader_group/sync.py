@@ -124,7 +124,7 @@ class ReaderGroup:
     def initiate_checkpoint(self, name: str) -> PendingCheckpoint:
         """Begin a reader-group checkpoint: every reader gets its name between two events.
 
-        It is complete when every reader has read on after that (reader-groups.md B5).
+        It is complete when every reader has read further after that (reader-groups.md B5).
 
         Raises:
             TooManyCheckpointsError: ``max_outstanding_checkpoint_request`` wait for readers already.
@@ -169,7 +169,7 @@ class ReaderGroup:
             config: Another configuration altogether, in place of ``to``.
 
         Raises:
-            ConditionFailedError: Somebody else reset it at the same time.
+            ConditionFailedError: Another program reset it at the same time.
         """
         loop_thread().run(self._core.reset(to, config=config))
 

@@ -277,7 +277,7 @@ class SegmentInput:
                 return self._news()
 
     async def _session(self) -> None:
-        """Read on one connection, from where the last session ended. Return at the end of the segment."""
+        """Read over one connection, from where the last session ended. Return at the end of the segment."""
         context = self._context
         endpoint = await context.stores.endpoint(context.name, self._segment_id)
         connection = await self._connections.get(endpoint)

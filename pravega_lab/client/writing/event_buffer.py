@@ -18,7 +18,7 @@ from pravega_lab.client.values import EVENT_BYTES_MAX, KIB, MIB
 ENOUGH_BYTES = 256 * KIB  # the loop takes this much although no appender waits for events
 BUFFERED_BYTES_MAX = 4 * MIB
 OVERHEAD_BYTES = (
-    64  # of memory that an event takes beside its payload, so that empty events fill a buffer, too
+    64  # of memory that an event takes in addition to its payload, so that empty events fill a buffer, too
 )
 
 

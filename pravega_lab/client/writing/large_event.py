@@ -1,6 +1,6 @@
 """Write an event above 8 MiB: assemble it in a transient segment, and merge that as a whole.
 
-The store chooses the name of the transient segment. What an attempt left behind is deleted. A merge whose
+The store chooses the name of the transient segment. The segment of a failed attempt is deleted. A merge whose
 answer was lost is asked for again: the store remembers the sources that it merged.
 
 Source: pravega.md A11, E7.

@@ -1,7 +1,7 @@
 """What a format of rows does, and how the events of a batch are parsed although some of them are damaged.
 
 A format parses whole batches, because that is where Arrow is fast, and fails when one event of the batch does
-not parse. `parse_events` then halves the batch until the damaged events stand alone. Their neighbours keep
+not parse. `parse_events` then halves the batch until the damaged events are alone. Their neighbours keep
 their rows.
 """
 

@@ -3,7 +3,7 @@
 ``python -m pravega_lab.connector.simulation.campaign 0..99 --write`` runs the seeds of each scenario. A
 seed that fails is shrunk, and its page and its command are kept in a folder. The table goes into
 docs/simulation.md of a checkout. With ``--log FILE`` every run is written into a file as it ends, and a
-campaign that was stopped goes on where it was.
+stopped campaign resumes where it was.
 """
 
 from __future__ import annotations

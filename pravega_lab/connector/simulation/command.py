@@ -145,7 +145,7 @@ def _report(args: argparse.Namespace, plan: Plan) -> int:
 
 
 def _explain(args: argparse.Namespace, jobs: int, plan: Plan) -> int:
-    """Shrink the run of the seed, and tell its story. Return 0 if nothing was violated."""
+    """Shrink the run of the seed, and print its story. Return 0 if nothing was violated."""
     from pravega_lab.connector.simulation.explaining import shrunk, story, turning_point
     from pravega_lab.engine.simulation.explain.page import as_page, as_text
 

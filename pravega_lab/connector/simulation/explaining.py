@@ -1,4 +1,4 @@
-"""``pravega-lab simulate --explain SEED``: shrinks a failing run on all cores, and tells its story.
+"""``pravega-lab simulate --explain SEED``: shrinks a failing run on all cores, and prints its story.
 
 `engine.simulation.explain` decides what is tried. This module runs it, in processes.
 """

@@ -33,7 +33,7 @@ STALE = "of a deleted stream"
 
 @dataclass(frozen=True)
 class Entry:
-    """A stream of the catalog: its format, and its columns; none if nobody described it."""
+    """A stream of the catalog: its format, and its columns; none if it has no description."""
 
     scope: str
     stream: str

@@ -1,7 +1,7 @@
 """`DamageScenario`: the files of a store are damaged between two lives, or while it runs.
 
 One file has bits flipped or a sector zeroed, is cut, or is removed. The store must then refuse to open, or
-contain what was acknowledged. After a crash, damage inside the last group cannot be told from a torn tail:
+contain what was acknowledged. After a crash, damage inside the last group looks like a torn tail:
 the store may cut that group, and has to report it. What readers receive is what was written, or an error.
 """
 

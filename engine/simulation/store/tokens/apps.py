@@ -58,7 +58,7 @@ class Thief(App):
                 self.log("token-lost", n=self.count)
 
     def forge(self) -> str:
-        """Return a token that somebody else signed."""
+        """Return a token that another key signed."""
         now_ms = WALL_START_MS + self.world.loop.now_us // 1000
         return issue(b"f" * 64, of_stream(*split_scoped_name(STREAM)), Permission.READ_UPDATE, now_ms)
 

@@ -74,7 +74,7 @@ class FindSuccessors:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Asks to tell the controller what the group has read. The result: whether it accepted the positions."""
+    """Asks to report what the group has read. The result: whether it accepted the positions."""
 
     positions: Mapping[str, int]
 

@@ -1,6 +1,6 @@
 """The loops over Avro's bytes: the instructions of a program, run over every event or row of a batch.
 
-`running` compiles them by numba, and they also run as they are, much more slowly. They are written so that
+`loops` compiles them by numba, and they also run as they are, much more slowly. They are written so that
 both give the same results: no integer leaves the range of an int64. Functions that begin with an underscore
 serve the others.
 """
@@ -72,7 +72,7 @@ def _read_little(data: Any, at: int, size: int) -> int:
 
 
 def _refused(op: int, value: int, b: int, rest: int) -> int:
-    """Return the reason why an instruction cannot go on with the integer that it has read, or 0."""
+    """Return the reason why an instruction cannot continue with the integer that it has read, or 0."""
     if op == LONG:
         return TOO_LONG if b < 64 and not -(1 << (b - 1)) <= value < 1 << (b - 1) else 0
     if op == BYTES or op == SKIP_BYTES:  # noqa: SIM109 - numba compiles this to a comparison

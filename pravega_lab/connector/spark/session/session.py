@@ -17,10 +17,10 @@ from typing import Any
 
 from pravega_lab.connector.spark.catalog.jar import CLASS, LOCAL_CHECKPOINTS, SETTING
 from pravega_lab.connector.spark.session.connect import REMOTE_VARIABLE, open_session
-from pravega_lab.connector.spark.session.hold import ensure_hold_folder, own_folder
 from pravega_lab.connector.spark.session.java import find_java
 from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE, write_progress
 from pravega_lab.connector.spark.session.registration import installed_spark, register
+from pravega_lab.connector.spark.source.hold import ensure_hold_folder, own_folder
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
@@ -150,7 +150,7 @@ def _local_settings(memory: str | None, fast_workers: bool) -> dict[str, str]:
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
-    """Set the variables that tell Spark's launcher and workers which Java and Python to use, and where this
+    """Set the variables that say to Spark's launcher and workers which Java and Python to use, and where this
     package is.
     """
     environ["JAVA_HOME"] = str(find_java(environ).home)

@@ -2,9 +2,9 @@
 
 A slice outside the bounds is not planned, events outside them are not parsed, and a task ends when all its
 segments are beyond the greatest offset. Reading begins at the start of a slice all the same: an offset in a
-filter need not be one at which an event begins, and the bytes there do not tell, because an event may contain
-what looks like events. A pointer names where an event begins and ends. Filters on pointers therefore narrow a
-slice to the bytes from the first event to the last. Spark evaluates every filter again.
+filter need not be one at which an event begins, and the bytes there do not reveal it, because an event may
+contain what looks like events. A pointer names where an event begins and ends. Filters on pointers therefore
+narrow a slice to the bytes from the first event to the last. Spark evaluates every filter again.
 """
 
 from __future__ import annotations
