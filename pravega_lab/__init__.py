@@ -2,7 +2,8 @@
 
 ``Lab`` starts or joins a store and provides streams, Spark and views. ``connect`` returns the client alone.
 ``observe`` follows what other programs do. Names are looked up when they are first used, so that importing
-the package takes little time and needs neither Spark nor Jupyter.
+the package takes little time and needs neither Spark nor Jupyter. User programs and notebooks import it; no
+package below it does.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ COMMANDS = {
         "say what a job's checkpoint or savepoint holds",
     ),
     "catalog": (
-        "pravega_lab.connector.spark.catalog.command",
+        "pravega_lab.connector.spark.session.catalog_command",
         "print what a Spark session needs to have the catalog pravega",
     ),
     "doctor": (

@@ -48,7 +48,7 @@ class Definite(Enum):
     YES = "yes"
     #: It had no effect, so it can be repeated.
     NO = "no"
-    #: The answer was lost, and nobody knows. Look for its effect before you repeat it.
+    #: The answer was lost, and the outcome is not known. Look for its effect before you repeat it.
     UNKNOWN = "unknown"
 
 
@@ -250,15 +250,3 @@ def require(module: str) -> None:
         if error.name != module:
             raise
         raise MissingExtraError(module) from None
-
-
-def require_frames() -> None:
-    """Make sure that `pravega_lab.portable.frames` has pandas, or its stand-in in a browser.
-
-    Raises:
-        MissingExtraError: pandas is not installed, and this is no browser.
-    """
-    from pravega_lab.portable import frames
-
-    if not frames.HAVE_NO_PANDAS:
-        require("pandas")

@@ -5,6 +5,7 @@ ordinary asyncio loop and under the virtual time of the simulation. Importing th
 nothing. docs/engine.md describes its folders.
 
 The folders have an order, and imports lead only downwards: the modules beside the folders (`errors`, `batch`,
-`elements`, `files`, `observer`) are lowest, then come state, time, operators, source, sink, graph,
-checkpoint, task and master. tests/test_tidy.py checks the order, and names the only exception.
+`elements`, `files` and so on) are lowest, then come state, time, operators, source, sink, graph, checkpoint,
+task and master. tests/test_tidy.py checks the order. User programs, the cluster, connectors and the
+simulation import it.
 """

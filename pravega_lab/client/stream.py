@@ -14,7 +14,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.reading import cuts
 from pravega_lab.client.reading.batches import AsyncBatches
 from pravega_lab.client.reading.event_end import event_end
-from pravega_lab.client.reading.event_pointer import fetch
+from pravega_lab.client.reading.fetch import fetch
 from pravega_lab.client.reading.segment_reader import AsyncOrderedSegmentReader
 from pravega_lab.client.scaling import check_policy
 from pravega_lab.client.values import (

@@ -3,6 +3,7 @@
 ``replay`` paces the flights, ``pipeline`` is the Spark driver script, ``verdict`` compares the result with
 the table that the flights came from, and ``command`` runs all of them. The quickstart notebook uses the
 same parts, by the names of this package. Importing it starts nothing and imports neither Spark nor pandas.
+Only the command line and notebooks import it; it may import every package but the tutorials.
 """
 
 from __future__ import annotations

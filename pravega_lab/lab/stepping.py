@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from pravega_lab.engine.flow.master.config import JobConfig
     from pravega_lab.observe.journal.journal import Journal
     from pravega_lab.observe.journal.observations import Observation
+    from pravega_lab.widgets.boards.run_board import RunBoard
     from pravega_lab.widgets.live.clock import Clock
     from pravega_lab.widgets.live.controls import Controls
-    from pravega_lab.widgets.live.run_board import RunBoard
     from pravega_lab.widgets.live.view import View
 
 __all__ = ["StepByStep", "Told"]
@@ -351,7 +351,7 @@ class StepByStep:
 
         ``where="right"`` shows it in a panel on the right of JupyterLab, "inline" below its cell.
         """
-        from pravega_lab.widgets.live.run_board import RunBoard
+        from pravega_lab.widgets.boards.run_board import RunBoard
         from pravega_lab.widgets.live.side import refuse_place
 
         self._scale, self._views = scale, []

@@ -12,7 +12,7 @@ from pravega_lab.widgets.live.controls import Act
 
 if TYPE_CHECKING:
     from pravega_lab.engine.simulation.flow.steps import OnWay
-    from pravega_lab.widgets.live.run_board import RunBoard
+    from pravega_lab.widgets.boards.run_board import RunBoard
     from pravega_lab.widgets.live.view import View
 
 AS_IT_WAS = "as it was"

@@ -1,6 +1,6 @@
 """Waiting, columns of values and frames: the same on every Python, with or without numpy, pyarrow and pandas.
 
-Every package may import it; it imports nothing of the project.
+Every package may import it; it imports only the errors.
 """
 
 from __future__ import annotations

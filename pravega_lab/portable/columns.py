@@ -19,9 +19,9 @@ if TYPE_CHECKING or HAVE_ARRAYS:
     import pyarrow as pa
     import pyarrow.compute as pc
 else:
-    from . import plain_arrays as np
-    from . import plain_arrays as npt
-    from . import plain_batches as pa
+    from .plain import arrays as np
+    from .plain import arrays as npt
+    from .plain import batches as pa
 
     pc = None
 

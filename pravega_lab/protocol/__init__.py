@@ -5,4 +5,5 @@ The folders are ``wire`` (commands and frames of the segment store), ``controlle
 cuts (``stream_cut``), and Java's encodings (``java_text``, ``serializer``).
 
 Import what you need from these modules. This package imports none of them, so importing it costs nothing.
+Everything above may import it; of the project it imports only the errors.
 """

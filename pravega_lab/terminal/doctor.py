@@ -82,7 +82,7 @@ def check_spark() -> Iterator[Finding]:
 
     Spark searches with ``pkgutil.iter_modules``, which does not see modules behind import hooks.
     """
-    from pravega_lab.connector.spark.session import worker_python
+    from pravega_lab.connector.spark import worker_python
     from pravega_lab.connector.spark.session.registration import installed_spark
 
     try:

@@ -3,7 +3,7 @@
 pytest finds the fixtures by itself if pravega_lab is installed (`plugin`): ``pravega`` is a scope for one
 test, ``pravega_session`` a scope for the whole session, ``pravega_simulation`` a world that is a function
 of its seed. The classes also work without pytest. Importing this package imports neither Spark nor Jupyter,
-and starts nothing.
+and starts nothing. Tests of users and the tutorials import it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pravega_lab.portable import ARRAYS_VARIABLE, plain_arrays, plain_batches
+from pravega_lab.portable import ARRAYS_VARIABLE
+from pravega_lab.portable.plain import arrays, batches
 
 ROOT = Path(__file__).parents[2]
 NO_TIME = -(2**63)
@@ -48,7 +49,7 @@ def _changed(values: Any) -> Any:
 
 @pytest.mark.parametrize("make", ARRAYS, ids=range(len(ARRAYS)))
 def test_arrays(make: Callable[[Any], Any]) -> None:
-    plain, real = make(plain_arrays), make(np)
+    plain, real = make(arrays), make(np)
     assert plain.tolist() == real.tolist()
     assert [type(value) for value in plain.tolist()] == [type(value) for value in real.tolist()]
     assert len(plain) == len(real)
@@ -74,7 +75,7 @@ BATCHES: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("make", BATCHES, ids=range(len(BATCHES)))
 def test_batches(make: Callable[[Any], Any]) -> None:
-    plain, real = make(plain_batches), make(pa)
+    plain, real = make(batches), make(pa)
     assert plain.to_pylist() == real.to_pylist()
     assert plain.to_pydict() == real.to_pydict()
     assert (plain.num_rows, plain.schema.names) == (real.num_rows, real.schema.names)
@@ -84,7 +85,7 @@ def test_batches(make: Callable[[Any], Any]) -> None:
             assert plain.column(name)[-1].as_py() == real.column(name)[-1].as_py()
 
 
-@pytest.mark.parametrize("module", [plain_arrays, plain_batches])
+@pytest.mark.parametrize("module", [arrays, batches])
 def test_errors_are_those_of_lists(module: ModuleType) -> None:
     with pytest.raises(IndexError):
         _ = module.array([1])[1]
@@ -98,7 +99,7 @@ def test_without_numpy_and_pyarrow_the_stand_ins_are_taken() -> None:
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, ROOT], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [plain_arrays.__name__, plain_batches.__name__, "None"]
+    assert done.stdout.split() == [arrays.__name__, batches.__name__, "None"]
 
 
 def test_a_process_can_do_without_the_arrays_that_are_installed() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pravega_lab import datasets
 from pravega_lab.errors import BadInputError
-from pravega_lab.portable import plain_frames
+from pravega_lab.portable.plain import frames
 from tests.tutorials.cells_in_light import words_of
 
 
@@ -30,4 +30,4 @@ def test_a_crosstab_is_that_of_pandas() -> None:
         rows, columns = series([0, 4, 0, 1, 4], name="before"), series([1, 1, 2, 1, 1], name="after")
         return words_of(crosstab(rows, columns)._repr_html_())  # type: ignore[attr-defined]
 
-    assert words(plain_frames.Series, plain_frames.crosstab) == words(pandas.Series, pandas.crosstab)
+    assert words(frames.Series, frames.crosstab) == words(pandas.Series, pandas.crosstab)

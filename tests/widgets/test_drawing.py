@@ -11,10 +11,10 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.widgets import LedgerView, show
+from pravega_lab.widgets.boards.board import stacked
 from pravega_lab.widgets.drawings.drawing import Drawing
 from pravega_lab.widgets.drawings.line_figure import LineFigure
 from pravega_lab.widgets.drawings.line_picture import Line, Mark, line_picture
-from pravega_lab.widgets.live.board import stacked
 from pravega_lab.widgets.svg.palette import GROUND, STYLE, TEXT, THEMED, VERMILION, on_dark, rgb
 from tests.observe.examples import splitting_story
 from tests.observe.group.examples import busy_group

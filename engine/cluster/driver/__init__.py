@@ -1,4 +1,5 @@
 """The driver's side of a job in several processes: placement, epochs of workers, and deployments.
 
-`cluster.spark`, `cluster.processes` and `cluster.worker` import this folder, which imports `cluster.wire`.
+`cluster.spark` and `cluster.processes` import this folder, and the worker imports its `placement` and
+`graphs`: what the driver sends. It imports `cluster.wire`.
 """

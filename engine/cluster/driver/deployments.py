@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...flow.elements import Barrier, SubtaskId
+from ...flow.subtask_states import SubtaskState
 from ...flow.task.deployment import Deployer, RestorePlan
-from ...flow.task.lifecycle import SubtaskState
 from ..errors import WorkerLostError
 from ..wire.values import error_to_told
 from .epoch import Epoch

@@ -22,12 +22,12 @@ from ...flow.observer import NoObserver
 from ...flow.task.deployment import Deployer, RestorePlan
 from ..errors import FrameError, WorkerLostError, WorkersNotStartedError
 from ..wire.frames import TOKEN_BYTES, Frame, Hello
-from ..wire.graphs import packed
 from ..wire.greeting import accepting
 from ..wire.links import Link, call_of
 from ..wire.values import error_from_told
 from .deployments import Deployment, RemoteSubtask
 from .epoch import Epoch, WorkerInfo
+from .graphs import packed
 from .launching import Launcher
 from .placement import JobSpec, WorkerSpec
 

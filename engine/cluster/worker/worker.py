@@ -24,16 +24,16 @@ from ...flow.checkpoint.plan import TaskAck
 from ...flow.elements import SubtaskId
 from ...flow.errors import JobCancelledError, Reason
 from ...flow.observer import NoObserver, Observation, Observer
+from ...flow.subtask_states import SubtaskState
 from ...flow.task.channels import Channel
 from ...flow.task.deployment import Deployer, RestorePlan
 from ...flow.task.hosting import LocalHost, LocalWire, Running
-from ...flow.task.lifecycle import SubtaskState
 from ...flow.task.subtask import Subtask, SubtaskSettings
+from ..driver.graphs import unpacked
 from ..driver.placement import JobSpec, WorkerSpec, worker_of
 from ..errors import FrameError
 from ..wire.channels import IncomingEnd, OutgoingEnd
 from ..wire.frames import Frame, Hello, Kind
-from ..wire.graphs import unpacked
 from ..wire.greeting import Guest
 from ..wire.links import Link, call_of
 from ..wire.values import error_from_told, error_to_told
@@ -204,7 +204,7 @@ class Worker:
                 job.shared_folder,
                 config.checkpoints is not None,
                 config.after_tasks_finish,
-                config.history,
+                config.end_rules,
                 self._host.take_turn,
             ),
         )

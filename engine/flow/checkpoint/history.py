@@ -62,7 +62,7 @@ class History:
 
 @dataclass(frozen=True)
 class EndRules:
-    """The rules by which subtasks end.
+    """The rules that the subtasks of one job follow. `JobConfig.end_rules` chooses them once.
 
     ``checkpoints_after_finish``: checkpoints continue after some tasks have finished, and every subtask waits
     for a final one. ``sends_end_of_data``: a subtask tells its consumers that the data has ended before it
@@ -70,6 +70,7 @@ class EndRules:
     ``finishes_after_savepoint``: stop-with-savepoint --drain finishes operators after its savepoint.
     ``ends_with_savepoint``: every subtask of a job that stops ends with the savepoint. Otherwise each waits
     for the first checkpoint after its own data, as at any other end. For a source that is the savepoint.
+    ``meets_triggers``: an externally induced reader waits for kind and target of its checkpoint.
     """
 
     checkpoints_after_finish: bool
@@ -77,10 +78,11 @@ class EndRules:
     commits_at_close: bool
     finishes_after_savepoint: bool
     ends_with_savepoint: bool
+    meets_triggers: bool
 
 
 def end_rules(history: History) -> EndRules:
-    """Return the rules by which subtasks end."""
+    """Return the rules that follow from an earlier or the present behaviour of Flink."""
     is_old = history.finishing is Finishing.BEFORE_FLIP_147
     return EndRules(
         checkpoints_after_finish=not is_old,
@@ -88,4 +90,5 @@ def end_rules(history: History) -> EndRules:
         commits_at_close=is_old and history.last_piece is LastPiece.COMMITTED,
         finishes_after_savepoint=history.drain_before_flip_147,
         ends_with_savepoint=history.finishing is not Finishing.WAIT_IN_EACH_TASK,
+        meets_triggers=history.rendezvous,
     )

@@ -13,7 +13,7 @@ from ..elements import SubtaskId
 from ..errors import CheckpointFailedError, PartialFinishingNotSupportedByStateError, Reason, RestoreError
 from ..graph.graph import JobEdge, JobGraph, JobVertex
 from ..state.handles import OperatorState, SubtaskState
-from ..task.lifecycle import SubtaskState as Life
+from ..subtask_states import SubtaskState as Life
 from .handles import CompletedCheckpoint
 
 

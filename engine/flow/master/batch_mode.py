@@ -20,7 +20,6 @@ from pravega_lab.portable.columns import np
 from pravega_lab.portable.waiting import FIRST_COMPLETED, gather, wait
 
 from ..batch import Batch, RowKind, concatenated
-from ..checkpoint.history import end_rules
 from ..elements import MAX_TIMESTAMP_MS, MAX_WATERMARK, Element, SubtaskId, Watermark, WatermarkStatus
 from ..errors import JobFailedError
 from ..graph.graph import Exchange, JobEdge, JobGraph, JobVertex
@@ -148,7 +147,7 @@ class BatchRunner:
                     observer=self._observer,
                     mode=RuntimeMode.BATCH,
                     is_checkpointing=False,
-                    commits_at_close=end_rules(self._config.history).commits_at_close,
+                    commits_at_close=self._config.end_rules.commits_at_close,
                 )
             )
         writers = [self._writer(edge, id) for edge in vertex.outputs]

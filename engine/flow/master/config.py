@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pravega_lab.errors import BadInputError
 
 from ..checkpoint.coordinator import CheckpointConfig
-from ..checkpoint.history import History, end_rules
+from ..checkpoint.history import EndRules, History, end_rules
 from ..operators.operator import RuntimeMode
 from .restart import FixedDelay, NoRestart, RestartStrategy
 
@@ -54,7 +55,12 @@ class JobConfig:
     def after_tasks_finish(self) -> bool:
         """Return whether checkpoints continue after some tasks have finished."""
         is_wanted = self.checkpoints is not None and self.checkpoints.after_tasks_finish
-        return is_wanted and end_rules(self.history).checkpoints_after_finish
+        return is_wanted and self.end_rules.checkpoints_after_finish
+
+    @cached_property
+    def end_rules(self) -> EndRules:
+        """Return what follows from ``history`` for subtasks, chosen once."""
+        return end_rules(self.history)
 
     def fresh_restart(self) -> RestartStrategy:
         """Return the restart strategy for a new job, with nothing counted yet."""

@@ -24,8 +24,8 @@ from ..elements import Barrier, SubtaskId
 from ..errors import CheckpointFailedError, JobCancelledError, JobFailedError, Reason
 from ..files import Files, join
 from ..source.master_hook import MasterHook
+from ..subtask_states import SubtaskState
 from ..task.channels import Wire
-from ..task.lifecycle import SubtaskState
 from .executions import Executions
 from .hooks import MasterHooks, encode_state
 from .lifecycle import JobLife

@@ -17,11 +17,11 @@ from ..graph.graph import JobGraph
 from ..observer import Observer, SubtaskStateChanged
 from ..source.coordinator_holder import CoordinatorHolder, Transport
 from ..source.operator_coordinator import CoordinatorContext
+from ..subtask_states import SubtaskState as Life
+from ..subtask_states import check_move
 from ..task.channels import Wire
 from ..task.deployment import RestorePlan
 from ..task.hosting import Running, TaskDeployer, TaskHandle, TaskHost
-from ..task.lifecycle import SubtaskState as Life
-from ..task.lifecycle import check_move
 from ..task.subtask import Subtask
 
 

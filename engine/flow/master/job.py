@@ -20,16 +20,15 @@ from pravega_lab.portable.waiting import FIRST_COMPLETED, shield, wait
 
 from ..checkpoint import metadata
 from ..checkpoint.handles import CompletedCheckpoint
-from ..checkpoint.history import end_rules
 from ..elements import CheckpointKind, SubtaskId
 from ..errors import IllegalStateError, JobCancelledError, SavepointError
 from ..files import Files, FsspecFiles, join
 from ..graph.graph import JobGraph
 from ..observer import NoObserver, Observer
 from ..operators.operator import RuntimeMode
+from ..subtask_states import SubtaskState
 from ..task.channels import Wire
 from ..task.hosting import Home, LocalHost, LocalWire, TaskHost
-from ..task.lifecycle import SubtaskState
 from .config import JobConfig
 from .master import JobMaster
 
@@ -180,7 +179,7 @@ class Job:
         except Exception:
             master.resume_checkpoints()
             raise
-        if not end_rules(self.config.history).ends_with_savepoint:
+        if not self.config.end_rules.ends_with_savepoint:
             master.resume_checkpoints()  # every task but the sources waits for another one
         await wait([ended, master.done], return_when=FIRST_COMPLETED)
         await shield(master.done)

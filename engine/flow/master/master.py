@@ -17,7 +17,6 @@ from pravega_lab.portable.waiting import gather
 
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
-from ..checkpoint.history import end_rules
 from ..checkpoint.pending import Request
 from ..checkpoint.plan import CheckpointPlan, TaskAck, check_finished_graph
 from ..checkpoint.stop import StopWithSavepoint
@@ -35,10 +34,10 @@ from ..files import Files
 from ..graph.graph import JobGraph
 from ..observer import Observer
 from ..source.events import BarrierTaken
+from ..subtask_states import SubtaskState
 from ..task.channels import Wire
 from ..task.deployment import Deployer
 from ..task.hosting import Home, TaskHost
-from ..task.lifecycle import SubtaskState
 from ..task.subtask import SubtaskSettings
 from .config import JobConfig
 from .effects import EffectRunner
@@ -107,7 +106,7 @@ class JobMaster:
                 layout.shared,
                 config.checkpoints is not None,
                 config.after_tasks_finish,
-                config.history,
+                config.end_rules,
                 host.take_turn,
             ),
         )
@@ -292,7 +291,7 @@ class JobMaster:
     def _later_than(self, stop: StopWithSavepoint) -> int | None:
         """Return the last checkpoint if subtasks may wait for it after the savepoint that they stop with."""
         latest = self.coordinator.store.latest
-        if end_rules(self.config.history).ends_with_savepoint or latest is None or latest.path == stop.path:
+        if self.config.end_rules.ends_with_savepoint or latest is None or latest.path == stop.path:
             return None
         return latest.checkpoint_id
 
@@ -338,7 +337,7 @@ class JobMaster:
     def begin_stop(self, kind: CheckpointKind, target: str) -> asyncio.Future[CompletedCheckpoint]:
         """Begin a stop-with-savepoint into the folder ``target``; return a future of the savepoint.
 
-        Periodic checkpoints stop. `JobLife.stop` and `JobLife.stop_ended` tell what follows the savepoint.
+        Periodic checkpoints stop. `JobLife.stop` and `JobLife.stop_ended` say what follows the savepoint.
         """
         self.life.begin_stop(StopWithSavepoint(self.graph.name))
         self.coordinator.stop_scheduler()

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..checkpoint.alignment import AlignedBarriers, BarrierTracker
 from ..checkpoint.handles import CompletedCheckpoint
-from ..checkpoint.history import end_rules
 from ..checkpoint.storage import BlobReader
 from ..elements import SubtaskId
 from ..errors import DamagedCheckpointError, RestoreError
@@ -22,10 +21,10 @@ from ..state.handles import SubtaskState
 from ..state.keys import key_group_range
 from ..state.rescale import redistribute
 from ..state.state import KeyedState, OperatorLists
+from ..subtask_states import SubtaskState as Life
 from ..time.timers import TimerService
 from .chain import Chain
 from .channels import Channel, EdgeWriter, Wire
-from .lifecycle import SubtaskState as Life
 from .subtask import MasterGateway, Subtask, SubtaskSettings
 from .task_input import GateInput, TaskInput
 
@@ -178,7 +177,7 @@ class Deployer:
             base.shared_folder,
             base.is_checkpointing,
             base.after_tasks_finish,
-            base.history,
+            base.rules,
             base.take_turn,
             plan.checkpoint_id,
             coordinated,
@@ -221,7 +220,7 @@ class Deployer:
             is_checkpointing=self.base.is_checkpointing,
             restored_checkpoint=plan.checkpoint_id if plan.checkpoint_id >= 0 else None,
             has_restored_state=operator_id in plan.known,
-            commits_at_close=end_rules(self.base.history).commits_at_close,
+            commits_at_close=self.base.rules.commits_at_close,
         )
 
     def _input(self, subtask: Subtask, head: Operator, channels: list[Channel]) -> TaskInput:
@@ -232,7 +231,7 @@ class Deployer:
         if subtask.chain.is_finished:
             return FinishedSourceInput(subtask)
         if isinstance(head, SourceOperator):
-            meets = self.base.history.rendezvous
+            meets = self.base.rules.meets_triggers
             return SourceInput(subtask, head, Rendezvous() if meets else UnmetTriggers(self.now_ms))
         assert isinstance(head, LegacySourceOperator)
         return LegacyInput(subtask, head)

@@ -1,4 +1,4 @@
-"""The states of a subtask, which may follow which, and how a subtask ends (FLIP-147).
+"""How a subtask ends (FLIP-147).
 
 ::
 
@@ -9,57 +9,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from ..elements import CheckpointKind
 from ..errors import IllegalStateError, SavepointError
-
-
-class SubtaskState(Enum):
-    """The states of an execution attempt."""
-
-    CREATED = "created"
-    SCHEDULED = "scheduled"
-    DEPLOYING = "deploying"
-    INITIALIZING = "initializing"
-    RUNNING = "running"
-    FINISHED = "finished"
-    CANCELING = "canceling"
-    CANCELED = "canceled"
-    FAILED = "failed"
-
-    @property
-    def is_terminal(self) -> bool:
-        """Return whether no state follows: the attempt has ended."""
-        return not MOVES[self]
-
-
-MOVES: dict[SubtaskState, tuple[SubtaskState, ...]] = {
-    SubtaskState.CREATED: (SubtaskState.SCHEDULED, SubtaskState.CANCELED, SubtaskState.FAILED),
-    SubtaskState.SCHEDULED: (SubtaskState.DEPLOYING, SubtaskState.CANCELED, SubtaskState.FAILED),
-    SubtaskState.DEPLOYING: (
-        SubtaskState.INITIALIZING,
-        SubtaskState.CANCELING,
-        SubtaskState.FAILED,
-    ),
-    SubtaskState.INITIALIZING: (SubtaskState.RUNNING, SubtaskState.CANCELING, SubtaskState.FAILED),
-    SubtaskState.RUNNING: (SubtaskState.FINISHED, SubtaskState.CANCELING, SubtaskState.FAILED),
-    SubtaskState.CANCELING: (SubtaskState.CANCELED, SubtaskState.FAILED),
-    SubtaskState.FINISHED: (),
-    SubtaskState.CANCELED: (),
-    SubtaskState.FAILED: (),
-}
-
-
-def check_move(old: SubtaskState, new: SubtaskState) -> None:
-    """Check that ``new`` may follow ``old``.
-
-    Raises:
-        IllegalStateError: the table has no such move.
-    """
-    if new not in MOVES[old]:
-        after = ", ".join(state.value for state in MOVES[old]) or "nothing"
-        raise IllegalStateError(f"a subtask that is {old.value} cannot become {new.value}, only {after}")
 
 
 class FinalCheckpoint:

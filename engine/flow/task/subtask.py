@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from pravega_lab.portable.waiting import wait
 
 from ..batch import Batch
-from ..checkpoint.history import History, end_rules
+from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
 from ..checkpoint.storage import OperatorSnapshot, file_name, write_snapshot
 from ..elements import (
@@ -48,10 +48,10 @@ from ..observer import (
 )
 from ..source.events import BarrierTaken
 from ..state.handles import SubtaskState
+from ..subtask_states import SubtaskState as Life
 from .chain import Chain
 from .channels import Channel, EdgeWriter
 from .lifecycle import FinalCheckpoint
-from .lifecycle import SubtaskState as Life
 from .task_input import GateInput, TaskInput
 
 Mail = Callable[[], Awaitable[None] | None]
@@ -90,7 +90,7 @@ class SubtaskSettings:
     shared_folder: str
     is_checkpointing: bool
     after_tasks_finish: bool
-    history: History
+    rules: EndRules
     take_turn: Callable[[], asyncio.Future[None] | None]
     restored_checkpoint: int = -1
     coordinated: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Subtask:
         self._turn: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._checkpoints = _Checkpoints(latest_completed=settings.restored_checkpoint)
-        self._rules = end_rules(settings.history)
+        self._rules = settings.rules
         self.final = FinalCheckpoint(
             is_wanted=settings.is_checkpointing and settings.after_tasks_finish,
             ends_with_savepoint=self._rules.ends_with_savepoint,
@@ -593,7 +593,7 @@ class Subtask:
         self.mail(self.event_taken)
 
     def event_taken(self) -> None:
-        """Read on: the event may have brought something to read."""
+        """Continue to read: the event may have brought something to read."""
         self.wake()
 
 

@@ -24,7 +24,7 @@ from ...flow.master.config import JobConfig
 from ...flow.master.job import Job
 from ...flow.master.restart import FixedDelay
 from ...flow.source.input import SourceInput
-from ...flow.task.lifecycle import SubtaskState
+from ...flow.subtask_states import SubtaskState
 from ..kernel.faults import EVERYTHING, Plan
 from ..kernel.journal import Journal
 from ..kernel.loop import SimulationLoop

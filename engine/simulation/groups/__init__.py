@@ -1,4 +1,5 @@
 """Simulated reader groups: members, scenarios, checkers, a second model, and planted bugs.
 
-The command line and the tests import this folder. It imports the simulation of the store.
+The simulation of the connectors, the page in the browser and the tests import this folder. It imports the
+simulation of the store, and the client.
 """

@@ -1,7 +1,8 @@
 """Implement reader groups with Java's semantics and state log: Python and Java readers can share a group.
 
 The folder `core` holds the rules and what one reader decides. The other modules talk to the store. Importing
-this package opens no connection and imports neither grpc nor pyarrow.
+this package opens no connection and imports neither grpc nor pyarrow. The synchronous client, connectors,
+observers and simulations import it.
 """
 
 from pravega_lab.client.reader_group.core.state import GroupState, fold

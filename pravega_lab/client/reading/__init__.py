@@ -1,4 +1,4 @@
 """Read events between two stream cuts, segment by segment, predecessors before successors.
 
-Streams, reader groups and connectors import this folder. It imports connections, controller and framing.
+Streams, reader groups, connectors and simulations import this folder. It imports connections and framing.
 """

@@ -2,6 +2,8 @@
 
 `SchemaRegistry` is for synchronous programs, `AsyncSchemaRegistry` for asyncio. Both work with the registry
 of the embedded store and with a released Pravega schema registry 0.6.0. Source: schema-registry.md A1 to A3.
+
+User programs, rows, tables and the lab import it. It imports connections and the protocol.
 """
 
 from pravega_lab.client.registry.core import AsyncSchemaRegistry

@@ -1,5 +1,8 @@
 """The engine's connector: sources and sinks with which jobs of `pravega_lab.engine.flow` read and write
 streams.
+
+User programs, tables, the simulation of the connectors and the tutorials import this folder. It imports the
+client and the engine.
 """
 
 from pravega_lab.connector.flow.config import PravegaConfig

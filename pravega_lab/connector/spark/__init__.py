@@ -3,7 +3,8 @@
 The data source reads streams in batch and streaming queries and writes them exactly once.
 
 Importing this package imports nothing of Spark, gRPC or the client. Spark's worker daemon imports it before
-it forks, and Spark's search for data sources imports it in every session (spark.md 11).
+it forks, and Spark's search for data sources imports it in every session (spark.md 11). The lab, the terminal
+and user programs import it; it imports tables, rows and the client.
 """
 
 from __future__ import annotations

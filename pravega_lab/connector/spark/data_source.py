@@ -39,9 +39,8 @@ from pravega_lab.connector.spark.options import (
     PravegaOptions,
     parse_options,
 )
-from pravega_lab.connector.spark.session.hold import Hold, held
-from pravega_lab.connector.spark.session.worker_python import check_packages
 from pravega_lab.connector.spark.source.ahead import read_ahead
+from pravega_lab.connector.spark.source.hold import Hold, held
 from pravega_lab.connector.spark.source.limits import advance
 from pravega_lab.connector.spark.source.offsets import (
     Cuts,
@@ -72,6 +71,7 @@ from pravega_lab.connector.spark.tables import (
     stored_options,
     table_schema,
 )
+from pravega_lab.connector.spark.worker_python import check_packages
 from pravega_lab.errors import BadInputError
 
 #: Options of which one says what to read or write.

@@ -40,6 +40,7 @@ from pravega_lab.observe.group.rows import (
     ReaderRow,
     SegmentPlace,
     Waiting,
+    remember_growth,
     split_segment,
 )
 from pravega_lab.observe.journal.observations import (
@@ -48,7 +49,6 @@ from pravega_lab.observe.journal.observations import (
     SegmentOpened,
     SegmentSealed,
 )
-from pravega_lab.observe.stream.fold import remember_growth
 
 _Key: TypeAlias = tuple[str, str, int]  # group, stream, segment id
 _READABLE = ("held", "nobody")

@@ -14,6 +14,7 @@ from pravega_lab.observe.group.observations import Positions
 
 NOBODY = ""
 AT_CHECKPOINT = "waits for a checkpoint"
+_GROWTH_MAX = 256
 LAG_MS_PLAUSIBLE = 10 * 365 * 86_400_000  # ten years: above it a reader wrote its clock (reader-groups.md B3)
 
 
@@ -286,3 +287,10 @@ def split_segment(name: str) -> tuple[str, int]:
     stream, _, short = name.rpartition("/")
     number, _, epoch = short.partition(".#epoch.")
     return stream, int(epoch or 0) << 32 | int(number)
+
+
+def remember_growth(growth: list[tuple[int, int]], time_ms: int, write_offset: int) -> None:
+    """Keep (time_ms, write_offset), thinned out if there are many."""
+    growth.append((time_ms, write_offset))
+    if len(growth) > _GROWTH_MAX:
+        growth[:] = growth[::2]

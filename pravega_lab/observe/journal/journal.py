@@ -17,12 +17,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pravega_lab.errors import BadInputError, require_frames
+from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import file
 from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.observations import Observation, kinds, numbered
 from pravega_lab.observe.journal.records import to_record
 from pravega_lab.observe.journal.spill import Spill
+from pravega_lab.portable.frames import require_frames
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pravega_lab.observe.group.observations import GroupObservation, ReaderJoined
-from pravega_lab.observe.group.rows import label_of, waits_words
+from pravega_lab.observe.group.rows import label_of, remember_growth, waits_words
 from pravega_lab.observe.journal.observations import (
     Observation,
     SegmentAcquired,
@@ -309,15 +309,6 @@ _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
     SegmentReleased: SegmentHistory._released,
     SegmentRead: SegmentHistory._read,
 }
-
-_GROWTH_MAX = 256
-
-
-def remember_growth(growth: list[tuple[int, int]], time_ms: int, write_offset: int) -> None:
-    """Keep (time_ms, write_offset), thinned out if there are many."""
-    growth.append((time_ms, write_offset))
-    if len(growth) > _GROWTH_MAX:
-        growth[:] = growth[::2]
 
 
 def _time_of(row: SegmentRow, offset: int) -> int:

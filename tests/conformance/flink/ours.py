@@ -17,7 +17,7 @@ from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay
 from pravega_lab.engine.flow.sink.committers import WRITER_STATE
 from pravega_lab.engine.flow.state.handles import OperatorState, SubtaskState
-from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
+from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.errors import PravegaError
 from tests.conformance.flink.jobs import Happenings, Jobs, PlantedError
 from tests.conformance.flink.world import WAIT_S, Lab, RefusedError

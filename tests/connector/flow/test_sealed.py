@@ -27,7 +27,7 @@ from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.operators.operator import RuntimeMode
 from pravega_lab.engine.flow.source.sources import Source
-from pravega_lab.engine.flow.task.lifecycle import SubtaskState
+from pravega_lab.engine.flow.subtask_states import SubtaskState
 from pravega_lab.protocol.stream_cut import StreamCut
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.connector.simulation import moments, small_runs
+from pravega_lab.connector.simulation import small_runs, turning_points
 from pravega_lab.connector.simulation.families import ALL_BUGS
 from pravega_lab.engine.simulation.kernel.faults import Fault, Happened
 from pravega_lab.engine.simulation.kernel.run import Result
@@ -48,7 +48,7 @@ def test_the_moments_reach_their_aim_or_not(
     runs, keep = tmp_path / "runs.jsonl", tmp_path / "moments.jsonl"
     keep.write_text("".join(lines))
     runs.write_text("".join([*lines, row(known + 2, steps_after=9_000)]))
-    assert moments.main(["--runs", str(runs), "--keep", str(keep)]) == code
+    assert turning_points.main(["--runs", str(runs), "--keep", str(keep)]) == code
     said = capsys.readouterr().out.splitlines()[0]
     assert f"The moment of {known} planted bugs is known." in said
     assert f"in {known - far} of them" in said

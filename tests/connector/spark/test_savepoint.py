@@ -14,7 +14,7 @@ import pytest
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark import submit
 from pravega_lab.connector.spark.savepoint.savepoint import Savepoint, stop_with_savepoint
-from pravega_lab.connector.spark.session.hold import HOLD_FOLDER_VARIABLE, held, holding
+from pravega_lab.connector.spark.source.hold import HOLD_FOLDER_VARIABLE, held, holding
 from pravega_lab.errors import BadInputError
 from tests.spark_connect import needs_jvm
 

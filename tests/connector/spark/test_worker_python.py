@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pravega_lab.connector.spark.session.worker_python import (
+from pravega_lab.connector.spark.worker_python import (
     WorkerPython,
     probe,
     remedy,
@@ -118,7 +118,7 @@ def test_a_cluster_and_spark_connect_keep_their_python() -> None:
 
 def test_a_worker_without_the_packages_says_which_python_it_is() -> None:
     base = getattr(sys, "_base_executable", sys.executable)
-    code = "from pravega_lab.connector.spark.session.worker_python import check_packages; check_packages()"
+    code = "from pravega_lab.connector.spark.worker_python import check_packages; check_packages()"
     done = subprocess.run(
         [base, "-S", "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

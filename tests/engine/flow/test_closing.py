@@ -15,7 +15,7 @@ from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.restart import NoRestart
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.source.sources import SourceContext, SourceFunction
-from pravega_lab.engine.flow.task.lifecycle import SubtaskState
+from pravega_lab.engine.flow.subtask_states import SubtaskState
 from tests.engine.flow.jobs import CHECKPOINTED, Virtual
 
 TASK = SubtaskId("source → second → third", 0)

@@ -28,7 +28,7 @@ from pravega_lab.engine.flow.source.coordinator import SourceCoordinator
 from pravega_lab.engine.flow.source.events import ReaderRegistration, RequestSplit
 from pravega_lab.engine.flow.source.operator_coordinator import NO_CHECKPOINT
 from pravega_lab.engine.flow.source.sources import Boundedness, SplitEnumeratorContext
-from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
+from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.engine.flow.task.subtask import Subtask
 from tests.engine.flow.jobs import Virtual, collect
 

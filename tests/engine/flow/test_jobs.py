@@ -43,7 +43,7 @@ from pravega_lab.engine.flow.operators.windows import SessionWindows, SlidingWin
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
 from pravega_lab.engine.flow.source.collections import RowsSource
 from pravega_lab.engine.flow.source.sources import Boundedness
-from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
+from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError
 from tests.engine.flow.jobs import CHECKPOINTED, Virtual, collect

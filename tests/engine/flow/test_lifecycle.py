@@ -9,7 +9,8 @@ from pravega_lab.engine.flow.elements import Barrier, CheckpointKind
 from pravega_lab.engine.flow.errors import IllegalStateError, SavepointError, StopWithSavepointStoppingError
 from pravega_lab.engine.flow.source.coordinator import AssignmentTracker
 from pravega_lab.engine.flow.source.input import Rendezvous
-from pravega_lab.engine.flow.task.lifecycle import FinalCheckpoint, SubtaskState, check_move
+from pravega_lab.engine.flow.subtask_states import SubtaskState, check_move
+from pravega_lab.engine.flow.task.lifecycle import FinalCheckpoint
 
 CHECKPOINT, TERMINATE = CheckpointKind.CHECKPOINT, CheckpointKind.TERMINATE
 

@@ -18,7 +18,7 @@ from pravega_lab.engine.flow.graph.graph import Exchange, JobGraph, NodeEdge, Op
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.source.sources import Boundedness
 from pravega_lab.engine.flow.state.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
-from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
+from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 
 ALL, POINT = Exchange.REBALANCE, Exchange.RESCALE
 

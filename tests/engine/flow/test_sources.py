@@ -16,7 +16,7 @@ from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
 from pravega_lab.engine.flow.source.collections import RowsSource
 from pravega_lab.engine.flow.source.sources import Boundedness, SourceContext, SourceFunction
-from pravega_lab.engine.flow.task.lifecycle import SubtaskState as Life
+from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.engine.simulation.flow.external import ExternalLog, HookSource, InducedSource, LogHook
 from tests.engine.flow.jobs import CHECKPOINTED, Virtual
 

@@ -1,1 +1,4 @@
-"""Values as events, and events as values: formats, codecs, and the header with the encoding id."""
+"""Values as events, and events as values: formats, codecs, and the header with the encoding id.
+
+`client.registry` publishes this folder, and the rows of the connector import it. It imports the protocol.
+"""

@@ -4,4 +4,6 @@
 columns into a few instructions, `kernels` runs them over all events of a batch, `flat` and `flat_kernels` do
 so column after column where nothing is nested, and `decode` and `encode` are what other packages call. Schema
 resolution follows the Avro 1.12 specification.
+
+`connector.rows` and its registry format import this folder, which imports `protocol.avro`.
 """

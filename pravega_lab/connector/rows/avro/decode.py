@@ -13,9 +13,9 @@ from typing import Any
 from pravega_lab.connector.rows.avro.arrow_types import arrow_schema_of
 from pravega_lab.connector.rows.avro.flat import flat_steps
 from pravega_lab.connector.rows.avro.flat_kernels import BLOCK_ROWS, SCRATCH_ROWS
+from pravega_lab.connector.rows.avro.loops import loops_for
 from pravega_lab.connector.rows.avro.operations import REASONS
 from pravega_lab.connector.rows.avro.program import Column, Program, raw_type
-from pravega_lab.connector.rows.avro.running import loops_for
 from pravega_lab.connector.rows.avro.schema import AvroType, parse_schema
 from pravega_lab.connector.rows.parsing import UnreadableRowError
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pravega_lab.connector.rows.avro import operations
 from pravega_lab.connector.rows.avro.arrow_types import reads
+from pravega_lab.connector.rows.avro.loops import loops_for
 from pravega_lab.connector.rows.avro.program import raw_type
-from pravega_lab.connector.rows.avro.running import loops_for
 from pravega_lab.connector.rows.avro.schema import AvroType, parse_schema
 from pravega_lab.errors import BadInputError
 

@@ -2,5 +2,5 @@
 
 A row kind is ``+I`` (insert), ``-U`` and ``+U`` (a row before and after its update) or ``-D`` (delete), as in
 Flink. `kinds` turns changes into rows, `debezium` and `partial` read the envelopes, and `envelopes` writes
-them.
+them. `connector.rows`, tables and Spark's sink import this folder.
 """

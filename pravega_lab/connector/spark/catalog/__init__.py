@@ -2,5 +2,6 @@
 
 `PravegaCatalog.java` is all that runs in the JVM. It decides nothing: it sends every operation as a command
 to the Python data source, and `commands` answers. `jar` compiles it with the compiler that Spark contains.
-The driver uses `jar`; Spark's Python workers use `commands`.
+
+Sessions import `jar`, in the driver. The data source imports `commands`, in Spark's Python workers.
 """

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from pravega_lab.connector.spark.savepoint.checkpoint import Checkpoint, local_path
 from pravega_lab.connector.spark.savepoint.stoppable import Stoppable, stoppable
-from pravega_lab.connector.spark.session.hold import Hold, holding
+from pravega_lab.connector.spark.source.hold import Hold, holding
 from pravega_lab.connector.spark.source.offsets import Cuts, decode
 from pravega_lab.errors import BadInputError, PravegaError
 

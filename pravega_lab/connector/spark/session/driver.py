@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pravega_lab.connector.spark.session.hold import HOLD_FOLDER_VARIABLE
 from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE, read_progress
+from pravega_lab.connector.spark.source.hold import HOLD_FOLDER_VARIABLE
 from pravega_lab.errors import BadInputError
 
 

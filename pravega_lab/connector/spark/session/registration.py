@@ -8,8 +8,8 @@ from typing import Any
 from pravega_lab.connector.spark.catalog.jar import install
 from pravega_lab.connector.spark.options.parsing import FALLBACKS
 from pravega_lab.connector.spark.session.connect import is_connect
-from pravega_lab.connector.spark.session.hold import ensure_hold_folder
-from pravega_lab.connector.spark.session.worker_python import set_worker_python
+from pravega_lab.connector.spark.source.hold import ensure_hold_folder
+from pravega_lab.connector.spark.worker_python import set_worker_python
 from pravega_lab.errors import SetupError
 
 #: The first version with admission control and Arrow sinks for Python data sources.

@@ -1,4 +1,5 @@
-"""The reading side of the Spark source: offsets, partitions, limits and rows.
+"""The reading side of the Spark source: offsets, partitions, limits, holds and rows.
 
-`connector.spark.data_source` imports this folder. This folder imports the client and the connector's options.
+`connector.spark.data_source`, sessions and savepoints import this folder. This folder imports the client and
+the connector's options.
 """

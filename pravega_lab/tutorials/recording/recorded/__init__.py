@@ -1,1 +1,4 @@
-"""The recorded runs themselves, as data files. ``recordings.recorded`` finds them."""
+"""The recorded runs themselves, as data files.
+
+``recordings.recorded`` finds them; no code imports this package, which contains none.
+"""

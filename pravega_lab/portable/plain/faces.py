@@ -1,4 +1,4 @@
-"""How a plain frame looks: as text and as HTML, with the words of pandas. See `plain_frames`."""
+"""How a plain frame looks: as text and as HTML, with the words of pandas. See `frames`."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ five steps before it (`engine.simulation.explain.mark`). The *turning point* is 
 failing futures rises most. Its search has other futures, and knows neither faults, bug nor journal
 (`engine.simulation.explain.turning`).
 
-``python -m pravega_lab.connector.simulation.moments --runs RUNS --keep FILE --write`` takes the smallest
-runs from the rows that ``small_runs --keep RUNS`` wrote, and writes the table into docs/simulation.md.
+``python -m pravega_lab.connector.simulation.turning_points --runs RUNS --keep FILE --write`` takes the
+smallest runs from the rows that ``small_runs --keep RUNS`` wrote, and writes the table into
+docs/simulation.md.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def table(found: Sequence[Row], longer: int, steps_max: int) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the table. Return 1 if it has too few marks, or they are too far apart."""
-    parser = argparse.ArgumentParser(prog="moments", description=__doc__)
+    parser = argparse.ArgumentParser(prog="turning_points", description=__doc__)
     parser.add_argument("--runs", type=Path, required=True, help="what small_runs --keep wrote")
     parser.add_argument("--keep", type=Path, required=True, help="write each row there, and go on from there")
     parser.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from pravega_lab.errors import BadInputError
 
+from ..live.controls import Act, Controls
+from ..live.jupyter import ipywidgets, needed
+from ..live.view import View
 from .board import Board
-from .controls import Act, Controls
-from .jupyter import ipywidgets, needed
-from .view import View
 
 
 class Run(Protocol):

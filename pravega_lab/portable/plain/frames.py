@@ -1,4 +1,4 @@
-"""A stand-in for the part of pandas that frames of the lab and the tutorials use. See `frames`.
+"""A stand-in for the part of pandas that frames of the lab and the tutorials use. See `portable.frames`.
 
 Columns are lists of Python's values; None and NaN are missing. Whatever is not here raises AttributeError.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import SimpleNamespace
 from typing import Any
 
-from .plain_faces import as_html, as_text
+from .faces import as_html, as_text
 
 Label = Hashable
 

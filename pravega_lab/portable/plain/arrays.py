@@ -1,4 +1,4 @@
-"""A stand-in for the part of numpy that the engine uses with plain rows. See `columns`.
+"""A stand-in for the part of numpy that the engine uses with plain rows. See `portable.columns`.
 
 Arrays have one dimension. Integers are Python's, of any size, whatever type is asked for.
 """

@@ -26,17 +26,17 @@ from pravega_lab.progress import is_run_by_program
 from ..checkpoint_timeline.view import CheckpointTimeline
 from ..job_graph.view import JobGraph
 from ..ledger.view import LedgerView
+from ..live.clock import Clock
+from ..live.export import export
+from ..live.jupyter import ipywidgets, needed
+from ..live.recording import keep
+from ..live.side import is_right, refuse_place, shown_right
+from ..live.still import still
+from ..live.view import View
 from ..query_timeline.view import QueryTimeline
 from ..reader_board.view import ReaderBoard
 from ..segment_map.view import SegmentMap
 from ..svg.palette import STYLE
-from .clock import Clock
-from .export import export
-from .jupyter import ipywidgets, needed
-from .recording import keep
-from .side import is_right, refuse_place, shown_right
-from .still import still
-from .view import View
 
 FIRST_LOOK_S = 5.0
 _boards = count(1)
@@ -152,7 +152,7 @@ def show(*things: Any, scale: float = 1.0, title: str | None = None, where: str 
     views = [view for thing in things for view in _views(thing, clock, scale, told)]
     if title is not None and views:
         views[0].title = title
-    numbers: dict[int, int] = {}  # of journals; the first view of each tells what was observed when
+    numbers: dict[int, int] = {}  # of journals; the first view of each reports what was observed when
     for view in views:
         view.tells_steps = id(view.journal) not in numbers
         number = numbers.setdefault(id(view.journal), len(numbers))

@@ -15,7 +15,7 @@ from pravega_lab.errors import BadInputError
 from ...flow.graph.graph import OperatorNode
 from ...flow.graph.stream import StreamEnvironment
 from ...flow.observer import NoObserver
-from ..driver.placement import JobSpec
+from .placement import JobSpec
 
 
 def coordinator_in_driver(_context: Any) -> Any:

@@ -1,11 +1,11 @@
-"""A stand-in for the part of pyarrow that the client and the engine use with plain rows. See `columns`."""
+"""A stand-in for the part of pyarrow that client and engine use with plain rows. See `portable.columns`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .plain_arrays import PlainArray
+from .arrays import PlainArray
 
 
 class ArrowInvalid(ValueError):
