@@ -44,7 +44,7 @@ class Pending(NamedTuple):
 
 
 class Appends:
-    """The append stream of one connection."""
+    """Handles the appends of one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

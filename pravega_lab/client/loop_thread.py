@@ -119,7 +119,7 @@ class Loop(Protocol):
 
 
 class PageLoop:
-    """The event loop of a page in a browser, with the interface of `LoopThread`."""
+    """Uses the event loop of a page in a browser, with the interface of `LoopThread`."""
 
     def __init__(self) -> None:
         self._begun: set[asyncio.Task[object]] = set()

@@ -12,7 +12,7 @@ from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a segment, from byte ``start`` to byte ``end`` of it."""
+    """Names a part of a segment, from byte ``start`` to byte ``end`` of it."""
 
     segment_id: int
     start: int

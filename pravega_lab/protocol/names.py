@@ -36,7 +36,7 @@ _I32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, order=True)
 class SegmentRange:
-    """A segment and the keys that it owns: (low, high]. The lowest segment also owns 0.0."""
+    """Holds a segment and the range of keys that it owns: (low, high]. The lowest segment also owns 0.0."""
 
     segment_id: int
     low: float

@@ -196,7 +196,7 @@ class Year:
         return sum(day >= DAYS for day in self.days)
 
     def watermarks(self, bound_days: int) -> list[int]:
-        """The day up to which event time had come, after each event of the year."""
+        """Return the day up to which event time had come, after each event of the year."""
         found, newest = [], -bound_days
         for day in self.read:
             newest = max(newest, day - bound_days)

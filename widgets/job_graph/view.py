@@ -168,7 +168,7 @@ class JobGraph(View):
 
     @property
     def channels(self) -> pd.DataFrame:
-        """A row per channel, the consumer's first channel first."""
+        """Return a row per channel, the consumer's first channel first."""
         from pravega_lab.portable.frames import pd
 
         with self._lock:

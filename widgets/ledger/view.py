@@ -107,7 +107,7 @@ class LedgerView(View):
 
     @property
     def faults(self) -> pd.DataFrame:
-        """A row per fault: t_s, fault, effect."""
+        """Return a row per fault: t_s, fault, effect."""
         from pravega_lab.portable.frames import pd
 
         with self._lock:

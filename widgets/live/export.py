@@ -68,7 +68,7 @@ class Exportable(Protocol):
 
     @property
     def heading(self) -> str:
-        """The text in the header of the view."""
+        """Return the text in the header of the view."""
 
     @property
     def _esm(self) -> str:

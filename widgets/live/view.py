@@ -49,7 +49,7 @@ class UnknownArgumentError(BadInputError, TypeError):
 
 
 class History(Protocol):
-    """A fold in progress."""
+    """Describes a fold in progress."""
 
     start_ms: int | None
     now_ms: int | None

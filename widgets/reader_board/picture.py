@@ -22,7 +22,7 @@ Span = tuple[int, int] | None  # from when to when, where it is not the history'
 
 
 class Lane:
-    """A reader (or nobody, ``None``) and the place of its bars."""
+    """Holds a reader (or nobody, ``None``) and the place of its bars."""
 
     def __init__(self, row: ReaderRow | None, bars: list[Holding], waits: list[Waiting]) -> None:
         self.row, self.bars, self.waits = row, bars, waits

@@ -251,7 +251,10 @@ class ReaderBoard(View):
 
     @property
     def moves(self) -> pd.DataFrame:
-        """Every segment that came to a reader: from whom (or ""), after how many ms without one, and why."""
+        """Return a row per segment that came to a reader.
+
+        It says from whom (or ""), after how many ms without a reader, and why.
+        """
         from pravega_lab.portable.frames import pd
 
         with self._lock:

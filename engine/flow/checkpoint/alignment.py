@@ -17,7 +17,7 @@ TRACKED_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """The decision to take the checkpoint of ``barrier`` now."""
+    """Orders the checkpoint of ``barrier`` to be taken now."""
 
     barrier: Barrier
 

@@ -11,7 +11,7 @@ from ..state.handles import Blob, OperatorState
 
 @dataclass(frozen=True)
 class MasterState:
-    """The state of one master hook: ``data`` in ``version`` of its serializer."""
+    """Holds the state of one master hook: ``data`` in ``version`` of its serializer."""
 
     hook: str
     version: int

@@ -74,7 +74,7 @@ class RequestQueue:
 
 
 class AckResult(Enum):
-    """What became of an acknowledgement."""
+    """Says what became of an acknowledgement."""
 
     SUCCESS = "success"
     DUPLICATE = "duplicate"

@@ -107,7 +107,7 @@ class _Checkpoints:
 
 
 class Subtask:
-    """One attempt of a subtask. Set ``chain`` and ``input`` before `run`."""
+    """Runs one attempt of a subtask. Set ``chain`` and ``input`` before `run`."""
 
     input: TaskInput
 

@@ -23,7 +23,7 @@ class Share:
 
     @property
     def value(self) -> float:
-        """The share, from 0 to 1."""
+        """Return the share, from 0 to 1."""
         return self.failed / self.futures if self.futures else 0.0
 
     def __add__(self, other: Share) -> Share:

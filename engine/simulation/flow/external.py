@@ -195,7 +195,7 @@ class InducedEnumerator(SplitEnumerator[ReaderSlot, Positions]):
 
 
 class InducedReader(ExternallyInducedSourceReader[ReaderSlot]):
-    """A reader in the FLIP-27 form of FLINK-20270."""
+    """Reads in the FLIP-27 form of FLINK-20270."""
 
     def __init__(self, log: ExternalLog, context: ReaderContext, rows_max: int, pause_s: float) -> None:
         self._log, self._context = log, context

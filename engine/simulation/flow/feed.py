@@ -89,7 +89,7 @@ class Feed:
 
 
 class FedLog(ExternalLog):
-    """The external system of `external`, with the content of a feed."""
+    """Stands for the external system of `external`, with the content of a feed."""
 
     def __init__(self, feed: Feed) -> None:
         super().__init__([], feed.parts)

@@ -86,7 +86,7 @@ class HistoryProgram(Program):
 
 
 class HistoryWorld(FlowWorld):
-    """The world of such a job."""
+    """Is the world of such a job."""
 
     make_program = HistoryProgram
 

@@ -121,7 +121,7 @@ class Node:
 
     @property
     def uid(self) -> str:
-        """The uid of the operator."""
+        """Return the uid of the operator."""
         return f"{self.kind}-{self.number}"
 
 

@@ -93,7 +93,7 @@ class Transaction:
 
 @dataclass
 class Reader:
-    """One life of a reader."""
+    """Holds what one life of a reader did."""
 
     who: str
     positions: dict[int, int] | None = None

@@ -23,7 +23,7 @@ class Refused(Exception):
 
 @dataclass
 class ModelSegment:
-    """A segment of the model."""
+    """Holds a segment of the model."""
 
     generation: int  # number of segments created before; distinguishes two of the same name
     is_table: bool

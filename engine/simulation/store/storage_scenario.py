@@ -34,7 +34,7 @@ STEPS_PER_LIFE = 40
 
 
 class StorageScenario:
-    """The scenario for one seed."""
+    """Runs the scenario for one seed."""
 
     def __init__(self, loop: SimulationLoop, journal: Journal) -> None:
         self.loop = loop

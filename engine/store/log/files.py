@@ -37,7 +37,7 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state after group ``sequence``, to be written with ``disk.write_file(name, data)``."""
+    """Holds the state after group ``sequence``, to be written with ``disk.write_file(name, data)``."""
 
     sequence: int
     name: str

@@ -133,7 +133,7 @@ class SetPolicy:
 
 
 class TableUpdate(NamedTuple):
-    """One entry of a batch. ``version``: a version, ``NOT_EXISTS`` or ``NO_VERSION``."""
+    """Holds one entry of a batch. ``version``: a version, ``NOT_EXISTS`` or ``NO_VERSION``."""
 
     key: bytes
     value: bytes
@@ -141,7 +141,7 @@ class TableUpdate(NamedTuple):
 
 
 class TableRemoval(NamedTuple):
-    """One key of a removal. ``version``: a version or ``NO_VERSION``."""
+    """Holds one key of a removal. ``version``: a version or ``NO_VERSION``."""
 
     key: bytes
     version: int = NO_VERSION

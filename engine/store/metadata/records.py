@@ -47,7 +47,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRecord(Record):
-    """A scope."""
+    """Records a scope."""
 
     kind: ClassVar[str] = "scope"
     scope: str
@@ -80,7 +80,7 @@ class StreamRecord(OfStream):
 
 @dataclass(frozen=True, slots=True)
 class StreamEpochRecord(OfStream):
-    """An epoch of a stream."""
+    """Records an epoch of a stream."""
 
     kind: ClassVar[str] = "epoch"
     epoch: EpochRecord

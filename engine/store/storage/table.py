@@ -28,7 +28,7 @@ class TableValue(NamedTuple):
 
 
 class TableEntry(NamedTuple):
-    """A key with its value and version."""
+    """Holds a key with its value and version."""
 
     key: bytes
     value: bytes

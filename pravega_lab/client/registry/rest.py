@@ -18,7 +18,7 @@ DEFAULT_PORT = 9092
 
 
 class RestAnswer(NamedTuple):
-    """A status and a body."""
+    """Holds a status and a body."""
 
     status: int
     body: bytes

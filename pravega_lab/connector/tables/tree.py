@@ -59,7 +59,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of the registry: the format of its schemas, its policy, and its schemas, oldest first."""
+    """Holds a group of the registry: the format of its schemas, its policy, and its schemas, oldest first."""
 
     scope: str
     name: str

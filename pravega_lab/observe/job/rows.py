@@ -202,7 +202,7 @@ class Ask:
 
 @dataclass(slots=True)
 class JobCheckpointRow:
-    """A checkpoint of a job. ``state``: ``running``, ``completed`` or ``failed``.
+    """Describes a checkpoint of a job. ``state``: ``running``, ``completed`` or ``failed``.
 
     A request that failed before it had a number has the ``checkpoint_id`` 0, and ``kind`` counts it.
     """

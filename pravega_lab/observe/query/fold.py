@@ -25,7 +25,7 @@ PHASES = ("plan", "offsets", "read", "process", "work", "prepare", "decision", "
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A phase of an attempt, from ``start_ms`` on."""
+    """Describes a phase of an attempt, from ``start_ms`` on."""
 
     name: str
     start_ms: int

@@ -17,7 +17,7 @@ SERVICE = "io.pravega.controller.stream.api.grpc.v1.ControllerService"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One call of the controller."""
+    """Describes one call of the controller."""
 
     name: str
     request: type[Message]

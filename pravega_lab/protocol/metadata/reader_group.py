@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class KeyRange(NamedTuple):
-    """The keys of a segment, (low, high]."""
+    """Holds the range of keys of a segment, (low, high]."""
 
     low: float
     high: float

@@ -94,7 +94,7 @@ class SchemaInfo:
 
 
 class SchemaWithVersion(NamedTuple):
-    """A schema and its place in the group."""
+    """Holds a schema and its place in the group."""
 
     schema: SchemaInfo
     version: VersionInfo

@@ -43,7 +43,7 @@ class TableKey(NamedTuple):
 
 
 class TableEntry(NamedTuple):
-    """A key with its version, and its value."""
+    """Holds a key with its version, and its value."""
 
     key: TableKey
     value: bytes

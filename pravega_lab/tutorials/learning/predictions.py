@@ -35,7 +35,7 @@ class Prediction:
 
     @property
     def is_made(self) -> bool:
-        """Whether the learner made a prediction."""
+        """Return whether the learner made a prediction."""
         return self.answer is not ...
 
     def _beside(self, actual: Any) -> str:

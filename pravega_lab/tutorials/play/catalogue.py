@@ -67,7 +67,7 @@ class Scenario:
 
     @property
     def acts(self) -> tuple[Act, ...]:
-        """The acts of the story."""
+        """Return the acts of the story."""
         return tuple(map(act_of, self.story))
 
     def chosen(self, spec: RunSpec, name: str) -> str:

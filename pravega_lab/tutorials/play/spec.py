@@ -25,7 +25,7 @@ OWN = ("scenario", "seed", "bug", "act", "at")  # the other names are switches
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An act of a story: at a virtual second, ``kill eva`` for example."""
+    """Describes an act of a story: at a virtual second, ``kill eva`` for example."""
 
     at_s: float
     text: str

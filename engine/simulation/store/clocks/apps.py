@@ -17,7 +17,7 @@ SHORT_MS, LONG_MS = 10_000, 600_000
 
 
 class Clock(Protocol):
-    """The clock of the store's machine."""
+    """Is the clock of the store's machine."""
 
     def set_clock(self, jump_ms: int) -> None:
         """Let the wall clock jump."""

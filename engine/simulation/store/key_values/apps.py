@@ -23,7 +23,7 @@ PAGE = 3
 
 
 class TableApp(App):
-    """An application with the table."""
+    """Is an application that uses the table."""
 
     def __init__(self, world: Surroundings, name: str, rounds: int) -> None:
         super().__init__(world, name)

@@ -38,7 +38,7 @@ class SegmentSplit:
 
     @property
     def key(self) -> SplitKey:
-        """The stream and the segment id."""
+        """Return the stream and the segment id."""
         return self.stream, self.segment_id
 
     @property
@@ -48,7 +48,7 @@ class SegmentSplit:
 
     @property
     def range(self) -> SegmentRange:
-        """The segment with its key range."""
+        """Return the segment with its key range."""
         return SegmentRange(self.segment_id, self.low, self.high)
 
     @property

@@ -56,7 +56,7 @@ class Option:
 
     @property
     def sets(self) -> str:
-        """The field of `PravegaOptions` that the option sets, or an empty text."""
+        """Return the field of `PravegaOptions` that the option sets, or an empty text."""
         return self.name if self.field is None else self.field
 
     def value(self, name: str, given: str) -> Any:

@@ -75,7 +75,7 @@ def _checkpoint(name: str, location: str) -> Checkpoint:
 
 
 class OwnQuery:
-    """A ``StreamingQuery`` of this process."""
+    """Wraps a ``StreamingQuery`` of this process."""
 
     def __init__(self, query: Any) -> None:
         self._query = query

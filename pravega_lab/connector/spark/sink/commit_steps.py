@@ -54,7 +54,7 @@ class Register(Protocol):
 
 
 class TableRegister:
-    """The record of one sink in the register table of a scope."""
+    """Keeps the record of one sink in the register table of a scope."""
 
     def __init__(self, table: Table, sink_id: str) -> None:
         self._table = table
