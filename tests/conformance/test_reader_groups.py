@@ -459,6 +459,13 @@ def test_numbers(client: Client, stream: Stream) -> None:
     metrics = group.metrics()
     assert metrics.unread_bytes == sum(stream.tail().positions.values())
     assert (metrics.n_readers, metrics.n_segments, metrics.n_unassigned) == (0, 2, 2)
+    assert (metrics.n_waiting_successors, metrics.n_outstanding_checkpoints) == (0, 0)
+    readers = Readers(group).add("r1")
+    readers.read(10)
+    group.initiate_checkpoint("one")
+    metrics = group.metrics()
+    assert (metrics.n_readers, metrics.n_unassigned, metrics.n_outstanding_checkpoints) == (1, 0, 1)
+    readers.close()
 
 
 def _events_from(stream: Stream, segment: str, offset: int) -> list[str]:

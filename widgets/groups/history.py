@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pravega_lab.observe.group.fold import GroupHistory
-from pravega_lab.observe.group.observations import GroupObservation, ReaderJoined, ReaderLeft
+from pravega_lab.observe.group.observations import ReaderJoined, ReaderLeft
 from pravega_lab.observe.group.rows import CheckpointRow, ReaderRow, split_segment
 from pravega_lab.observe.journal.observations import Observation, SegmentOpened
 
@@ -100,8 +100,3 @@ class BoardHistory(GroupHistory):
         written = [] if place is None or offset < 0 else place.growth
         at = next((time_ms for time_ms, length in written if length >= offset), None)
         return CutPiece(stream, segment_id, offset, low, high, at)
-
-
-def tells_of_group(observation: Observation) -> bool:
-    """Return whether an observation is about a reader group."""
-    return isinstance(observation, GroupObservation)

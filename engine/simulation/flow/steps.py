@@ -66,7 +66,6 @@ class Message:
 
     number: int
     lane: str
-    sent_ms: int
     due_ms: int
     what: str
     channel: Channel | None
@@ -148,7 +147,7 @@ class StepWire:
     ) -> None:
         self._sent += 1
         due_ms = self._now_ms + self._chance.randint(1, self._delay_ms_max)
-        message = Message(self._sent, lane, self._now_ms, 0, what, channel, mark, deliver, args)
+        message = Message(self._sent, lane, 0, what, channel, mark, deliver, args)
         self.on_way[message.number] = message
         self._schedule(message, due_ms)
 
@@ -253,7 +252,7 @@ class SteppedJob:
 
     @property
     def now_ms(self) -> int:
-        """The virtual time in ms."""
+        """Return the virtual time in ms."""
         return self.loop.now_us // 1000
 
     @property

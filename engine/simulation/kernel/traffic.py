@@ -28,7 +28,6 @@ class Size:
 
 
 RULE = Size(messages=5_000, failures=2, scales=2)
-ANY_SIZE = Size()
 
 
 class Traffic:

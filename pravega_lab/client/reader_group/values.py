@@ -104,7 +104,12 @@ class BatchRead:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetrics:
-    """Holds the ``unread_bytes`` after a group's last checkpoint, and its counts."""
+    """Holds the ``unread_bytes`` after a group's last checkpoint, and its counts.
+
+    ``n_segments`` counts the segments that the group may read now. Of these, ``n_unassigned`` have no reader.
+    ``n_waiting_successors`` counts the segments that wait for predecessors, and ``n_outstanding_checkpoints``
+    the reader-group checkpoints that some reader has not passed yet.
+    """
 
     unread_bytes: int
     n_readers: int

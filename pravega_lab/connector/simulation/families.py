@@ -46,12 +46,6 @@ def checker_of(bug: str | None) -> str:
     return "" if found is None else found.checker
 
 
-def meaning_of(bug: str) -> str:
-    """Return the sentence that says what a planted bug does."""
-    found = {**BUGS, **GROUP_BUGS, **FLOW_BUGS, **CONNECTOR_BUGS}.get(bug)
-    return RACE_BUGS[bug] if found is None else found.what
-
-
 def run_any(seed: int, scenario: str | None, bug: str | None, plan: Plan = EVERYTHING) -> Result:
     """Run one seed of a scenario, and return its result. Errors are recorded in it and not raised.
 

@@ -27,7 +27,6 @@ BYTES_MAX = 4 * 1024**3
 @dataclass(frozen=True, slots=True)
 class _Block:
     is_sample: bool
-    first_seq: int
     last_seq: int
     at: int
     length: int
@@ -72,7 +71,7 @@ class Spill:
             lines = (json.dumps(to_record(o), separators=(",", ":")) for o in part)
             data = ("\n".join(lines) + "\n").encode()
             at, length = self._write(data)
-            self._blocks.append(_Block(part[0].sample, part[0].seq, part[-1].seq, at, length, len(data)))
+            self._blocks.append(_Block(part[0].sample, part[-1].seq, at, length, len(data)))
             self.n_kept += len(part)
         return len(items)
 

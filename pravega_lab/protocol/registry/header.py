@@ -6,7 +6,6 @@ from pravega_lab.errors import BadInputError
 
 PROTOCOL = 1
 HEADER_BYTES = 5
-ENCODING_ID_MAX = (1 << 31) - 1
 
 
 def encode_header(encoding_id: int) -> bytes:
