@@ -72,6 +72,20 @@ def test_two_builds_give_equal_files(twice: list[tuple[Path, Path]]) -> None:
 
 
 @pytest.mark.slow
+def test_wheel_and_source_archive_contain_the_bundles(twice: list[tuple[Path, Path]]) -> None:
+    wheel, sdist = twice[0]
+    views = {path.parent.name for path in ROOT.glob("widgets/*/index.ts")}
+    wanted = {
+        f"widgets/bundles/{name}" for name in ("style.css", "sources.sha256", *(f"{v}.js" for v in views))
+    }
+    assert len(wanted) > 7
+    with zipfile.ZipFile(wheel) as files, tarfile.open(sdist) as archive:
+        assert {f"pravega_lab/{name}" for name in wanted} <= set(files.namelist())
+        assert not [name for name in files.namelist() if name.endswith(".ts")]
+        assert wanted <= {name.partition("/")[2] for name in archive.getnames()}
+
+
+@pytest.mark.slow
 def test_the_record_of_the_wheel_is_right(twice: list[tuple[Path, Path]]) -> None:
     with zipfile.ZipFile(twice[0][0]) as wheel:
         [record] = [name for name in wheel.namelist() if name.endswith(".dist-info/RECORD")]
