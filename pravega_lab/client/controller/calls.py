@@ -169,7 +169,7 @@ class Controller:
         def names(answer: Any) -> list[str]:
             if answer.status == pb.StreamsInScopeResponse.SCOPE_NOT_FOUND:
                 raise ScopeNotFoundError(
-                    f"there is no scope {scope}; client.list_scopes() tells what there is"
+                    f"there is no scope {scope}; client.list_scopes() lists what there is"
                 )
             _succeeded(f"list streams of {scope}", answer.status)
             return [info.stream for info in answer.streams]
@@ -447,7 +447,7 @@ def _check_update(what: str, stream: str, status: int) -> None:
 
 
 def _no_stream(stream: str) -> StreamNotFoundError:
-    return StreamNotFoundError(f"there is no stream {stream}; client.list_streams(scope) tells what there is")
+    return StreamNotFoundError(f"there is no stream {stream}; client.list_streams(scope) lists what there is")
 
 
 def _txn_failed(what: str, stream: str, txn_id: UUID, state: TransactionState) -> NoReturn:

@@ -68,7 +68,7 @@ async def list_tables(controller: Controller, scope: str) -> list[str]:
 
     def names(answer: Any) -> list[str]:
         if answer.status == pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND:
-            raise ScopeNotFoundError(f"there is no scope {scope}; client.list_scopes() tells what there is")
+            raise ScopeNotFoundError(f"there is no scope {scope}; client.list_scopes() lists what there is")
         _succeeded(f"list key-value tables of {scope}", answer.status)
         return [table.kvtName for table in answer.kvtables]
 
@@ -87,7 +87,7 @@ def missing(name: str) -> NotFoundError:
     """Return the error for a table that is not there."""
     return NotFoundError(
         f"there is no key-value table {name}: client.create_key_value_table makes one, and"
-        " client.list_key_value_tables(scope) tells what there is"
+        " client.list_key_value_tables(scope) lists what there is"
     )
 
 

@@ -86,6 +86,6 @@ def keys_of(keys: Any, n: int) -> list[str | None]:
 def written_before(event: Any) -> BadInputError:
     """Return the error of an id that is written a second time."""
     return BadInputError(
-        f"event {event!r} was written before: the ids of a ledger tell its events apart, so give each write "
+        f"event {event!r} was written before: the ids of a ledger distinguish its events, so give each write "
         "another one"
     )

@@ -40,7 +40,7 @@ A_BATCH_READ = "a batch read between two cuts"
 
 
 class NotExactError(PravegaError, AssertionError):
-    """Raised when a run that should be exact is not, or no witness can tell; ``verdict`` says why."""
+    """Raised when a run that should be exact is not, or no witness knows; ``verdict`` says why."""
 
     def __init__(self, verdict: Verdict) -> None:
         first = f". First: {verdict.first}" if verdict.first else ""
@@ -87,7 +87,7 @@ class Ledger:
         name: Which ledger of the journal it is.
         now_ms: The clock, in ms. If it is given, only calls trigger counts.
 
-    Ids tell events apart and have one type (int, str or bytes) in all calls. Keys are routing keys: events
+    Ids distinguish events and have one type (int, str or bytes) in all calls. Keys are routing keys: events
     of one key have to arrive in the order in which they were written. A null key promises no order.
     """
 

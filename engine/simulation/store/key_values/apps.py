@@ -132,7 +132,7 @@ def account(n: int) -> bytes:
 def balance(value: bytes) -> int:
     """Return the balance in the value of an account. The rest of a value names the transfer that wrote it.
 
-    Two changes that write the same value cannot be told apart if the answer to one of them is lost.
+    Without the transfer, two changes to one balance would look the same if the answer to one is lost.
     """
     return int(value.split()[0])
 

@@ -70,7 +70,7 @@ def stop_with_savepoint(
         drain: First read everything up to the tail at the time of this call. Unlike in Flink, event time does
             not end with it: windows that wait for their watermark stay in the state.
         timeout_s: Seconds to wait until every planned batch is committed.
-        checkpoint: The checkpoint folder of a query of Spark Connect, of which Spark does not tell a client.
+        checkpoint: The checkpoint folder of a query of Spark Connect. Spark does not report it to a client.
             Client and server have to share the folder.
 
     Raises:

@@ -132,8 +132,8 @@ class OwnQuery:
 class ConnectQuery(OwnQuery):
     """A ``StreamingQuery`` of a Spark Connect server that shares this machine's folders.
 
-    Spark does not tell a client where the checkpoint of a query is, so the caller does. The id of the query,
-    which is in the checkpoint, shows whether the folder is the right one.
+    Spark does not report to a client where the checkpoint of a query is, so the caller says it. The id of
+    the query, which is in the checkpoint, shows whether the folder is the right one.
     """
 
     def __init__(self, query: Any, checkpoint: str | Path | None) -> None:
