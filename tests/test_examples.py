@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.tutorials.recording import recorded
-from tests.spark_session import two_cores
+from tests.spark.session import two_cores
 from tests.standalone import Standalone, logged_url
 
 ROOT = Path(__file__).parent.parent

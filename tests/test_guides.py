@@ -16,7 +16,7 @@ from tests.certificates import make_certificates
 from tests.conformance.real_pravega import NoRealPravegaError, jars
 from tests.conformance.secure_pravega import ADMIN, ADVERTISED, SecurePravega
 from tests.conformance.secure_store import SecureStore
-from tests.spark_jvm import options
+from tests.spark.jvm import options
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.conformance.maven import FetchError, fetch
-from tests.spark_jvm import QUICK_START
+from tests.spark.jvm import QUICK_START
 
 ROOT = Path(__file__).resolve().parents[2]
 JARS = ROOT / ".cache" / "pravega" / "lib"

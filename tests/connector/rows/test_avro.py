@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pravega_lab.connector.rows.avro import decode, encode, flat_kernels, running
+from pravega_lab.connector.rows.avro import decode, encode, flat_kernels, loops
 from pravega_lab.connector.rows.avro.arrow_types import arrow_schema_of, avro_json_of
 from pravega_lab.connector.rows.avro.decode import AvroDecoder
 from pravega_lab.connector.rows.avro.encode import AvroEncoder
@@ -107,9 +107,9 @@ def equal(found: Any, wanted: Any) -> bool:
 @pytest.fixture(params=["compiled", "plain"], autouse=True)
 def _loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every test with the compiled loops and with the plain ones."""
-    loops = running.PLAIN if request.param == "plain" else running._compiled()
-    monkeypatch.setattr(decode, "loops_for", lambda rows: loops)
-    monkeypatch.setattr(encode, "loops_for", lambda rows: loops)
+    chosen = loops.PLAIN if request.param == "plain" else loops._compiled()
+    monkeypatch.setattr(decode, "loops_for", lambda rows: chosen)
+    monkeypatch.setattr(encode, "loops_for", lambda rows: chosen)
 
 
 def renamed(schema: Any, numbers: Iterator[int]) -> Any:
@@ -382,13 +382,13 @@ def outcomes(decoder: AvroDecoder, all_events: list[bytes]) -> list[Any]:
 
 
 def test_numba_is_used_where_it_is_installed_and_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert running.loops_for(running.FEW_ROWS + 1) is not running.PLAIN
+    assert loops.loops_for(loops.FEW_ROWS + 1) is not loops.PLAIN
     monkeypatch.setitem(sys.modules, "numba", None)
-    running._compiled.cache_clear()
+    loops._compiled.cache_clear()
     try:
-        assert running.loops_for(10**6) is running.PLAIN
+        assert loops.loops_for(10**6) is loops.PLAIN
     finally:
-        running._compiled.cache_clear()
+        loops._compiled.cache_clear()
 
 
 def test_loops_are_compiled_where_no_folder_for_the_cache_can_be_written(
@@ -400,13 +400,13 @@ def test_loops_are_compiled_where_no_folder_for_the_cache_can_be_written(
         return lambda function: function
 
     monkeypatch.setattr("numba.njit", njit)
-    running._compiled.cache_clear()
+    loops._compiled.cache_clear()
     try:
-        loops = running._compiled()
-        assert loops is not None
-        assert loops.decode_rows is running.kernels.decode_rows
+        compiled = loops._compiled()
+        assert compiled is not None
+        assert compiled.decode_rows is loops.kernels.decode_rows
     finally:
-        running._compiled.cache_clear()
+        loops._compiled.cache_clear()
 
 
 def one(kind: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.spark_connect import OVER_CONNECT, connect_server
-from tests.spark_session import two_cores
+from tests.spark.connect import OVER_CONNECT, connect_server
+from tests.spark.session import two_cores
 
 
 @pytest.fixture(scope="session")

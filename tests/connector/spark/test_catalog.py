@@ -15,7 +15,7 @@ from pravega_lab import Lab, Table
 from pravega_lab.client import Client, EventPointer, ScalingPolicy, connect
 from pravega_lab.client.registry import Serializer, avro_schema
 from pravega_lab.connector.spark.catalog.jar import SETTING, compiled, jar_path
-from tests.spark_connect import needs_jvm
+from tests.spark.connect import needs_jvm
 
 pytestmark = pytest.mark.spark
 PUSHES = "spark.sql.python.filterPushdown.enabled"

@@ -14,7 +14,7 @@ from pravega_lab.client import ScalingPolicy, connect
 from pravega_lab.datasets import flights
 from pravega_lab.demo.run import CLOSING_EVENT, CLOSING_KEY
 from pravega_lab.demo.verdict import check, read_json
-from tests.spark_cluster import ROOT, daemons, environ_for_spark, free_port
+from tests.spark.cluster import ROOT, daemons, environ_for_spark, free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -24,8 +24,8 @@ from tests.connector.spark import (
     test_sink,
     test_source,
 )
-from tests.spark_cluster import ROOT, environ_for_spark
-from tests.spark_connect import ConnectServer, connect_server
+from tests.spark.cluster import ROOT, environ_for_spark
+from tests.spark.connect import ConnectServer, connect_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 WAIT_S = 120.0

@@ -17,7 +17,7 @@ from pravega_lab.client.registry import GZIP, Deserializer, SchemaRegistry, Seri
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.errors import BadInputError
 from tests.connector.spark.test_typed_rows import proto
-from tests.spark_connect import needs_jvm
+from tests.spark.connect import needs_jvm
 from tests.standalone import Standalone, logged_url
 
 ID, NAME = {"name": "id", "type": "long"}, {"name": "name", "type": "string"}

@@ -16,7 +16,7 @@ from pravega_lab.connector.spark import submit
 from pravega_lab.connector.spark.savepoint.savepoint import Savepoint, stop_with_savepoint
 from pravega_lab.connector.spark.source.hold import HOLD_FOLDER_VARIABLE, held, holding
 from pravega_lab.errors import BadInputError
-from tests.spark_connect import needs_jvm
+from tests.spark.connect import needs_jvm
 
 pytestmark = pytest.mark.spark
 FOLLOW = Path(__file__).parent / "jobs" / "follow_stream.py"

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark.catalog.jar import LOCAL_CHECKPOINTS
 from pravega_lab.connector.spark.session.session import CHECKPOINTS, FILE_SYSTEM_CHECKPOINTS
-from tests.spark_connect import OVER_CONNECT, here_alone, needs_jvm
+from tests.spark.connect import OVER_CONNECT, here_alone, needs_jvm
 
 pytestmark = pytest.mark.spark
 DAY_ONE_S = 1_000_000_000  # event times behind the watermark that every query begins with

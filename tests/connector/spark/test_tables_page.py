@@ -10,7 +10,7 @@ import pytest
 
 import pravega_lab
 from pravega_lab import Lab
-from tests.spark_connect import here_alone
+from tests.spark.connect import here_alone
 
 PAGE = Path(__file__).parents[3] / "docs" / "tables.md"
 

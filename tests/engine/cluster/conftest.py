@@ -11,7 +11,7 @@ import pytest
 from pravega_lab.engine.cluster.cluster_job import ClusterJob
 from pravega_lab.engine.cluster.processes import ProcessJob
 from pravega_lab.engine.cluster.spark import SparkJob
-from tests.spark_session import two_cores
+from tests.spark.session import two_cores
 
 Home = Callable[..., ClusterJob]
 

@@ -25,7 +25,7 @@ from pravega_lab.engine.flow import observer as seen
 from tests.engine.cluster.jobs import committed, config, told_pids, words
 from tests.engine.cluster.jobs import until as until_within
 from tests.engine.flow.jobs import Told
-from tests.spark_jvm import QUICK_START
+from tests.spark.jvm import QUICK_START
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 SLOW_MS = 200  # behind each batch of 20 rows, until the last kill: so the end is far

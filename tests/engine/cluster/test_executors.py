@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.cluster.jobs import check_counts, committed
-from tests.spark_cluster import environ_for_spark, one_worker
+from tests.spark.cluster import environ_for_spark, one_worker
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 ROWS = 6000

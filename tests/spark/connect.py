@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.connector.spark.session.session import LOCAL_CONF
-from tests.spark_cluster import ROOT, Daemon, environ_for_spark, free_port
+from tests.spark.cluster import ROOT, Daemon, environ_for_spark, free_port
 
 #: Whether `make spark-connect` runs the tests, in a session of Spark Connect.
 OVER_CONNECT = bool(os.environ.get("PRAVEGA_LAB_TEST_CONNECT"))

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.spark_jvm import QUICK_START
+from tests.spark.jvm import QUICK_START
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 START_S_MAX = 120.0
 MASTER = "spark-class org.apache.spark.deploy.master.Master --host 127.0.0.1 --webui-port 0"
 WORKER = "spark-class org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --webui-port 0"

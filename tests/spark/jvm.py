@@ -1,7 +1,7 @@
 """Options and a home with which short-lived Sparks start quickly, with about a third of the processor time.
 
-    python -m tests.spark_jvm
-    python -m tests.spark_jvm --home
+    python -m tests.spark.jvm
+    python -m tests.spark.jvm --home
 
 print them for the variables ``SPARK_SUBMIT_OPTS`` and ``SPARK_HOME``. Besides simple compilation and
 collection the options name an archive of the classes that Spark loads. A small run of Spark makes it once; it
@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "spark"
 QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is left out without a word
@@ -86,7 +86,7 @@ def _make(archive: Path, spark: Path) -> None:
     }
     with suppress(subprocess.TimeoutExpired):  # tests without the archive are slower, and pass
         subprocess.run(
-            [sys.executable, "-m", "tests.spark_jvm", "--train"],
+            [sys.executable, "-m", "tests.spark.jvm", "--train"],
             cwd=ROOT,
             env=environ,
             stdout=subprocess.DEVNULL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.spark_jvm import QUICK_START
+from tests.spark.jvm import QUICK_START
 
 
 def two_cores() -> Iterator[Any]:
