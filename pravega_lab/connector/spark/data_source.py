@@ -187,7 +187,9 @@ class _Slices:
 
     def __init__(self, options: PravegaOptions, schema: Any) -> None:
         if not schema.fields:
-            raise BadInputError("the schema has no column. Name at least one, because rows without are lost")
+            raise BadInputError(
+                "the schema has no columns, so that no row could be counted. Name at least one"
+            )
         if options.format:
             check_typed_schema(options, schema)
         else:
