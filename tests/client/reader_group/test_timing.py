@@ -103,7 +103,7 @@ def test_without_automatic_checkpoints_a_reader_wakes_only_to_refresh(interval_m
     for _ in range(3):
         assert reader.core.next_deadline_ms() == shared.now_ms + REFRESH_MS
         shared.now_ms += REFRESH_MS
-        reader.decide()
+        assert reader.decide() is None
 
 
 def steps_of(member: Member, kind: type[Step], rounds: int) -> list[int]:
