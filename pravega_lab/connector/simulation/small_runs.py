@@ -2,7 +2,7 @@
 
 ``python -m pravega_lab.connector.simulation.small_runs --jobs 2 --write`` searches for all of them, and
 writes the table into docs/simulation.md of a checkout. ``--keep FILE`` writes a line of JSON per bug, and
-skips bugs that are already in the file.
+skips bugs that are already in the file. If bugs are named, only their rows are searched, and the others stay.
 """
 
 from __future__ import annotations
@@ -31,15 +31,25 @@ SEEDS_MAX = 100
 FAULTS_MAX = 10
 OTHERS = 8  # seeds that are considered if the run of the first one needs more faults than that
 _KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
-_ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+)(?: \| [\d,]+){5} \| [\d.]+ \|$", re.MULTILINE)
+NUMBERS = ("seed", "before", "after", "steps_before", "steps_after", "runs")
+_ROW = re.compile(r"^\| `([\w.-]+)` ((?:\| [\d,]+ ){6})\| ([\d.]+) \|$", re.MULTILINE)
 _FILES = re.compile(r"^\| `([\w.-]+)` \|.*\| files, \d+: [^|]*\|$", re.MULTILINE)
 _NO_SEED = re.compile(r"^\| `([\w.-]+)` \|.*\| a (?:test of|job made for) [^|]*\|$", re.MULTILINE)
 
 
 def known_seeds(page: str) -> dict[str, int]:
     """Return the seeds that the tables of the page name, by bug. That of the smallest run is preferred."""
-    found = [*_KNOWN.findall(page), *_ROW.findall(page)]
-    return {bug: int(seed.replace(",", "")) for bug, seed in found}
+    seeds = {bug: int(seed) for bug, seed in _KNOWN.findall(page)}
+    return seeds | {row["bug"]: row["seed"] for row in rows_of(page)}
+
+
+def rows_of(page: str) -> list[Row]:
+    """Return the rows of the table that is in the page."""
+    found = []
+    for bug, numbers, cpu_s in _ROW.findall(page):
+        values = [int(number.replace(",", "")) for number in numbers.split("|")[1:]]
+        found.append({"bug": bug, **dict(zip(NUMBERS, values, strict=True)), "cpu_s": float(cpu_s)})
+    return found
 
 
 def without_seed(page: str) -> list[str]:
@@ -152,8 +162,8 @@ def table(found: Sequence[Row], bugs: Sequence[str], page: str) -> str:
     head = "| Bug | Seed | Faults before | after | Steps before | after | Runs | s |"
     lines = [head, "|---|---|---|---|---|---|---|---|"]
     for row in sorted(found, key=lambda row: ALL_BUGS.index(row["bug"])):
-        numbers = [row[name] for name in ("seed", "before", "after", "steps_before", "steps_after", "runs")]
-        cells = [f"`{row['bug']}`", *(f"{number:,}" for number in numbers), str(row["cpu_s"])]
+        numbers = (f"{row[name]:,}" for name in NUMBERS)
+        cells = [f"`{row['bug']}`", *numbers, str(row["cpu_s"])]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([said, "", *lines])
 
@@ -187,6 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     bugs = asked.bugs or ALL_BUGS
     found = list(rows(bugs, asked.jobs, asked.seconds, asked.keep, text))
+    if asked.bugs:  # the other rows stay
+        bugs = ALL_BUGS
+        found += [row for row in rows_of(text) if row["bug"] not in asked.bugs]
     print(table(found, bugs, text))
     if asked.write:
         write_between(page, MARKS, table(found, bugs, text))

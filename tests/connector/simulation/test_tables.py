@@ -26,6 +26,24 @@ def test_the_seed_of_the_smallest_run_is_tried_first_the_next_time() -> None:
     assert small_runs.known_seeds(PAGE + row + other) == {"clock-believed": 700_066}
 
 
+def test_rows_of_other_bugs_stay_when_one_is_searched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / small_runs.PAGE
+    page.parent.mkdir()
+    text = (small_runs.ROOT / small_runs.PAGE).read_text(encoding="utf-8")
+    page.write_text(text, encoding="utf-8")
+    rows = small_runs.rows_of(text)
+    better = rows[3] | {"after": rows[3]["after"] + 1}
+    monkeypatch.setattr(small_runs, "ROOT", tmp_path)
+    monkeypatch.setattr(small_runs, "rows", lambda bugs, *_: [better])
+    small_runs.main([rows[3]["bug"], "--write"])
+    again = small_runs.rows_of(page.read_text(encoding="utf-8"))
+    assert again == [*rows[:3], better, *rows[4:]]
+    for made, with_rows in ((text, rows), (page.read_text(encoding="utf-8"), again)):
+        assert small_runs.table(with_rows, ALL_BUGS, made) in made
+
+
 def test_bugs_that_no_seed_shows_are_named() -> None:
     assert small_runs.known_seeds(PAGE) == {"clock-believed": 6}
     row = {"bug": "clock-believed", "seed": 6, "before": 3, "after": 1, "steps_before": 9, "steps_after": 8}
