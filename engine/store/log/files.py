@@ -112,6 +112,7 @@ class LogFiles:
         self.durable_sequence = 0
         self.tier_first_file: int | None = None  # with tier 2: what a store rebuilt from there replays first
         self.old_snapshots: list[str] = []
+        self.continues_in: int | None = None  # the file that a recovery from the found snapshot begins with
         self._verified = VerifiedReads(disk, store_id)
         self._creating = False
         self._use = use
@@ -246,6 +247,7 @@ class LogFiles:
     def snapshot_written(self, snapshot: Snapshot) -> None:
         """Note that the snapshot replaces all files closed before it, and delete older snapshots."""
         self.durable_sequence = snapshot.sequence
+        self.continues_in = None
         for name in self.old_snapshots:
             if name != snapshot.name:  # a rebuilt store may have begun with the same state
                 self.disk.delete(name)
@@ -270,6 +272,8 @@ class LogFiles:
         dead = [file_id for file_id in self.unused() if self.closed[file_id] <= self.durable_sequence]
         if self.tier_first_file is not None:
             dead = [file_id for file_id in dead if file_id < self.tier_first_file]
+        if self.continues_in is not None:  # a snapshot from tier 2 may end with the last group of a file
+            dead = [file_id for file_id in dead if file_id < self.continues_in]
         for file_id in dead:
             del self.closed[file_id]
             self._verified.forget(file_id)

@@ -152,6 +152,7 @@ class _Recovery:
         for older in names[:-1]:
             self.disk.delete(older)
         self.files.old_snapshots = [name]
+        self.files.continues_in = first_file or None
         # The file existed when the snapshot was taken, and later groups are in it. 0: no log was left.
         if not first_file and not head.store_id:
             self._refuse_missing(1, f"{name!r} is all that is left")

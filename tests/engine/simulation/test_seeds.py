@@ -36,6 +36,14 @@ def test_seeds_with_tier_2() -> None:
     assert any(kind.startswith("unfinished upload") for kind in faults)
 
 
+def test_a_rebuilt_store_keeps_the_file_in_which_its_log_continues() -> None:
+    """The snapshot from tier 2 ended with the last group of a file, and the file was deleted early.
+
+    The store could not start again.
+    """
+    assert run_seed(6_000_824, "tiers").problems == []
+
+
 @pytest.mark.slow
 def test_seeds_of_retention() -> None:
     failed, truncated = [], 0
