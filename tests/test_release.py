@@ -76,11 +76,12 @@ def test_wheel_and_source_archive_contain_the_bundles(twice: list[tuple[Path, Pa
     wheel, sdist = twice[0]
     views = {path.parent.name for path in ROOT.glob("widgets/*/index.ts")}
     wanted = {
-        f"widgets/bundles/{name}" for name in ("style.css", "sources.sha256", *(f"{v}.js" for v in views))
+        f"pravega_lab/widgets/bundles/{name}"
+        for name in ("style.css", "sources.sha256", *(f"{v}.js" for v in views))
     }
     assert len(wanted) > 7
     with zipfile.ZipFile(wheel) as files, tarfile.open(sdist) as archive:
-        assert {f"pravega_lab/{name}" for name in wanted} <= set(files.namelist())
+        assert wanted <= set(files.namelist())
         assert not [name for name in files.namelist() if name.endswith(".ts")]
         assert wanted <= {name.partition("/")[2] for name in archive.getnames()}
 
