@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, joined
+from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, beyond_range, joined
 from pravega_lab.errors import BadInputError
 
 
@@ -44,7 +44,6 @@ class CsvRows:
         """
         import pyarrow as pa
         import pyarrow.compute as pc
-        import pyarrow.csv as csv
 
         texts = as_text(events)
         if pc.min(pc.binary_length(events)).as_py() == 0:
@@ -57,22 +56,39 @@ class CsvRows:
         # Without a line break at the end, the parser takes an empty value after a quoted one as quoted too.
         text = joined(events).to_pybytes() + b"\n"
         try:
-            table = csv.read_csv(
-                pa.BufferReader(text),
-                csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self._schema.names),
-                csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-                csv.ConvertOptions(
-                    column_types=self._schema,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
+            table = _table(text, self._schema)
         except pa.ArrowInvalid as error:
             raise UnreadableRowError(self._reason(str(error))) from None
         if table.num_rows != len(events):
             raise UnreadableRowError("it has more than one line")
+        self._refuse_overflow(table, text)
         return table.combine_chunks().to_batches()[0]
+
+    def _refuse_overflow(self, table: Any, text: bytes) -> None:
+        """Refuse numbers beyond the range of their column, of which the parser makes infinity.
+
+        Raises:
+            UnreadableRowError: There is such a number.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.types as types
+
+        endless = [
+            field.name
+            for field in self._schema
+            if types.is_floating(field.type) and pc.any(pc.is_inf(table[field.name])).as_py()
+        ]
+        if not endless:
+            return
+        as_texts = [
+            field.with_type(pa.string()) if field.name in endless else field for field in self._schema
+        ]
+        texts = _table(text, pa.schema(as_texts))
+        for name in endless:
+            if (found := beyond_range(texts[name], table[name])) is not None:
+                kind = self._schema.field(name).type
+                raise UnreadableRowError(f"column '{name}' is {kind}: {found} is too large")
 
     def _reason(self, text: str) -> str:
         """Return the words of the parser with the name and the type of the column in place of its number."""
@@ -98,3 +114,21 @@ class CsvRows:
         if len(values) == 1:  # An empty event would be no line.
             return pc.if_else(rows.column(0).is_valid(), values[0], None).cast(pa.binary())
         return pc.binary_join_element_wise(*values, ",").cast(pa.binary())
+
+
+def _table(text: bytes, schema: Any) -> Any:
+    """Return lines as a table with the types of a schema. Raises `ArrowInvalid`."""
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    return csv.read_csv(
+        pa.BufferReader(text),
+        csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=schema.names),
+        csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        csv.ConvertOptions(
+            column_types=schema,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )

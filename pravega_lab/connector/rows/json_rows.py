@@ -8,7 +8,7 @@ ISO 8601. Decimals are written as numbers, and read from numbers and texts.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, joined
@@ -112,6 +112,17 @@ def _parsed_as(kind: Any) -> Any:
 def _table(text: Any, schema: Any) -> Any:
     """Return the objects in a buffer as a table with the types of `_parsed_as`. Raises `ArrowInvalid`."""
     import pyarrow as pa
+
+    table = _read(text, schema)
+    endless = infinities(table.columns)
+    # The parser refuses a number beyond a double, and makes infinity of one beyond a float.
+    if endless and endless != infinities(_read(text, _with_doubles(schema)).columns):
+        raise pa.ArrowInvalid("Number too big to be stored in float.")
+    return table
+
+
+def _read(text: Any, schema: Any) -> Any:
+    import pyarrow as pa
     import pyarrow.json as pj
 
     return pj.read_json(
@@ -119,6 +130,40 @@ def _table(text: Any, schema: Any) -> Any:
         pj.ReadOptions(use_threads=False, block_size=max(len(text), 1)),
         pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore", newlines_in_values=True),
     )
+
+
+def _with_doubles(schema: Any) -> Any:
+    """Return a schema with double in place of float, also in lists and structs."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    def wide(kind: Any) -> Any:
+        if types.is_float32(kind):
+            return pa.float64()
+        if types.is_list(kind):
+            return pa.list_(wide(kind.value_type))
+        if types.is_struct(kind):
+            return pa.struct([field.with_type(wide(field.type)) for field in kind])
+        return kind
+
+    return pa.schema([field.with_type(wide(field.type)) for field in schema])
+
+
+def infinities(columns: Iterable[Any]) -> int:
+    """Return how many values of columns are infinite, also in lists and structs."""
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    count = 0
+    for column in columns:
+        kind = column.type
+        if types.is_floating(kind):
+            count += pc.sum(pc.is_inf(column)).as_py() or 0
+        elif types.is_list(kind):
+            count += infinities([pc.list_flatten(column)])
+        elif types.is_struct(kind):
+            count += infinities(pc.struct_field(column, index) for index in range(kind.num_fields))
+    return count
 
 
 def _fits(kind: Any, value: Any) -> bool:

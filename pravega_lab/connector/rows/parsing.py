@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 #: The column of the rows of `RowFormat.parse` that has the indexes of their events.
 EVENT_INDEX = "_event_index"
+_INFINITY = r"(?i)^\s*[+-]?inf(inity)?\s*$"
 
 
 class UnreadableRowError(Exception):
@@ -156,3 +157,17 @@ def as_text(events: Any) -> Any:
         return events.cast(pa.string())
     except pa.ArrowInvalid:
         raise UnreadableRowError("it is not UTF-8") from None
+
+
+def beyond_range(texts: Any, numbers: Any) -> str | None:
+    """Return the first text that became infinity and does not say so, None if there is none.
+
+    Args:
+        texts: The numbers as they are in the events, as Arrow text.
+        numbers: What Arrow made of them, as float or double. It makes infinity of a number that is too large.
+    """
+    import pyarrow.compute as pc
+
+    endless = texts.filter(pc.fill_null(pc.is_inf(numbers), False))
+    found = endless.filter(pc.invert(pc.match_substring_regex(endless, _INFINITY)))
+    return found[0].as_py() if len(found) else None

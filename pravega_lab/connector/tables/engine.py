@@ -126,7 +126,7 @@ def _column(rows: list[Row], field: pa.Field) -> pa.Array:
     """Return the values of a column.
 
     Raises:
-        BadInputError: A value is of another type. Arrow would make 1 of 1.5.
+        BadInputError: A value is of another type. Arrow would make 1 of 1.5, and of 1e300 infinity.
     """
     values = [row[field.name] for row in rows]
     try:
@@ -134,7 +134,13 @@ def _column(rows: list[Row], field: pa.Field) -> pa.Array:
             cut = [value for value in values if isinstance(value, float | np.floating) and value % 1]
             if cut:
                 raise pa.ArrowInvalid(f"{cut[0]!r} is no whole number")
-        return pa.array(values, field.type)
+        array = pa.array(values, field.type)
+        if pa.types.is_float32(field.type):
+            whole = pa.array(values, pa.float64())
+            large = whole.filter(pc.and_(pc.is_inf(array), pc.invert(pc.is_inf(whole))))
+            if len(large):
+                raise pa.ArrowInvalid(f"{large[0].as_py()} is too large")
+        return array
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise BadInputError(
             f"column '{field.name}' of the table is {field.type}, and a row has another value there: {error}"

@@ -164,6 +164,14 @@ def test_metadata_of_the_envelope(name: str) -> None:
     assert batch.column("id").to_pylist() == [1]
 
 
+def test_a_number_beyond_the_range_of_a_column_of_canal_does_not_fit() -> None:
+    events = [f'{{"data":[{{"x":"{x}"}}],"type":"INSERT"}}'.encode() for x in ("1.5", "1e300", "Infinity")]
+    format_ = row_format("canal-json", pa.schema([("x", pa.float32())]))
+    parsed, unreadable = parse_events(format_.parse, pa.array(events, pa.binary()))
+    assert [(one.index, one.reason) for one in unreadable] == [(1, "column 'x' is float: 1e300 is too large")]
+    assert parsed["x"].to_pylist() == [1.5, float("inf")]
+
+
 def test_values_of_canal_have_their_types_in_json_or_are_texts() -> None:
     kinds = [("n", pa.int32()), ("d", pa.date32()), ("at", pa.timestamp("us", "UTC")), ("ok", pa.bool_())]
     values = ['"1","d":"2024-02-29","at":"2024-01-02 03:04:05","ok":"true"', '2,"d":"2024-02-29"', "null"]

@@ -82,6 +82,38 @@ def test_not_a_number_is_null_in_json() -> None:
     assert row_format("json", schema).encode(batch).to_pylist() == [b'{"x":null,"l":[null]}']
 
 
+FLOATS = pa.schema([("x", pa.float32()), ("y", pa.float64()), ("l", pa.list_(pa.float32()))])
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (b'{"x":1e300}', r"column 'x' is float, and the event has the number 1e\+300 there"),
+        (b'{"l":[1, -1e39]}', r"column 'l\[\]' is float, and the event has the number -1e\+39 there"),
+        (b'{"y":1e400}', "too big to be stored in double"),
+    ],
+)
+def test_a_number_beyond_the_range_of_a_json_column_does_not_fit(event: bytes, words: str) -> None:
+    good, endless = b'{"x":1.5}', b'{"x":Infinity,"y":-Infinity}'
+    events = pa.array([good, event, endless], pa.binary())
+    parsed, unreadable = parse_events(row_format("json", FLOATS).parse, events)
+    assert [one.index for one in unreadable] == [1]
+    assert re.search(words, unreadable[0].reason)
+    assert parsed["x"].to_pylist() == [1.5, float("inf")]
+
+
+@pytest.mark.parametrize(("event", "column"), [(b"1e300,1", "'x' is float"), (b"1,-1e400", "'y' is double")])
+def test_a_number_beyond_the_range_of_a_csv_column_does_not_fit(event: bytes, column: str) -> None:
+    events = pa.array([b"1.5,1", event, b"inf,-Infinity", b"nan,"], pa.binary())
+    parsed, unreadable = parse_events(row_format("csv", pa.schema(list(FLOATS)[:2])).parse, events)
+    assert [one.index for one in unreadable] == [1]
+    assert (
+        f"column {column}: {event.decode().split(',')[column[1] == 'y']} is too large" in unreadable[0].reason
+    )
+    assert parsed["x"].to_pylist()[:2] == [1.5, float("inf")]
+    assert parsed["y"].to_pylist() == [1.0, float("-inf"), None]
+
+
 DAMAGED_JSON = {
     b"x": "not a JSON object",
     b"": "not a JSON object",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pravega_lab.client import Client, connect
+from pravega_lab.connector.tables.description import describe
 from pravega_lab.connector.tables.engine import TableEvents, TableRows, event_time_ms
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.engine.flow.batch import Batch, RowKind
@@ -138,3 +139,10 @@ def test_rows_of_many_batches_have_the_columns_of_the_table(orders: Table, clien
     with client.stream(orders.scoped_stream).read() as found:
         (batch,) = found.next_batches()
     assert rows.batch(orders.scoped_stream, batch).rows == [{"id": 1, "item": "tea", "time": None}]
+
+
+def test_a_number_beyond_the_range_of_a_float_is_refused() -> None:
+    events = TableEvents(description=describe("x float", "json"))
+    assert events.of(Batch.of_rows([{"x": 1.5}, {"x": None}]))[0] == [b'{"x":1.5}', b'{"x":null}']
+    with pytest.raises(BadInputError, match=r"column 'x' of the table is float, .*1e\+300 is too large"):
+        events.of(Batch.of_rows([{"x": 1e300}]))

@@ -15,7 +15,7 @@ from pravega_lab.connector.rows.changes import kinds
 from pravega_lab.connector.rows.changes.envelopes import encode_partial
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN, Changes, moments, rows_of
 from pravega_lab.connector.rows.json_rows import JsonRows
-from pravega_lab.connector.rows.parsing import UnreadableRowError
+from pravega_lab.connector.rows.parsing import UnreadableRowError, beyond_range
 from pravega_lab.errors import BadInputError
 
 #: The metadata columns, those of Flink's formats, and their types in Spark.
@@ -288,7 +288,10 @@ def _from_text(texts: Any, field: Any) -> Any:
 
     try:
         if not (types.is_timestamp(field.type) and field.type.tz):
-            return texts.cast(field.type)
+            values = texts.cast(field.type)
+            if types.is_floating(field.type) and (found := beyond_range(texts, values)) is not None:
+                raise UnreadableRowError(f"column '{field.name}' is {field.type}: {found} is too large")
+            return values
         try:
             return pc.assume_timezone(texts.cast(pa.timestamp(field.type.unit)), "UTC")
         except pa.ArrowInvalid:  # they have a zone
