@@ -20,6 +20,7 @@ import pytest
 from pravega_lab.client.reader_group import fold, reading
 from pravega_lab.connector.flow import PravegaWriter
 from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.rows.parsing import EVENT_INDEX
 from pravega_lab.connector.spark.sink.register import (
     Abort,
     Commit,
@@ -335,7 +336,7 @@ def operations_of_the_view(*statuses: str) -> str:
         for before, after, operation in zip(rows, rows[1:], "cuud", strict=False)
     ]
     changes = row_format("debezium-json", pa.schema([("status", pa.string()), ("_row_kind", pa.string())]))
-    seen = changes.parse(pa.array(events, pa.binary())).drop_columns(["_event_index"])
+    seen = changes.parse(pa.array(events, pa.binary())).drop_columns([EVENT_INDEX])
     kept = changes.encode(seen.filter(pc.not_equal(seen.column("status"), "delivered")))
     return " ".join(json.loads(event)["op"] for event in kept.to_pylist() if event is not None)
 

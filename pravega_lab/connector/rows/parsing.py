@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-#: The column of the rows of `RowFormat.parse` that has the indexes of their events.
-EVENT_INDEX = "_event_index"
+#: The column of the rows of `RowFormat.parse` that has the indexes of their events. No field has this name.
+EVENT_INDEX = "\0event_index"
 _INFINITY = r"(?i)^\s*[+-]?inf(inity)?\s*$"
 
 

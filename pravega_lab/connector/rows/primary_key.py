@@ -10,6 +10,9 @@ from pravega_lab.errors import BadInputError
 
 SEPARATOR = "|"  # between the columns of a key; equal texts of different keys share a segment, nothing more
 
+#: The column of the rows to write that gives their routing keys, and is no field of the events.
+KEY_COLUMN = "_routing_key"
+
 
 def keys_of(batch: Any, primary_key: Sequence[str]) -> Any:
     """Return the routing keys of rows: the text of the primary key.

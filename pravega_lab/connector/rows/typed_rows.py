@@ -1,6 +1,6 @@
 """Typed rows of a batch of events: the fields that a format parses, and metadata of the event.
 
-A column whose name begins with ``_`` is metadata, and every other column is a field of the row. Spark's
+A column with the name of a metadata column is metadata, and every other column is a field of the row. Spark's
 source, tables in Arrow and tables of the engine share this, so that all of them read the same.
 """
 
@@ -11,9 +11,11 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import FORMAT_METADATA, row_format
 from pravega_lab.connector.rows.parsing import Unreadable, parse_events, placed
 from pravega_lab.connector.rows.pointers import event_pointers
+from pravega_lab.connector.rows.primary_key import KEY_COLUMN
 from pravega_lab.errors import BadInputError, CorruptRowError
 
 #: What becomes of an event that is no row of the schema: the reader fails, the event is dropped and counted,
@@ -31,7 +33,12 @@ METADATA = {
     CORRUPT: ("binary", None),
 }
 SHOWN_BYTES = 60
+OTHER_NAME = "rename the field, or take it from the bytes in column _event"
 _log = logging.getLogger(__name__)
+
+
+class ReservedFieldError(BadInputError):
+    """Raised when a schema of events has a field with the name of a metadata column."""
 
 
 def known_metadata(format_name: str) -> dict[str, str]:
@@ -39,8 +46,16 @@ def known_metadata(format_name: str) -> dict[str, str]:
     return {name: kind for name, (kind, _) in METADATA.items()} | FORMAT_METADATA.get(format_name, {})
 
 
+def is_reserved(name: str, format_name: str) -> bool:
+    """Return whether no field of a row may have a name, in capital or small letters."""
+    return name.lower() in known_metadata(format_name).keys() | {KIND_COLUMN, KEY_COLUMN}
+
+
 def check_metadata(name: str, found: str, format_name: str) -> None:
-    """Refuse a column that begins with ``_`` and is no metadata of the format, or has another type.
+    """Refuse a column with a reserved name that the format does not have, or has as another type.
+
+    A column with any other name is a field of the row. If its name resembles that of a metadata column, the
+    log says so, because a field that the events do not have is null.
 
     Args:
         name: The column.
@@ -48,17 +63,56 @@ def check_metadata(name: str, found: str, format_name: str) -> None:
         format_name: The format of the events.
 
     Raises:
-        BadInputError: The message suggests the nearest name, or names the format that has it.
+        BadInputError: The message names the column and says what to do.
     """
     known = known_metadata(format_name)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(known)}"
-        owners = [other for other, columns in FORMAT_METADATA.items() if name in columns]
-        hint = f"It belongs to format {' and '.join(owners)}" if owners else hint
-        raise BadInputError(f"columns that begin with _ are metadata, and there is no '{name}'. {hint}")
-    if found != known[name]:
-        raise BadInputError(f"column '{name}' is {known[name]}, not {found}. Cast it in the query")
+    if not is_reserved(name, format_name):
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.85) if name.startswith("_") else []
+        if near:
+            _log.warning("column '%s' is a field of the rows. Did you mean the metadata '%s'?", name, near[0])
+        return
+    if name in known:
+        if found != known[name]:
+            raise BadInputError(
+                f"column '{name}' is {known[name]}, not {found}, because it is metadata of the events. Cast "
+                f"it in the query. A field of the events with this name is no column: {OTHER_NAME}"
+            )
+    elif name.lower() in known:
+        raise BadInputError(
+            f"column '{name}' differs only in capital letters from the metadata column '{name.lower()}'. "
+            f"Write '{name.lower()}'. A field of the events with this name is no column: {OTHER_NAME}"
+        )
+    elif name.lower() == KIND_COLUMN:
+        owners = " and ".join(FORMAT_METADATA)
+        raise BadInputError(
+            f"column '{name}' is metadata of changes, and format '{format_name}' has no '{KIND_COLUMN}'. It "
+            f"belongs to format {owners}. Choose one of them, or rename the column"
+        )
+    else:
+        raise BadInputError(
+            f"column '{name}' cannot be read: it is the routing key that a sink takes, and Pravega does not "
+            "keep routing keys. Leave it out. A field of the events with this name is no column: "
+            f"{OTHER_NAME}"
+        )
+
+
+def check_fields(names: Iterable[str], format_name: str, where: str) -> None:
+    """Refuse fields of a schema of events, such as one of a registry, that have the names of metadata.
+
+    Args:
+        names: The names of the fields.
+        format_name: The format of the events.
+        where: What has the fields, for the message.
+
+    Raises:
+        ReservedFieldError: The message names the field and says what to do.
+    """
+    for name in names:
+        if is_reserved(name, format_name):
+            raise ReservedFieldError(
+                f"{where} has field '{name}', and a column with that name is metadata. Rename the field, or "
+                "name the columns to read without it, by .schema(…) of a reader or of a Table"
+            )
 
 
 def check_corrupt(corrupt_rows: str, names: Sequence[str]) -> None:
@@ -84,7 +138,7 @@ def fields_of(schema: Any, format_name: str) -> Any:
     import pyarrow as pa
 
     of_format = FORMAT_METADATA.get(format_name, {})
-    return pa.schema([f for f in schema if f.name in of_format or not f.name.startswith("_")])
+    return pa.schema([f for f in schema if f.name in of_format or f.name not in METADATA])
 
 
 class TypedRows:

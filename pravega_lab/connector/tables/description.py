@@ -63,15 +63,14 @@ class Description:
 
         Raises:
             BadInputError: The format is unknown, lacks an option, has one of another format, or cannot
-                contain a column; a column is missing, or begins with ``_`` and is no metadata of the format;
+                contain a column; a column is missing, or has the name of metadata and not its type;
                 or the delay of the watermark is no duration.
         """
         check_format(self.format)
         if not self.columns:
             raise BadInputError("a table needs at least one column. Write them as id bigint, name string")
         for column in self.columns:
-            if column.name.startswith("_"):
-                check_metadata(column.name, column.type, self.format)
+            check_metadata(column.name, column.type, self.format)
         self.row_format()
         if self.watermark and milliseconds(self.watermark[1]) is None:
             raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")
@@ -144,12 +143,11 @@ class Description:
             access, with_kinds: As for `row_format`.
 
         Raises:
-            BadInputError: As `row_format`; or a column that begins with ``_`` is no metadata of the format,
-                or contradicts option ``corrupt_rows``.
+            BadInputError: As `row_format`; or a column has the name of metadata and not its type, or
+                contradicts option ``corrupt_rows``.
         """
         for column in self.columns:
-            if column.name.startswith("_"):
-                check_metadata(column.name, column.type, self.format)
+            check_metadata(column.name, column.type, self.format)
         corrupt = self.options.get(CORRUPT_OPTION, FAIL).lower()
         if corrupt != KEEP:  # with it, a table need not have the column
             check_corrupt(corrupt, [column.name for column in self.columns])

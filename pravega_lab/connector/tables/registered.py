@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pravega_lab.connector.rows.registry.lookup import CODECS, KINDS, word_of
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.rows.registry.schemas import columns_of, schema_of
+from pravega_lab.connector.rows.typed_rows import check_fields
 from pravega_lab.connector.tables.columns import Column, arrow_schema, columns_of_arrow
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import Descriptions
@@ -46,7 +47,7 @@ class RegisteredDescriptions:
 
         Raises:
             RegistryUnavailableError: The registry does not answer. The message has its address.
-            BadInputError: As for `StoredDescriptions.get`.
+            BadInputError: As for `StoredDescriptions.get` and `newest`.
         """
         found = self._stored.get(scope, stream)
         if found is not None and (found.format != REGISTRY or not self._is_here(found)):
@@ -65,6 +66,9 @@ class RegisteredDescriptions:
 
         Args:
             options: Options of the format that name another group or namespace.
+
+        Raises:
+            ReservedFieldError: A field has the name of a metadata column.
         """
         namespace, group = _group(scope, stream, options or {})
         try:
@@ -72,9 +76,13 @@ class RegisteredDescriptions:
         except NotFoundError:
             return None
         try:
-            return columns_of_arrow(columns_of(found[0].schema)) if len(found) == 1 else None
+            columns = columns_of_arrow(columns_of(found[0].schema)) if len(found) == 1 else None
         except BadInputError:
             return None
+        if columns is not None:
+            fields = (column.name for column in columns)
+            check_fields(fields, REGISTRY, f"the newest schema of group '{group}' in namespace '{namespace}'")
+        return columns
 
     def register(self, scope: str, stream: str, description: Description) -> None:
         """Add a schema of the columns of a table to its group, which is made if it is missing.

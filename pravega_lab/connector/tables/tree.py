@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pravega_lab.connector.rows.registry.schemas import columns_of
+from pravega_lab.connector.rows.typed_rows import ReservedFieldError
 from pravega_lab.connector.tables.catalog import Catalog
 from pravega_lab.connector.tables.columns import Column, columns_of_arrow
 from pravega_lab.connector.tables.descriptions import StoredDescriptions
@@ -29,6 +30,8 @@ WHOLE_STYLE = "overflow-x: auto; white-space: nowrap"
 LIST_STYLE = "list-style: none; margin: 0; padding-left: 1.2em"
 #: The format of a stream whose description is of an earlier stream of the same name.
 STALE = "of a deleted stream"
+#: The format of a stream whose schema in the registry has a field with the name of a metadata column.
+RESERVED = "with a field that has the name of metadata"
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,8 @@ class CatalogTree:
         for stream in self._catalog.tables(scope):
             try:
                 found = self._catalog.describe(scope, stream)
+            except ReservedFieldError:
+                yield Entry(scope, stream, RESERVED, ())
             except BadInputError:
                 yield Entry(scope, stream, STALE, ())
             else:

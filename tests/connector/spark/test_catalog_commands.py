@@ -60,7 +60,7 @@ def test_the_default_format_is_a_setting_of_the_catalog(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ("id bigint, _ofset bigint", "there is no '_ofset'. Did you mean '_offset'"),
+        ("id bigint, _Offset bigint", "Write '_offset'"),
         ("id bigint, _row_kind string", "It belongs to format debezium-json"),
         ("id bigint, _offset int", "column '_offset' is bigint, not int"),
         ("id bigint, name strin", "column 'name': there is no type 'strin'. Did you mean 'string'"),
@@ -71,6 +71,13 @@ def test_columns_that_cannot_be_read_are_refused_at_once(
 ) -> None:
     assert words in create(ask, columns)["message"]
     assert ask("table_exists", "t") == {"exists": False}
+
+
+def test_a_table_may_have_columns_that_begin_like_metadata(ask: Ask) -> None:
+    found = create(ask, "_id bigint, _streams string", routing_key_column="_streams")
+    assert found["columns"] == "`_id` bigint, `_streams` string"
+    assert "_offset" in found["hidden"]
+    assert ask("load_table", "t") == found
 
 
 def test_what_only_a_new_stream_can_have_is_not_altered(ask: Ask) -> None:

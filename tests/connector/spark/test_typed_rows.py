@@ -156,7 +156,8 @@ def test_a_batch_without_one_good_event() -> None:
 @pytest.mark.parametrize(
     ("column", "kind", "options", "words"),
     [
-        ("_ofset", LongType(), {}, "there is no '_ofset'. Did you mean '_offset'"),
+        ("_Offset", LongType(), {}, "Write '_offset'"),
+        ("_routing_key", StringType(), {}, "'_routing_key' cannot be read: it is the routing key"),
         ("_offset", StringType(), {}, "'_offset' is bigint, not string"),
         ("_row_kind", StringType(), {}, "no '_row_kind'. It belongs to format debezium-json and canal-json"),
         ("_table", LongType(), {"format": "maxwell-json"}, "'_table' is string, not bigint"),
@@ -170,6 +171,27 @@ def test_a_schema_that_cannot_be_filled_is_refused(
 ) -> None:
     with pytest.raises(BadInputError, match=words):
         typed(StructType().add(column, kind), **options)
+
+
+def test_a_field_may_begin_like_metadata() -> None:
+    schema = StructType().add("_id", LongType()).add("_offset", LongType())
+    assert typed(schema).rows(batch(b'{"_id":1,"_offset":9}')).to_pylist() == [{"_id": 1, "_offset": 0}]
+    written = StructType().add("_id", LongType()).add("_routing_key", StringType())
+    check_rows(written, "json", primary_key=())
+    check_rows(StructType().add("_id", LongType()), "json", primary_key=("_id",))
+    made = pa.RecordBatch.from_pylist([{"_id": 1, "_routing_key": "a"}], arrow_schema(written))
+    events, keys = arrays(made, "json")
+    assert (events.to_pylist(), keys.to_pylist()) == ([b'{"_id":1}'], ["a"])
+    with pytest.raises(BadInputError, match="'_offset' cannot be written: it has the name of a metadata"):
+        check_rows(schema, "json")
+
+
+def test_a_schema_of_the_events_with_the_name_of_metadata_is_refused() -> None:
+    fields = [{"name": "_id", "type": "long"}, {"name": "_offset", "type": "long"}]
+    schema = json.dumps({"type": "record", "name": "r", "fields": fields})
+    options = parse_options({**ADDRESS, "format": "avro", "avro_schema": schema})
+    with pytest.raises(BadInputError, match=r"the schema of Avro has field '_offset'.*Rename .* \.schema"):
+        default_schema(options)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from pravega_lab.client import Client, EventPointer, connect
+from pravega_lab.connector.tables.engine import TableEvents, TableRows
 from pravega_lab.connector.tables.table import Table
+from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.errors import BadInputError, CorruptRowError, StreamNotFoundError
 
 
@@ -92,7 +94,7 @@ def test_a_table_of_a_stream_that_was_created_again_is_not_read(orders: Table, c
     assert orders.save().to_pandas().empty  # described again
 
 
-def test_metadata_of_events_are_columns(orders: Table) -> None:
+def test_metadata_of_events_are_columns(orders: Table, caplog: pytest.LogCaptureFixture) -> None:
     columns = "id bigint, _offset bigint, _segment_id bigint, _stream string, _event_pointer binary"
     found = orders.schema(columns).arrow().read_all().to_pylist()
     assert [(row["id"], row["_offset"], row["_segment_id"], row["_stream"]) for row in found] == [
@@ -102,8 +104,8 @@ def test_metadata_of_events_are_columns(orders: Table) -> None:
     pointer = EventPointer.from_bytes(found[1]["_event_pointer"])
     assert orders.client is not None
     assert orders.client.stream(orders.scoped_stream).fetch(pointer) == b'{"id": 2, "item": "cup"}'
-    with pytest.raises(BadInputError, match=r"there is no '_ofset'\. Did you mean '_offset'"):
-        orders.schema("id bigint, _ofset bigint").to_pandas()
+    assert orders.schema("id bigint, _ofset bigint").to_pandas()["_ofset"].isna().all()
+    assert "column '_ofset' is a field of the rows. Did you mean the metadata '_offset'?" in caplog.text
     with pytest.raises(BadInputError, match="column '_offset' cannot be written"):
         orders.schema("id bigint, _offset bigint").sink()
 
@@ -119,3 +121,46 @@ def test_events_that_are_no_rows_are_dropped_or_kept(
     assert keeping.arrow().read_all()["_corrupt"].to_pylist() == [None, None, b"{no json", None]
     with pytest.raises(BadInputError, match=r"the schema has column '_corrupt', .*'drop'"):
         keeping.option("corrupt_rows", "drop").to_pandas()
+
+
+FIELDS = "_id bigint, _event_index string, _database string"
+
+
+@pytest.mark.parametrize("name", ["json", "avro", "csv", "maxwell-json"])
+def test_fields_may_begin_like_metadata(
+    name: str, client: Client, scope_name: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    columns = FIELDS if name != "maxwell-json" else "_id bigint, _event_index string"
+    table = Table.create(f"{scope_name()}/documents").schema(columns).format(name).primary_key("_id")
+    table = table.on(client).save()
+    rows = [dict(zip(table.arrow().schema.names, (n, f"{n}", "shop"), strict=False)) for n in (1, 2)]
+    events, keys = TableEvents(description=table.description).of(Batch.of_rows(rows))
+    assert keys == ["1", "2"]
+    stream = client.stream(table.scoped_stream)
+    stream.write(events, keys)
+    assert Table.load(client, table.scoped_stream).arrow().read_all().sort_by("_id").to_pylist() == rows
+    assert caplog.text == ""
+    with stream.read() as batches:
+        found = [row for batch in batches for row in _rows(table, batch)]
+    assert sorted(found, key=lambda row: row["_id"]) == rows
+    table.sink()
+
+
+def _rows(table: Table, batch: object) -> list[dict[str, object]]:
+    return TableRows(description=table.description).batch(table.scoped_stream, batch).rows
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("_offset string", "'_offset' is bigint, not string.*rename the field"),
+        ("_Offset bigint", "'_Offset' differs only in capital letters.*Write '_offset'"),
+        ("_row_kind string", "no '_row_kind'. It belongs to format debezium-json"),
+        ("_routing_key string", "'_routing_key' cannot be read: it is the routing key"),
+        ("_corrupt string", "'_corrupt' is binary, not string"),
+    ],
+)
+def test_a_field_with_the_name_of_metadata_is_refused(orders: Table, column: str, words: str) -> None:
+    for use in (orders.schema(f"id bigint, {column}").to_pandas, orders.schema(f"id bigint, {column}").save):
+        with pytest.raises(BadInputError, match=words):
+            use()

@@ -79,6 +79,14 @@ def test_the_tree_of_a_lab_with_a_registry_has_groups_schemas_and_versions() -> 
         ]
         orders.write([Serializer(registry, "orders", order[1]).serialize({"id": 1, "item": "tea"})])
         assert lab.table("shop/orders").to_pandas().values.tolist() == [[1, "tea"]]
+        reserved = avro_schema({"type": "record", "name": "Log", "fields": [ID, {**ID, "name": "_offset"}]})
+        lab.create_stream("shop/log")
+        registry.create_group("log", "Avro")
+        registry.add_schema("log", reserved)
+        words = r"group 'log' in namespace 'shop' has field '_offset'.*Rename the field, .*\.schema"
+        with pytest.raises(BadInputError, match=words):
+            lab.table("shop/log")
+        assert "  log (with a field that has the name of metadata)" in repr(lab.catalog)
         with pytest.raises(AccessDeniedError):  # the registry has the password of the store
             SchemaRegistry(lab.registry_uri, credentials=("lab", "wrong")).list_groups()
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import FORMAT_METADATA
+from pravega_lab.connector.rows.primary_key import KEY_COLUMN
+from pravega_lab.connector.rows.typed_rows import is_reserved
 from pravega_lab.errors import BadInputError
-
-KEY_COLUMN = "_routing_key"
 
 
 def check_primary_key(schema: Any, format_name: str, primary_key: Sequence[str]) -> None:
@@ -23,7 +23,7 @@ def check_primary_key(schema: Any, format_name: str, primary_key: Sequence[str])
     if KIND_COLUMN in names:
         _check_kinds(schema, format_name, primary_key)
     for name in primary_key:
-        if name not in names or name.startswith("_"):
+        if name not in names or is_reserved(name, format_name):
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             hint = f"Did you mean '{near[0]}'?" if near else f"The rows have: {', '.join(names)}"
             raise BadInputError(

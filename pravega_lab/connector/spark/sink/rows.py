@@ -11,8 +11,9 @@ from typing import Any
 
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import row_format
-from pravega_lab.connector.rows.primary_key import keys_of, with_kinds_of_one_key
-from pravega_lab.connector.spark.sink.primary_key import KEY_COLUMN, check_primary_key
+from pravega_lab.connector.rows.primary_key import KEY_COLUMN, keys_of, with_kinds_of_one_key
+from pravega_lab.connector.rows.typed_rows import is_reserved
+from pravega_lab.connector.spark.sink.primary_key import check_primary_key
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.connector.spark.tables import OF_THE_SOURCE
 from pravega_lab.errors import BadInputError
@@ -88,9 +89,9 @@ def _check_typed(schema: Any, format_name: str, format_options: Mapping[str, Any
         found = field.dataType.simpleString()
         if field.name == KEY_COLUMN and found != "string":
             raise BadInputError(f"column '{KEY_COLUMN}' is {found}, and a routing key is a string. Cast it")
-        if field.name.startswith("_") and field.name not in (KEY_COLUMN, KIND_COLUMN):
+        if is_reserved(field.name, format_name) and field.name not in (KEY_COLUMN, KIND_COLUMN):
             raise BadInputError(
-                f"column '{field.name}' cannot be written: names that begin with _ are metadata of the "
+                f"column '{field.name}' cannot be written: it has the name of a metadata column of the "
                 f"source. Drop it, or rename it. The routing key is in column '{KEY_COLUMN}'"
             )
     columns = [field for field in arrow_schema(schema) if field.name != KEY_COLUMN]

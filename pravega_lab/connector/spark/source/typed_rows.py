@@ -1,6 +1,6 @@
 """Typed rows of the source: events parsed into the columns of the user's schema, with option ``format``.
 
-A column whose name begins with ``_`` is metadata of the event, and every other column is a field of the row.
+A column with the name of a metadata column is metadata of the event, and every other is a field of the row.
 Spark passes on only the columns of the user's schema, so fields that it leaves out are not parsed.
 """
 
@@ -11,7 +11,14 @@ from typing import Any
 
 from pravega_lab.connector.rows.formats import row_format
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY, registry_columns
-from pravega_lab.connector.rows.typed_rows import KEEP, TypedRows, check_corrupt, check_metadata, fields_of
+from pravega_lab.connector.rows.typed_rows import (
+    KEEP,
+    TypedRows,
+    check_corrupt,
+    check_fields,
+    check_metadata,
+    fields_of,
+)
 from pravega_lab.connector.spark.options import PravegaOptions
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.errors import BadInputError
@@ -26,23 +33,19 @@ def default_schema(options: PravegaOptions) -> Any:
     if options.format == "raw":
         return "event binary"
     if options.format == REGISTRY:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        return from_arrow_schema(registry_columns(options.format_options))
+        return _of_fields(options, registry_columns(options.format_options), "the schema of the group")
     if options.format == "avro" and options.avro_schema:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         from pravega_lab.connector.rows.avro.arrow_types import arrow_schema_of
 
-        return from_arrow_schema(arrow_schema_of(options.avro_reader_schema or options.avro_schema))
+        fields = arrow_schema_of(options.avro_reader_schema or options.avro_schema)
+        return _of_fields(options, fields, "the schema of Avro")
     if options.format == "protobuf":
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         from pravega_lab.connector.rows.protobuf import arrow_types
         from pravega_lab.connector.rows.protobuf.protobuf_rows import class_of
 
         message = class_of(options.protobuf_descriptor, options.protobuf_message)
-        return from_arrow_schema(arrow_types.arrow_schema_of(message.DESCRIPTOR))
+        fields = arrow_types.arrow_schema_of(message.DESCRIPTOR)
+        return _of_fields(options, fields, f"message '{options.protobuf_message}'")
     known = ", or .option('avro_schema', …)" if options.format == "avro" else ""
     raise BadInputError(
         f"format '{options.format}' needs the columns of its rows. Add "
@@ -50,16 +53,23 @@ def default_schema(options: PravegaOptions) -> Any:
     )
 
 
+def _of_fields(options: PravegaOptions, fields: Any, where: str) -> Any:
+    """Return the columns of fields in Arrow. Raises `ReservedFieldError` if one has the name of metadata."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    check_fields(fields.names, str(options.format), where)
+    return from_arrow_schema(fields)
+
+
 def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
     """Refuse a schema that the format or the metadata of events cannot fill.
 
     Raises:
-        BadInputError: A type is none of the format's, a metadata column is unknown or has another type, or
+        BadInputError: A type is none of the format's, a metadata column is of another format or type, or
             column ``_corrupt`` and option ``corrupt_rows`` contradict each other.
     """
     for field in schema.fields:
-        if field.name.startswith("_"):
-            check_metadata(field.name, field.dataType.simpleString(), str(options.format))
+        check_metadata(field.name, field.dataType.simpleString(), str(options.format))
     if not (options.corrupt_rows == KEEP and options.in_catalog):  # which asks for the columns that it needs
         check_corrupt(options.corrupt_rows, schema.fieldNames())
     fields = fields_of(arrow_schema(schema), str(options.format))
