@@ -16,6 +16,7 @@ from pravega_lab.connector.tables.columns import ddl, parse_columns
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import Descriptions, StoredDescriptions
 from pravega_lab.connector.tables.durations import milliseconds
+from pravega_lab.connector.tables.option_names import check_option
 from pravega_lab.errors import AlreadyExistsError, BadInputError, StreamNotFoundError
 
 if TYPE_CHECKING:
@@ -102,7 +103,12 @@ class Table:
         return self.format("raw")
 
     def option(self, name: str, value: str) -> Table:
-        """Set an option of the connector, under its name in Spark."""
+        """Set an option of the connector, under its name in Spark or Flink.
+
+        Raises:
+            BadInputError: There is no such option. The message suggests the nearest name.
+        """
+        check_option(name)
         return self._with(options={**self.description.options, name: value})
 
     def primary_key(self, *columns: str) -> Table:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pravega_lab.connector.spark.options import OPTION_NAMES, Cluster, parse_options
+from pravega_lab.connector.spark.options.declared import BY_NAME
+from pravega_lab.connector.tables import option_names
 from pravega_lab.errors import BadInputError
 
 OK = {"scope": "demo", "stream": "flights"}
@@ -124,3 +126,7 @@ def test_wrong_options_are_refused_in_words(given: dict[str, str], words: str) -
 
 def test_the_list_of_streams_needs_no_stream() -> None:
     assert parse_options({"scope": "demo", "metadata": "streams"}).metadata == "Streams"
+
+
+def test_tables_know_the_same_names_of_options() -> None:
+    assert sorted(BY_NAME) == option_names.OPTION_NAMES

@@ -164,3 +164,12 @@ def test_a_field_with_the_name_of_metadata_is_refused(orders: Table, column: str
     for use in (orders.schema(f"id bigint, {column}").to_pandas, orders.schema(f"id bigint, {column}").save):
         with pytest.raises(BadInputError, match=words):
             use()
+
+
+def test_an_option_that_does_not_exist_is_refused_at_once() -> None:
+    table = Table.create("a/b").option("Ordered", "false").option("sink.routing-key.field.name", "id")
+    assert len(table.description.options) == 2
+    with pytest.raises(BadInputError, match=r"'routing_key_colum' of a table .* mean 'routing_key_column'\?"):
+        table.option("routing_key_colum", "id")
+    with pytest.raises(BadInputError, match=r"option 'xyz' of a table is not known. docs/options\.md"):
+        table.option("xyz", "1")
