@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,17 @@ SEPARATOR = "|"  # between the columns of a key; equal texts of different keys s
 
 #: The column of the rows to write that gives their routing keys, and is no field of the events.
 KEY_COLUMN = "_routing_key"
+
+
+def hint_for_expression(name: str) -> str:
+    """Return the way that works, as a sentence, if the name of a key column is an expression, else ""."""
+    if not re.search(r"[^\w.`\- ]|\w \w", name):
+        return ""
+    return (
+        f" An expression works by format, in column '{KEY_COLUMN}': .withColumn('{KEY_COLUMN}', "
+        f"expr({name!r})).write.format('pravega'). In a table, add a column with its values, "
+        "and name that column"
+    )
 
 
 def keys_of(batch: Any, primary_key: Sequence[str]) -> Any:

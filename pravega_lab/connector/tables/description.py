@@ -14,6 +14,7 @@ from typing import Any
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import FORMAT_METADATA, check_format, row_format
 from pravega_lab.connector.rows.parsing import RowFormat
+from pravega_lab.connector.rows.primary_key import hint_for_expression
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.rows.stored_options import FLINK_NAMES, stored_format_options
 from pravega_lab.connector.rows.typed_rows import (
@@ -86,8 +87,10 @@ class Description:
         for what, columns in wanted.items():
             for name in columns:
                 if name not in names:
+                    way = hint_for_expression(name) if what == KEY_OPTION else ""
                     raise BadInputError(
-                        f"{what} names column '{name}', and the table has: {', '.join(names)}. Name one"
+                        f"{what} names column '{name}', and the table has: {', '.join(names)}. "
+                        f"Name one{way and '.' + way}"
                     )
         self._check_event_time()
 

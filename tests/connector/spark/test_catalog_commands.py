@@ -51,6 +51,16 @@ def test_a_table_without_a_named_format_may_have_keys(ask: Ask) -> None:
     assert words in create(ask, "id bigint", primary_key="key")["message"]
 
 
+def test_an_expression_for_the_routing_key_is_refused_with_the_way_that_works(ask: Ask) -> None:
+    said = create(ask, "id bigint, item string", routing_key_column="upper(item)")["message"]
+    assert "'upper(item)', and the table has: id, item" in said
+    assert "An expression works by format" in said
+    assert ".withColumn('_routing_key', expr('upper(item)')).write.format('pravega')" in said
+    said = create(ask, "id bigint, item string", routing_key_column="itm")["message"]
+    assert "names column 'itm'" in said
+    assert "expression" not in said
+
+
 def test_the_default_format_is_a_setting_of_the_catalog(ask: Ask) -> None:
     settings = {"serialization.format": "Avro"}
     make = {"columns": "id bigint", "properties": {"routing_key_column": "id"}, "partitioned": False}

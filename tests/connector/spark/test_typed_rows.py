@@ -186,6 +186,13 @@ def test_a_field_may_begin_like_metadata() -> None:
         check_rows(schema, "json")
 
 
+def test_an_expression_as_the_option_of_the_routing_key_is_refused_with_the_way_that_works() -> None:
+    with pytest.raises(
+        BadInputError, match=r"Key field 'id % 7' not found.*'_routing_key', expr\('id % 7'\)"
+    ):
+        check_rows(StructType().add("id", LongType()), "json", "id % 7")
+
+
 def test_a_schema_of_the_events_with_the_name_of_metadata_is_refused() -> None:
     fields = [{"name": "_id", "type": "long"}, {"name": "_offset", "type": "long"}]
     schema = json.dumps({"type": "record", "name": "r", "fields": fields})

@@ -11,7 +11,12 @@ from typing import Any
 
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import row_format
-from pravega_lab.connector.rows.primary_key import KEY_COLUMN, keys_of, with_kinds_of_one_key
+from pravega_lab.connector.rows.primary_key import (
+    KEY_COLUMN,
+    hint_for_expression,
+    keys_of,
+    with_kinds_of_one_key,
+)
 from pravega_lab.connector.rows.typed_rows import is_reserved
 from pravega_lab.connector.spark.sink.primary_key import check_primary_key
 from pravega_lab.connector.spark.source.rows import arrow_schema
@@ -105,8 +110,9 @@ def _check_key(schema: Any, name: str) -> None:
     names = schema.fieldNames()
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        hint = f"Did you mean '{near[0]}'?" if near else f"The rows have: {', '.join(names)}"
-        raise BadInputError(f"Key field '{name}' not found. {hint}")
+        way = hint_for_expression(name)
+        hint = f"Did you mean '{near[0]}'?" if near and not way else f"The rows have: {', '.join(names)}"
+        raise BadInputError(f"Key field '{name}' not found. {hint}{way and '.' + way}")
     found = schema[name].dataType.simpleString()
     if found != "string":
         raise BadInputError(f"Key field must be of string type, and '{name}' is {found}. Cast it")
