@@ -28,6 +28,7 @@ class Verdict:
         files, groups, log_bytes: How much of the log was checked; ``log_bytes`` up to the ends of the groups.
         segments, records: What the metadata rules were applied to, 0 if the store cannot be opened.
         is_running: Whether a process served the store during the check.
+        other_version: Why this release does not read the store, if another release wrote it, else None.
     """
 
     findings: tuple[Finding, ...]
@@ -37,11 +38,17 @@ class Verdict:
     segments: int
     records: int
     is_running: bool
+    other_version: StoreVersionError | None = None
 
     @property
     def is_sound(self) -> bool:
         """Return whether nothing is damaged."""
         return not self.damage
+
+    def refuse_other_version(self) -> None:
+        """Raise StoreVersionError if another release wrote the store: its findings are no damage then."""
+        if self.other_version is not None:
+            raise self.other_version
 
     @property
     def damage(self) -> list[Finding]:
@@ -71,7 +78,7 @@ def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
     findings: list[Finding] = []
     logs = scan_logs(disk, findings)
     check_snapshots(disk, findings)
-    storage = _opened(disk, findings)
+    storage, other_version = _opened(disk, findings)
     needed = _needed_ends(storage) if storage else {}
     tail = tail_of(logs)
     for scan in logs.values():
@@ -88,18 +95,23 @@ def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
         len(storage.segments()) if storage else 0,
         sum(1 for _ in storage.records()) if storage else 0,
         is_running,
+        other_version,
     )
 
 
-def _opened(disk: Disk, findings: list[Finding]) -> Storage | None:
+def _opened(disk: Disk, findings: list[Finding]) -> tuple[Storage | None, StoreVersionError | None]:
+    """Return the store, or None if it does not open, and the error if that is because of its version."""
+    other_version = None
     try:
-        return open_storage(disk)
+        return open_storage(disk), None
     except (CorruptStoreError, StoreVersionError) as error:
+        if isinstance(error, StoreVersionError):
+            other_version = error
         if not any(str(error) in found.what for found in findings):
             findings.append(damage("the store opens", "the log", str(error), ""))
     except Exception as error:  # bytes with a right checksum that mean nothing
         findings.append(damage("the store opens", "the log", f"It cannot be decoded: {error!r}."))
-    return None
+    return None, other_version
 
 
 def _needed_ends(storage: Storage) -> dict[int, int]:

@@ -65,6 +65,7 @@ def backup(
 
     Raises:
         BadInputError: ``data`` is no store, ``to`` exists, or the store needs its ``tier2``.
+        StoreVersionError: Another release wrote the store, in a format that this one does not read.
         CorruptStoreError: The store is damaged.
     """
     target = _new_folder(Path(to), "--to")
@@ -111,6 +112,7 @@ def restore(
 
     Raises:
         BadInputError: ``source`` is no backup, ``data`` exists, or the chunks need an empty ``tier2``.
+        StoreVersionError: Another release wrote the store in the backup, as for `backup`.
         CorruptStoreError: A file of the backup is missing or differs from what was copied.
     """
     folder = Path(source)
@@ -186,6 +188,7 @@ def _content(folder: Path, name: str, file: Listed) -> bytes:
 
 
 def _require_sound(verdict: Verdict, folder: Path) -> Verdict:
+    verdict.refuse_other_version()
     if not verdict.is_sound:
         raise CorruptStoreError(
             f"{str(folder)!r} is damaged in {len(verdict.damage)} places, so it is not copied."

@@ -33,6 +33,7 @@ def compact(data: str | Path, *, file_bytes: int = DEFAULT_FILE_BYTES) -> Compac
     Raises:
         BadInputError: ``data`` is no store.
         StoreInUse: The store is running.
+        StoreVersionError: Another release wrote the store, in a format that this one does not read.
         CorruptStoreError: The store is damaged; nothing was changed.
         StoreFullError: There is no room for the copy. The store is as it was.
     """
@@ -56,6 +57,7 @@ def compact(data: str | Path, *, file_bytes: int = DEFAULT_FILE_BYTES) -> Compac
 async def carry_out(disk: Disk, file_bytes: int) -> int:
     """Compact the store on ``disk``, and return the bytes that its segments need."""
     found = verify(disk)
+    found.refuse_other_version()
     if not found.is_sound:
         raise CorruptStoreError(f"The store is damaged, and is not compacted. {found.damage[0]}")
     plan = Compaction(open_storage(disk), disk, file_bytes=file_bytes)

@@ -22,7 +22,7 @@ from pravega_lab.client import connect
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.engine.simulation.store.world import events_in
 from pravega_lab.engine.store.storage.recovery import open_storage
-from pravega_lab.errors import BadInputError, CorruptStoreError, StoreUnavailableError
+from pravega_lab.errors import BadInputError, CorruptStoreError, StoreUnavailableError, StoreVersionError
 from pravega_lab.terminal.admin import tier_copies
 from tests.engine.store.storage_driver import STORES, stored
 from tests.standalone import ROOT
@@ -88,6 +88,24 @@ def test_verify_prints_a_verdict(data: Path, capsys: pytest.CaptureFixture[str])
     with pytest.raises(CorruptStoreError, match="not copied"):
         admin.backup(data, data.parent / "backup")
     with pytest.raises(CorruptStoreError, match="not compacted"):
+        admin.compact(data)
+
+
+@pytest.mark.parametrize("name", ["log-000000000002", "snapshot"])
+@pytest.mark.parametrize("action", ["backup --to {here}/backup", "compact"])
+def test_a_store_of_a_newer_release_is_refused_for_its_version_alone(
+    data: Path, name: str, action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = next(path for path in sorted(data.iterdir(), reverse=True) if path.name.startswith(name))
+    content = bytearray(written.read_bytes())
+    content[15 if name.startswith("log") else 7] += 2
+    written.write_bytes(content)
+    assert main(["admin", *action.format(here=data.parent).split(), "--data", str(data)]) == 1
+    said = capsys.readouterr().err
+    assert re.search(f"The file '{written.name}' has version .* a newer release wrote it", said)
+    assert "is damaged" not in said.replace("or the file is damaged", "")
+    assert not (data.parent / "backup").exists()
+    with pytest.raises(StoreVersionError):
         admin.compact(data)
 
 
