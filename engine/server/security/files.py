@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 import stat
@@ -9,7 +10,10 @@ from pathlib import Path
 
 from pravega_lab.errors import BadInputError
 
+from ...store.log_fields import log_fields
 from ...store.security.passwords import User, parse_password_file
+
+log = logging.getLogger(__name__)
 
 KEY_BYTES = 64
 TOKEN_KEY = "token-key"
@@ -38,10 +42,15 @@ def read_secret(path: Path, what: str) -> bytes:
 
 
 def read_users(path: Path) -> dict[str, User]:
-    """Return the users of a password file. Raises BadInputError."""
+    """Return the users of a password file, and log what looks like a mistake. Raises BadInputError."""
     content = read_secret(path, "--password-file")
+
+    def warn(what: str) -> None:
+        fields = log_fields("odd_password_line", file=path)
+        log.warning("--password-file %s: %s", path, what, extra=fields)
+
     try:
-        return parse_password_file(content.decode("utf-8-sig"))
+        return parse_password_file(content.decode("utf-8-sig"), warn)
     except UnicodeDecodeError:
         raise BadInputError(
             f"--password-file {path} is no text in UTF-8. Name the file that 'pravega-lab password' wrote"

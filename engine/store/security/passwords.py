@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pravega_lab.errors import BadInputError
@@ -69,21 +70,39 @@ def password_line(user: str, password: str, acl: str, salt: bytes, iterations: i
     return f"{user}:{f'{iterations}:{salt.hex()}:{digest.hex()}'.encode().hex()}:{acl}"
 
 
-def parse_password_file(text: str) -> dict[str, User]:
+def parse_password_file(text: str, warn: Callable[[str], object] | None = None) -> dict[str, User]:
     """Return the users of a password file by name. Empty lines and lines that begin with ``#`` are skipped.
+
+    Args:
+        warn: Receives a sentence about each line that a released server accepts too, and that is a mistake:
+            a line without a name, and the last of several lines for one user, which alone counts.
 
     Raises:
         BadInputError: A line is malformed, or there is no user. The error names the line and no hash.
     """
     users: dict[str, User] = {}
+    lines: dict[str, int] = {}
     for number, line in enumerate(_LINE_END.split(text), 1):
         if not line.strip() or line.startswith("#"):
             continue
         name, hashed, acl = [*line.split(":", 2), "", ""][:3]
         try:
-            users[name] = User(name, _parse_hash(hashed), parse_acl(acl))
+            user = User(name, _parse_hash(hashed), parse_acl(acl))
         except BadInputError as error:
             raise BadInputError(f"line {number}, user {name!r}: {error}") from None
+        # A released server allows a user without a name nothing.
+        users[name] = user if name else user._replace(acl=[])
+        if warn is not None and name in lines:
+            warn(
+                f"line {number}, user {name!r}: line {lines[name]} is for the same user and no longer counts."
+                " Remove one of the two lines"
+            )
+        if warn is not None and not name:
+            warn(
+                f"line {number}: there is no name before the first colon, so the line allows nothing."
+                " Write a user's name there, or remove it"
+            )
+        lines[name] = number
     if not users:
         raise BadInputError("no line has a user: add what 'pravega-lab password USER ACL' prints")
     return users

@@ -185,6 +185,20 @@ def test_a_file_of_users_may_begin_with_a_byte_order_mark(tmp_path: Path) -> Non
     assert list(read_users(path)) == ["eve"]
 
 
+def test_an_odd_line_in_a_file_of_users_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "passwd"
+    path.write_text((password_line("eve", "w", "prn::*,READ", b"s" * 32, 10) + "\n") * 2)
+    path.chmod(0o600)
+    assert list(read_users(path)) == ["eve"]
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        (
+            "WARNING",
+            f"--password-file {path}: line 2, user 'eve': line 1 is for the same user and no longer counts."
+            " Remove one of the two lines",
+        )
+    ]
+
+
 def test_a_key_of_tokens_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "security").write_bytes(b"")
     with pytest.raises(BadInputError, match=r"cannot be made in .*security: .*\. Look at owner and mode"):

@@ -73,6 +73,19 @@ def test_a_bad_password_file_is_refused_in_words(text: str, said: str) -> None:
         parse_password_file(text)
 
 
+def test_a_line_that_a_released_server_accepts_is_accepted_with_a_warning() -> None:
+    first, second = (password_line("eve", word, "prn::*,READ", SALT, 1) for word in ("old", "new"))
+    warnings: list[str] = []
+    users = parse_password_file(f"# users\n{first}\nann{first[3:]}\n{second}\n{second[3:]}", warnings.append)
+    assert {name: len(user.acl) for name, user in users.items()} == {"eve": 1, "ann": 1, "": 0}
+    assert matches("new", users["eve"].hash)
+    assert warnings == [
+        "line 4, user 'eve': line 2 is for the same user and no longer counts. Remove one of the two lines",
+        "line 5: there is no name before the first colon, so the line allows nothing."
+        " Write a user's name there, or remove it",
+    ]
+
+
 @pytest.mark.parametrize(("name", "word"), [("a:b", "w"), ("", "w"), (" ", "w"), ("#a", "w"), ("a", "")])
 def test_a_line_that_could_not_be_read_is_not_made(name: str, word: str) -> None:
     with pytest.raises(BadInputError):
