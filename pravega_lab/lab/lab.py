@@ -24,6 +24,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.lab import labs_by_name
 from pravega_lab.lab.private_store import PrivateStore
 from pravega_lab.lab.store_here import StoreHere
+from pravega_lab.lab.things import check_text, has_a_view, named, observed
 from pravega_lab.lab.workloads import Workloads
 from pravega_lab.portable.alone import IS_BROWSER
 from pravega_lab.progress import Progress, write_in_slices
@@ -267,16 +268,18 @@ class Lab:
         """Return the observer of a stream, a reader group, a streaming query or a submitted driver.
 
         Its journal fills from now on, until the lab is closed. A second call with the same thing returns the
-        same observer, with all that it has seen.
+        same observer, with all that it has seen. A text is the name of a stream that exists, or else the path
+        of a checkpoint folder or progress file.
 
         Args:
             options: See `pravega_lab.observe`.
         """
         from pravega_lab.observe import observe
 
+        thing = self._named(thing)
         key = (type(thing), thing.scoped_name) if isinstance(thing, Stream | ReaderGroup) else thing
         if key not in self.observers:
-            self.observers[key] = observe(self.uri, **_observed(thing), **{**self._access, **options})
+            self.observers[key] = observe(self.uri, **observed(thing), **{**self._access, **options})
         return self.observers[key]
 
     def show(
@@ -285,7 +288,8 @@ class Lab:
         """Return a board with the views that fit these streams, reader groups, queries and drivers.
 
         All views are on one clock. What is not observed yet is observed from now on, and looked at before
-        this returns.
+        this returns. A text is the name of a stream, or the path of a checkpoint folder or progress file that
+        exists.
 
         Args:
             scale: Size of text and marks; 1.5 suits a projector.
@@ -294,12 +298,19 @@ class Lab:
                 the variable ``PRAVEGA_LAB_VIEWS`` says, which ``make lab`` and Binder set to "right".
 
         Raises:
+            BadInputError: A text names nothing; the message lists the streams with the nearest names.
             MissingExtraError: The extra ``notebook`` is not installed.
         """
         from pravega_lab.widgets import show
 
-        watched = [thing if _has_a_view(thing) else self.observe(thing) for thing in things]
+        found = [self._named(thing) for thing in things]
+        for thing in found:
+            check_text(thing, self.client)
+        watched = [thing if has_a_view(thing) else self.observe(thing) for thing in found]
         return show(*watched, scale=scale, title=title, where=where)
+
+    def _named(self, thing: Any) -> Any:
+        return named(thing, _scoped(thing), self.client) if isinstance(thing, str) else thing
 
     @property
     def writers(self) -> dict[str, RunningWriter]:
@@ -474,17 +485,3 @@ def check_registry(registry: bool | str, *, is_joined: bool) -> None:
             f"Lab(registry='{registry}'): write registry=True for a registry in the embedded store. An "
             "address goes with uri=…, the address of a cluster"
         )
-
-
-def _has_a_view(thing: Any) -> bool:
-    """Say whether `show` takes the thing as it is: a view, a board, a journal, or what has a journal."""
-    from pravega_lab.observe.journal.journal import Journal
-
-    return isinstance(getattr(thing, "journal", thing), Journal) or hasattr(thing, "views")
-
-
-def _observed(thing: Any) -> dict[str, Any]:
-    """Return the argument of `observe` for a stream, a group, or anything else: query, driver or folder."""
-    if isinstance(thing, ReaderGroup):
-        return {"group": thing.scoped_name}
-    return {"stream": thing.scoped_name} if isinstance(thing, Stream) else {"query": thing}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pravega_lab import Lab, ScalingPolicy
 from pravega_lab.client.reader_group import reading
+from pravega_lab.errors import BadInputError
 
 
 def test_a_part_that_fails_to_close_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +65,34 @@ def test_a_stream_that_is_not_there_is_shown_as_such() -> None:
         board = lab.show(lab.stream("close/none"))
         assert board.views[0].heading == "close/none"
         board.close()
+
+
+def test_a_text_is_shown_as_what_it_names(tmp_path: Path) -> None:
+    with Lab() as lab:
+        stream, own = lab.create_stream("demo/flights"), lab.create_stream("own")
+        board = lab.show("demo/flights", "own")
+        assert [view.heading for view in board.views] == ["demo/flights", "lab/own"]
+        assert lab.observe("demo/flights") is lab.observe(stream)
+        assert lab.observe("own") is lab.observe(own)
+        board.close()
+        board = lab.show(str(tmp_path), f"file:{tmp_path}", tmp_path / "made later")
+        assert [type(view).__name__ for view in board.views] == ["QueryTimeline"] * 3
+        board.close()
+        observed = len(lab.observers)
+        refused = (
+            r"no stream 'demo/flihgts', and no file or folder .* show takes .* nearest names: demo/flights"
+        )
+        with pytest.raises(BadInputError, match=refused):
+            lab.show(stream, "demo/flihgts")
+        for other in ("nothing", str(tmp_path / "none"), "", "a/b/c"):
+            with pytest.raises(BadInputError, match=f"no stream '{other}', and no file"):
+                lab.show(other)
+        assert len(lab.observers) == observed
+
+
+def test_a_text_is_refused_by_a_store_without_streams() -> None:
+    with Lab() as lab, pytest.raises(BadInputError, match="The store has no stream yet"):
+        lab.show("demo/flights")
 
 
 def failing(close: Callable[[], Any]) -> Callable[[], None]:
