@@ -49,7 +49,8 @@ class AsyncClient:
     Args:
         uri: ``tcp://host:port`` of a controller, ``tls://host:port`` with TLS.
         retry_for_s: As in `sync.connect`.
-        link: Replaces the gRPC channel to ``uri``.
+        link: Replaces the gRPC channel to ``uri`` in a simulation. Simulations kill programs on purpose, so a
+            writer that such a client leaves open causes no warning.
         chance: The source of writer ids, of routes for events without a key, and of pauses between retries.
         access: See `AccessOptions`.
     """
@@ -68,6 +69,7 @@ class AsyncClient:
         given = Access.of(access)
         dialer = Dialer(with_own_credentials(given, *endpoint) if link is None else given, scheme == TLS)
         dialer.check_secrets(endpoint)
+        self._warns = link is None
         chance = chance or Random(os.urandom(16))
         link = link or link_to(*endpoint) or GrpcLink(endpoint, dialer)
         self._controller = Controller(link, f"{scheme}://{endpoint}", dialer.access, retry_for_s, chance)
@@ -120,7 +122,7 @@ class AsyncClient:
         """Return a stream (``scope/stream``), without checking that it exists."""
         if scoped_name not in self._streams:
             context = StreamContext(scoped_name, self._controller, self._stores)
-            self._streams[scoped_name] = AsyncStream(context)
+            self._streams[scoped_name] = AsyncStream(context, warns=self._warns)
         return self._streams[scoped_name]
 
     def table(self, scoped_name: str) -> AsyncTable:

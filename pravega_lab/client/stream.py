@@ -45,9 +45,13 @@ class AsyncStream:
     """Implements `sync.Stream` with asyncio, under the same contract. `AsyncClient.stream` returns it.
 
     The writer that `write` uses is kept until `close`.
+
+    Args:
+        warns: Warn of writers that the program leaves open, also when it does not close the client.
     """
 
-    def __init__(self, context: StreamContext) -> None:
+    def __init__(self, context: StreamContext, *, warns: bool = False) -> None:
+        self._warns = warns
         self.scoped_name = context.name
         self.scope, self.name = context.scope, context.stream
         self._context = context
@@ -213,7 +217,7 @@ class AsyncStream:
 
     def writer(self) -> AsyncEventWriter:
         """Return a new writer, which the caller closes."""
-        return AsyncEventWriter(self._context, self._open_writers)
+        return AsyncEventWriter(self._context, self._open_writers, warns=self._warns)
 
     async def write_large_event(self, event: bytes, key: str | None = None) -> None:
         """Write one event of up to 1 GiB, and return when it is durable."""

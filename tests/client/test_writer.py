@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from pravega_lab.errors import (
     StreamSealedError,
 )
 from pravega_lab.protocol.hashing import key_position
+from pravega_lab.testing.simulated import SimulatedPravega
 from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered, numbers_by_key
 
 NewStream = Callable[..., Stream]
@@ -214,6 +216,78 @@ def test_a_program_that_ends_without_closing_its_writer(uri: str, new_stream: Ne
     assert UNCLOSED.format(stream.scoped_name) in said
     assert "Task was destroyed" not in said
     assert read_all(stream) == [b"written"]
+
+
+FORGETFUL_OF_CLIENT = """
+import asyncio, sys
+from pravega_lab.client import AsyncClient
+
+async def write():
+    global client  # a cycle of objects may also be collected before the program ends
+    client = AsyncClient(sys.argv[1])
+    writer = client.stream(sys.argv[2]).writer()
+    await writer.write("written", "k")
+    await writer.flush()
+
+asyncio.run(write())
+"""
+
+
+def test_a_program_that_ends_without_closing_its_asynchronous_client(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+    command = [sys.executable, "-c", FORGETFUL_OF_CLIENT, uri, stream.scoped_name]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stderr
+    assert said.count(UNCLOSED.format(stream.scoped_name)) == 1
+    assert "Task was destroyed" not in said
+    assert read_all(stream) == [b"written"]
+
+
+def test_an_asynchronous_client_that_is_dropped_with_an_open_writer(uri: str, new_stream: NewStream) -> None:
+    stream = new_stream()
+
+    async def write(closes: bool) -> None:
+        client = AsyncClient(uri)
+        writer = client.stream(stream.scoped_name).writer()
+        await writer.write(["a", "b"], ["k", "k"])
+        await client.stream(stream.scoped_name).write("c", "k")  # its writer is none of the program's
+        if closes:
+            await writer.close()
+
+    for closes in (True, False):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            asyncio.run(write(closes))
+            gc.collect()
+        said = [str(each.message) for each in caught if each.category is RuntimeWarning]
+        assert [UNCLOSED.format(stream.scoped_name) in each for each in said] == [True] * (not closes)
+
+
+def kill_a_simulated_writer() -> None:
+    world, written = SimulatedPravega(7), asyncio.Event()
+
+    async def write() -> None:
+        writer = world.client("program").stream("s/events").writer()
+        await writer.write("written", "k")
+        await writer.flush()
+        written.set()
+        await asyncio.Event().wait()
+
+    async def kill() -> None:
+        async with world.client() as client:
+            await client.create_stream("s/events")
+        program = world.start("program", write())
+        await written.wait()
+        program.kill()
+
+    world.run(kill())
+
+
+def test_no_warning_of_a_simulated_program_that_is_killed() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kill_a_simulated_writer()
+        gc.collect()
+    assert [str(each.message) for each in caught if each.category is RuntimeWarning] == []
 
 
 def test_no_warning_without_events_or_after_a_close(new_stream: NewStream) -> None:

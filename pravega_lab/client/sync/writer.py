@@ -32,6 +32,7 @@ class EventWriter:
 
     def __init__(self, core: AsyncEventWriter) -> None:
         self._core = core
+        core.warns = False  # the finalizer of this object warns
         self._add = core.appends.buffer.add
         weakref.finalize(self, _close_unclosed, core, os.getpid())
 

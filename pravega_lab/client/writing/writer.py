@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -52,12 +54,22 @@ class AsyncEventWriter:
     """Implements `sync.EventWriter` with asyncio, under the same contract. It connects at the first event.
 
     ``open_writers`` contains the writer from its first event until it is closed.
+
+    Args:
+        warns: Warn of a writer that is still open when the program ends, or when nothing refers to its client
+            any more.
     """
 
     def __init__(
-        self, context: StreamContext, open_writers: dict[AsyncEventWriter, None] | None = None
+        self,
+        context: StreamContext,
+        open_writers: dict[AsyncEventWriter, None] | None = None,
+        *,
+        warns: bool = False,
     ) -> None:
         self._context = context
+        self.warns = warns
+        self._forgotten: weakref.finalize[..., AsyncEventWriter] | None = None
         self._open_writers = {} if open_writers is None else open_writers
         self._is_closed = False
         self._appends = Appends(context, self._target())
@@ -96,8 +108,13 @@ class AsyncEventWriter:
                 await self._appends.put(batch)
         finally:
             if self._appends.has_routes and not self._is_closed:
-                self._open_writers[self] = None
+                self._open()
         return len(batch)
+
+    def _open(self) -> None:
+        self._open_writers[self] = None
+        if self.warns and self._forgotten is None:
+            self._forgotten = weakref.finalize(self, _warn_of_forgotten, self.name, os.getpid())
 
     async def write_durably(self, events: Events, keys: Keys = None) -> int:
         """Write events, and wait until they are durable. Return their number."""
@@ -137,6 +154,8 @@ class AsyncEventWriter:
         """Close at once. Events that were not flushed may or may not be written."""
         self._is_closed = True
         self._open_writers.pop(self, None)
+        if self._forgotten is not None:
+            self._forgotten.detach()
         await self._appends.close()
 
     async def __aenter__(self) -> Self:
@@ -159,6 +178,12 @@ def warn_of_unclosed(name: str) -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+def _warn_of_forgotten(name: str, process_id: int) -> None:
+    """Warn of an open writer that was dropped together with its client, unless a parent process opened it."""
+    if os.getpid() == process_id:
+        warn_of_unclosed(name)
 
 
 class _Counts(Protocol):
