@@ -111,8 +111,9 @@ class ReaderGroup:
     def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
         """Declare a reader dead, so that others take its segments. Return False if it was not online.
 
-        A reader whose process was killed while it joined may come online after that, because its request was
-        still on its way. After False, look at the group again some seconds later.
+        A process that is killed while its reader joins may leave a request that is still on its way to the
+        store. The reader then comes online after this call returned False, and the group waits for it at
+        every checkpoint. After False, therefore, look at `online_readers` again some seconds later.
 
         Args:
             position: Where other readers resume, from the reader's `Reader.position`. None: at its last
