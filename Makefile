@@ -126,8 +126,8 @@ slow real-pravega real-flink: setup  ## the tests with that marker; spark and br
 
 # Left out: a test that speaks to the segment store without TLS, and the restarts, which begin stores of their own.
 secure: setup  ## the suites of the official Python and Java clients, over TLS with passwords and short tokens
-	PRAVEGA_LAB_SECURE=1 $(PYTEST) $(WITHOUT_NBVAL) tests/conformance \
-	  -k "embedded and (test_wheel or test_java_client) and not restart and not group_is_gone"
+	PRAVEGA_LAB_SECURE=1 $(PYTEST) $(WITHOUT_NBVAL) tests/conformance/wheel tests/conformance/java/test_client.py \
+	  -k "embedded and not restart and not group_is_gone"
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.ini --timeout=600
 RUNS := build/notebook-runs

@@ -18,12 +18,13 @@ from pathlib import Path
 import pytest
 
 from tests import shared
-from tests.conformance.bounded import bounded
 from tests.conformance.flink.flink import may_have_flink
 from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
+from tests.conformance.wheel.bounded import bounded
 from tests.standalone import Standalone
 
 ROOT = Path(__file__).parents[1]
+WHEEL = ROOT / "tests" / "conformance" / "wheel"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,7 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     One that the wheel left waiting, and no other, is run once more. A fixture that hangs ends the worker.
     """
     for item in items:
-        if item.path.name.startswith("test_wheel") and isinstance(item, pytest.Function):
+        is_of_wheel = item.path.parent == WHEEL or item.path.name == "test_wheel.py"
+        if is_of_wheel and isinstance(item, pytest.Function):
             item.obj = bounded(item.obj)
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["WheelStalledError"]))
             item.add_marker(pytest.mark.timeout(400, method="thread"))

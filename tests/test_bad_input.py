@@ -1,8 +1,8 @@
 """What nobody should pass, from the command line or through the client: a sentence that helps, and no harm.
 
 Beside this: ``server/test_standalone.py`` (port or folder in use, corrupt log, full disk),
-``conformance/test_wire.py`` (garbage by kind), ``client/test_store_full.py``, and of ``connector/spark``
-``test_options.py``, ``test_source.py`` and ``test_java.py``.
+``conformance/wire/test_frames.py`` (garbage by kind), ``client/test_store_full.py``, and of
+``connector/spark`` ``test_options.py``, ``test_source.py`` and ``test_java.py``.
 """
 
 from __future__ import annotations

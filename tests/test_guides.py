@@ -14,8 +14,8 @@ import pytest
 
 from tests.certificates import make_certificates
 from tests.conformance.real_pravega import NoRealPravegaError, jars
-from tests.conformance.secure_pravega import ADMIN, ADVERTISED, SecurePravega
-from tests.conformance.secure_store import SecureStore
+from tests.conformance.secure.pravega import ADMIN, ADVERTISED, SecurePravega
+from tests.conformance.secure.store import SecureStore
 from tests.spark.jvm import options
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -10,7 +10,7 @@ from pravega_lab.client import Stream
 from tests.client.helpers import assert_each_once_in_order, events_of, numbered
 
 pravega_client = pytest.importorskip("pravega_client")  # there is none for Python 3.12 and newer
-from tests.conformance.wheel import read_stream  # noqa: E402
+from tests.conformance.wheel.calls import read_stream  # noqa: E402
 
 NewStream = Callable[..., Stream]
 

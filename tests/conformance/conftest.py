@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.controller import ControllerStub
-from tests.conformance.secure_store import SecureStore
-from tests.conformance.wheel import manager_of
+from tests.conformance.secure.store import SecureStore
+from tests.conformance.wheel.calls import manager_of
 
 STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
 
@@ -34,8 +34,7 @@ def uri(which: str, request: pytest.FixtureRequest) -> str:
     """The controller of the store under test.
 
     With ``PRAVEGA_LAB_SECURE=1`` the embedded store has TLS, passwords, and tokens that live for 8 s. The
-    tests of the official clients (``-k "embedded and (wheel or java_client)"``) then find their credentials
-    in the environment.
+    tests of the official clients (``make secure`` names them) then find their credentials in the environment.
     """
     is_secure = bool(os.environ.get("PRAVEGA_LAB_SECURE"))
     names = {"embedded": "secure_uri" if is_secure else "store", "real": "real_pravega"}

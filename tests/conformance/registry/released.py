@@ -18,7 +18,7 @@ from typing import Self
 
 import pytest
 
-from tests.conformance.java_programs import COMPILE_S_MAX, LOGBACK
+from tests.conformance.java.programs import COMPILE_S_MAX, LOGBACK
 from tests.conformance.maven import FetchError, fetch
 from tests.conformance.real_pravega import free_ports
 

@@ -17,7 +17,7 @@ import pytest
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.wire import commands as c
 from tests.conformance.controller import ControllerStub
-from tests.conformance.wire import CLOSED, Wire, endpoint, event
+from tests.conformance.wire.connection import CLOSED, Wire, endpoint, event
 from tests.standalone import ROOT, Standalone, StandaloneFailedError
 
 SEGMENT = "scope/stream/0.#epoch.0"

@@ -14,8 +14,8 @@ from pravega_lab.observe import Watch, fold_groups
 from pravega_lab.observe.group.observations import GroupSeen, GroupUpdated
 from pravega_lab.protocol.metadata import reader_group as rg
 from tests.conformance.controller import ControllerStub
-from tests.conformance.groups import WAIT_S, new_group, new_stream
-from tests.conformance.wire import endpoint
+from tests.conformance.reader_group.readers import WAIT_S, new_group, new_stream
+from tests.conformance.wire.connection import endpoint
 from tests.observe.group.logs import check
 from tests.standalone import Standalone
 

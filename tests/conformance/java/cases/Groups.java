@@ -23,7 +23,7 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 
-/** Reader groups with Java's readers alone. Together with readers in Python: test_java_reader_groups.py. */
+/** Reader groups with Java's readers alone. Together with readers in Python: ../test_reader_groups.py. */
 class Groups {
     private static final int REFRESH_MS = 200;
 

@@ -1,4 +1,4 @@
-"""The official Java client 0.13.0 by itself: every case is a program of ours under `java/cases`.
+"""The official Java client 0.13.0 by itself: every case is a program of ours under `cases`.
 
 Streams, writers, transactions, reader groups, times, batches, bytes and states. A case says the same on the
 embedded store as on a real Pravega.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pravega_lab.client.connection.access import CA_VARIABLE
-from tests.conformance.java_cases import JavaCases, answers, case_names
+from tests.conformance.java.answers import JavaCases, answers, case_names
 
 
 @pytest.fixture(scope="module")

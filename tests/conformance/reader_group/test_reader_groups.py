@@ -32,7 +32,7 @@ from pravega_lab.errors import (
 from pravega_lab.protocol.metadata.reader_group import UpdatingConfig
 from pravega_lab.protocol.names import parse_segment_name
 from pravega_lab.protocol.stream_cut import StreamCut
-from tests.conformance.groups import Readers, config, each_once, new_group, new_stream, write
+from tests.conformance.reader_group.readers import Readers, config, each_once, new_group, new_stream, write
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import Any
 
 import pravega_client
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 READ_TIMEOUT_S = 80
 """The wheel stalls now and then until its own 30 s timeout of held reads ends: in a few of 100 cycles of
 "new writer, new reader, read", on the released server as on ours. Nothing is unanswered meanwhile."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.background_writer import KEYS
 from tests.conformance.real_pravega import free_ports
-from tests.conformance.wheel import by_key, manager_of, read_events, read_stream
+from tests.conformance.wheel.background_writer import KEYS
+from tests.conformance.wheel.calls import by_key, manager_of, read_events, read_stream
 from tests.standalone import ROOT, Standalone
 
 
@@ -35,7 +35,14 @@ class Background:
 
     def __init__(self, uri: str, stream: str, in_flight: int) -> None:
         pipe = subprocess.PIPE
-        command = [sys.executable, "-m", "tests.conformance.background_writer", uri, stream, str(in_flight)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.conformance.wheel.background_writer",
+            uri,
+            stream,
+            str(in_flight),
+        ]
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
         self.written = 0
 

@@ -13,7 +13,7 @@ from pravega_lab.client.connection.access import Access
 from pravega_lab.client.connection.credentials import AUTH_PREFIX
 from tests.certificates import make_certificates
 from tests.conformance.real_pravega import free_ports
-from tests.conformance.secure_pravega import ACLS, ADMIN, ADVERTISED, NAMES
+from tests.conformance.secure.pravega import ACLS, ADMIN, ADVERTISED, NAMES
 from tests.standalone import Standalone
 
 

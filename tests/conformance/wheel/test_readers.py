@@ -12,8 +12,8 @@ from pravega_client import StreamReaderGroupConfig
 
 from pravega_lab.protocol.wire import commands as c
 from tests.conformance.controller import ControllerStub
-from tests.conformance.wheel import by_key, in_child, manager_of, read_events, read_nothing, wait_until
-from tests.conformance.wire import Wire, endpoint
+from tests.conformance.wheel.calls import by_key, in_child, manager_of, read_events, read_nothing, wait_until
+from tests.conformance.wire.connection import Wire, endpoint
 
 STORED_AFTER_S = 3.2  # a wheel reader stores its offsets at the first call more than 3 s after the last time
 

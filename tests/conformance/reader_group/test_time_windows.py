@@ -11,7 +11,7 @@ import pytest
 from pravega_lab.client import Client, Stream, connect
 from pravega_lab.client.reader_group import ReinitializationRequiredError, TimeWindow, reader_group
 from pravega_lab.errors import BadInputError
-from tests.conformance.groups import Readers, config, new_group, new_stream
+from tests.conformance.reader_group.readers import Readers, config, new_group, new_stream
 
 
 @pytest.fixture

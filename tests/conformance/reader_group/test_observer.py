@@ -35,9 +35,9 @@ from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.wire import commands as c
 from tests.conformance.controller import ControllerStub, stream_info
-from tests.conformance.groups import WAIT_S, Readers, new_group, new_stream, write
-from tests.conformance.test_java_reader_groups import JavaMember
-from tests.conformance.wire import Wire, endpoint
+from tests.conformance.java.test_reader_groups import JavaMember
+from tests.conformance.reader_group.readers import WAIT_S, Readers, new_group, new_stream, write
+from tests.conformance.wire.connection import Wire, endpoint
 from tests.observe.group.logs import check
 
 LOOKING = {"ReadSegment", "GetStreamSegmentInfo", "GetSegmentAttribute", "KeepAlive", "Hello"}

@@ -16,7 +16,7 @@ from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.wire import commands as c
 from pravega_lab.protocol.wire.codec import encode
 from tests.conformance.controller import ControllerStub
-from tests.conformance.wire import CLOSED, MIN, OTHER_WRITER, WRITER, Wire, append, endpoint, event
+from tests.conformance.wire.connection import CLOSED, MIN, OTHER_WRITER, WRITER, Wire, append, endpoint, event
 
 MARK = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
 

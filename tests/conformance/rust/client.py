@@ -1,7 +1,7 @@
-"""The official Rust client, by programs of our own: ``python -m tests.conformance.rust_client [URI]``
+"""The official Rust client, by programs of our own: ``python -m tests.conformance.rust.client [URI]``
 
 Its published crates (pravega-client 0.3.7) contain unit tests against mocks of their own, and no integration
-tests. Therefore ``rust/`` uses the crates as any program does. The command builds it with cargo, which takes
+tests. Therefore ``src/`` uses the crates as any program does. The command builds it with cargo, which takes
 minutes the first time, runs every case on the embedded store or on the cluster at ``URI``, and compares the
 answers.
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pravega_lab.engine.server.store_process import StoreProcess
 
-SOURCES = Path(__file__).parent / "rust"
-TARGET = Path(__file__).parents[2] / "build/rust"
+SOURCES = Path(__file__).parent
+TARGET = Path(__file__).parents[3] / "build/rust"
 PROGRAM = TARGET / "debug/conformance"
 RUN_S_MAX = 300
 

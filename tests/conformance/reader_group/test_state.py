@@ -9,7 +9,7 @@ import pytest
 
 from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
-from tests.conformance.java_programs import run_java
+from tests.conformance.java.programs import run_java
 
 N_LOGS = 150
 

@@ -1,4 +1,4 @@
-"""A wheel writer in a process of its own: ``python -m tests.conformance.background_writer URI STREAM
+"""A wheel writer in a process of its own: ``python -m tests.conformance.wheel.background_writer URI STREAM
 IN_FLIGHT``.
 
 Its calls keep Python's global lock while they wait for the store, so a store that is to be restarted under
@@ -11,7 +11,7 @@ from __future__ import annotations
 import select
 import sys
 
-from tests.conformance.wheel import manager_of
+from tests.conformance.wheel.calls import manager_of
 
 KEYS = [f"key-{n}" for n in range(7)]
 

@@ -1,6 +1,6 @@
-"""The cases under `java/cases`: programs of the official Java client, and what they say.
+"""The cases under `cases`: programs of the official Java client, and what they say.
 
-`java/answers.txt` has what they said on a real Pravega 0.13.0. ``python -m tests.conformance.java_cases
+`answers.txt` has what they said on a real Pravega 0.13.0. ``python -m tests.conformance.java.answers
 tcp://HOST:PORT`` prints it anew for the Pravega there: commit a difference only if you understand it.
 """
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Self
 
-from tests.conformance.java_programs import SOURCES, JavaProgram
+from tests.conformance.java.programs import SOURCES, JavaProgram
 from tests.conformance.recorded import print_case, recorded
 
 ANSWERS = SOURCES / "answers.txt"

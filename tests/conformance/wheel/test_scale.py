@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.controller import ControllerStub
-from tests.conformance.wheel import by_key, read_events, read_stream
+from tests.conformance.wheel.calls import by_key, read_events, read_stream
 
 KEYS = [f"key-{n}" for n in range(13)]
 

@@ -12,7 +12,7 @@ from pravega_client import TxnFailedException
 
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.conformance.controller import ControllerStub, stream_info
-from tests.conformance.wheel import by_key, read_events, read_nothing, read_stream, wait_until
+from tests.conformance.wheel.calls import by_key, read_events, read_nothing, read_stream, wait_until
 
 STATES = pb.TxnState
 

@@ -21,8 +21,8 @@ from pravega_lab.client.reader_group import (
 )
 from pravega_lab.client.reader_group.values import full_names
 from pravega_lab.protocol.stream_cut import StreamCut
-from tests.conformance.groups import Readers, config, each_once, new_group, new_stream, write
-from tests.conformance.java_programs import JavaProgram
+from tests.conformance.java.programs import JavaProgram
+from tests.conformance.reader_group.readers import Readers, config, each_once, new_group, new_stream, write
 
 REFRESH_MS = 200
 CREATORS = ["java", "python"]

@@ -1,4 +1,4 @@
-"""Our own Java programs under `java/`, compiled against the jars of a released Pravega 0.13.0 and run.
+"""Our own Java programs in this folder, compiled against the jars of a released Pravega 0.13.0 and run.
 
 Skips, in words, where there is no Java compiler or the jars cannot be had.
 """
@@ -21,7 +21,7 @@ import pytest
 from tests.conformance.real_pravega import LOGBACK as LOGBACK_OF_SERVER
 from tests.conformance.real_pravega import NoRealPravegaError, jars
 
-SOURCES = Path(__file__).parent / "java"
+SOURCES = Path(__file__).parent
 COMPILE_S_MAX = 120
 LOGBACK = LOGBACK_OF_SERVER.replace("<encoder>", "<target>System.err</target><encoder>")
 

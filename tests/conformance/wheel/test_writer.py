@@ -13,7 +13,7 @@ import pytest
 
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.conformance.controller import ControllerStub, stream_info
-from tests.conformance.wheel import by_key, in_child, manager_of, read_events, read_nothing, read_stream
+from tests.conformance.wheel.calls import by_key, in_child, manager_of, read_events, read_nothing, read_stream
 
 MIB = 1 << 20
 

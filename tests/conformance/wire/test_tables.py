@@ -11,9 +11,9 @@ import pytest
 
 from pravega_lab.protocol.wire import commands as c
 from pravega_lab.protocol.wire.key_range import encode_range
-from tests.conformance.test_wire import connect
-from tests.conformance.wheel import wait_until
-from tests.conformance.wire import CLOSED, Wire
+from tests.conformance.wheel.calls import wait_until
+from tests.conformance.wire.connection import CLOSED, Wire
+from tests.conformance.wire.test_frames import connect
 
 __all__ = ["connect"]
 

@@ -25,9 +25,9 @@ from pravega_lab.observe import observe
 from pravega_lab.observe.journal.observations import SegmentOpened
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.certificates import make_certificates
-from tests.conformance.groups import Readers, config, new_group
+from tests.conformance.reader_group.readers import Readers, config, new_group
 from tests.conformance.real_pravega import NoRealPravegaError
-from tests.conformance.secure_pravega import (
+from tests.conformance.secure.pravega import (
     ADMIN,
     ADVERTISED,
     NAMES,
@@ -36,7 +36,7 @@ from tests.conformance.secure_pravega import (
     SecurePravega,
     signed_token,
 )
-from tests.conformance.secure_store import SecureStore
+from tests.conformance.secure.store import SecureStore
 
 SHORT_S = 3
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300, method="thread")]
@@ -423,7 +423,7 @@ def test_spark_reads_and_writes_and_shows_no_secret(
         access["credentials_file"] = str(tmp_path / "credentials")
     given = {"uri": secure.uri, "access": access, "name": stream.scoped_name}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.conformance.secure_spark"],
+        [sys.executable, "-m", "tests.conformance.secure.spark"],
         input=json.dumps(given),
         capture_output=True,
         text=True,

@@ -1,0 +1,1 @@
+"""Frames written by hand, on both stores. Other folders import `connection`."""
