@@ -129,17 +129,17 @@ secure: setup  ## the suites of the official Python and Java clients, over TLS w
 	PRAVEGA_LAB_SECURE=1 $(PYTEST) $(WITHOUT_NBVAL) tests/conformance/wheel tests/conformance/java/test_client.py \
 	  -k "embedded and not restart and not group_is_gone"
 
-NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.ini --timeout=600
+NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/notebooks/nbval.ini --timeout=600
 RUNS := build/notebook-runs
 WITH_SPARK := notebooks/01-quickstart.ipynb notebooks/06-spark-pipelines.ipynb notebooks/10-stop-with-savepoint.ipynb \
   notebooks/13-streaming-and-batch.ipynb notebooks/16-streams-as-tables.ipynb
 notebooks: setup  ## every tutorial, by nbval: each runs once, for its stored copy and for one with a changed number
 	rm -rf $(RUNS)
-	$(QUICK_SPARK) $(PYTEST:$@.xml=$@-spark.xml) -p no:xdist -p tests.kernel_runs --keep-runs=$(RUNS) $(NBVAL) \
+	$(QUICK_SPARK) $(PYTEST:$@.xml=$@-spark.xml) -p no:xdist -p tests.notebooks.kernel_runs --keep-runs=$(RUNS) $(NBVAL) \
 	  --nbval-cell-timeout=240 $(WITH_SPARK)
-	$(PYTEST:$@.xml=$@-others.xml) -n 2 --dist loadfile -p tests.kernel_runs --keep-runs=$(RUNS) $(NBVAL) \
+	$(PYTEST:$@.xml=$@-others.xml) -n 2 --dist loadfile -p tests.notebooks.kernel_runs --keep-runs=$(RUNS) $(NBVAL) \
 	  --nbval-cell-timeout=120 $(filter-out $(WITH_SPARK),$(wildcard notebooks/*.ipynb))
-	$(PYTEST) -p tests.kernel_runs --reuse-runs=$(RUNS) -m tutorials tests/test_notebooks.py
+	$(PYTEST) -p tests.notebooks.kernel_runs --reuse-runs=$(RUNS) -m tutorials tests/notebooks/test_notebooks.py
 
 browser: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the views in JupyterLab under headless Chromium
 	$(PYTEST) $(WITHOUT_NBVAL) -m browser --ignore=tests/browser/test_site.py tests/browser
@@ -163,13 +163,13 @@ lite-test: lite  ## every tutorial of JupyterLite, from its first to its last ce
 	PRAVEGA_LAB_LITE_ALL=1 $(PYTEST) $(WITHOUT_NBVAL) tests/browser/test_lite.py tests/tutorials/test_in_light.py --durations=0
 
 wheel: setup  ## the built wheel in an empty environment runs a short demo
-	$(PY) tests/wheel_demo.py
+	$(PY) tests/project/wheel_demo.py
 
 installed: setup system  ## one empty environment: a Binder's steps with two tutorials, then the built wheel
-	$(PY) tests/binder_prefix.py --only "0[23]" --then-wheel
+	$(PY) tests/project/binder_prefix.py --only "0[23]" --then-wheel
 
 binder: setup system  ## what a Binder does: install the pins, start, run every tutorial in 2 GiB without network
-	$(PY) tests/binder_prefix.py $(BINDER_FLAGS)
+	$(PY) tests/project/binder_prefix.py $(BINDER_FLAGS)
 
 pins: setup  ## write binder/requirements.txt and the layout again
 	$(PY) binder/pins.py

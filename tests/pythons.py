@@ -30,7 +30,7 @@ TOOLS = (
     "pytest-timeout",
     "pytest-xdist",
 )
-TESTS = ("protocol", "client", "test_extras.py", "portable")
+TESTS = ("protocol", "client", "project/test_extras.py", "portable")
 SEEDS = 8  # of each scenario
 
 

@@ -6,6 +6,6 @@ nothing. docs/engine.md describes its folders.
 
 The folders have an order, and imports lead only downwards: the modules beside the folders (`errors`, `batch`,
 `elements`, `files` and so on) are lowest, then come state, time, operators, source, sink, graph, checkpoint,
-task and master. tests/test_tidy.py checks the order. User programs, the cluster, connectors and the
+task and master. tests/project/test_tidy.py checks the order. User programs, the cluster, connectors and the
 simulation import it.
 """

@@ -133,7 +133,7 @@ def test_every_label_can_be_read_on_a_dark_ground() -> None:
 def test_stored_outputs_may_be_older_than_the_themes() -> None:
     older = lines().svg.replace(f'class="{THEMED}" ', "").replace(f"{STYLE}\n", "")
     assert older != lines().svg
-    rules = Path(__file__).parents[1].joinpath("nbval.ini").read_text()
+    rules = Path(__file__).parents[1].joinpath("notebooks", "nbval.ini").read_text()
     newer = lines().svg
     for regex, replace in re.findall(r"^regex: (.*)$\n^replace: (.*)$", rules, re.MULTILINE):
         older, newer = re.sub(regex, replace, older), re.sub(regex, replace, newer)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.tutorial_table import NOTEBOOKS, PAGE, Result, counts, results, table
+from tests.notebooks.tutorial_table import NOTEBOOKS, PAGE, Result, counts, results, table
 
 REPORT = """<testsuites><testsuite>
 <testcase file="notebooks/02-x.ipynb" name="Cell 0" time="1.5"/>
 <testcase file="notebooks/02-x.ipynb" name="Cell 1" time="0.5">{}</testcase>
-<testcase file="tests/test_notebooks.py" name="test_other" time="9"/>
+<testcase file="tests/notebooks/test_notebooks.py" name="test_other" time="9"/>
 </testsuite></testsuites>"""
 
 
@@ -22,7 +22,7 @@ def test_the_counts_of_the_page_are_those_of_the_notebook(notebook: Path) -> Non
     found = counts(notebook)
     said = re.split(r" *\| *", line.strip("| "))[1:5]
     wanted = [found.predictions, found.facts, found.exercises, found.minutes]
-    assert said == list(map(str, wanted)), "make notebooks && python -m tests.tutorial_table"
+    assert said == list(map(str, wanted)), "make notebooks && python -m tests.notebooks.tutorial_table"
 
 
 def test_a_later_report_wins_and_other_tests_do_not_count(tmp_path: Path) -> None:

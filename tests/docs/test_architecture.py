@@ -1,7 +1,7 @@
 """docs/architecture.md agrees with the code: its picture and table of packages, and every line that it links.
 
 A link to a line carries, as its title, a text that this line contains. After a change that moves lines,
-``python -m tests.test_architecture`` writes the new numbers into the page.
+``python -m tests.docs.test_architecture`` writes the new numbers into the page.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_tidy import ARROWS, graph, home
+from tests.project.test_tidy import ARROWS, graph, home
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 LINE = re.compile(r'\]\(\.\./(?P<path>[\w/.-]+)#L(?P<line>\d+) "(?P<text>[^"]+)"\)')
 ROW = re.compile(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", re.MULTILINE)
@@ -114,7 +114,7 @@ LINKS = [found.groups() for found in LINE.finditer(PAGE.read_text())]
 def test_a_link_leads_to_the_line_that_decides(path: str, line: str, text: str) -> None:
     lines = (ROOT / path).read_text().splitlines()
     assert text in lines[int(line) - 1], (
-        f"line {line} of {path} does not contain {text!r}; run python -m tests.test_architecture"
+        f"line {line} of {path} does not contain {text!r}; run python -m tests.docs.test_architecture"
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.run import Machine, Run, in_turns, in_words, number
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(
     path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main()" in path.read_text()
 )

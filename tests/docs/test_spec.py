@@ -22,7 +22,7 @@ from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS
 from pravega_lab.protocol.wire.codec import COMMANDS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "docs" / "spec"
 KINDS = ("*.py", "*.ts", "*.js", "*.java", "*.proto", "*.md", "*.ipynb")
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from pravega_lab.tutorials.learning.book import exercises
-from tests.kernel_runs import run_file
+from tests.notebooks.kernel_runs import run_file
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 TUTORIALS = sorted(
     path for number in {n.split(".")[0] for n in exercises()} for path in NOTEBOOKS.glob(f"{number}-*.ipynb")
@@ -208,10 +208,14 @@ def write_changed(folder: Path, name: str, number: str) -> Path:
 def nbval(notebooks: list[Path], runs: str) -> Failures:
     """The cells that fail, per notebook, when they are compared as `make notebooks` does."""
     command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += ["-p", "tests.kernel_runs", runs, "--timeout=600"]
+    command += ["-p", "tests.notebooks.kernel_runs", runs, "--timeout=600"]
     command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=240"]
     command += ["--rootdir", str(notebooks[0].parent)]  # failures are named from here
-    command += ["-c", str(ROOT / "pyproject.toml"), f"--nbval-sanitize-with={ROOT / 'tests' / 'nbval.ini'}"]
+    command += [
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        f"--nbval-sanitize-with={Path(__file__).with_name('nbval.ini')}",
+    ]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(
         [*command, *map(str, notebooks)],

@@ -1,6 +1,6 @@
 """Write the results of the tutorials into docs/tutorial-results.md, one row each.
 
-    make notebooks && python -m tests.tutorial_table
+    make notebooks && python -m tests.notebooks.tutorial_table
 
 The counts come from the notebooks, and the comparison and the times from the reports of `make notebooks`.
 Where several reports have a tutorial, the latest one counts. ``--reports FOLDER`` names another folder.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial-results.md"
 NOTEBOOKS = ROOT / "notebooks"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.request import urlopen
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # The first days of the storm, eight times as fast: seconds. docs/demo.md has the whole year.
 DEMO = ["demo", "--events", "2000", "--speed", "8", "--no-kill"]
 TOKEN = "wheel-demo"
@@ -76,7 +76,7 @@ def check_wheel(folder: Path, prefix: Path, *, fresh: bool) -> Checked:
         return Checked(False, 0.0)
     run([str(prefix / "bin/pravega-lab"), "doctor"], folder, prefix)
     run(
-        [str(prefix / "bin/python"), shutil.copy(str(ROOT / "tests/plain_session.py"), folder)],
+        [str(prefix / "bin/python"), shutil.copy(str(ROOT / "tests/project/plain_session.py"), folder)],
         folder,
         prefix,
     )

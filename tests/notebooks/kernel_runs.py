@@ -4,7 +4,7 @@
 runs that are kept there. nbval does the comparison both times. A run is found by the notebook's file name and
 belongs to the sources of its cells: a cell that differs, or that the run does not have, is an error.
 
-Loaded with ``-p tests.kernel_runs``.
+Loaded with ``-p tests.notebooks.kernel_runs``.
 """
 
 from __future__ import annotations

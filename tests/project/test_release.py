@@ -21,7 +21,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.test_packaging import ROOT, copy_checkout
+from tests.project.test_packaging import ROOT, copy_checkout
 
 sys.path.insert(0, str(ROOT / "build_backend"))
 import check_tag

@@ -16,7 +16,7 @@ from pravega_lab.tutorials.recording import recorded
 from tests.spark.session import two_cores
 from tests.standalone import Standalone, logged_url
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs/site"
 sys.path.insert(0, str(SITE))
 examples: Any = import_module("examples")

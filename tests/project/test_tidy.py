@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FUNCTION_LINES_MAX = 80
 TYPESCRIPT_LINES_MAX = 400
 NOTEBOOK_BYTES_MAX = 200_000

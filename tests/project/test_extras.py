@@ -14,7 +14,7 @@ from pravega_lab import cli
 from pravega_lab.errors import EXTRA_OF, MissingExtraError, SetupError, require
 from tests.standalone import Standalone
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 USER_EXTRAS = ["fast", "pandas", "spark", "connect", "notebook", "data", "tiers", "metrics", "frames"]

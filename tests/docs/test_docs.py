@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "glossary.md"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md")])

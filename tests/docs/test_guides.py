@@ -18,7 +18,7 @@ from tests.conformance.secure.pravega import ADMIN, ADVERTISED, SecurePravega
 from tests.conformance.secure.store import SecureStore
 from tests.spark.jvm import options
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 HIDDEN = "pravega-segmentstore-0.svc"  # in docs/cluster.md
 FILE = re.compile(r"# (\w+\.py)\n")

@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from pravega_lab.connector.spark.session.session import _local_settings
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 BINDER = ROOT / "binder"
 
 

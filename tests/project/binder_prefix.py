@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.lab import (  # noqa: E402 - a script finds the package by the line above
@@ -39,7 +39,7 @@ from tests.browser.lab import (  # noqa: E402 - a script finds the package by th
     serving,
 )
 from tests.browser.page import newest, wait_painted, wait_shown  # noqa: E402
-from tests.wheel_demo import check_wheel  # noqa: E402
+from tests.project.wheel_demo import check_wheel  # noqa: E402
 
 GIB = 1024**3
 MEMORY_BYTES_MAX = 2 * GIB

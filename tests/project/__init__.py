@@ -1,0 +1,1 @@
+"""The project as a whole: rules of the code, packages, releases, installation, Binder and benchmarks."""
