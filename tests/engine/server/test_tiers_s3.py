@@ -39,6 +39,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # the first run on a machine builds the server, which takes minutes
 def test_segments_in_s3_survive_kills_of_store_and_server(tmp_path: Path, server: S3Server) -> None:
     options = tmp_path / "s3.json"
     options.write_text(json.dumps(server.options))
