@@ -461,7 +461,7 @@ def test_an_event_that_a_thread_adds_while_others_are_taken_is_sent_too(
             def interrupted() -> Collected:
                 taken = take()
                 monkeypatch.undo()
-                assert buffer.add("c", "k") is Added.TAKEN, "nobody is told"
+                assert buffer.add("c", "k") is Added.TAKEN, "no thread is notified"
                 return taken
 
             monkeypatch.setattr(buffer, "take", interrupted)
