@@ -24,6 +24,7 @@ from pravega_lab.observe.stream.fold import fold_segments
 from pravega_lab.observe.watch import Watch, observe
 
 if TYPE_CHECKING:
+    from pravega_lab.client.reader_group.explain import Explanation
     from pravega_lab.observe.ledger.ledger import Ledger
     from pravega_lab.observe.ledger.numbered import json_ids, numbered
 
@@ -43,6 +44,15 @@ def __getattr__(name: str) -> Any:
 
         return getattr(parsers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _explain(journal: Journal) -> Explanation:
+    from pravega_lab.observe.explain import explain  # imports the client
+
+    return explain(journal)
+
+
+Journal.explainer = _explain
 
 
 class _Package(ModuleType):

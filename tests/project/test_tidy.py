@@ -75,8 +75,6 @@ ARROWS: dict[str, set[str]] = {
         "engine.server",
     },
 }
-# A method of a journal, for notebooks; the explanations are above all folds, and the folds above the journal.
-UPWARDS = {("pravega_lab.observe.journal.journal", "pravega_lab.observe.explain")}
 FILES_MAX = 17  # "about fifteen"
 # Folders that still have more, and how many. Divide them by subject, as the code is; let no number grow.
 MORE_FILES = {
@@ -372,7 +370,7 @@ def folder_edges(package: str) -> dict[str, set[str]]:
     edges: dict[str, set[str]] = {}
     for module, targets in graph().items():
         for target in targets:
-            if module.startswith(prefix) and target.startswith(prefix) and (module, target) not in UPWARDS:
+            if module.startswith(prefix) and target.startswith(prefix):
                 here, there = (name.removeprefix(prefix).split(".")[0] for name in (module, target))
                 edges.setdefault(here, set()).update({there} - {here})
     return edges
@@ -389,7 +387,6 @@ def test_imports_by_name_are_read() -> None:
     assert "pravega_lab.demo.command" in graph()["pravega_lab.cli"]
     assert "pravega_lab.lab.lab" in graph()["pravega_lab"]
     assert "pravega_lab.engine.server.store_process" in graph()["pravega_lab.engine.server"]
-    assert graph().keys() >= {name for pair in UPWARDS for name in pair}
 
 
 def test_a_folder_has_few_files_and_no_prefix_that_three_of_them_share() -> None:

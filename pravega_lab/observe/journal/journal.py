@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from heapq import merge
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import file
@@ -76,6 +76,9 @@ class Journal:
         seed: The seed of a simulated run, shown in the header.
         live: False for a recording: nothing will be appended.
     """
+
+    explainer: ClassVar[Callable[[Journal], Explanation]]
+    """What `explain` calls. `pravega_lab.observe` sets it, since explanations need the folds, which need this."""
 
     def __init__(
         self,
@@ -213,9 +216,7 @@ class Journal:
         """Return sentences on the end of the journal: what lags and since when, what checkpoints wait
         for, what has no owner.
         """
-        from pravega_lab.observe.explain import explain
-
-        return explain(self)
+        return type(self).explainer(self)
 
     def save(self, path: str | Path) -> Path:
         """Write a recording as JSON lines, packed if the name ends in ``.gz``, and return the path."""
