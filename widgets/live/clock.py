@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 import weakref
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pravega_lab.errors import BadInputError
@@ -58,7 +57,6 @@ class Clock:
             None  # this process's clock at the last report of a page that plays
         )
         self._commanded: dict[str, Any] | None = None
-        self._listeners: list[Callable[[], None]] = []
 
     # What is shown.
 
@@ -185,10 +183,6 @@ class Clock:
         """Let a view no longer follow this clock."""
         self._views.discard(view)
 
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Register a listener for changes of the time or of the pinned mark. Any thread may call it."""
-        self._listeners.append(listener)
-
     def said(self, content: dict[str, Any]) -> None:
         """Take over what a page reports about its clock."""
         self._at_ms = content.get("at_ms")
@@ -196,7 +190,6 @@ class Clock:
         self._playing_since = time.monotonic() if content.get("playing") else None
         self.pinned = content.get("pin")
         self._commanded = None
-        self._changed()
 
     def greet(self, view: Follower) -> None:
         """Send a new page the last command, or else the moment that the page before it showed."""
@@ -210,11 +203,6 @@ class Clock:
         self._commanded = {"playing": False, "speed": self.speed, **content}
         for view in sorted(self._views, key=lambda view: view.page_id)[:1]:
             view.send({"kind": "clock", **self._commanded})
-        self._changed()
-
-    def _changed(self) -> None:
-        for listener in self._listeners:
-            listener()
 
     def _seek_ms(self, at_ms: float) -> None:
         self._at_ms = max(float(self._start()), min(at_ms, float(self._newest_ms())))
