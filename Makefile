@@ -142,7 +142,7 @@ notebooks: setup  ## every tutorial, by nbval: each runs once, for its stored co
 	$(PYTEST) -p tests.notebooks.kernel_runs --reuse-runs=$(RUNS) -m tutorials tests/notebooks/test_notebooks.py
 
 browser: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the views in JupyterLab under headless Chromium
-	$(PYTEST) $(WITHOUT_NBVAL) -m browser --ignore=tests/browser/test_site.py tests/browser
+	$(PYTEST) $(WITHOUT_NBVAL) -m browser --ignore=tests/browser/pages/test_site.py tests/browser
 
 SITE := build/site
 docs: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the documentation site, in build/site; warnings and broken links are errors
@@ -151,7 +151,7 @@ docs: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the documentation site, in bu
 	$(PY) build_backend/build_page.py $(SITE)/play
 	$(LITE)/bin/python build_backend/build_lite.py $(LITE)/wheels $(SITE)/lite
 	$(PY) docs/site/check_links.py $(SITE)
-	PRAVEGA_LAB_SITE=$(SITE) $(PYTEST) $(WITHOUT_NBVAL) tests/browser/test_site.py
+	PRAVEGA_LAB_SITE=$(SITE) $(PYTEST) $(WITHOUT_NBVAL) tests/browser/pages/test_site.py
 
 site: setup $(NODE_STAMP)  ## the page on which the simulation runs in a browser: static files in build/play
 	$(PY) build_backend/build_page.py build/play

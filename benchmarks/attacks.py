@@ -21,9 +21,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.common.run import Machine, in_words, number
 from benchmarks.hostile.attacker import ATTACKS, BASELINES
 from benchmarks.hostile.store import Store
-from benchmarks.run import Machine, in_words, number
 
 INTERVAL_MS = 50
 P99_MS_MAX, MAX_MS_MAX, MEMORY_MIB_MAX, LOG_BYTES_MAX = 50, 500, 50, 100_000

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 
 import pyarrow as pa
 
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.stores import DISK, DURABLE, REAL, add_store_options, running, syncs_per_second
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.common.stores import DISK, DURABLE, REAL, add_store_options, running, syncs_per_second
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 
 EVENT_BYTES, KEYS = 100, 1_000

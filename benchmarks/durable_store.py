@@ -25,7 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.run import Run, parser_of, rounds_of
+from benchmarks.common.run import Run, parser_of, rounds_of
 from pravega_lab.client import AsyncClient, ScalingPolicy, connect
 from pravega_lab.client.loop_thread import new_loop
 from pravega_lab.engine.server.store_process import StoreProcess

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.flink_job import FlinkJob, NoFlinkError
-from benchmarks.flow_job import PARALLELISM, Found, Task, check_lines, in_workers, on_asyncio
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.flink.engine_job import PARALLELISM, Found, Task, check_lines, in_workers, on_asyncio
+from benchmarks.flink.job import FlinkJob, NoFlinkError
 
 RATE_WANTED = 1_000_000
 CHECKPOINT_COST_MAX = 1.05

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import count
 from uuid import uuid4
 
-from benchmarks.run import Run, parser_of, rounds_of
+from benchmarks.common.run import Run, parser_of, rounds_of
 from pravega_lab.client import AsyncClient, Client, ScalingPolicy, connect
 from pravega_lab.client.connection.connection import Connection
 from pravega_lab.client.reader_group import reader_group, reading

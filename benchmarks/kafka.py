@@ -21,13 +21,13 @@ from contextlib import ExitStack
 from uuid import uuid4
 
 from benchmarks.client import input_of, seconds_to_write
+from benchmarks.common.run import Run, in_turns, number, parser_of, rounds_of
+from benchmarks.common.stores import sync_ms
 from benchmarks.pipelines.broker import Broker, NoKafkaError, connector_jars
 from benchmarks.pipelines.child import Task
 from benchmarks.pipelines.children import figures_of, producer_to_tail_reader
 from benchmarks.pipelines.ends import KAFKA, KAFKA_AT_ONCE, KAFKA_PLAIN, LAB, ends_of
 from benchmarks.pipelines.spark_rows import SparkRows
-from benchmarks.run import Run, in_turns, number, parser_of, rounds_of
-from benchmarks.stores import sync_ms
 from pravega_lab.client import ScalingPolicy, connect
 from pravega_lab.engine.server.store_process import StoreProcess
 

@@ -19,13 +19,13 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.common.stores import sync_ms
 from benchmarks.kafka import new_task
 from benchmarks.pipelines.child import Figures, Task
 from benchmarks.pipelines.children import figures_of, producer_to_tail_reader
 from benchmarks.pipelines.ends import LAB
 from benchmarks.pipelines.spark_ages import ages
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.stores import sync_ms
 from pravega_lab.engine.server.store_process import StoreProcess
 
 STORE, CLIENT, SPARK = "store", "client", "Spark"

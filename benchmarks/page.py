@@ -20,7 +20,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-from benchmarks.run import Run, parser_of, rounds_of
+from benchmarks.common.run import Run, parser_of, rounds_of
 from pravega_lab.tutorials.play.player import play
 from pravega_lab.tutorials.play.spec import parse_link
 

@@ -20,9 +20,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeAlias
 
 from benchmarks.client import EVENT_BYTES, KEYS, input_of, seconds_to_read, seconds_to_write
-from benchmarks.java_events import java_client, seconds_of_java
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.stores import DISK, add_store_options, running, syncs_per_second
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.common.stores import DISK, add_store_options, running, syncs_per_second
+from benchmarks.java.single_events import java_client, seconds_of_java
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.client.framing.arrays import wait_until_compiled
 from pravega_lab.client.reader_group import reading

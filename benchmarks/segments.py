@@ -16,8 +16,8 @@ from contextlib import ExitStack
 import pyarrow as pa
 
 from benchmarks.client import EVENT_BYTES, input_of, seconds_to_read, seconds_to_write
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.stores import NAMES, add_store_options, running
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.common.stores import NAMES, add_store_options, running
 from pravega_lab.client import Client, ScalingPolicy, connect
 
 KEYS = 20_000

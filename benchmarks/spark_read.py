@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.client import EVENT_BYTES, input_of
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.spark_sources import MemorySource
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.spark.sources import MemorySource
 from pravega_lab.client import ScalingPolicy, connect
 from pravega_lab.connector.spark import create_session
 from pravega_lab.engine.server.store_process import StoreProcess

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.run import Run, parser_of, rounds_of
+from benchmarks.common.run import Run, parser_of, rounds_of
 from pravega_lab.engine.server.store_process import StoreProcess
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
 from pravega_lab.client import ScalingPolicy, connect
 from pravega_lab.connector.spark import create_session
 from pravega_lab.engine.server.store_process import StoreProcess

@@ -17,8 +17,8 @@ import time
 import uuid
 from pathlib import Path
 
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.stores import DISK, DURABLE, MEMORY, REAL, add_store_options, running, syncs_per_second
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.common.stores import DISK, DURABLE, MEMORY, REAL, add_store_options, running, syncs_per_second
 
 ROOT = Path(__file__).resolve().parents[1]
 EVENT_BYTES, KEYS, SEGMENTS = 100, 1000, 3

@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from benchmarks import maven
-from benchmarks.maven import NoJarsError, jars
+from benchmarks.common import maven
+from benchmarks.common.maven import NoJarsError, jars
 
 POMS = Path(__file__).parent / "maven"
 CACHE = maven.CACHE / "kafka-benchmark"

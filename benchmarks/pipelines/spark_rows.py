@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
+from benchmarks.common.run import in_turns
 from benchmarks.pipelines.child import Task
 from benchmarks.pipelines.ends import LAB, ends_of
 from benchmarks.pipelines.open_loop import EVENT_BYTES, KEYS_BY_INDEX, event_due_at
 from benchmarks.pipelines.spark_ages import ages, frame_of
-from benchmarks.run import in_turns
 
 FROM_MEMORY = "memory"
 
@@ -30,7 +30,7 @@ class SparkRows:
         self._tasks: dict[str, Task] = {}
 
     def __enter__(self) -> Self:
-        from benchmarks.spark_sources import MemorySource
+        from benchmarks.spark.sources import MemorySource
         from pravega_lab.connector.spark import create_session
 
         conf = {"spark.sql.streaming.numRecentProgressUpdates": "10000"}

@@ -55,23 +55,16 @@ TESTS = {
     "client": ("tests/client", "tests/engine/simulation"),
     "reader group": ("tests/client", "tests/engine/simulation"),
     "coordinator": tuple(
-        f"tests/engine/flow/test_{name}.py"
-        for name in (
-            "alignment",
-            "checkpoint_storage",
-            "closing",
-            "coordinator",
-            "damage",
-            "effects",
-            "finishing",
-            "induced_ends",
-            "job_states",
-            "jobs",
-            "lifecycle",
-            "option_1",
-            "plan",
-            "regions",
-            "two_phase",
+        f"tests/engine/flow/{place}"
+        for place in (
+            "checkpoint",
+            "master",
+            "source/test_induced_ends.py",
+            "task/test_closing.py",
+            "task/test_lifecycle.py",
+            "test_finishing.py",
+            "test_jobs.py",
+            "test_two_phase.py",
         )
     ),
 }

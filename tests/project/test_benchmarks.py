@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.run import Machine, Run, in_turns, in_words, number
+from benchmarks.common.run import Machine, Run, in_turns, in_words, number
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(

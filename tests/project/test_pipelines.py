@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import kafka, latency
+from benchmarks.common.run import Run
 from benchmarks.pipelines import broker
 from benchmarks.pipelines.child import Task
 from benchmarks.pipelines.children import ChildError, figures_of
@@ -20,7 +21,6 @@ from benchmarks.pipelines.open_loop import (
     latencies,
     send_on_schedule,
 )
-from benchmarks.run import Run
 
 MS = 1_000_000
 

@@ -10,7 +10,7 @@ import pytest
 from pravega_lab.connector.spark.session import java
 from pravega_lab.errors import SetupError
 from pravega_lab.terminal import doctor
-from tests.connector.spark.other_python import make_other_python
+from tests.connector.spark.session.other_python import make_other_python
 
 
 @pytest.fixture(autouse=True)

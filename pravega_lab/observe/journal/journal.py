@@ -78,7 +78,7 @@ class Journal:
     """
 
     explainer: ClassVar[Callable[[Journal], Explanation]]
-    """What `explain` calls. `pravega_lab.observe` sets it, since explanations need the folds, which need this."""
+    """What `explain` calls. `pravega_lab.observe` sets it: it is above the folds, and they are above this."""
 
     def __init__(
         self,

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import connect
-from tests.connector.spark.test_sink import Copying, events, in_order
-from tests.connector.spark.test_source import assert_everything_once_in_order, options, read, scale_at_will
+from tests.connector.spark.sink.test_sink import Copying, events, in_order
+from tests.connector.spark.source.test_source import (
+    assert_everything_once_in_order,
+    options,
+    read,
+    scale_at_will,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.real_pravega, pytest.mark.slow]
 

@@ -17,14 +17,9 @@ from pravega_lab.engine.simulation.flow.race import find
 from pravega_lab.engine.simulation.flow.scenario import FlowWorld, run_flow
 from pravega_lab.engine.simulation.kernel.traffic import CALLS, CREDITS, ELEMENTS, Size
 from pravega_lab.errors import PravegaError
-from tests.engine.flow import (
-    test_coordinator,
-    test_effects,
-    test_files_then_stream,
-    test_option_1,
-    test_regions,
-    test_sources,
-)
+from tests.engine.flow.checkpoint import test_coordinator, test_option_1
+from tests.engine.flow.master import test_effects, test_regions
+from tests.engine.flow.source import test_files_then_stream, test_sources
 
 SMALL = Size(messages=1_000, failures=1)
 

@@ -13,8 +13,8 @@ from pravega_lab.client import connect
 from pravega_lab.connector.spark import submit
 from pravega_lab.connector.spark.session.java import find_java
 
-JOB = Path(__file__).parent / "jobs" / "plain_session.py"
-ROOT = Path(__file__).resolve().parents[3]
+JOB = Path(__file__).parents[1] / "jobs" / "plain_session.py"
+ROOT = Path(__file__).resolve().parents[4]
 #: In an installed package this is a folder of site-packages.
 DISCOVERY = ROOT / "pravega_lab" / "connector" / "spark" / "discovery"
 

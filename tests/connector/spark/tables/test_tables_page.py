@@ -12,7 +12,7 @@ import pravega_lab
 from pravega_lab import Lab
 from tests.spark.connect import here_alone
 
-PAGE = Path(__file__).parents[3] / "docs" / "tables.md"
+PAGE = Path(__file__).parents[4] / "docs" / "tables.md"
 
 
 @pytest.mark.spark

@@ -14,7 +14,7 @@ import pytest
 
 from pravega_lab.client import connect
 from pravega_lab.connector.spark.session.java import find_java
-from tests.connector.spark.other_python import ROOT, make_other_python
+from tests.connector.spark.session.other_python import ROOT, make_other_python
 
 PAGE = (ROOT / "docs" / "install.md").read_text()
 WORDS, PIPELINE, MORE_WORDS, OWN_SESSION = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

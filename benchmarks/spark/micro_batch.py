@@ -1,4 +1,4 @@
-"""What a micro-batch of our source costs: python -m benchmarks.micro_batch
+"""What a micro-batch of our source costs: python -m benchmarks.spark.micro_batch
 
 The time of a micro-batch (Spark's ``triggerExecution``) from our source and from Spark's built-in rate source
 (``rate-micro-batch``: in the JVM, one partition), each into the same Python sink that only counts. One
@@ -18,8 +18,8 @@ from contextlib import ExitStack, contextmanager
 from statistics import median, quantiles
 from typing import Any
 
-from benchmarks.run import Run, in_turns, parser_of, rounds_of
-from benchmarks.spark_sources import CountingSink
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
+from benchmarks.spark.sources import CountingSink
 from pravega_lab.client import ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark import create_session
 from pravega_lab.engine.server.store_process import StoreProcess

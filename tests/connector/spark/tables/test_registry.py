@@ -16,7 +16,7 @@ from pravega_lab.client import Client, connect
 from pravega_lab.client.registry import GZIP, Deserializer, SchemaRegistry, Serializer, avro_schema
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.errors import BadInputError
-from tests.connector.spark.test_typed_rows import proto
+from tests.connector.spark.tables.test_typed_rows import proto
 from tests.spark.connect import needs_jvm
 from tests.standalone import Standalone, logged_url
 

@@ -18,8 +18,8 @@ from pravega_lab.engine.flow.checkpoint.plan import CheckpointPlan, TaskAck
 from pravega_lab.engine.flow.elements import CheckpointKind, SubtaskId
 from pravega_lab.engine.flow.errors import CheckpointFailedError, IllegalStateError, Reason
 from pravega_lab.engine.flow.state.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
+from tests.engine.flow.checkpoint.test_plan import ALL, graph
 from tests.engine.flow.jobs import Told
-from tests.engine.flow.test_plan import ALL, graph
 
 A, B = SubtaskId("v0", 0), SubtaskId("v1", 0)
 KIND = CheckpointKind.CHECKPOINT

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks import maven
-from benchmarks.maven import NoJarsError, jars
+from benchmarks.common import maven
+from benchmarks.common.maven import NoJarsError, jars
 
 VERSION = "2.2.1"
 HERE = Path(__file__).parent / "flink"

@@ -1,7 +1,7 @@
 """Importing the connector opens nothing: Spark forks worker processes after that.
 
 The thread that compiles framing may still run on a busy machine. A fork waits for its present step, which
-`tests/client/test_compilation.py` checks, so it does not count here.
+`tests/client/framing/test_compilation.py` checks, so it does not count here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 OTHER_THREADS = "len([t for t in threading.enumerate() if t.name != 'pravega-compile'])"
 DISCOVERY = ROOT / "pravega_lab" / "connector" / "spark" / "discovery"
 

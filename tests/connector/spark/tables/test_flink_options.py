@@ -14,7 +14,7 @@ from pravega_lab.connector.spark.options.page import page
 from pravega_lab.connector.spark.sink.rows import check_rows
 from pravega_lab.errors import BadInputError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 DDL = {
     "connector": "pravega",
     "controller-uri": "tcp://a:9090",

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-CACHE = Path(__file__).resolve().parents[1] / ".cache"
+CACHE = Path(__file__).resolve().parents[2] / ".cache"
 FETCH_S_MAX = 600
 
 

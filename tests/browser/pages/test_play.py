@@ -24,7 +24,7 @@ from tests.browser.axe import violations
 from tests.browser.files import Files
 from tests.browser.page import Errors, wait_drawn
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "pravega_lab" / "tutorials" / "play" / "page" / "index.html"
 WAIT_MS = 120_000
 RUNS = 50

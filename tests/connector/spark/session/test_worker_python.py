@@ -21,7 +21,7 @@ from pravega_lab.connector.spark.worker_python import (
     tasks_python,
 )
 from pravega_lab.errors import SetupError
-from tests.connector.spark.other_python import ROOT, make_other_python
+from tests.connector.spark.session.other_python import ROOT, make_other_python
 
 PATH = WorkerPython("python3", "PATH")
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 _SCRIPT = """#!/bin/sh
 PYTHONPATH=$(printf %s "$PYTHONPATH" | tr : '\\n' | grep -v {ours} | paste -sd: -)

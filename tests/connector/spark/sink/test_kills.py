@@ -22,7 +22,7 @@ from pravega_lab.testing import StoreProxy
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
-JOB = Path(__file__).parent / "jobs" / "copy_stream.py"
+JOB = Path(__file__).parents[1] / "jobs" / "copy_stream.py"
 RUN_S_MAX = 240.0
 #: Large enough that a batch of 10 MB is read and written by two tasks, which gives two transactions.
 EVENT_BYTES = 40_000

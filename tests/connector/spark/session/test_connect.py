@@ -18,12 +18,10 @@ from pravega_lab.lab.health import Health, _spark
 from pravega_lab.observe import observe
 from pravega_lab.observe.query.fold import fold_batches
 from pravega_lab.testing import StoreProxy
-from tests.connector.spark import (
-    test_catalog,
-    test_savepoint,
-    test_sink,
-    test_source,
-)
+from tests.connector.spark import test_savepoint
+from tests.connector.spark.sink import test_sink
+from tests.connector.spark.source import test_source
+from tests.connector.spark.tables import test_catalog
 from tests.spark.cluster import ROOT, environ_for_spark
 from tests.spark.connect import ConnectServer, connect_server
 

@@ -13,8 +13,8 @@ from pravega_lab.client import AccessOptions, Client, Stream, connect
 from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.errors import BadInputError, StoreUnavailableError, TlsError
 from tests.certificates import NoToolError, make_certificates
+from tests.client.connection.tls_proxy import TlsProxy
 from tests.client.helpers import events_of
-from tests.client.tls_proxy import TlsProxy
 
 
 class Behind(NamedTuple):

@@ -127,7 +127,7 @@ def test_a_fork_and_an_exit_while_nothing_is_compiled_yet(tmp_path: Path) -> Non
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         timeout=WAIT_S,

@@ -1,4 +1,4 @@
-"""Where the time of a typed read goes in Spark's Python worker: python -m benchmarks.avro_steps
+"""Where the time of a typed read goes in Spark's Python worker: python -m benchmarks.spark.avro_steps
 
 Rows of Avro, the same as in `benchmarks.typed_rows`, go through the three steps of the worker, without Spark:
 the client reads the events, the format decodes them into Arrow, and Arrow writes the bytes that the JVM would
@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.run import Run, parser_of, rounds_of
+from benchmarks.common.run import Run, parser_of, rounds_of
 from benchmarks.typed_rows import AVRO_SCHEMA, SCHEMA, event
 from pravega_lab.client import ScalingPolicy, Stream, connect
 from pravega_lab.connector.rows.formats import row_format

@@ -1,0 +1,1 @@
+"""The job of `benchmarks.flow`: on our engine, and on a released Flink."""

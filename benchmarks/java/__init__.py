@@ -1,0 +1,1 @@
+"""The released Java client for `benchmarks.per_event`."""

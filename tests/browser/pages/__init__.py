@@ -1,0 +1,1 @@
+"""Whole pages from files or a plain file server: exports, the simulation, the documentation."""

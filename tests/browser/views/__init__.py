@@ -1,0 +1,1 @@
+"""Single views in a browser: as exported pages and in JupyterLab."""

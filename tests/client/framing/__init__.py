@@ -1,0 +1,1 @@
+"""Events to bytes and back, compiled and in plain Python. They need no store."""

@@ -1,0 +1,1 @@
+"""What may be read when, and how events arrive one by one."""

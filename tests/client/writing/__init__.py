@@ -1,0 +1,1 @@
+"""Writers of events: acknowledgements, broken connections, full stores, transactions."""

@@ -1,0 +1,1 @@
+"""Sessions: how Spark finds the connector, its Java and Python, and Spark Connect."""

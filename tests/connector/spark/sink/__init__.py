@@ -1,0 +1,1 @@
+"""The exactly-once sink: its steps, its decisions, and drivers that are killed."""

@@ -1,0 +1,1 @@
+"""The source: cuts, offsets, reading ahead, filters; most of it without Spark."""

@@ -1,0 +1,1 @@
+"""Checkpoints: whom they trigger, barriers, storage, damage; without a job where possible."""

@@ -1,0 +1,1 @@
+"""Sources: event gates, induced checkpoints, files that a stream follows."""

@@ -1,0 +1,1 @@
+"""Subtasks: their turns, batches, watermarks, and how they end."""
