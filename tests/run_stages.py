@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -52,6 +53,8 @@ class Stage:
     process: subprocess.Popen[bytes]
     began_s: float = field(default_factory=time.monotonic)
     took_s: float = 0.0
+    busy_s: float = 0.0
+    """Processor time of the stage and of all processes that were waited for in it."""
     skipped: Counter[str] = field(default_factory=Counter)
     """What was left out, in words, and how often."""
     unsteady: list[str] = field(default_factory=list)
@@ -74,7 +77,8 @@ class Stage:
         """Return the stage's line of the close."""
         counts = "; ".join(CLOSING_LINE.findall(self.text()))
         return (
-            f"  {self.name:14}{'passed' if self.passed else 'FAILED'} {self.took_s:6.0f} s  {counts}".rstrip()
+            f"  {self.name:14}{'passed' if self.passed else 'FAILED'} {self.took_s:6.0f} s, "
+            f"{self.busy_s:5.0f} s of processors  {counts}".rstrip()
         )
 
 
@@ -120,7 +124,7 @@ def run(names: Sequence[str], at_once: int, folder: Path) -> list[Stage]:
             while waiting and len(running) < at_once:
                 running.append(_start(waiting.pop(0), folder))
             time.sleep(POLL_S)
-            for stage in [s for s in running if s.process.poll() is not None]:
+            for stage in [s for s in running if _ended(s)]:
                 running.remove(stage)
                 stage.close(folder)
                 ended.append(stage)
@@ -132,6 +136,16 @@ def run(names: Sequence[str], at_once: int, folder: Path) -> list[Stage]:
     finally:
         _stop(running)
     return ended
+
+
+def _ended(stage: Stage) -> bool:
+    """Say whether the stage has ended. What its processes used becomes known when it is waited for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if stage.process.poll() is None:
+        return False
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    stage.busy_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return True
 
 
 def _stop(stages: list[Stage]) -> None:

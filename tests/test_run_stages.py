@@ -109,6 +109,15 @@ def test_nothing_skipped_is_all_checks_passed(project: Path) -> None:
     assert lines[-1] == "make test: all checks passed"
 
 
+def test_a_stage_says_how_much_of_the_processors_it_used(project: Path) -> None:
+    (project / "busy.py").write_text("import time\nwhile time.process_time() < 0.8:\n    pass\n")
+    with (project / "Makefile").open("a") as file:
+        file.write(f"busy:\n\t@{sys.executable} busy.py\n")
+    _, lines = make(project, "busy", "second")
+    assert any(re.match(r"  busy +passed +\d+ s, +1 s of processors", line) for line in lines)
+    assert any(re.match(r"  second +passed +\d+ s, +0 s of processors", line) for line in lines)
+
+
 @pytest.mark.slow
 def test_the_last_line_counts_what_was_skipped_by_reason(project: Path) -> None:
     """It said "all checks passed" here."""
@@ -125,7 +134,10 @@ def test_a_stage_that_fails_fails_the_run_and_the_others_run_all_the_same(projec
     assert code == 1
     assert lines[-1] == "make test: FAILED: broken; SKIPPED: a Binder's tutorials (no Chromium)"
     assert "this is the second" in lines
-    assert any(re.fullmatch(r"  broken +FAILED +\d+ s  1 passed, 1 failed", line) for line in lines)
+    assert any(
+        re.fullmatch(r"  broken +FAILED +\d+ s, +\d+ s of processors  1 passed, 1 failed", line)
+        for line in lines
+    )
 
 
 def unsteady(project: Path, tests: str) -> None:
@@ -178,7 +190,9 @@ def test_two_stages_run_at_the_same_time_and_their_outputs_are_apart(project: Pa
 def test_the_summary_has_pytests_counts(project: Path) -> None:
     _, lines = make(project, "first")
     assert any(
-        re.fullmatch(r"  first +passed +\d+ s  1 passed, 13 skipped, 1 xfailed in \S+s", line)
+        re.fullmatch(
+            r"  first +passed +\d+ s, +\d+ s of processors  1 passed, 13 skipped, 1 xfailed in \S+s", line
+        )
         for line in lines
     )
 
