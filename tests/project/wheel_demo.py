@@ -23,6 +23,10 @@ from typing import NamedTuple
 from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.project.package_cache import UV, install  # noqa: E402 - a script finds the package by the line above
+
 # The first days of the storm, eight times as fast: seconds. docs/demo.md has the whole year.
 DEMO = ["demo", "--events", "2000", "--speed", "8", "--no-kill"]
 TOKEN = "wheel-demo"
@@ -103,10 +107,10 @@ def install_with_pip(wheel: Path, folder: Path, prefix: Path, *, fresh: bool) ->
 
 def install_with_uv(wheel: Path, folder: Path, prefix: Path) -> None:
     """Make an empty environment, and install the wheel into it."""
-    uv = [sys.executable, "-m", "uv"]
-    run([*uv, "venv", "-q", "--python", sys.executable, str(prefix)], folder, prefix)
+    run([*UV, "venv", "-q", "--python", sys.executable, str(prefix)], folder, prefix)
     asked = f"pravega-lab[lab] @ {wheel.as_uri()}"
-    run([*uv, "pip", "install", "-q", "--python", str(prefix / "bin/python"), asked], folder, prefix)
+    came_from = install(prefix / "bin/python", asked, cwd=folder, env=environ(prefix))
+    print(f"wheel: uv installed from the {came_from}", flush=True)
 
 
 def demo_ran(folder: Path, prefix: Path) -> bool:
