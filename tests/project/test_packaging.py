@@ -48,7 +48,7 @@ def test_building_the_wheel_prints_no_warning(tmp_path: Path) -> None:
 def test_setting_up_prints_no_warning(tmp_path: Path) -> None:
     """setuptools warned about the strict editable installation, in a box, on every set-up."""
     copy_checkout(tmp_path / "checkout")
-    pattern = r"^\t(.*)\$\(PY\) -m pip install .* -e "
+    pattern = r"^\texport (.*); \$\(call install,\$\(PY\),-e "
     install = re.findall(pattern, (ROOT / "Makefile").read_text(), re.MULTILINE)
     variables = dict(word.split("=", 1) for word in install[0].split())
     code = f"import with_views; with_views.build_editable({str(tmp_path)!r}, {{'editable_mode': 'strict'}})"
