@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from pravega_lab.connector.simulation.seeds import parse_seeds
 from pravega_lab.connector.simulation.small_runs import PAGE, ROOT, write_between
 from pravega_lab.engine.simulation.explain.page import as_page
 from pravega_lab.engine.simulation.kernel.run import Result
+from pravega_lab.errors import BadInputError
 
 MARKS = "<!-- campaign -->\n", "<!-- end of campaign -->\n"
 SHRINK_S = 60.0
@@ -110,13 +111,15 @@ class Log:
                 file.write(line + "\n")
 
 
-def table(tallies: dict[str, Tally], seeds: range) -> str:
-    """Return the campaign as Markdown: a sentence, the table, and the kinds of faults."""
+def table(tallies: dict[str, Tally], seeds: range, limits: Mapping[str, int]) -> str:
+    """Return the campaign as Markdown: sentences, the table, and the kinds of faults."""
     everything = total(list(tallies.values()))
     said = (
         f"Seeds {seeds[0]} to {seeds[-1]} of each scenario: {everything.seeds:,} runs, "
         f"{everything.failures:,} of them with a violation."
     )
+    for name, limit in limits.items():
+        said += f" Of `{name}`, the first {limit:,}."
     lines = [f"`{name}`" for name in tallies]
     lines = [tally.row(name) for name, tally in zip(lines, tallies.values(), strict=True)]
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in everything.faults.most_common(12))
@@ -127,6 +130,23 @@ def table(tallies: dict[str, Tally], seeds: range) -> str:
 def _run(task: tuple[str, int]) -> Result:
     scenario, seed = task
     return run_any(seed, scenario, None).without_journal()
+
+
+def parse_limits(text: str) -> dict[str, int]:
+    """Return the number of seeds of each scenario in ``flow=100,groups=50``.
+
+    Raises:
+        BadInputError: A part has another form, or names no scenario.
+    """
+    found = {}
+    for part in text.split(",") if text else ():
+        name, _, number = part.partition("=")
+        if name not in SCENARIOS or not number.isdecimal():
+            raise BadInputError(
+                f"--at-most {part!r}: write SCENARIO=NUMBER, with a scenario of {', '.join(SCENARIOS)}"
+            )
+        found[name] = int(number)
+    return found
 
 
 def keep(result: Result, folder: Path) -> None:
@@ -152,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="campaign", description=__doc__)
     parser.add_argument("seeds", help="A..B, both included, of each scenario")
     parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="with commas (%(default)s)")
+    parser.add_argument("--at-most", default="", help="fewer seeds of some: flow=100,groups=50")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
     parser.add_argument("--failures", type=Path, default=Path("build/campaign"), help="folder (%(default)s)")
     parser.add_argument("--log", type=Path, help="keep each run in this file, and leave out those it has")
@@ -159,11 +180,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     asked = parser.parse_args(arguments)
     seeds, names = parse_seeds(asked.seeds), asked.scenarios.split(",")
+    limits = parse_limits(asked.at_most)
     tallies = {name: Tally() for name in names}
     log = Log(asked.log)
     # A run that failed is run again: its result is needed to explain it.
     before = {case: one for case, one in log.read().items() if not one.failures}
-    tasks = [(name, seed) for seed in seeds for name in names]
+    tasks = [(name, seed) for n, seed in enumerate(seeds) for name in names if n < limits.get(name, n + 1)]
     for case in tasks:
         if case in before:
             tallies[case[0]].add(before[case])
@@ -180,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"FAILED {result.summary()}\n  repeat: {result.command}", flush=True)
     for result in failed:
         keep(result, asked.failures)
-    text = table(tallies, seeds)
+    text = table(tallies, seeds, limits)
     print(text)
     if failed:
         print(f"{len(failed)} failures are explained in {asked.failures}")
