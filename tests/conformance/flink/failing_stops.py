@@ -210,6 +210,8 @@ async def _task_fails_before(lab: Lab, *, drain: bool) -> list[str]:
     lines = lab.lifecycle(_CHANCE)
     again = [n for n, line in enumerate(lines) if line.endswith("#1")]
     seconds = [line for n in again for line in lines[n : _next_place(lines, n)]]
+    # What the ended tasks had sent before the failure is aborted, and how much of it is chance.
+    seconds = [re.sub(r"(recover-and-abort) \[.*?\]", r"\1 […]", line) for line in seconds]
     return [said, left, await lab.wait(), *_without_ids(seconds), await lab.metadata(folder)]
 
 
