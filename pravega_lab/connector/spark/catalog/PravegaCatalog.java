@@ -28,6 +28,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -144,6 +145,20 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
 
   public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
+    return create(table, schema, partitions.length > 0, properties);
+  }
+
+  /** CREATE TABLE … LIKE: the columns of any table, and the properties of a stream. Spark's own refuses. */
+  public Table createTableLike(Identifier table, TableInfo info, Table source)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    Map properties = new HashMap();
+    if (source instanceof StreamTable) properties.putAll(source.properties());
+    properties.putAll(info.properties());
+    return create(table, info.schema(), info.partitions().length > 0, properties);
+  }
+
+  private Table create(Identifier table, StructType schema, boolean partitioned, Map properties)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (table.namespace().length != 1) throw new NoSuchNamespaceException(table.namespace());
     for (int i = 0; i < schema.length(); i++) {
       StructField field = schema.fields()[i];
@@ -152,7 +167,7 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
             "column '" + field.name() + "' is NOT NULL, and an event may lack every column. Leave NOT NULL out");
       }
     }
-    ObjectNode command = of("create_table", table).put("partitioned", partitions.length > 0);
+    ObjectNode command = of("create_table", table).put("partitioned", partitioned);
     command.put("columns", columns(schema));
     ObjectNode given = command.putObject("properties");
     for (Object entry : properties.entrySet()) {

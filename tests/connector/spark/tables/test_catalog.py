@@ -209,6 +209,33 @@ def test_what_cannot_be_is_refused_in_words(sql: Any, shop: str, statement: str,
     assert words in refused(lambda: sql(statement.format(shop=shop)), PySparkException)
 
 
+def test_a_table_is_created_like_another_one(sql: Any, client: Client, shop: str, tmp_path: Path) -> None:
+    """LIKE copies columns and properties of a stream, the columns of any other table, and no rows."""
+    one, two, three = (f"pravega.{shop}.{name}" for name in ("one", "two", "three"))
+    properties = "routing_key_column 'item', default_num_segments '2'"
+    sql(f"CREATE TABLE {one} (_id bigint, item string) USING csv TBLPROPERTIES ({properties})")
+    sql(f"INSERT INTO {one} VALUES (1, 'tea')")
+    sql(f"CREATE TABLE {two} LIKE {one} TBLPROPERTIES (default_num_segments '3')")
+    sql(f"INSERT INTO {two} VALUES (2, 'cup')")
+    assert [tuple(row) for row in sql(f"SELECT * FROM {two}")] == [(2, "cup")]
+    created = {
+        row[0].split("TBLPROPERTIES")[0].replace("two", "one") for row in sql(f"SHOW CREATE TABLE {two}")
+    }
+    assert created == {row[0].split("TBLPROPERTIES")[0] for row in sql(f"SHOW CREATE TABLE {one}")}
+    assert len(client.stream(f"{shop}/two").segments()) == 3
+    with client.stream(f"{shop}/two").read() as batches:
+        assert [e for batch in batches for e in batch.column("event").to_pylist()] == [b'2,"cup"']
+    sql(f"CREATE TABLE likeness (_id bigint, item string) USING parquet LOCATION '{tmp_path}'")
+    try:
+        sql(f"CREATE TABLE {three} LIKE likeness")
+    finally:
+        sql("DROP TABLE likeness")
+    sql(f"INSERT INTO {three} VALUES (3, 'pot')")
+    assert [tuple(row) for row in sql(f"SELECT _id, item, _offset FROM {three}")] == [(3, "pot", 0)]
+    sql(f"CREATE TABLE pravega.{shop}.four LIKE pravega.{shop}.plain")
+    assert {"event", "offset"} <= {row.col_name for row in sql(f"DESCRIBE pravega.{shop}.four")}
+
+
 def test_a_table_of_a_stream_that_was_created_again_says_so(sql: Any, client: Client, shop: str) -> None:
     sql(f"CREATE TABLE pravega.{shop}.orders (id bigint)")
     stream = client.stream(f"{shop}/orders")
