@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import polars as pl
 import pytest
@@ -146,7 +147,7 @@ def test_fields_may_begin_like_metadata(
     table.sink()
 
 
-def _rows(table: Table, batch: object) -> list[dict[str, object]]:
+def _rows(table: Table, batch: Any) -> list[dict[str, Any]]:
     return TableRows(description=table.description).batch(table.scoped_stream, batch).rows
 
 
