@@ -145,21 +145,6 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
 
   public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
-    return create(table, schema, partitions.length > 0, properties);
-  }
-
-  /** CREATE TABLE … LIKE: the columns of any table, and the properties of a stream. Spark's own refuses. */
-  public Table createTableLike(Identifier table, TableInfo info, Table source)
-      throws TableAlreadyExistsException, NoSuchNamespaceException {
-    Map properties = new HashMap();
-    if (source instanceof StreamTable) properties.putAll(source.properties());
-    properties.putAll(info.properties());
-    return create(table, info.schema(), info.partitions().length > 0, properties);
-  }
-
-  private Table create(Identifier table, StructType schema, boolean partitioned, Map properties)
-      throws TableAlreadyExistsException, NoSuchNamespaceException {
-    if (table.namespace().length != 1) throw new NoSuchNamespaceException(table.namespace());
     for (int i = 0; i < schema.length(); i++) {
       StructField field = schema.fields()[i];
       if (!field.nullable()) {
@@ -167,12 +152,24 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
             "column '" + field.name() + "' is NOT NULL, and an event may lack every column. Leave NOT NULL out");
       }
     }
-    ObjectNode command = of("create_table", table).put("partitioned", partitioned);
+    return create(table, schema, partitions, properties, null);
+  }
+
+  /** CREATE TABLE … LIKE. Spark passes the columns of the source, and only the properties of the statement. */
+  public Table createTableLike(Identifier table, TableInfo info, Table source)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    Map like = source instanceof StreamTable ? source.properties() : null;
+    return create(table, info.schema(), info.partitions(), info.properties(), like);
+  }
+
+  /** With the properties of the table that the new one is like, if that table is a stream. */
+  private Table create(Identifier table, StructType schema, Transform[] partitions, Map properties, Map like)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    if (table.namespace().length != 1) throw new NoSuchNamespaceException(table.namespace());
+    ObjectNode command = of("create_table", table).put("partitioned", partitions.length > 0);
     command.put("columns", columns(schema));
-    ObjectNode given = command.putObject("properties");
-    for (Object entry : properties.entrySet()) {
-      given.put((String) ((Map.Entry) entry).getKey(), (String) ((Map.Entry) entry).getValue());
-    }
+    put(command.putObject("properties"), properties);
+    if (like != null) put(command.putObject("like"), like);
     JsonNode answer = ask(command);
     if (failed(answer, "no_database")) throw new NoSuchNamespaceException(table.namespace());
     if (failed(answer, "table_exists")) throw new TableAlreadyExistsException(table);
@@ -293,6 +290,12 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     List found = new ArrayList();
     for (int i = 0; i < list.size(); i++) found.add(((JsonNode) list.get(i)).asText());
     return found;
+  }
+
+  private static void put(ObjectNode object, Map texts) {
+    for (Object entry : texts.entrySet()) {
+      object.put((String) ((Map.Entry) entry).getKey(), (String) ((Map.Entry) entry).getValue());
+    }
   }
 
   private static Map map(JsonNode object) {

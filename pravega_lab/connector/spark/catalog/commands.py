@@ -18,6 +18,7 @@ from pravega_lab.connector.rows.typed_rows import CORRUPT, KEEP, known_metadata
 from pravega_lab.connector.spark.connections import client_of
 from pravega_lab.connector.spark.options import CATALOG_TABLE, COMMAND, PravegaOptions, parse_options
 from pravega_lab.connector.spark.options.declared import BY_NAME
+from pravega_lab.connector.spark.options.format_options import FORMAT_OPTIONS
 from pravega_lab.connector.spark.options.option import CREATION
 from pravega_lab.connector.spark.source.rows import SCHEMA
 from pravega_lab.connector.spark.source.streams import create_stream, creation_options
@@ -44,6 +45,12 @@ SPARKS_PROPERTIES = ("owner", "provider", "external", "is_managed_location", "co
 #: Properties of a table that are no options.
 COLUMNS, COMMENT, KEY, WATERMARK = "columns", "comment", "primary_key", "watermark"
 DEFAULT_FORMAT = "json"
+#: Options of which a table has one or none.
+ALTERNATIVES = (
+    {KEY, "routing_key_column"},
+    {"default_segment_target_rate_bytes_per_sec", "default_segment_target_rate_events_per_sec"},
+    {"default_retention_duration_milliseconds", "default_retention_size_bytes"},
+)
 _ERRORS = {
     ScopeNotFoundError: "no_database",
     StreamNotFoundError: "no_table",
@@ -113,8 +120,15 @@ class _Commands:
         return self._table(scope, stream, self._catalog.describe(scope, stream))
 
     def create_table(
-        self, scope: str, stream: str, columns: str, properties: Mapping[str, str], partitioned: bool
+        self,
+        scope: str,
+        stream: str,
+        columns: str,
+        properties: Mapping[str, str],
+        partitioned: bool,
+        like: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
+        """Create a stream and describe it; ``like`` has the properties of the table that it is like."""
         if partitioned:
             raise BadInputError(
                 "PARTITIONED BY: a stream is divided into segments by its routing keys. Leave it out, and "
@@ -124,6 +138,8 @@ class _Commands:
         provider = properties.get("provider", "pravega").lower()
         if provider not in ("pravega", "parquet"):  # parquet is Spark's own default
             given.setdefault("format", provider)
+        if like is not None:
+            given = _like(self._given(like), given)
         if columns or given.get(COLUMNS):
             given.setdefault("format", self._default_format)
         options = self._parsed(
@@ -270,6 +286,25 @@ class _Commands:
             "properties": properties,
             "any_schema": False,
         }
+
+
+def _like(source: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a new table: those of ``source``, unless those ``given`` replace them.
+
+    A new format also replaces the options of the old one, and a new way to the routing key the old way.
+    """
+    replaced = {_option_of(name) for name in given}
+    if given.get("format", source["format"]).lower() != source["format"]:
+        replaced |= {option.name for option in FORMAT_OPTIONS}
+    for ways in ALTERNATIVES:
+        if replaced & ways:
+            replaced |= ways
+    return {name: value for name, value in source.items() if _option_of(name) not in replaced} | dict(given)
+
+
+def _option_of(name: str) -> str:
+    """Return Spark's name of the option that a property is, or the name of the property."""
+    return BY_NAME[name].name if name in BY_NAME else name
 
 
 def hidden_columns(description: Description) -> tuple[Column, ...]:

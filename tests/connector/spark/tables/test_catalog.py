@@ -225,15 +225,20 @@ def test_a_table_is_created_like_another_one(sql: Any, client: Client, shop: str
     assert len(client.stream(f"{shop}/two").segments()) == 3
     with client.stream(f"{shop}/two").read() as batches:
         assert [e for batch in batches for e in batch.column("event").to_pylist()] == [b'2,"cup"']
-    sql(f"CREATE TABLE likeness (_id bigint, item string) USING parquet LOCATION '{tmp_path}'")
+    sql(f"CREATE TABLE likeness (_id bigint NOT NULL, item string) USING parquet LOCATION '{tmp_path}'")
     try:
         sql(f"CREATE TABLE {three} LIKE likeness")
+        sql(f"CREATE TABLE IF NOT EXISTS {three} LIKE likeness")
+        assert "ALREADY_EXISTS" in refused(lambda: sql(f"CREATE TABLE {three} LIKE likeness"))
     finally:
         sql("DROP TABLE likeness")
-    sql(f"INSERT INTO {three} VALUES (3, 'pot')")
-    assert [tuple(row) for row in sql(f"SELECT _id, item, _offset FROM {three}")] == [(3, "pot", 0)]
+    columns = [(row.col_name, row.data_type) for row in sql(f"DESCRIBE {three}")]
+    assert columns[:2] == [("_id", "bigint"), ("item", "string")]
     sql(f"CREATE TABLE pravega.{shop}.four LIKE pravega.{shop}.plain")
     assert {"event", "offset"} <= {row.col_name for row in sql(f"DESCRIBE pravega.{shop}.four")}
+    sql(f"CREATE TABLE pravega.{shop}.five LIKE {one} USING json")
+    properties = dict(map(tuple, sql(f"SHOW TBLPROPERTIES pravega.{shop}.five")))
+    assert (properties["format"], properties["routing_key_column"]) == ("json", "item")
 
 
 def test_a_table_of_a_stream_that_was_created_again_says_so(sql: Any, client: Client, shop: str) -> None:

@@ -90,6 +90,32 @@ def test_a_table_may_have_columns_that_begin_like_metadata(ask: Ask) -> None:
     assert ask("load_table", "t") == found
 
 
+def test_a_table_like_another_one_has_its_properties(ask: Ask) -> None:
+    """What the statement gives replaces a property, under each of its names, and what contradicts it."""
+    made = create(ask, "id bigint, item string", format="csv", primary_key="id", comment="old")
+
+    def like(**properties: str) -> dict[str, Any]:
+        columns, old = made["columns"], made["properties"]
+        found = ask(
+            *("create_table", "u"), columns=columns, properties=properties, partitioned=False, like=old
+        )
+        ask("drop_table", "u")
+        return dict(found["properties"]) | {"columns": found["columns"]}
+
+    same = made["properties"] | {"columns": made["columns"]}
+    assert like() == same
+    assert like(comment="new") == same | {"comment": "new"}
+    assert like(provider="json")["format"] == "json"
+    changed = like(**{"sink.routing-key.field.name": "item"})
+    assert changed["sink.routing-key.field.name"] == "item"
+    assert "primary_key" not in changed
+    avro = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+    ask("drop_table", "t")
+    made = create(ask, "id bigint", format="avro", avro_schema=json.dumps(avro))
+    assert json.loads(like()["avro_schema"]) == avro
+    assert "avro_schema" not in like(format="json")
+
+
 def test_what_only_a_new_stream_can_have_is_not_altered(ask: Ask) -> None:
     create(ask, "id bigint", default_num_segments="2")
     said = ask("alter_table", "t", set={"default_num_segments": "3"})
