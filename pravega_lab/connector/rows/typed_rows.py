@@ -6,13 +6,13 @@ source, tables in Arrow and tables of the engine share this, so that all of them
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
-from pravega_lab.connector.rows.formats import FORMAT_METADATA, row_format
+from pravega_lab.connector.rows.formats import FORMAT_METADATA, FORMAT_OPTIONS, row_format
+from pravega_lab.connector.rows.misspelt import misspelt
 from pravega_lab.connector.rows.parsing import Unreadable, parse_events, placed
 from pravega_lab.connector.rows.pointers import event_pointers
 from pravega_lab.connector.rows.primary_key import KEY_COLUMN
@@ -22,6 +22,8 @@ from pravega_lab.errors import BadInputError, CorruptRowError
 #: or its bytes are in column ``_corrupt`` and its fields are null.
 FAIL, DROP, KEEP = "fail", "drop", "keep"
 CORRUPT = "_corrupt"
+#: The option with the columns that are fields although their names look like misspelt ones of metadata.
+FIELDS_OPTION = "field_columns"
 #: Metadata columns: type, and column of the client's batches, or None where it is the same for all of them.
 METADATA = {
     "_scope": ("string", None),
@@ -32,6 +34,8 @@ METADATA = {
     "_event_pointer": ("binary", None),
     CORRUPT: ("binary", None),
 }
+#: Columns that a sink takes and that are no fields, the kind in formats of changes only.
+SINK_COLUMNS = {KIND_COLUMN, KEY_COLUMN}
 SHOWN_BYTES = 60
 OTHER_NAME = "rename the field, or take it from the bytes in column _event"
 _log = logging.getLogger(__name__)
@@ -48,28 +52,40 @@ def known_metadata(format_name: str) -> dict[str, str]:
 
 def is_reserved(name: str, format_name: str) -> bool:
     """Return whether no field of a row may have a name, in capital or small letters."""
-    return name.lower() in known_metadata(format_name).keys() | {KIND_COLUMN, KEY_COLUMN}
+    return name.lower() in known_metadata(format_name).keys() | SINK_COLUMNS
 
 
-def check_metadata(name: str, found: str, format_name: str) -> None:
+def check_metadata(name: str, found: str, format_name: str, field_columns: Sequence[str] = ()) -> None:
     """Refuse a column with a reserved name that the format does not have, or has as another type.
 
-    A column with any other name is a field of the row. If its name resembles that of a metadata column, the
-    log says so, because a field that the events do not have is null.
+    A column with any other name is a field of the row. If the name is a misspelt one of metadata, the column
+    is refused too, because a field that the events do not have is null. A format with a schema of its own
+    finds such columns itself.
 
     Args:
         name: The column.
         found: Its type in Spark.
         format_name: The format of the events.
+        field_columns: Columns that are fields of the row also if their names look misspelt.
 
     Raises:
         BadInputError: The message names the column and says what to do.
     """
     known = known_metadata(format_name)
+    for field in field_columns:
+        if is_reserved(field, format_name):
+            raise BadInputError(
+                f"option '{FIELDS_OPTION}' names '{field}', which is metadata of the events. A field of the "
+                f"events with this name is no column: {OTHER_NAME}"
+            )
     if not is_reserved(name, format_name):
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.85) if name.startswith("_") else []
-        if near:
-            _log.warning("column '%s' is a field of the rows. Did you mean the metadata '%s'?", name, near[0])
+        has_schema = format_name in FORMAT_OPTIONS
+        meant = None if has_schema or name in field_columns else misspelt(name, {*known, *SINK_COLUMNS})
+        if meant is not None:
+            raise BadInputError(
+                f"column '{name}' is no metadata of the events. Did you mean '{meant}'? If the events have a "
+                f"field '{name}', set option '{FIELDS_OPTION}' to '{name}'"
+            )
         return
     if name in known:
         if found != known[name]:
@@ -93,6 +109,20 @@ def check_metadata(name: str, found: str, format_name: str) -> None:
             f"column '{name}' cannot be read: it is the routing key that a sink takes, and Pravega does not "
             "keep routing keys. Leave it out. A field of the events with this name is no column: "
             f"{OTHER_NAME}"
+        )
+
+
+def check_sink_column(name: str, field_columns: Sequence[str] = ()) -> None:
+    """Refuse a column to write with a misspelt name of one that a sink takes. It would become a field.
+
+    Raises:
+        BadInputError: The message names the column that was meant.
+    """
+    meant = None if name in field_columns else misspelt(name, SINK_COLUMNS)
+    if meant is not None:
+        raise BadInputError(
+            f"column '{name}' would be a field of the events. Did you mean '{meant}'? If it is a field, set "
+            f"option '{FIELDS_OPTION}' to '{name}'"
         )
 
 

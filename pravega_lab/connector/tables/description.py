@@ -20,6 +20,7 @@ from pravega_lab.connector.rows.stored_options import FLINK_NAMES, stored_format
 from pravega_lab.connector.rows.typed_rows import (
     DROP,
     FAIL,
+    FIELDS_OPTION,
     KEEP,
     TypedRows,
     check_corrupt,
@@ -71,7 +72,7 @@ class Description:
         if not self.columns:
             raise BadInputError("a table needs at least one column. Write them as id bigint, name string")
         for column in self.columns:
-            check_metadata(column.name, column.type, self.format)
+            check_metadata(column.name, column.type, self.format, self._field_columns)
         self.row_format()
         if self.watermark and milliseconds(self.watermark[1]) is None:
             raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")
@@ -93,6 +94,11 @@ class Description:
                         f"Name one{way and '.' + way}"
                     )
         self._check_event_time()
+
+    @property
+    def _field_columns(self) -> tuple[str, ...]:
+        names = self.options.get(FIELDS_OPTION, "").split(",")
+        return tuple(name.strip() for name in names if name.strip())
 
     def _check_event_time(self) -> None:
         """Refuse a watermark on a column that is no time: Spark takes timestamps, the engine numbers too."""
@@ -150,7 +156,7 @@ class Description:
                 contradicts option ``corrupt_rows``.
         """
         for column in self.columns:
-            check_metadata(column.name, column.type, self.format)
+            check_metadata(column.name, column.type, self.format, self._field_columns)
         corrupt = self.options.get(CORRUPT_OPTION, FAIL).lower()
         if corrupt != KEEP:  # with it, a table need not have the column
             check_corrupt(corrupt, [column.name for column in self.columns])

@@ -33,6 +33,7 @@ OPTION_NAMES = [
     "end_stream_cut",
     "exactly_once",
     "fail_on_data_loss",
+    "field_columns",
     "format",
     "metadata",
     "ordered",

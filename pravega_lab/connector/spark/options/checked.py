@@ -76,6 +76,7 @@ class PravegaOptions:
     metadata: str | None = None
     format: str | None = None
     corrupt_rows: str = FAIL
+    field_columns: tuple[str, ...] = ()
     avro_schema: str | None = None
     avro_reader_schema: str | None = None
     registry_uri: str | None = None

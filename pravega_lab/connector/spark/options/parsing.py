@@ -143,11 +143,12 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
             raise BadInputError(f"options '{one}' and '{other}' were both given. Leave one of them out")
     for names in FORMAT_OPTIONS.values():
         check_options(values.get("format"), [name for name in names if name in values])
-    if "corrupt_rows" in values and "format" not in values:
-        raise BadInputError(
-            "option 'corrupt_rows' was given without 'format'. Events are only parsed if a format is named, "
-            "such as .option('format', 'json')"
-        )
+    for name in ("corrupt_rows", "field_columns"):
+        if name in values and "format" not in values:
+            raise BadInputError(
+                f"option '{name}' was given without 'format'. Events are only parsed if a format is named, "
+                "such as .option('format', 'json')"
+            )
     if "primary_key" in values and "format" not in values:
         raise BadInputError(
             "option 'primary_key' was given without 'format'. Rows only have such columns if a format is "

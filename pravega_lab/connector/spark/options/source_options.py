@@ -47,6 +47,14 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
         one_of(FAIL, DROP, KEEP),
     ),
     Option(
+        "field_columns",
+        SOURCE,
+        "columns, separated by commas",
+        "",
+        "Fields of the events whose names look like misspelt ones of metadata columns, also in a sink.",
+        parsers.columns,
+    ),
+    Option(
         "columns",
         SOURCE,
         "columns",

@@ -17,7 +17,7 @@ from pravega_lab.connector.rows.primary_key import (
     keys_of,
     with_kinds_of_one_key,
 )
-from pravega_lab.connector.rows.typed_rows import is_reserved
+from pravega_lab.connector.rows.typed_rows import check_sink_column, is_reserved
 from pravega_lab.connector.spark.sink.primary_key import check_primary_key
 from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.connector.spark.tables import OF_THE_SOURCE
@@ -31,6 +31,7 @@ def check_rows(
     format_options: Mapping[str, Any] | None = None,
     primary_key: Sequence[str] = (),
     stored: bool = False,
+    field_columns: Sequence[str] = (),
 ) -> None:
     """Refuse rows that cannot become events, of a Spark ``schema``.
 
@@ -39,12 +40,15 @@ def check_rows(
         format_options: The options of the format.
         primary_key: The columns of typed rows that identify a row, and give the routing key.
         stored: Whether the rows go to a table of the session catalog, which may leave columns null.
+        field_columns: Columns that are fields also if their names look like misspelt ones of metadata.
 
     Raises:
         BadInputError: Column ``event`` is missing, or a column has an unknown name or the wrong type; or the
             format cannot contain the rows.
     """
     if format_name:
+        for name in schema.fieldNames():
+            check_sink_column(name, field_columns)
         _check_typed(schema, format_name, format_options)
         check_primary_key(schema, format_name, primary_key)
         if key_column is not None:

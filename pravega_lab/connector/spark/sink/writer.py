@@ -104,6 +104,7 @@ class _Sink:
             *(schema, options.format, options.routing_key_column, options.format_options),
             options.primary_key,
             options.stored,
+            options.field_columns,
         )
         self._options = options
         # Spark creates a sink for each micro-batch, and its process outlives the query and the stream.

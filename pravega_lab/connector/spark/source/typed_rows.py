@@ -69,7 +69,9 @@ def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
             column ``_corrupt`` and option ``corrupt_rows`` contradict each other.
     """
     for field in schema.fields:
-        check_metadata(field.name, field.dataType.simpleString(), str(options.format))
+        check_metadata(
+            *(field.name, field.dataType.simpleString(), str(options.format)), options.field_columns
+        )
     if not (options.corrupt_rows == KEEP and options.in_catalog):  # which asks for the columns that it needs
         check_corrupt(options.corrupt_rows, schema.fieldNames())
     fields = fields_of(arrow_schema(schema), str(options.format))

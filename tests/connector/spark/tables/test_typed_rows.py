@@ -164,6 +164,7 @@ def test_a_batch_without_one_good_event() -> None:
         ("_corrupt", BinaryType(), {}, "Add .option.'corrupt_rows', 'keep'. to fill it"),
         ("id", LongType(), {"corrupt_rows": "keep"}, "the schema has no column '_corrupt binary'"),
         ("id", BinaryType(), {}, "'id' is binary, which format 'json' cannot contain"),
+        ("_ofset", LongType(), {}, "Did you mean '_offset'.*set option 'field_columns' to '_ofset'"),
     ],
 )
 def test_a_schema_that_cannot_be_filled_is_refused(
@@ -176,6 +177,8 @@ def test_a_schema_that_cannot_be_filled_is_refused(
 def test_a_field_may_begin_like_metadata() -> None:
     schema = StructType().add("_id", LongType()).add("_offset", LongType())
     assert typed(schema).rows(batch(b'{"_id":1,"_offset":9}')).to_pylist() == [{"_id": 1, "_offset": 0}]
+    misspelt = StructType().add("_ofset", LongType())
+    assert typed(misspelt, field_columns="_ofset").rows(batch(b'{"_ofset":9}')).to_pylist() == [{"_ofset": 9}]
     written = StructType().add("_id", LongType()).add("_routing_key", StringType())
     check_rows(written, "json", primary_key=())
     check_rows(StructType().add("_id", LongType()), "json", primary_key=("_id",))
@@ -218,6 +221,7 @@ def test_a_schema_of_the_events_with_the_name_of_metadata_is_refused() -> None:
         ),
         ({"format": "jsn"}, "no format 'jsn'.*'json'"),
         ({"corrupt_rows": "drop"}, "'corrupt_rows' was given without 'format'"),
+        ({"field_columns": "_ofset"}, "'field_columns' was given without 'format'"),
         ({"format": "json", "corrupt_rows": "skip"}, "one of fail, drop, keep"),
         ({"format": "json", "metadata": "Streams"}, "'format' and 'metadata' were both given"),
     ],
@@ -233,6 +237,7 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, str], words: str
         ("_offset", LongType(), "'_offset' cannot be written.*Drop it"),
         ("_routing_key", LongType(), "'_routing_key' is bigint.*Cast it"),
         ("_routing_key", StringType(), "no column beside the routing key"),
+        ("_routing_kye", StringType(), "'_routing_kye' would be a field.*Did you mean '_routing_key'"),
         ("months", YearMonthIntervalType(), "'months' is interval year to month.*Cast it to string"),
     ],
 )
