@@ -19,11 +19,7 @@ def hint_for_expression(name: str) -> str:
     """Return the way that works, as a sentence, if the name of a key column is an expression, else ""."""
     if not re.search(r"[^\w.`\- ]|\w \w", name):
         return ""
-    return (
-        f" An expression works by format, in column '{KEY_COLUMN}': .withColumn('{KEY_COLUMN}', "
-        f"expr({name!r})).write.format('pravega'). In a table, add a column with its values, "
-        "and name that column"
-    )
+    return " An expression goes into option 'routing_key', in DuckDB's SQL"
 
 
 def keys_of(batch: Any, primary_key: Sequence[str]) -> Any:

@@ -9,8 +9,9 @@ from pravega_lab.connector.rows.formats import FORMAT_OPTIONS
 from pravega_lab.connector.rows.protobuf.descriptors import descriptor, descriptor_file
 from pravega_lab.errors import BadInputError
 
-#: Flink's names of the options of formats.
+#: Flink's names of the options that tables use, also those of formats.
 FLINK_NAMES = {
+    "sink.routing-key.field.name": "routing_key_column",
     "pravega-registry.uri": "registry_uri",
     "pravega-registry.namespace": "registry_namespace",
     "pravega-registry.group-id": "registry_group",

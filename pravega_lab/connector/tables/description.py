@@ -13,6 +13,7 @@ from typing import Any
 
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import FORMAT_METADATA, check_format, row_format
+from pravega_lab.connector.rows.key_expression import EXPRESSION_OPTION, check_expression
 from pravega_lab.connector.rows.parsing import RowFormat
 from pravega_lab.connector.rows.primary_key import hint_for_expression
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
@@ -36,6 +37,7 @@ VERSION = 1
 CORRUPT_OPTION = "corrupt_rows"
 #: The option that names the column whose values are the routing keys.
 KEY_OPTION = "routing_key_column"
+KEY_OPTIONS = (KEY_OPTION, EXPRESSION_OPTION)
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,14 @@ class Description:
         self.row_format()
         if self.watermark and milliseconds(self.watermark[1]) is None:
             raise BadInputError(f"the delay of the watermark is '{self.watermark[1]}'. Write {EXAMPLES}")
-        corrupt = self.options.get(CORRUPT_OPTION, FAIL)
+        corrupt = self.option(CORRUPT_OPTION) or FAIL
         if corrupt.lower() not in (FAIL, DROP, KEEP):
             raise BadInputError(
                 f"option '{CORRUPT_OPTION}' is '{corrupt}'; it is one of {FAIL}, {DROP}, {KEEP}"
             )
         names = [column.name for column in self.columns]
         wanted = {"primary_key": self.primary_key, "watermark": self.watermark[:1] if self.watermark else ()}
-        if key := self.options.get(KEY_OPTION):
+        if key := self.option(KEY_OPTION):
             wanted[KEY_OPTION] = (key,)
         for what, columns in wanted.items():
             for name in columns:
@@ -94,10 +96,27 @@ class Description:
                         f"Name one{way and '.' + way}"
                     )
         self._check_event_time()
+        self._check_expression()
+
+    def option(self, name: str) -> str | None:
+        """Return an option under its name in Spark, None if it is not set. It may be stored as Flink's."""
+        named = {FLINK_NAMES.get(key.lower(), key.lower()): value for key, value in self.options.items()}
+        return named.get(name)
+
+    def _check_expression(self) -> None:
+        expression = self.option(EXPRESSION_OPTION)
+        if expression is None:
+            return
+        if column := self.option(KEY_OPTION):
+            raise BadInputError(
+                f"option '{KEY_OPTION}' is '{column}' and option '{EXPRESSION_OPTION}' is '{expression}'. "
+                "Both give the routing key. Leave one of them out"
+            )
+        check_expression(expression, self.arrow_schema())
 
     @property
     def _field_columns(self) -> tuple[str, ...]:
-        names = self.options.get(FIELDS_OPTION, "").split(",")
+        names = (self.option(FIELDS_OPTION) or "").split(",")
         return tuple(name.strip() for name in names if name.strip())
 
     def _check_event_time(self) -> None:
@@ -157,7 +176,7 @@ class Description:
         """
         for column in self.columns:
             check_metadata(column.name, column.type, self.format, self._field_columns)
-        corrupt = self.options.get(CORRUPT_OPTION, FAIL).lower()
+        corrupt = (self.option(CORRUPT_OPTION) or FAIL).lower()
         if corrupt != KEEP:  # with it, a table need not have the column
             check_corrupt(corrupt, [column.name for column in self.columns])
         schema = self.arrow_schema(with_kinds=with_kinds)
@@ -176,12 +195,14 @@ class Description:
     def spark_options(self) -> dict[str, str]:
         """Return the options of ``format("pravega")`` that the description gives.
 
-        The primary key gives the routing key, also if another column is named for that, as in the engine.
+        The primary key gives the routing key, also if a column or an expression is named for that, as in the
+        engine.
         """
         found = {"format": self.format} if self.columns else {}
         found |= self.options
         if self.primary_key:
-            found.pop(KEY_OPTION, None)
+            names = {name: FLINK_NAMES.get(name.lower(), name.lower()) for name in found}
+            found = {name: value for name, value in found.items() if names[name] not in KEY_OPTIONS}
             found["primary_key"] = ", ".join(self.primary_key)
         return found
 

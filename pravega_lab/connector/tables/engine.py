@@ -16,6 +16,7 @@ from pravega_lab.client.connection.access import AccessOptions
 from pravega_lab.connector.flow.events import EventRows, RowEvents
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN, KINDS
 from pravega_lab.connector.rows.formats import FORMAT_METADATA
+from pravega_lab.connector.rows.key_expression import EXPRESSION_OPTION, keys_by
 from pravega_lab.connector.rows.primary_key import keys_of, with_kinds_of_one_key
 from pravega_lab.connector.tables.description import KEY_OPTION, Description
 from pravega_lab.connector.tables.durations import milliseconds
@@ -71,7 +72,10 @@ class TableRows(EventRows):
 
 @dataclass(frozen=True)
 class TableEvents(RowEvents):
-    """Turns rows into a table's events. The primary key, or option ``routing_key_column``, gives the key."""
+    """Turns rows into a table's events.
+
+    The primary key gives the routing key, or option ``routing_key_column`` or ``routing_key`` does.
+    """
 
     description: Description = field(kw_only=True)
     access: AccessOptions | None = None
@@ -104,8 +108,12 @@ class TableEvents(RowEvents):
         return events.filter(wanted).to_pylist(), texts
 
     def _routing_keys(self, rows: pa.RecordBatch) -> Any:
-        columns = self.description.primary_key or self.description.options.get(KEY_OPTION)
-        return None if not columns else keys_of(rows, [columns] if isinstance(columns, str) else columns)
+        if self.description.primary_key:
+            return keys_of(rows, self.description.primary_key)
+        if expression := self.description.option(EXPRESSION_OPTION):
+            return keys_by(expression, rows)
+        column = self.description.option(KEY_OPTION)
+        return None if column is None else keys_of(rows, [column])
 
 
 def _arrow(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:

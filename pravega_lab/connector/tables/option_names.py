@@ -55,6 +55,7 @@ OPTION_NAMES = [
     "registry_register",
     "registry_uri",
     "rewrite",
+    "routing_key",
     "routing_key_column",
     "scan.end-streamcuts",
     "scan.event-read.timeout.interval",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -127,6 +127,29 @@ def test_events_that_are_no_rows_are_dropped_or_kept(
         keeping.option("corrupt_rows", "drop").to_pandas()
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("routing_key", "upper(item) || id", ["TEA1", "CUP2"]),
+        ("routing_key_column", "item", ["tea", "cup"]),
+        ("sink.routing-key.field.name", "item", ["tea", "cup"]),
+    ],
+)
+def test_a_column_or_an_expression_gives_the_routing_key(
+    orders: Table, option: str, value: str, expected: list[str]
+) -> None:
+    assert orders.client is not None
+    saved = orders.option(option, value).save()
+    description = Table.load(orders.client, saved.scoped_stream).description
+    rows = Batch.of_rows([{"id": 1, "item": "tea"}, {"id": 2, "item": "cup"}])
+    assert TableEvents(description=description).of(rows)[1] == expected
+    assert option not in saved.primary_key("id").spark_options()
+    with pytest.raises(BadInputError, match="idd"):
+        orders.option(option, "idd").save()
+    with pytest.raises(BadInputError, match="Both give the routing key"):
+        orders.option("routing_key_column", "item").option("routing_key", "item").save()
+
+
 FIELDS = "_id bigint, _event_index string, _database string"
 
 
@@ -150,7 +173,7 @@ def test_fields_may_begin_like_metadata(
     table.sink()
 
 
-def _rows(table: Table, batch: Any) -> list[dict[str, Any]]:
+def _rows(table: Table, batch: Any) -> Sequence[dict[str, Any]]:
     return TableRows(description=table.description).batch(table.scoped_stream, batch).rows
 
 

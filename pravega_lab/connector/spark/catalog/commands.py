@@ -47,7 +47,7 @@ COLUMNS, COMMENT, KEY, WATERMARK = "columns", "comment", "primary_key", "waterma
 DEFAULT_FORMAT = "json"
 #: Options of which a table has one or none.
 ALTERNATIVES = (
-    {KEY, "routing_key_column"},
+    {KEY, "routing_key_column", "routing_key"},
     {"default_segment_target_rate_bytes_per_sec", "default_segment_target_rate_events_per_sec"},
     {"default_retention_duration_milliseconds", "default_retention_size_bytes"},
 )

@@ -102,6 +102,7 @@ class PravegaOptions:
     sink_id: str | None = None
     sink_stream: str | None = None
     routing_key_column: str | None = None
+    routing_key: str | None = None
     primary_key: tuple[str, ...] = ()
     execution_type: str | None = None
     streams_key: str = "stream"

@@ -154,9 +154,10 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
             "option 'primary_key' was given without 'format'. Rows only have such columns if a format is "
             "named, such as .option('format', 'debezium-json')"
         )
-    if "primary_key" in values and "routing_key_column" in values:
+    ways = [name for name in ("primary_key", "routing_key_column", "routing_key") if name in values]
+    if len(ways) > 1:
         raise BadInputError(
-            "options 'primary_key' and 'routing_key_column' were both given, and both give the routing key. "
+            f"options '{ways[0]}' and '{ways[1]}' were both given, and both give the routing key. "
             "Leave one of them out"
         )
     if "columns" in values and "format" not in values:
@@ -164,9 +165,9 @@ def _refuse_contradictions(values: dict[str, Any]) -> None:
             "option 'columns' was given without 'format'. Name the format in which the columns are an event, "
             "such as .option('format', 'json')"
         )
-    if "routing_key_column" in values and "format" not in values:
+    if ways and "format" not in values:
         raise BadInputError(
-            "option 'routing_key_column' was given without 'format'. Without a format, column routing_key is "
+            f"option '{ways[0]}' was given without 'format'. Without a format, column routing_key is "
             "the key. Name a format, such as .option('format', 'json')"
         )
     if "format" in values and "metadata" in values:

@@ -69,6 +69,14 @@ SINK_OPTIONS: tuple[Option, ...] = (
         flink="sink.routing-key.field.name",
     ),
     Option(
+        "routing_key",
+        SINK,
+        "expression",
+        "",
+        "An expression of DuckDB's SQL over typed rows, such as `upper(item)`, that gives the routing key.",
+        text,
+    ),
+    Option(
         "primary_key",
         SINK,
         "columns, separated by commas",

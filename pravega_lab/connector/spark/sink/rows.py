@@ -11,6 +11,7 @@ from typing import Any
 
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import row_format
+from pravega_lab.connector.rows.key_expression import EXPRESSION_OPTION, check_expression, keys_by
 from pravega_lab.connector.rows.primary_key import (
     KEY_COLUMN,
     hint_for_expression,
@@ -32,6 +33,7 @@ def check_rows(
     primary_key: Sequence[str] = (),
     stored: bool = False,
     field_columns: Sequence[str] = (),
+    key_expression: str | None = None,
 ) -> None:
     """Refuse rows that cannot become events, of a Spark ``schema``.
 
@@ -40,6 +42,7 @@ def check_rows(
         format_options: The options of the format.
         primary_key: The columns of typed rows that identify a row, and give the routing key.
         stored: Whether the rows go to a table of the session catalog, which may leave columns null.
+        key_expression: An expression of the columns that gives the routing key.
         field_columns: Columns that are fields also if their names look like misspelt ones of metadata.
 
     Raises:
@@ -53,6 +56,8 @@ def check_rows(
         check_primary_key(schema, format_name, primary_key)
         if key_column is not None:
             _check_key(schema, key_column)
+        if key_expression is not None:
+            _check_expression(schema, key_expression)
     else:
         _check_plain(schema, stored)
 
@@ -120,9 +125,21 @@ def _check_key(schema: Any, name: str) -> None:
     found = schema[name].dataType.simpleString()
     if found != "string":
         raise BadInputError(f"Key field must be of string type, and '{name}' is {found}. Cast it")
+    _refuse_two_keys(names, "routing_key_column", name)
+
+
+def _check_expression(schema: Any, expression: str) -> None:
+    import pyarrow as pa
+
+    _refuse_two_keys(schema.fieldNames(), EXPRESSION_OPTION, expression)
+    rows = pa.schema([field for field in arrow_schema(schema) if field.name != KIND_COLUMN])
+    check_expression(expression, rows)
+
+
+def _refuse_two_keys(names: Sequence[str], option: str, value: str) -> None:
     if KEY_COLUMN in names:
         raise BadInputError(
-            f"the rows have column '{KEY_COLUMN}', and option 'routing_key_column' is '{name}'. Both give "
+            f"the rows have column '{KEY_COLUMN}', and option '{option}' is '{value}'. Both give "
             "the routing key. Leave one of them out"
         )
 
@@ -161,11 +178,12 @@ def arrays(
     key_column: str | None = None,
     format_options: Mapping[str, Any] | None = None,
     primary_key: Sequence[str] = (),
+    key_expression: str | None = None,
 ) -> tuple[Any, Any | None]:
     """Return the events as an Arrow array of binary, and the keys as one of text, or ``None`` without keys.
 
-    The values of ``key_column`` are keys and stay in the events, and so do those of ``primary_key``. Column
-    ``_routing_key`` is not in them.
+    The values of ``key_column`` are keys and stay in the events, and so do those of ``primary_key`` and the
+    columns of ``key_expression``. Column ``_routing_key`` is not in them.
 
     Raises:
         BadInputError: An event is null, or a value of the primary key.
@@ -182,8 +200,8 @@ def arrays(
         events = row_format(format_name, rows.schema, format_options).encode(rows)
         if KIND_COLUMN in names:  # an update is two rows and one event
             events, keys = events.drop_null(), keys.filter(events.is_valid())
-    elif format_name and key_column is not None:
-        keys = batch.column(key_column)
+    elif format_name and (key_column or key_expression):
+        keys = keys_by(key_expression, batch) if key_expression else batch.column(key_column)
         events = row_format(format_name, batch.schema, format_options).encode(batch)
     elif format_name:
         rows = batch if keys is None else batch.drop_columns([key])

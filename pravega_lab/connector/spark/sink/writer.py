@@ -71,7 +71,8 @@ def _arrays(options: PravegaOptions, batch: Any) -> tuple[Any, Any | None]:
     if options.stored and not options.format:
         batch = without_source_columns(batch)
     return arrays(
-        *(batch, options.format, options.routing_key_column, options.format_options, options.primary_key)
+        *(batch, options.format, options.routing_key_column, options.format_options),
+        *(options.primary_key, options.routing_key),
     )
 
 
@@ -105,6 +106,7 @@ class _Sink:
             options.primary_key,
             options.stored,
             options.field_columns,
+            options.routing_key,
         )
         self._options = options
         # Spark creates a sink for each micro-batch, and its process outlives the query and the stream.

@@ -241,6 +241,34 @@ def test_a_table_is_created_like_another_one(sql: Any, client: Client, shop: str
     assert (properties["format"], properties["routing_key_column"]) == ("json", "item")
 
 
+def test_an_expression_gives_the_routing_key(
+    spark: Any, sql: Any, client: Client, shop: str, tmp_path: Path
+) -> None:
+    """INSERT, CTAS and a streaming query write a row where the client writes an event with its key."""
+    keys = ["TEA1", "CUP2", "POT3"]
+    client.create_stream(f"{shop}/keys", scaling=ScalingPolicy.fixed(16)).write([b"a"] * 3, keys)
+    wanted = sorted(row[0] for row in sql(f"SELECT segment_id FROM pravega.{shop}.keys"))
+    properties = "TBLPROPERTIES (routing_key 'upper(item) || id', default_num_segments '16')"
+    one, two, three = (f"pravega.{shop}.{name}" for name in ("one", "two", "three"))
+    sql(f"CREATE TABLE {one} (id bigint, item string) {properties}")
+    sql(f"INSERT INTO {one} VALUES (1, 'tea'), (2, 'cup'), (3, 'pot')")
+    sql(f"CREATE TABLE {two} {properties} AS SELECT * FROM {one}")
+    sql(f"CREATE TABLE {three} LIKE {one}")
+    query = (
+        spark.readStream.option("start_stream_cut", "earliest")
+        .table(one)
+        .writeStream.trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path))
+        .toTable(three)
+    )
+    assert query.awaitTermination(120)
+    for table in (one, two, three):
+        assert sorted(row[0] for row in sql(f"SELECT _segment_id FROM {table}")) == wanted
+    wrong = f"CREATE TABLE pravega.{shop}.a (id int) TBLPROPERTIES (routing_key 'idd % 2')"
+    said = refused(lambda: sql(wrong), IllegalArgumentException)
+    assert "option 'routing_key' is 'idd % 2': the rows have no column 'idd', but id" in said
+
+
 def test_a_table_of_a_stream_that_was_created_again_says_so(sql: Any, client: Client, shop: str) -> None:
     sql(f"CREATE TABLE pravega.{shop}.orders (id bigint)")
     stream = client.stream(f"{shop}/orders")

@@ -51,11 +51,17 @@ def test_a_table_without_a_named_format_may_have_keys(ask: Ask) -> None:
     assert words in create(ask, "id bigint", primary_key="key")["message"]
 
 
-def test_an_expression_for_the_routing_key_is_refused_with_the_way_that_works(ask: Ask) -> None:
+def test_an_expression_for_the_routing_key_has_an_option_of_its_own(ask: Ask) -> None:
     said = create(ask, "id bigint, item string", routing_key_column="upper(item)")["message"]
     assert "'upper(item)', and the table has: id, item" in said
-    assert "An expression works by format" in said
-    assert ".withColumn('_routing_key', expr('upper(item)')).write.format('pravega')" in said
+    assert "An expression goes into option 'routing_key'" in said
+    ask("drop_table", "t")
+    found = create(ask, "id bigint, item string", routing_key="upper(item)")
+    assert found["options"]["routing_key"] == "upper(item)"
+    ask("drop_table", "t")
+    said = create(ask, "id bigint, item string", routing_key="upper(itm)")["message"]
+    assert "option 'routing_key' is 'upper(itm)': the rows have no column 'itm', but id, item" in said
+    assert ask("table_exists", "t") == {"exists": False}
     said = create(ask, "id bigint, item string", routing_key_column="itm")["message"]
     assert "names column 'itm'" in said
     assert "expression" not in said

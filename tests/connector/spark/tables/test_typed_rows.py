@@ -189,11 +189,19 @@ def test_a_field_may_begin_like_metadata() -> None:
         check_rows(schema, "json")
 
 
-def test_an_expression_as_the_option_of_the_routing_key_is_refused_with_the_way_that_works() -> None:
-    with pytest.raises(
-        BadInputError, match=r"Key field 'id % 7' not found.*'_routing_key', expr\('id % 7'\)"
-    ):
-        check_rows(StructType().add("id", LongType()), "json", "id % 7")
+def test_an_expression_gives_the_routing_key() -> None:
+    schema = StructType().add("id", LongType()).add("item", StringType())
+    check_rows(schema, "json", key_expression="id % 7")
+    made = pa.RecordBatch.from_pylist([{"id": 8, "item": "a"}, {"item": "b"}], arrow_schema(schema))
+    events, keys = arrays(made, "json", key_expression="id % 7")
+    assert events.to_pylist() == [b'{"id":8,"item":"a"}', b'{"id":null,"item":"b"}']
+    assert keys.to_pylist() == ["1", None]
+    with pytest.raises(BadInputError, match=r"Key field 'id % 7' not found.*goes into option 'routing_key'"):
+        check_rows(schema, "json", "id % 7")
+    with pytest.raises(BadInputError, match="'routing_key' is 'idd % 7': the rows have no column 'idd'"):
+        check_rows(schema, "json", key_expression="idd % 7")
+    with pytest.raises(BadInputError, match="column '_routing_key', and option 'routing_key' is 'id'"):
+        check_rows(schema.add("_routing_key", StringType()), "json", key_expression="id")
 
 
 def test_a_schema_of_the_events_with_the_name_of_metadata_is_refused() -> None:
@@ -219,6 +227,11 @@ def test_a_schema_of_the_events_with_the_name_of_metadata_is_refused() -> None:
             {"format": "json", "primary_key": "id", "routing_key_column": "id"},
             "'primary_key' and 'routing_key_column' were both given",
         ),
+        (
+            {"format": "json", "routing_key": "id", "routing_key_column": "id"},
+            "'routing_key_column' and 'routing_key' were both given",
+        ),
+        ({"routing_key": "id"}, "'routing_key' was given without 'format'"),
         ({"format": "jsn"}, "no format 'jsn'.*'json'"),
         ({"corrupt_rows": "drop"}, "'corrupt_rows' was given without 'format'"),
         ({"field_columns": "_ofset"}, "'field_columns' was given without 'format'"),
