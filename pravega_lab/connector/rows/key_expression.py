@@ -80,7 +80,7 @@ def _evaluated(expression: str, batch: Any) -> Any:
     with _database().cursor() as cursor:
         cursor.register("rows", batch)
         try:
-            return cursor.execute(f"SELECT CAST(({expression}\n) AS VARCHAR) FROM rows").to_arrow_table()
+            return cursor.sql(f"SELECT CAST(({expression}\n) AS VARCHAR) FROM rows").to_arrow_table()
         except duckdb.Error as error:
             raise _refused(expression, str(error).split("\n")[0]) from None
 
