@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -89,16 +90,13 @@ class TableEvents(RowEvents):
         """
         schema = self.description.arrow_schema(with_kinds=True)
         writer = self.description.row_format(self.access, with_kinds=True)
-        kinds = [batch.kind(index) for index in range(batch.num_rows)]
-        rows = [dict(row) for row in batch.rows]
-        if KIND_COLUMN in schema.names:
-            rows = [{**row, KIND_COLUMN: kind.short} for row, kind in zip(rows, kinds, strict=True)]
-        elif any(kind is not RowKind.INSERT for kind in kinds):
+        kinds = np.zeros(batch.num_rows, np.int8) if batch.kinds is None else batch.kinds
+        if KIND_COLUMN not in schema.names and (kinds != RowKind.INSERT).any():
             raise BadInputError(
                 f"a row updates or deletes another, and format '{self.description.format}' has only inserts. "
                 f"Use one of {', '.join(FORMAT_METADATA)}"
             )
-        arrow = _arrow(rows, schema)
+        arrow = _with_kinds(batch, kinds, schema)
         keys = self._routing_keys(arrow)
         if keys is not None and KIND_COLUMN in schema.names:
             arrow = with_kinds_of_one_key(arrow, keys)
@@ -114,6 +112,27 @@ class TableEvents(RowEvents):
             return keys_by(expression, rows)
         column = self.description.option(KEY_OPTION)
         return None if column is None else keys_of(rows, [column])
+
+
+def _with_kinds(batch: Batch, kinds: npt.NDArray[np.int8], schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows with the columns of ``schema``. A column for the kind of a row is made of ``kinds``."""
+    fields = pa.schema([field for field in schema if field.name != KIND_COLUMN])
+    found = _columns(batch, fields)
+    kind = pa.array(KINDS, pa.string()).take(pa.array(kinds))
+    columns = [kind if name == KIND_COLUMN else found.column(name) for name in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _columns(batch: Batch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows as Arrow: as they are if the columns have these types, otherwise value by value."""
+    if batch.is_arrow:
+        names = [name for name in batch.arrow.schema.names if name != KIND_COLUMN]
+        if sorted(names) == sorted(schema.names):
+            found = batch.arrow.select(schema.names)
+            if found.schema.types == schema.types:
+                return found
+    rows = [{name: value for name, value in row.items() if name != KIND_COLUMN} for row in batch.rows]
+    return _arrow(rows, schema)
 
 
 def _arrow(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:

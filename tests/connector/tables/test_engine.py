@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pravega_lab.client import Client, connect
@@ -131,6 +134,23 @@ def test_what_a_table_cannot_take_is_refused(orders: Table) -> None:
         orders.format("debezium-json").sink()
     with pytest.raises(BadInputError, match="no store is known"):
         Table.create("s/t").schema("id bigint").json().source()
+
+
+def test_rows_in_arrow_become_events_without_objects_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Order of columns does not matter. Other types are converted value by value, as before."""
+    rows: list[dict[str, Any]] = [{"id": 1, "item": "tea"}, {"id": 1, "item": "cup"}, {"id": 2, "item": None}]
+    kinds = np.array([RowKind.UPDATE_BEFORE, RowKind.UPDATE_AFTER, RowKind.DELETE], np.int8)
+    plain = TableEvents(description=describe("id bigint, item string", "json", primary_key=("id",)))
+    changes = TableEvents(description=replace(plain.description, format="debezium-json"))
+    wanted = plain.of(Batch.of_rows(rows)), changes.of(Batch.of_rows(rows, kinds=kinds))
+    types = pa.schema([("item", pa.string()), ("id", pa.int64())])
+    arrow = pa.RecordBatch.from_pylist(rows, types)
+    small = Batch.of_arrow(arrow.cast(types.set(1, pa.field("id", pa.int32()))))
+    assert plain.of(small) == wanted[0]
+    monkeypatch.setattr(Batch, "rows", property(lambda _: pytest.fail("made rows of Python")))
+    assert (plain.of(Batch.of_arrow(arrow)), changes.of(Batch.of_arrow(arrow, None, kinds))) == wanted
+    with pytest.raises(BadInputError, match="format 'json' has only inserts"):
+        plain.of(Batch.of_arrow(arrow, None, kinds))
 
 
 def test_rows_of_many_batches_have_the_columns_of_the_table(orders: Table, client: Client) -> None:

@@ -53,9 +53,9 @@ FORMAT_OPTIONS: tuple[Option, ...] = (
     Option(
         "registry_format",
         SINK,
-        "avro, json or protobuf",
+        "avro or json",
         "avro",
-        "Format `pravega-registry`: the format of a schema that the sink adds.",
+        "Format `pravega-registry`: the format of a schema that the sink adds. It adds none of Protobuf.",
         one_of("avro", "json", "protobuf"),
         flink="pravega-registry.format",
     ),
