@@ -96,14 +96,20 @@ class Description:
                         f"Name one{way and '.' + way}"
                     )
         self._check_event_time()
-        self._check_expression()
 
     def option(self, name: str) -> str | None:
         """Return an option under its name in Spark, None if it is not set. It may be stored as Flink's."""
         named = {FLINK_NAMES.get(key.lower(), key.lower()): value for key, value in self.options.items()}
         return named.get(name)
 
-    def _check_expression(self) -> None:
+    def check_writing(self) -> None:
+        """Check the description, and the expression of its routing key, which readers need not evaluate.
+
+        Raises:
+            BadInputError: As `check`; or the expression is not one of the columns.
+            SetupError: There is an expression, and DuckDB is not installed.
+        """
+        self.check()
         expression = self.option(EXPRESSION_OPTION)
         if expression is None:
             return

@@ -126,7 +126,7 @@ class Table:
             BadInputError: The description is incomplete or contradicts itself, or no store is set.
         """
         client = self._client()
-        self._checked()
+        self.described().check_writing()
         with contextlib.suppress(AlreadyExistsError):  # which is then described again
             client.create_stream(self.scoped_stream)
         scope, stream = self.scoped_stream.split("/")
@@ -189,6 +189,7 @@ class Table:
         from pravega_lab.connector.tables.engine import TableEvents
 
         description = self._of_this_stream()
+        description.check_writing()
         if description.format in FORMAT_METADATA and not description.primary_key:
             raise BadInputError(
                 f"format '{description.format}' has changes of rows, and table {self.scoped_stream} has no "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -9,10 +10,11 @@ import polars as pl
 import pytest
 
 from pravega_lab.client import Client, EventPointer, connect
+from pravega_lab.connector.rows.key_expression import _columns, _database
 from pravega_lab.connector.tables.engine import TableEvents, TableRows
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.engine.flow.batch import Batch
-from pravega_lab.errors import BadInputError, CorruptRowError, StreamNotFoundError
+from pravega_lab.errors import BadInputError, CorruptRowError, SetupError, StreamNotFoundError
 
 
 @pytest.fixture
@@ -148,6 +150,19 @@ def test_a_column_or_an_expression_gives_the_routing_key(
         orders.option(option, "idd").save()
     with pytest.raises(BadInputError, match="Both give the routing key"):
         orders.option("routing_key_column", "item").option("routing_key", "item").save()
+
+
+def test_a_table_with_an_expression_is_read_without_duckdb(
+    orders: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = orders.option("routing_key", "upper(item)").save()
+    for kept in (_database, _columns):
+        kept.cache_clear()
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert len(saved.to_pandas()) == 2
+    for use in (saved.save, saved.sink):
+        with pytest.raises(SetupError, match=r"DuckDB is not installed here. Run pip install .*\[frames\]"):
+            use()
 
 
 FIELDS = "_id bigint, _event_index string, _database string"

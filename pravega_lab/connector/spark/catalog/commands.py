@@ -251,7 +251,7 @@ class _Commands:
             primary_key=tuple(part.strip() for part in given.get(KEY, "").split(",") if part.strip()),
             watermark=(column, delay.strip()) if column else None,
         )
-        made.of_stream(table).check()
+        made.of_stream(table).check_writing()
         return made
 
     def _written(self, description: Description | None) -> dict[str, str]:
