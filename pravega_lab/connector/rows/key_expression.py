@@ -18,19 +18,8 @@ from pravega_lab.errors import BadInputError, SetupError
 #: The option with the expression.
 EXPRESSION_OPTION = "routing_key"
 #: What an expression consists of, in DuckDB's words for the nodes of its parser.
-PARTS = {
-    *(
-        "COLUMN_REF",
-        "CONSTANT",
-        "FUNCTION",
-        "OPERATOR",
-        "COMPARISON",
-        "CONJUNCTION",
-        "BETWEEN",
-        "CASE",
-        "CAST",
-    )
-}
+LEAVES = {"COLUMN_REF", "CONSTANT"}
+PARTS = LEAVES | {"FUNCTION", "OPERATOR", "COMPARISON", "CONJUNCTION", "BETWEEN", "CASE", "CAST"}
 #: Functions of the session, which DuckDB calls consistent all the same, and the list of two expressions.
 NOT_ALLOWED = ("current_setting", "getvariable", "version", "row")
 _CONFIG = {
@@ -93,10 +82,11 @@ def _columns(expression: str) -> list[str]:
         tree = json.loads(cursor.execute("SELECT json_serialize_sql(?)", [query]).fetchone()[0])
         if tree["error"]:
             raise _refused(expression, tree["error_message"])
-        selected = [statement["node"] for statement in tree["statements"]]
-        if len(selected) != 1 or len(selected[0]["select_list"]) != 1:
+        # Each list has what one statement selects. The union of two statements has no such list.
+        selected = [statement["node"].get("select_list", []) for statement in tree["statements"]]
+        if len(selected) != 1 or len(selected[0]) != 1:
             raise _refused(expression, "it is more than one expression")
-        parts = list(_parts(selected[0]["select_list"][0]))
+        parts = list(_parts(selected[0][0]))
         for part in parts:
             if part["class"] not in PARTS:
                 raise _refused(expression, f"it has a {part['class'].lower()}, which is not allowed")

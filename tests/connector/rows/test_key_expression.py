@@ -62,6 +62,7 @@ def test_the_order_of_many_rows_is_kept() -> None:
         ("id) , (item", "more than one"),
         ("id) FROM read_text('/etc/passwd') --", "syntax error"),
         ("id); SELECT (1", "more than one expression"),
+        ("id) UNION SELECT (id", "more than one expression"),
         ("(SELECT content FROM read_text('/etc/passwd'))", "it has a subquery"),
         ("row_number() OVER (ORDER BY id)", "it has a window"),
         ("count(id)", "it calls 'count'"),
