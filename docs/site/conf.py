@@ -28,6 +28,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sections",
+    "constants",
     "reference_pages",
     "linked_code",
     "flowcharts",

@@ -52,6 +52,7 @@ MODULES = {
     "Observers and journals": ["pravega_lab.observe"],
     "Views": ["pravega_lab.widgets", "pravega_lab.widgets.drawings"],
     "Testing": ["pravega_lab.testing"],
+    "Main job": ["pravega_lab.demo"],
     "Tutorials": ["pravega_lab.tutorials"],
     "Errors": ["pravega_lab.errors"],
 }

@@ -38,11 +38,14 @@ if TYPE_CHECKING:
 
 KIB = 1024
 MIB = 1024 * KIB
-LEASE_MS_MAX = 600_000  # the longest that createTransaction accepts (pravega.md A10)
+#: The longest lease of a transaction that a controller accepts, in milliseconds (pravega.md A10).
+LEASE_MS_MAX = 600_000
 LEASE_MS_MIN = 10_000
 EVENT_BYTES_MAX = 8 * MIB  # payload of one event (pravega.md A11)
-NO_VERSION = -(2**63)  # a table update without a condition (pravega.md A13)
-NOT_EXISTS = -1  # a table update only if the key is absent
+#: The version of an update of a table that has no condition (pravega.md A13).
+NO_VERSION = -(2**63)
+#: The version of an update of a table that applies only if the key is absent.
+NOT_EXISTS = -1
 
 
 class Edge(Enum):
@@ -52,7 +55,9 @@ class Edge(Enum):
     TAIL = "tail"
 
 
+#: The head of a stream, in place of a stream cut: where the first event begins that is not truncated.
 HEAD = Edge.HEAD
+#: The tail of a stream, in place of a stream cut: the end of its last event when it is looked up.
 TAIL = Edge.TAIL
 if TYPE_CHECKING:
     Bound: TypeAlias = StreamCut | Edge

@@ -11,9 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pravega_lab.demo.history import Scales
     from pravega_lab.demo.pipeline import END_OF_DATA, SCHEMA, WATERMARK, main
-    from pravega_lab.demo.replay import SCALING_CLOCK, STORM_FIRST_DAY, STORM_LAST_DAY, plan
-    from pravega_lab.demo.run import Job
+    from pravega_lab.demo.replay import SCALING_CLOCK, STORM_FIRST_DAY, STORM_LAST_DAY, Chunk, plan
+    from pravega_lab.demo.run import Job, JobFailedError, around_the_storm
+    from pravega_lab.demo.verdict import Verdict
 
 __all__ = [
     "END_OF_DATA",
@@ -22,7 +24,12 @@ __all__ = [
     "STORM_FIRST_DAY",
     "STORM_LAST_DAY",
     "WATERMARK",
+    "Chunk",
     "Job",
+    "JobFailedError",
+    "Scales",
+    "Verdict",
+    "around_the_storm",
     "main",
     "plan",
 ]
@@ -35,8 +42,13 @@ _HOMES = {
     "SCALING_CLOCK": "replay",
     "STORM_FIRST_DAY": "replay",
     "STORM_LAST_DAY": "replay",
+    "Chunk": "replay",
     "plan": "replay",
     "Job": "run",
+    "JobFailedError": "run",
+    "around_the_storm": "run",
+    "Verdict": "verdict",
+    "Scales": "history",
 }
 
 

@@ -20,10 +20,13 @@ from typing import Any
 # Rows with a column `event` to rows `event, routing_key`.
 Query = Callable[[Any], Any]
 
+#: The columns of a flight, in the form of Spark's ``from_json``; ``hour`` is in UTC, ``delay`` in minutes.
 SCHEMA = "row long, hour timestamp, origin string, delay double, cancelled boolean"
-# Reads are cut by one moment per segment and writes come in chunks of at most six hours: a day is plenty.
+#: How much older than the newest flight a flight may be before the query drops it as late. Reads end at one
+#: moment in all segments, and writes come in chunks of at most six hours: a day is plenty.
 WATERMARK = "1 day"
-# The closing event lies after this, moves the watermark, and is kept out of the result.
+#: The query keeps flights before this time. The closing event is later: it moves the watermark past the last
+#: hour, and is not in the result.
 END_OF_DATA = "2014-12-31T00:00:00Z"
 
 
@@ -71,7 +74,14 @@ def start(spark: Any, args: argparse.Namespace, query: Query) -> Any:
 
 
 def main(query: Query = hourly) -> None:
-    """Run ``query`` over the flights until the stop file exists and everything is processed."""
+    """Run ``query`` over the flights until the stop file exists and everything is processed.
+
+    A driver script ends with this call. It reads the command line that `Job` gives the script, starts a Spark
+    session in the time zone UTC, and returns when the query has stopped.
+
+    Args:
+        query: From a frame with the column ``event`` (bytes) to one with ``event`` and ``routing_key``.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

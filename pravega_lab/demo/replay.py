@@ -20,7 +20,9 @@ from pravega_lab.client import ScalingPolicy, Stream
 if TYPE_CHECKING:
     from pravega_lab.datasets import FlightEvents
 
+#: The first of the seven days that the replay slows down for, around a snowstorm on the 8th and 9th.
 STORM_FIRST_DAY = "2013-02-06"
+#: The last of these days.
 STORM_LAST_DAY = "2013-02-12"
 FAST_HOURS_PER_S = 365 * 24 / 12
 SLOW_HOURS_PER_S = 24 / 8
@@ -28,15 +30,19 @@ FAST_CHUNK_HOURS = 6.0
 SLOW_CHUNK_HOURS = 0.1
 
 # Flights per second that one segment should carry while the replay is slow: the mornings bring more than
-# 200, the nights none. With the scaling clock of the demo a segment may split a second after it began, and
-# merge after two (10 and 20 minutes of pravega.md A6).
+# 200, the nights none.
 TARGET_EVENTS_PER_S = 120
+#: How many times as fast as the clock the store decides about splits and merges, for a replay at speed 1. A
+#: segment may split a second after it began, and merge after two (10 and 20 minutes of pravega.md A6).
 SCALING_CLOCK = 600
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Events ``start`` to ``stop`` of the schedule, due ``due_s`` seconds after the replay began."""
+    """Events ``start`` to ``stop`` of the schedule, due ``due_s`` seconds after the replay began.
+
+    ``slow`` is whether they belong to the days around the storm.
+    """
 
     start: int
     stop: int
@@ -47,9 +53,11 @@ class Chunk:
 def plan(table: pd.DataFrame, speed: float = 1.0) -> list[Chunk]:
     """Return when which flights are due. Chunks are in order, not empty, and cover the table.
 
+    A month takes a second, but a day around the storm takes eight.
+
     Args:
         table: ``FlightEvents.table``, in the order of the schedule.
-        speed: Above 1, everything goes that much faster.
+        speed: How many times as fast the replay is.
     """
     hours = _hours(table)
     days = table["time_hour"].dt.strftime("%Y-%m-%d")

@@ -19,7 +19,7 @@ from pravega_lab.demo import pipeline
 from pravega_lab.demo.history import Scales, current_epoch, scales_between
 from pravega_lab.demo.replay import STORM_FIRST_DAY, STORM_LAST_DAY, Chunk, replay
 from pravega_lab.demo.verdict import Verdict, check, read_json
-from pravega_lab.errors import PravegaError, StoreUnavailableError
+from pravega_lab.errors import Definite, PravegaError
 from pravega_lab.lab.lab import Lab
 
 START_S_MAX = 180.0
@@ -32,6 +32,8 @@ CLOSING_KEY = "closing"
 class JobFailedError(PravegaError):
     """Raised when the driver failed or did not finish; the message repeats its last output."""
 
+    definite = Definite.UNKNOWN  # some of the hours may be written
+
 
 def around_the_storm(flights: FlightEvents, events: int) -> FlightEvents:
     """Return so many flights of the schedule around the storm: what a short demo replays."""
@@ -42,14 +44,29 @@ def around_the_storm(flights: FlightEvents, events: int) -> FlightEvents:
 
 
 class Job:
-    """Flights in, hours out. ``scope`` is new for every job, so that jobs can follow each other in one
-    lab.
+    """One run of the main job: a stream of flights, a driver of Spark, and a stream of hours.
+
+    Creating it creates both streams and starts the driver. Then come `wait_running`, `replay`, one of the
+    two kills, and `finish`; `verdict` judges the result.
 
     Args:
-        lab: The lab that it runs in; its store should have the scaling clock ``replay.SCALING_CLOCK``.
-        folder: For the checkpoint and the driver's progress.
-        script: The driver script; by default the project's own pipeline.
+        lab: The lab that the job runs in. Its store should have the scaling clock ``SCALING_CLOCK``, times
+            the speed of the replay.
+        scope: The scope of both streams. It is new for every job, so that jobs can follow each other in one
+            lab.
+        folder: Where the checkpoint and the driver's progress go.
+        script: The driver script, which ends with `main`; by default the project's own pipeline.
         naive: Append without exactly-once.
+
+    Attributes:
+        flights: The stream that the replay writes.
+        hours: The stream that the driver writes.
+        driver: The `Driver` of Spark.
+        checkpoint: The folder of the query's checkpoint.
+        epochs_at_kill: The epoch of ``flights`` at each kill.
+
+    Raises:
+        AlreadyExistsError: The scope has these streams already.
     """
 
     def __init__(
@@ -58,7 +75,7 @@ class Job:
         scope: str,
         folder: Path,
         *,
-        script: Path = Path(pipeline.__file__),
+        script: str | Path = Path(pipeline.__file__),
         naive: bool = False,
     ) -> None:
         self.lab = lab
@@ -75,11 +92,21 @@ class Job:
         self.epochs_at_kill: list[int] = []
 
     def wait_running(self, on_wait: Callable[[], None] = lambda: None) -> None:
-        """Wait until the query has done its first, empty batch: from then on it keeps up."""
+        """Wait until the query has done its first, empty batch: from then on it keeps up.
+
+        ``on_wait`` is called several times per second.
+
+        Raises:
+            JobFailedError: The driver ended, or did not get there within three minutes.
+        """
         self._wait(lambda: (self.checkpoint / "commits" / "0").exists(), START_S_MAX, "start", on_wait)
 
     def replay(self, events: FlightEvents, chunks: list[Chunk], speed: float = 1.0) -> Iterator[Chunk]:
-        """Write the flights as planned for this ``speed``, and yield each chunk when it is durable."""
+        """Write the flights as planned for this ``speed``, and yield each chunk when it is durable.
+
+        The replay makes progress only while the caller takes chunks. The stream scales by itself while the
+        replay is slow, and has one segment before and after.
+        """
         return replay(self.flights, events, chunks, speed=speed)
 
     def kill_and_restart(self) -> None:
@@ -126,6 +153,9 @@ class Job:
         """Write the closing event, let the driver process everything, and wait until it has ended.
 
         A ``killer`` (see `kill_at_worst`) that has not killed by then meets the last results.
+
+        Raises:
+            JobFailedError: The driver failed, or did not end within five minutes.
         """
         self.flights.write([CLOSING_EVENT], keys=[CLOSING_KEY])
         if killer is not None:
@@ -167,7 +197,7 @@ class Job:
                     f"the driver ended before it started its query: {self.driver.log()[-2000:]}"
                 )
             if time.monotonic() > deadline:
-                raise StoreUnavailableError(
+                raise JobFailedError(
                     f"the driver did not {what} within {patience_s:g} s: {self.driver.log()[-2000:]}"
                 )
             time.sleep(0.1)

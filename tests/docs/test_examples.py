@@ -19,6 +19,7 @@ from tests.standalone import Standalone, logged_url
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs/site"
 sys.path.insert(0, str(SITE))
+constants: Any = import_module("constants")
 examples: Any = import_module("examples")
 reference: Any = import_module("reference_pages")
 
@@ -50,9 +51,11 @@ FIXTURES = {
     "spark-connector": ["spark"],
     "engine-on-spark": ["spark"],
 }
+#: The pages whose examples start a driver of Spark in a process of its own.
+WITH_DRIVER = {"main-job"}
+WITH_SPARK = WITH_DRIVER | {page for page, fixtures in FIXTURES.items() if "spark" in fixtures}
 PAGES = [
-    pytest.param(page, marks=pytest.mark.spark) if "spark" in FIXTURES.get(page, ()) else page
-    for page in examples.pages()
+    pytest.param(page, marks=pytest.mark.spark) if page in WITH_SPARK else page for page in examples.pages()
 ]
 
 
@@ -60,6 +63,18 @@ def test_every_name_has_an_example_in_the_order_of_its_page() -> None:
     for title, listed in reference.entries().items():
         shown = [name for example in examples.examples(reference._file(title)) for name in example.names]
         assert shown == [entry.name for entry in listed if not entry.elsewhere], title
+
+
+def test_every_constant_is_described_by_a_comment() -> None:
+    """Without it, the reference would repeat what the docstring of ``int`` or ``str`` says."""
+    listed = [
+        (entry.module.__name__, entry.name)
+        for page in reference.entries().values()
+        for entry in page
+        if reference._directive(getattr(entry.module, entry.name)) == "autodata" and not entry.elsewhere
+    ]
+    assert len(listed) > 15
+    assert [name for name in listed if not constants.words_of(*name)] == []
 
 
 @pytest.mark.slow
@@ -83,7 +98,7 @@ def test_the_examples_of_a_page_run(
 
 
 #: Modules that pages describe, and not the reference, as in test_notebooks.py.
-ELSEWHERE = ("pravega_lab.tutorials.", "pravega_lab.demo", "pravega_lab.cli", "pravega_lab.portable.frames")
+ELSEWHERE = ("pravega_lab.tutorials.", "pravega_lab.cli", "pravega_lab.portable.frames")
 IMPORT = re.compile(r"^from (pravega_lab[\w.]*) import (?:\(([^)]*)\)|([\w, ]+))", re.MULTILINE)
 
 

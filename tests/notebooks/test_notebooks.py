@@ -43,8 +43,8 @@ VERDICTS = (
 )
 sys.path.insert(0, str(ROOT / "docs/site"))
 reference: Any = import_module("reference_pages")
-# Public besides the modules of the reference: described in docs/options.md, docs/demo.md and docs/browser.md.
-ALSO_PUBLIC = ("pravega_lab.cli", "pravega_lab.demo", "pravega_lab.portable.frames")
+# Public besides the modules of the reference: described in docs/options.md and docs/browser.md.
+ALSO_PUBLIC = ("pravega_lab.cli", "pravega_lab.portable.frames")
 Notebook = dict[str, Any]
 Failures = dict[str, list[int]]
 

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 
 from pravega_lab.errors import BadInputError
 
-AVRO, PROTOBUF, JSON, ANY, CUSTOM = FORMATS = ("Avro", "Protobuf", "Json", "Any", "Custom")
+#: The serialization format of Apache Avro; the schema is Avro's, in JSON.
+AVRO = "Avro"
+#: The serialization format of Protocol Buffers; the schema is a serialized ``FileDescriptorSet``.
+PROTOBUF = "Protobuf"
+#: The serialization format JSON; the schema is a JSON Schema.
+JSON = "Json"
+ANY, CUSTOM = "Any", "Custom"
+FORMATS = (AVRO, PROTOBUF, JSON, ANY, CUSTOM)
 
 ALLOW_ANY, DENY_ALL, ADVANCED = "AllowAny", "DenyAll", "Advanced"
 BACKWARD, FORWARD, FULL = "Backward", "Forward", "Full"
@@ -17,7 +24,9 @@ POLICIES = (
     *(FULL_TRANSITIVE, ADVANCED),
 )
 
+#: The name of the codec that changes nothing.
 NO_CODEC = ""
+#: The name of Java's codec for gzip.
 GZIP = "application/x-gzip"
 SNAPPY = "application/x-snappy-framed"
 """The name of Java's codec for Snappy. In spite of it the body is one raw block, without a frame."""
