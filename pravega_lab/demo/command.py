@@ -44,14 +44,15 @@ def run(args: argparse.Namespace) -> int:
         folder = args.data or Path(scratch)
         if (folder / "spark").exists():
             raise BadInputError(f"--data {folder}: holds an earlier demo; give a new folder")
-        return _demo(around_the_storm(flights(), args.events), folder, args)
+        return _demo(folder, args)
 
 
-def _demo(events: FlightEvents, folder: Path, args: argparse.Namespace) -> int:
-    chunks = plan(events.table, args.speed)
+def _demo(folder: Path, args: argparse.Namespace) -> int:
     with Lab(folder / "store", scaling_clock=max(1, round(SCALING_CLOCK * args.speed))) as lab:
         job = Job(lab, "demo", folder / "spark")
         observers = [lab.observe(job.flights), lab.observe(job.driver)]
+        events = around_the_storm(flights(), args.events)  # while Spark starts, which takes longer
+        chunks = plan(events.table, args.speed)
         with bar("starting Spark") as waiting:
             job.wait_running(waiting.refresh)
         kill_at = None if args.no_kill else _middle_of_storm(chunks)

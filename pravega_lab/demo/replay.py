@@ -60,8 +60,8 @@ def plan(table: pd.DataFrame, speed: float = 1.0) -> list[Chunk]:
         speed: How many times as fast the replay is.
     """
     hours = _hours(table)
-    days = table["time_hour"].dt.strftime("%Y-%m-%d")
-    slow = ((days >= STORM_FIRST_DAY) & (days <= STORM_LAST_DAY)).to_numpy()
+    days = table["time_hour"].dt.tz_convert(None).to_numpy().astype("datetime64[D]")
+    slow = (days >= np.datetime64(STORM_FIRST_DAY)) & (days <= np.datetime64(STORM_LAST_DAY))
     # A new chunk wherever the bucket of the schedule, or the pace, changes.
     bucket = np.where(slow, np.floor(hours / SLOW_CHUNK_HOURS), np.floor(hours / FAST_CHUNK_HOURS) - 1e9)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(bucket)) + 1])
