@@ -124,7 +124,11 @@ def test_a_rate_and_a_cut(lab: Lab, controls: Controls) -> None:
 
 @pytest.mark.slow
 def test_a_fork_from_the_clocks_moment(lab: Lab, controls: Controls) -> None:
-    stream = lab.stream(STREAM)
+    stream, group = lab.stream(STREAM), lab.client.reader_group(GROUP)
+    controls.do("add a reader")
+    controls.do("start a checkpoint")
+    wait(lambda: (group.last_checkpoint_cuts() or {}).get(STREAM) is not None)
+    lab.observe(group).look()
     stream.write([f"{k}" for k in range(40)], [f"k{k % 5}" for k in range(40)])
     lab.observe(stream).look()
     said = controls.do("fork from here")
