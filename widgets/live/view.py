@@ -105,7 +105,8 @@ class View(anywidget.AnyWidget):
         hub, name = control(), uuid4().hex
         hub.views[name] = self
         settings = {"clock": clock or clock_of(self.journal), "control": hub.model_id, "me": name}
-        super().__init__(_settings={**settings, "scale": scale})
+        # Its page finds the model by this name (hearing.ts).
+        super().__init__(model_id=name, _settings={**settings, "scale": scale})
         self._clock = clock_named(settings["clock"])
         self._clock.join(self)
         self.publisher = Publisher(self._produce, self._deliver, lambda: self.journal.live)

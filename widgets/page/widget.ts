@@ -2,6 +2,7 @@
 
 import type { Content, Store } from "./data/store.ts";
 import { Frame } from "./frame.ts";
+import { hearAlways } from "./hearing.ts";
 import type { Model, Spec } from "./spec.ts";
 import type { Order } from "./time/clock.ts";
 import { page } from "./time/registry.ts";
@@ -31,6 +32,7 @@ export function widget<M extends ViewModel>(makeModel: () => M, makeSpec: (model
         voice.say({ kind: "ack", seq: content.seq });
       };
       model.on("msg:custom", take);
+      hearAlways(model, settings.me).catch(() => {}); // another host, which brings models back in another way
       return () => {
         model.off("msg:custom", take);
         voice.close();

@@ -9,7 +9,9 @@ import { bytes, count, seconds, wallTime } from "../../../widgets/page/drawing/f
 import { ticks } from "../../../widgets/page/drawing/scale.ts";
 import { commonStart, firstFit, placeLabels, shortName } from "../../../widgets/page/drawing/text.ts";
 import { create, pairs, piece } from "../../../widgets/page/elements.ts";
+import { hearAlways } from "../../../widgets/page/hearing.ts";
 import { legendPieces } from "../../../widgets/page/legend.ts";
+import type { Model } from "../../../widgets/page/spec.ts";
 import { Clock, type Member } from "../../../widgets/page/time/clock.ts";
 import { stepAt } from "../../../widgets/page/time/member.ts";
 import { momentTicks } from "../../../widgets/page/time/scrubber.ts";
@@ -253,4 +255,31 @@ test("text is text, whatever it contains, and no attribute runs a script", (t) =
   assert.deepEqual(cell, { text: hostile });
   assert.throws(() => create(piece("b", { onclick: "alert(1)" })), /no view sets the attribute onclick/);
   assert.throws(() => create(piece("a", { href: "javascript:alert(1)" })), /href/);
+});
+
+test("a model hears the kernel by the class below anywidget's", async () => {
+  const heard: unknown[] = [];
+  class Widget {
+    receive?: (message: unknown) => Promise<void>;
+    comm = {
+      on_msg: (handler: (message: unknown) => Promise<void>) => {
+        this.receive = handler;
+      },
+    };
+    async _handle_comm_msg(message: unknown): Promise<void> {
+      heard.push(message);
+    }
+  }
+  class Impatient extends Widget {
+    override async _handle_comm_msg(): Promise<void> {
+      throw new Error("[anywidget] Failed to initialize model.");
+    }
+  }
+  const whole = new Impatient();
+  const model = { widget_manager: { get_model: async () => whole } } as unknown as Model;
+  assert.equal(await hearAlways(model, "an id"), true);
+  await whole.receive?.("a message");
+  assert.deepEqual(heard, ["a message"]);
+  assert.equal(await hearAlways(model, undefined), false);
+  assert.equal(await hearAlways({} as Model, "an id"), false);
 });

@@ -1,0 +1,48 @@
+"""A page that is slow to load the module of a view still receives what the kernel sends to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.browser.lab import open_notebook, run_all, write_notebook
+from tests.browser.page import WAIT_MS, Errors, last_output, run_cell, wait_drawn
+
+CELL = (
+    "from tests.observe.examples import Story\n"
+    "from pravega_lab.widgets import SegmentMap\n"
+    "story = Story(live=True, stream='demo/slow')\nstory.begin(2)\nlive = SegmentMap(story.journal)\nlive"
+)
+MEASURE = "for _ in range(5): story.measure(lambda low, high: 100.0)\nprint(story.journal.next_seq - 1)"
+# anywidget gives a module two seconds to load. Here it has given up before the module is there.
+IMPATIENT = """() => {
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  AbortSignal.timeout = (ms) => (ms === 2000 ? AbortSignal.abort() : timeout(ms));
+  const listen = AbortSignal.prototype.addEventListener;
+  AbortSignal.prototype.addEventListener = function (type, listener, ...rest) {
+    if (this.aborted && type === "abort") queueMicrotask(listener);
+    else listen.call(this, type, listener, ...rest);
+  };
+}"""
+GIVEN_UP = "[anywidget] Failed to initialize model."
+
+
+def test_a_view_is_drawn_and_updated_although_its_module_came_late(
+    browser: Any, lab: str, lab_folder: Path
+) -> None:
+    write_notebook(lab_folder / "slow.ipynb", CELL)
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page, errors = context.new_page(), Errors()
+    errors.of(page)
+    page.add_init_script(f"({IMPATIENT})()")
+    open_notebook(page, lab, "slow.ipynb")
+    run_all(page)
+    wait_drawn(page, 0)
+    run_cell(page, MEASURE)
+    page.wait_for_function(
+        "(seq) => document.querySelector('.plab').dataset.seq === seq",
+        arg=last_output(page).strip(),
+        timeout=4 * WAIT_MS,
+    )
+    assert any(GIVEN_UP in error for error in errors), "anywidget waited, or has another limit"
+    context.close()
