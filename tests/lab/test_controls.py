@@ -148,6 +148,7 @@ def test_a_name_or_a_target_that_is_not_there_lists_those_that_are(controls: Con
 
 
 def test_on_a_recording_nothing_acts_and_says_why(lab: Lab) -> None:
+    lab.observe(lab.stream(STREAM))  # so that there are segments to act on
     made = lab.controls(show(SegmentMap(splitting_story().journal)))
     for name, row in made.rows.items():
         if name != "fork from here":
