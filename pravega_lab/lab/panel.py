@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from typing import Any
+from uuid import uuid4
 
 from pravega_lab.lab.health import Examined, Health, Part, parts
 from pravega_lab.progress import is_run_by_program
@@ -93,10 +94,13 @@ class Panel:
 
     def __init__(self, lab: Examined) -> None:
         import anywidget
+        import traitlets
 
         from pravega_lab.widgets.bundles import bundle
 
-        self.widget = anywidget.AnyWidget(_esm=bundle("lab_panel"))
+        shown = type("Shown", (anywidget.AnyWidget,), {"_settings": traitlets.Dict().tag(sync=True)})
+        name = uuid4().hex  # by which its page finds the model
+        self.widget: Any = shown(_esm=bundle("lab_panel"), model_id=name, _settings={"me": name})
         self.errors: list[BaseException] = []
         self._lab = weakref.ref(lab)
         self._heard_s = 0.0

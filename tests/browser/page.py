@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 # A condition ends a wait, so a long limit costs nothing where the machine is quick.
-WAIT_MS = 60_000
+WAIT_MS = 30_000
 
 
 class Errors(list[str]):
@@ -184,7 +184,7 @@ def wait_shown(page: Any, wanted: list[list[Any]]) -> None:
 
 
 def _wait_shown(page: Any, what: str, wanted: list[list[Any]], fits: Callable[[list[Any]], bool]) -> None:
-    until = time.monotonic() + 2 * WAIT_MS / 1000
+    until = time.monotonic() + 4 * WAIT_MS / 1000
     while True:
         shown = [json.loads(pair) for pair in page.evaluate(SHOWN)]
         if fits(shown):

@@ -2,6 +2,7 @@
 
 import type { AnyModel, RenderProps } from "@anywidget/types";
 import { element, fill } from "../page/elements.ts";
+import { hearAlways } from "../page/hearing.ts";
 import { type Content, panel } from "./table.ts";
 
 const HERE_EVERY_MS = 5000;
@@ -14,6 +15,7 @@ function render({ model, el }: RenderProps): () => void {
     page.dataset.seq = String(content.seq);
   };
   model.on("msg:custom", draw);
+  hearAlways(model, model.get("_settings")?.me).catch(() => {}); // another host
   const heart = setInterval(() => here(model), HERE_EVERY_MS);
   here(model);
   return () => {

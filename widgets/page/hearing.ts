@@ -1,8 +1,11 @@
 // Messages of the kernel to a view, also on a page that was slow to load the view's module.
 
-import type { Model } from "./spec.ts";
-
 type Handler = (message: unknown) => Promise<void>;
+
+/** The part of a model that says where the whole one is: a view's, or one of anywidget's types. */
+interface Managed {
+  widget_manager?: { get_model(id: string): Promise<unknown> };
+}
 
 /** The part of a whole widget model that is used here. */
 interface WholeModel {
@@ -16,7 +19,7 @@ interface WholeModel {
  * anywidget's own handler refuses every later message to the model: the view is there, but stays empty. Its handler adds
  * only this wait, and a module that calls this function is loaded.
  */
-export async function hearAlways({ widget_manager: manager }: Model, id: string | undefined): Promise<boolean> {
+export async function hearAlways({ widget_manager: manager }: Managed, id: string | undefined): Promise<boolean> {
   if (!manager || !id) return false; // an exported page, and one that replays a recording
   const whole = (await manager.get_model(id)) as WholeModel;
   const handler = baseHandler(whole);

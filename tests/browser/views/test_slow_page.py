@@ -13,6 +13,7 @@ CELL = (
     "from pravega_lab.widgets import SegmentMap\n"
     "story = Story(live=True, stream='demo/slow')\nstory.begin(2)\nlive = SegmentMap(story.journal)\nlive"
 )
+PANEL = "from pravega_lab import Lab\nlab = Lab()\nlab"
 MEASURE = "for _ in range(5): story.measure(lambda low, high: 100.0)\nprint(story.journal.next_seq - 1)"
 # anywidget gives a module two seconds to load. Here it has given up before the module is there.
 IMPATIENT = """() => {
@@ -30,7 +31,7 @@ GIVEN_UP = "[anywidget] Failed to initialize model."
 def test_a_view_is_drawn_and_updated_although_its_module_came_late(
     browser: Any, lab: str, lab_folder: Path
 ) -> None:
-    write_notebook(lab_folder / "slow.ipynb", CELL)
+    write_notebook(lab_folder / "slow.ipynb", CELL, PANEL)
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page, errors = context.new_page(), Errors()
     errors.of(page)
@@ -44,5 +45,8 @@ def test_a_view_is_drawn_and_updated_although_its_module_came_late(
         arg=last_output(page).strip(),
         timeout=4 * WAIT_MS,
     )
+    page.wait_for_selector(".plab-lab[data-seq]", timeout=WAIT_MS)  # the panel of the lab, too
+    run_cell(page, "lab.close()\nprint('closed')")
+    page.get_by_text("closed", exact=True).wait_for(timeout=WAIT_MS)
     assert any(GIVEN_UP in error for error in errors), "anywidget waited, or has another limit"
     context.close()

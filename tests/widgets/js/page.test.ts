@@ -11,7 +11,6 @@ import { commonStart, firstFit, placeLabels, shortName } from "../../../widgets/
 import { create, pairs, piece } from "../../../widgets/page/elements.ts";
 import { hearAlways } from "../../../widgets/page/hearing.ts";
 import { legendPieces } from "../../../widgets/page/legend.ts";
-import type { Model } from "../../../widgets/page/spec.ts";
 import { Clock, type Member } from "../../../widgets/page/time/clock.ts";
 import { stepAt } from "../../../widgets/page/time/member.ts";
 import { momentTicks } from "../../../widgets/page/time/scrubber.ts";
@@ -276,10 +275,10 @@ test("a model hears the kernel by the class below anywidget's", async () => {
     }
   }
   const whole = new Impatient();
-  const model = { widget_manager: { get_model: async () => whole } } as unknown as Model;
+  const model = { widget_manager: { get_model: async () => whole } };
   assert.equal(await hearAlways(model, "an id"), true);
   await whole.receive?.("a message");
   assert.deepEqual(heard, ["a message"]);
   assert.equal(await hearAlways(model, undefined), false);
-  assert.equal(await hearAlways({} as Model, "an id"), false);
+  assert.equal(await hearAlways({}, "an id"), false);
 });
