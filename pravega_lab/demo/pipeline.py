@@ -22,8 +22,8 @@ Query = Callable[[Any], Any]
 
 #: The columns of a flight, in the form of Spark's ``from_json``; ``hour`` is in UTC, ``delay`` in minutes.
 SCHEMA = "row long, hour timestamp, origin string, delay double, cancelled boolean"
-#: How much older than the newest flight a flight may be before the query drops it as late. Reads end at one
-#: moment in all segments, and writes come in chunks of at most six hours: a day is plenty.
+#: How much older than the newest flight a flight may be before the query drops it as late. A batch may end
+#: earlier in one segment than in another, and writes come in chunks of at most six hours: a day is plenty.
 WATERMARK = "1 day"
 #: The query keeps flights before this time. The closing event is later: it moves the watermark past the last
 #: hour, and is not in the result.
