@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pravega_lab.connector.rows.formats import FORMAT_OPTIONS, check_options
@@ -78,14 +78,22 @@ def parse_options(
         hint = "" if values else f". {NO_OPTIONS}. {ways_that_work({})}"
         raise BadInputError(f"option 'scope' is missing. Add .option('scope', '<scope of the stream>'){hint}")
     if not (values.get("streams") or values.get("sink_stream") or values.get("metadata") == "Streams"):
-        raise BadInputError(
-            "option 'stream' is missing. Add .option('stream', '<name>'); separate several with commas"
-        )
+        raise BadInputError(_no_stream(names.values()))
     _join_cuts(values)
     _refuse_contradictions(values)
     return PravegaOptions(
         **values, streams_key=names.get("streams", "stream"), in_catalog=CATALOG_TABLE in options
     )
+
+
+def _no_stream(names: Iterable[str]) -> str:
+    """Return what to say if no stream is named, in Flink's words to whoever uses Flink's names of options."""
+    if any(name == BY_NAME[name].flink != BY_NAME[name].name for name in names):
+        return (
+            "'scan.streams' is required but missing to read, and 'sink.stream' to write. Name the streams, "
+            "separated by ';', or the stream"
+        )
+    return "option 'stream' is missing. Add .option('stream', '<name>'); separate several with commas"
 
 
 def _declared(name: str, text: str) -> Option:

@@ -146,6 +146,10 @@ def test_streams_to_read_are_no_stream_to_write_and_the_other_way_round() -> Non
         _ = parse_options({**without, "scan.streams": "a"}).output
     with pytest.raises(BadInputError, match=r"'scan\.streams' is required but missing"):
         _ = parse_options({**without, "sink.stream": "a"}).scoped_streams
+    with pytest.raises(BadInputError, match=r"^'scan\.streams' is required but missing to read"):
+        parse_options(without)
+    with pytest.raises(BadInputError, match=r"^option 'stream' is missing"):
+        parse_options({"controller": "tcp://localhost:9090", "scope": "demo"})
 
 
 @pytest.mark.parametrize(
