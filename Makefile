@@ -15,9 +15,10 @@ STAMP := $(VENV)/.installed-$(FILES)
 help:  ## this list
 	@grep -E '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# $(call install,PYTHON,WHAT): out of the package cache if it has everything, else with the index. A minute less.
+# $(call install,PYTHON,WHAT): out of the package cache if it has everything, else with the index. Two minutes less.
+# Many processes import the packages at the same time, so they are compiled here.
 UV := $(VENV)/bin/uv
-UV_INSTALL := $(UV) pip install -q --config-settings-package pravega-lab:editable_mode=strict
+UV_INSTALL := $(UV) pip install -q --compile-bytecode --config-settings-package pravega-lab:editable_mode=strict
 install = $(UV_INSTALL) --offline --python $(1) $(2) 2>/dev/null || $(UV_INSTALL) --python $(1) $(2)
 
 $(UV):
