@@ -17,7 +17,7 @@ from benchmarks.common import maven
 from benchmarks.common.maven import NoJarsError, jars
 
 VERSION = "2.2.1"
-HERE = Path(__file__).parent / "flink"
+HERE = Path(__file__).parent
 CACHE = maven.CACHE / "flink-benchmark"
 COMPILE_S_MAX = 120
 FLAGS = ["-Xmx1g"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.conformance.real_pravega import NoRealPravegaError, jars
 
-SOURCE = Path(__file__).parent / "java" / "SingleEvents.java"
+SOURCE = Path(__file__).parent / "SingleEvents.java"
 FLAGS = ["-Xmx1g", "--add-opens", "java.base/java.nio=ALL-UNNAMED"]
 QUIET = '<configuration><root level="OFF"/></configuration>'
 

@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.common.run import Machine, Run, in_turns, in_words, number
+from benchmarks.flink import job as flink_job
+from benchmarks.java import single_events
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(
-    path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main()" in path.read_text()
+    path.relative_to(ROOT / "benchmarks").with_suffix("").as_posix().replace("/", ".")
+    for pattern in ("*.py", "spark/*.py")  # other folders have the processes that benchmarks start
+    for path in (ROOT / "benchmarks").glob(pattern)
+    if "def main()" in path.read_text()
 )
 
 # Command, what it is told so that it takes seconds, how many lines of figures it gives.
@@ -30,8 +35,13 @@ TINY = [
 ]
 TINY_SPARK = [
     ("spark_read", "--events 5000 --segments 2", 10),
-    ("micro_batch", "--seconds 1", 5),
+    ("spark.micro_batch", "--seconds 1", 5),
 ]
+
+
+def test_what_is_compiled_in_java_is_there() -> None:
+    sources = flink_job.HERE / "Counting.java", flink_job.HERE / "pom.xml", single_events.SOURCE
+    assert all(source.is_file() for source in sources), sources
 
 
 def run(command: str, *arguments: str) -> str:
@@ -58,7 +68,7 @@ def test_each_says_what_it_measures() -> None:
     call = [sys.executable, "-c", HELP, *COMMANDS]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    said = re.findall(r"^usage: (\w+)\.py", done.stdout, re.MULTILINE)
+    said = re.findall(r"^usage: ([\w.]+)\.py", done.stdout, re.MULTILINE)
     assert said == COMMANDS
 
 
