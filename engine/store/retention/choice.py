@@ -56,8 +56,12 @@ def truncation_point(
     if bound is None:
         return least.cut if least else None
     if limits.by_time:
-        too_old = [r for r in recorded if value(r) >= limits.maximum]
-        return _by_time(epochs, recorded, bound, least, most, too_old[-1] if too_old else None)
+        old = [r for r in recorded if value(r) >= limits.maximum]
+        too_old = old[-1] if old else None
+        # Whoever has released a segment to its end has released all up to the start of its successors.
+        if too_old and is_before(epochs, bound, too_old.cut):
+            too_old = too_old if retained_at_bound > newest.size - too_old.size else None
+        return _by_time(epochs, recorded, bound, least, most, too_old)
     if retained_at_bound < limits.minimum:
         if least is None or is_before(epochs, least.cut, bound):
             return least.cut if least else None

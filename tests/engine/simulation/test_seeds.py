@@ -56,6 +56,11 @@ def test_seeds_of_retention() -> None:
     assert truncated > 12
 
 
+def test_a_subscriber_at_the_end_of_a_segment_is_not_too_slow() -> None:
+    """Its successors had been empty for longer than the maximum age before events came."""
+    assert run_seed(6_010_365, "retention").problems == []
+
+
 def test_events_that_are_truncated_as_soon_as_they_are_stored_are_known() -> None:
     """A write took 470 ms, and what waited for it was old enough to be truncated 6 ms after it was stored."""
     result = run_seed(6_000_162, "retention")

@@ -296,6 +296,24 @@ def test_near_the_tail_the_newest_recorded_cut_that_the_group_has_passed_counts(
     assert truncation_point(epochs, limits, recorded, {0: 120, 1: 200}, 80, 5) == {0: 100, 1: 0}
 
 
+def test_a_group_at_the_end_of_a_segment_has_passed_what_nobody_wrote_after_it() -> None:
+    """It had released all there was, and the start of the successors was as old as the maximum."""
+    epochs = Epochs([first_epoch([(0.0, 1.0)], 0, now_ms=0)])
+    epochs.add(scaled_epoch(epochs.active, [0], [(0.0, 0.5), (0.5, 1.0)], now_ms=0))
+    left, right = (s.segment_id for s in epochs.active.segments)
+    cuts: list[tuple[int, int, dict[int, int]]] = [
+        (2_257, 233, {left: 0, right: 0}),
+        (2_757, 557, {left: 178, right: 146}),
+        (3_257, 865, {left: 205, right: 427}),
+    ]
+    recorded = [RetentionRecord(now_ms, "s", "a", size, cut) for now_ms, size, cut in cuts]
+    limits = Limits(by_time=True, minimum=300, maximum=900)
+    released = {0: 233}
+    assert truncation_point(epochs, limits, recorded, released, 632, 3_257) == released
+    # One byte of segment 0 that is not released makes the group too slow.
+    assert truncation_point(epochs, limits, recorded, {0: 232}, 633, 3_257) == cuts[1][2]
+
+
 # ---- the lower bound ----------------------------------------------------------------------------
 
 
