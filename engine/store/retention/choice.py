@@ -58,9 +58,12 @@ def truncation_point(
     if limits.by_time:
         old = [r for r in recorded if value(r) >= limits.maximum]
         too_old = old[-1] if old else None
-        # Whoever has released a segment to its end has released all up to the start of its successors.
-        if too_old and is_before(epochs, bound, too_old.cut):
-            too_old = too_old if retained_at_bound > newest.size - too_old.size else None
+        if (
+            too_old
+            and is_before(epochs, bound, too_old.cut)
+            and retained_at_bound <= newest.size - too_old.size
+        ):
+            too_old = None  # no byte lies between: the end of a segment, and its successors' beginnings
         return _by_time(epochs, recorded, bound, least, most, too_old)
     if retained_at_bound < limits.minimum:
         if least is None or is_before(epochs, least.cut, bound):

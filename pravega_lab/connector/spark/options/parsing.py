@@ -87,7 +87,7 @@ def parse_options(
 
 
 def _no_stream(names: Iterable[str]) -> str:
-    """Return what to say if no stream is named, in Flink's words to whoever uses Flink's names of options."""
+    """Return the error for a missing stream. It is Flink's if an option has a name that only Flink uses."""
     if any(name == BY_NAME[name].flink != BY_NAME[name].name for name in names):
         return (
             "'scan.streams' is required but missing to read, and 'sink.stream' to write. Name the streams, "
