@@ -22,6 +22,7 @@ noting, noted       time: a writer begins to note it, and has noted it
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Protocol
 
 from pravega_lab.client.client import AsyncClient
@@ -84,6 +85,7 @@ class Member(App):
         self.follows_java = follows_java
         self.checkpoints_at_ends = world.loop.random(f"{name}/ends").random() < 0.3
         self.position: Position | None = None
+        self.reads_since_s = 0.0  # without a pause; infinite while the program does something else
 
     async def live(self, client: AsyncClient) -> None:
         async with group_of(self.world, client) as group:
@@ -144,8 +146,10 @@ class Member(App):
                 return found.is_completed
 
     async def look_at_the_time(self, reader: AsyncReader, *, is_last: bool = False) -> None:
-        """Ask for the time window and log it."""
+        """Ask for the time window and log it. The reader does not look at its group meanwhile."""
+        self.reads_since_s = math.inf
         window = await reader.time_window(STREAM)
+        self.reads_since_s = self.world.loop.time()
         at = reader._access.sync.revision.offset
         self.log("window", lower=window.lower, upper=window.upper, at=at, is_last=is_last)
 

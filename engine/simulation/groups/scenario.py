@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.values import ScalingPolicy
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
@@ -63,7 +64,7 @@ class GroupWorld(World):
         await asyncio.sleep(self.trouble_s)
         self._heal()
         await self._finish(acting)
-        late = apps.Member(self, "late", may_retire=False)
+        self.until_end.append(late := apps.Member(self, "late", may_retire=False))
         reading.append(self.loop.create_task(self._keep(late), name="keep late"))
         await self._leave_alone()
         async with self.client("sealer") as client:
@@ -94,28 +95,39 @@ class GroupWorld(World):
             }
             end_s = self.loop.time() + ALONE_S_MAX
             for _ in range(1 + n_javas * len(segments)):
-                counts, free = await self._shares(group, segments, end_s)
+                state = await self._shares(group, segments, end_s)
+                counts = [len(held) for held in state.assigned.values()]
+                free = len(state.unassigned)
                 self.journal.add("world", "shares", counts=counts, free=free, n_javas=n_javas)
-                if not free and counts and max(counts) - min(counts) <= 1:
+                if _is_fair(state):
                     return
 
-    async def _shares(
-        self, group: AsyncReaderGroup, segments: set[str], end_s: float
-    ) -> tuple[list[int], int]:
-        """Return the segments per reader, and of no reader, two refresh intervals after a checkpoint."""
+    async def _shares(self, group: AsyncReaderGroup, segments: set[str], end_s: float) -> GroupState:
+        """Return the group's state two refresh intervals after a checkpoint.
+
+        If the shares are not fair then, and a program did not only read, it gets the time once more.
+        """
         state = await group.state()
         old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
         while self.loop.time() < end_s:
             await asyncio.sleep(LOOK_S)
             state = await group.state()
+            refreshes_s = 2 * state.config.group_refresh_time_ms / 1000
             if until_s and self.loop.time() >= until_s:
-                break
+                if _is_fair(state) or self._have_read(self.loop.time() - refreshes_s):
+                    break
+                until_s = self.loop.time() + refreshes_s + READ_S
             is_calm = set(state.positions()) == segments and not state.future and state.readers == readers
             if not is_calm:
                 old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
             elif not until_s and any(name not in old for name in state.checkpoints.begun):
-                until_s = self.loop.time() + 2 * state.config.group_refresh_time_ms / 1000 + READ_S
-        return [len(held) for held in state.assigned.values()], len(state.unassigned)
+                until_s = self.loop.time() + refreshes_s + READ_S
+        return state
+
+    def _have_read(self, since_s: float) -> bool:
+        """Return whether no member did anything but reading since then."""
+        members = [app for app in self.until_end if isinstance(app, apps.Member)]
+        return all(member.reads_since_s <= since_s for member in members)
 
     def _log_of(self, scope: str, stream: str) -> list[tuple[int, bytes]]:
         """Return the entries of an internal stream, each with the offset after it."""
@@ -130,6 +142,11 @@ class GroupWorld(World):
             found.append((end, bytes(data[at + EVENT_HEADER_BYTES : end])))
             at = end
         return found
+
+
+def _is_fair(state: GroupState) -> bool:
+    counts = [len(held) for held in state.assigned.values()]
+    return not state.unassigned and bool(counts) and max(counts) - min(counts) <= 1
 
 
 def _config(chance: Random) -> ReaderGroupConfig:

@@ -59,6 +59,12 @@ def test_a_segment_given_away_does_not_take_the_reads_of_others_with_it() -> Non
     assert run_groups(6_000_269).problems == []
 
 
+@pytest.mark.slow
+def test_shares_are_judged_when_all_programs_have_read() -> None:
+    """A member asked for a time window for a second, and acquired its segments after that."""
+    assert run_groups(6_020_186).problems == []
+
+
 def test_equal_seeds_are_equal_runs() -> None:
     assert run_groups(3).journal.to_bytes() == run_groups(3).journal.to_bytes()
     assert run_groups(3).journal.to_bytes() != run_groups(4).journal.to_bytes()

@@ -69,6 +69,11 @@ def test_events_that_are_truncated_as_soon_as_they_are_stored_are_known() -> Non
     assert not result.problems
 
 
+def test_a_repeated_merge_is_answered_without_a_place_in_the_log() -> None:
+    """Its log file was removed while the store ran, and the answer promised nothing new."""
+    assert run_seed(6_010_351, "damage").problems == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "lines"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from ....store.log import verified
@@ -9,6 +10,7 @@ from ....store.log.verified import VerifiedReads
 from ....store.storage import snapshot
 from ....store.storage.recovery import _Recovery
 from ....store.storage.storage import Storage
+from ...kernel.disk import SimulatedDisk
 from ..planting import Replacement, bug
 from .scenario import LOST, REPORTED, VERIFIED
 
@@ -72,6 +74,18 @@ def _snapshot_unchecked() -> list[Replacement]:
         __hash__ = int.__hash__
 
     return [(snapshot, "crc32", lambda body: Anything())]
+
+
+@bug("removed-file-written", "damage", LOST)
+def _removed_file_written() -> list[Replacement]:
+    """The disk does not notice that the log file was removed, and the store goes on writing into it."""
+    right = SimulatedDisk.write_group
+
+    async def unnoticed(self: SimulatedDisk, name: str, offset: int, data: bytes) -> None:
+        with suppress(OSError):
+            await right(self, name, offset, data)
+
+    return [(SimulatedDisk, "write_group", unnoticed)]
 
 
 @bug("reads-cut-short", "damage", VERIFIED)
