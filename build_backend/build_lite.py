@@ -29,8 +29,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from build_page import LEFT_OUT, RUNTIME, RUNTIME_FILES, TIME, ours, version  # noqa: E402
 
-#: Tutorials whose cells need no other process, no socket and no Spark.
-TUTORIALS = ("04", "02", "03", "07", "08", "09", "11", "12")
+#: Tutorials that need no other process, no socket and no Spark, except for cells with the tag `NEEDS_SPARK`.
+TUTORIALS = ("04", "02", "03", "07", "08", "09", "11", "12", "13")
+#: The tag of cells that are left out. What follows them needs none of their names.
+NEEDS_SPARK = "needs-spark"
+LEFT_OUT_HERE = (
+    "*The rest of this section is not here. It needs Spark, pandas and pyarrow, which a browser does not"
+    " have: run this tutorial at home or on Binder.*"
+)
 #: Those that start a lab. The browser suspends Python while the store in the page works.
 WITH_LAB = ("02", "03")
 #: What the kernel needs besides what it lists by itself.
@@ -171,12 +177,25 @@ def _tutorials(folder: Path) -> None:
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         if path.name.startswith(TUTORIALS):
             book = json.loads(path.read_text(encoding="utf-8"))
+            book["cells"] = cells_for_browser(book["cells"])
             book["metadata"]["kernelspec"] = {
                 "display_name": "Python (Pyodide)",
                 "language": "python",
                 "name": "python",
             }
             (folder / path.name).write_text(json.dumps(book), encoding="utf-8")
+
+
+def cells_for_browser(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the cells of a tutorial without those that need Spark. A sentence stands for the first ones."""
+    said = {"cell_type": "markdown", "id": "left-out", "metadata": {}, "source": [LEFT_OUT_HERE]}
+    kept: list[dict[str, Any]] = []
+    for cell in cells:
+        if NEEDS_SPARK not in cell["metadata"].get("tags", ()):
+            kept.append(cell)
+        elif said not in kept:
+            kept.append(said)
+    return kept
 
 
 def main() -> None:

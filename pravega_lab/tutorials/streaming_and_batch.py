@@ -1,6 +1,6 @@
 """The jobs of tutorial 13: Figure 1, a changelog, a year before a live stream, a side input; in either mode.
 
-Streaming runs under virtual time. The functions of the jobs themselves record what happens.
+They run under virtual time. The functions of the jobs themselves record what happens.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.graph import JobGraph
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
-from pravega_lab.engine.flow.master.batch_mode import resolve_mode, run_batch
+from pravega_lab.engine.flow.master.batch_mode import BatchRunner, resolve_mode
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.operators.functions import (
@@ -53,15 +53,20 @@ def run(env: StreamEnvironment, mode: RuntimeMode, *, for_ms: int | None = None)
     """
     graph = env.job_graph()
     found = resolve_mode(graph, mode)
-    if found is BATCH:
-        apart(lambda: run_batch(graph))
-    else:
-        apart(lambda: _stream(graph, for_ms))
+    apart(lambda: _run(graph, found, for_ms))
     return found
 
 
-def _stream(graph: JobGraph, for_ms: int | None) -> None:
+def _run(graph: JobGraph, mode: RuntimeMode, for_ms: int | None) -> None:
     loop = SimulationLoop("modes")  # type: ignore[abstract]  # no outside in here
+    story = BatchRunner(graph).run() if mode is BATCH else _stream(graph, loop, for_ms)
+    try:
+        loop.run_until_complete(story)
+    finally:
+        loop.dispose()
+
+
+async def _stream(graph: JobGraph, loop: SimulationLoop, for_ms: int | None) -> None:
     names = iter(range(1_000_000))
     job = Job(
         graph,
@@ -70,19 +75,12 @@ def _stream(graph: JobGraph, for_ms: int | None) -> None:
         now_ms=lambda: loop.now_us // 1000,
         unique_id=lambda: f"{next(names):012d}",
     )
-
-    async def story() -> None:
-        await job.start()
-        if for_ms is None:
-            await job.wait()
-        else:
-            await asyncio.sleep(for_ms / 1000)
-            await job.cancel()
-
-    try:
-        loop.run_until_complete(story())
-    finally:
-        loop.dispose()
+    await job.start()
+    if for_ms is None:
+        await job.wait()
+    else:
+        await asyncio.sleep(for_ms / 1000)
+        await job.cancel()
 
 
 class _Tell(Operator):

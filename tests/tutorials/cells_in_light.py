@@ -33,6 +33,7 @@ ABSENT = {
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "build_backend"))
 from build_lite import ABSENT as WITHOUT  # noqa: E402
+from build_lite import cells_for_browser  # noqa: E402
 
 
 class _Absent(MetaPathFinder):
@@ -82,8 +83,9 @@ def shown(outputs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def cells_of(path: Path) -> list[dict[str, Any]]:
-    """Return the cells with code."""
-    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    """Return the cells with code that a browser has."""
+    cells = cells_for_browser(json.loads(path.read_text())["cells"])
+    return [cell for cell in cells if cell["cell_type"] == "code"]
 
 
 def run(path: Path) -> list[dict[str, Any]]:

@@ -26,7 +26,8 @@ MESSAGES = (0, 100, 300, 1_000)
 STEPS_MORE = 20_000  # a smaller run may take more steps, twice as many and these
 FEW = 3
 MANY = 10  # if more faults remain, the search begins again
-RESTARTS = 30
+RESTARTS = 100
+SOME = (3, 6, 10)
 CROWD = 40  # of more faults, a shorter run is looked for first
 SHORTER = 10
 VARIANTS = 60  # of each number of faults
@@ -59,14 +60,11 @@ class Shrinker:
         """Propose plans, the most wanted first, and take their results, until nothing smaller is found."""
         yield from self._try([Plan(frozenset())])
         if len(self.faults) > CROWD:
-            yield from self._shorter()
+            is_job = self.first.scenario in JOBS
+            yield from self._afresh(CROWD, RESTARTS // 4) if is_job else self._shorter()
         yield from self._rounds()
-        for variant in range(RESTARTS):
-            # Each fault is needed now, in this order of steps. In another order fewer may be.
-            if len(self.faults) <= MANY:
-                return
-            if (yield from self._try([replace(self.first.plan, variant=variant)])):
-                yield from self._rounds()
+        # Each fault is needed now, in this order of steps. In another order fewer may be.
+        yield from self._afresh(MANY, RESTARTS)
 
     @property
     def _faults(self) -> tuple[Fault, ...]:
@@ -121,6 +119,23 @@ class Shrinker:
             plan = replace(self.first.plan, rounds_max=rounds, steps_max=self.first.steps // 2)
             if (yield from self._try([plan, *(replace(plan, variant=n) for n in range(SHORTER))])):
                 return
+
+    def _afresh(self, most: int, restarts: int) -> Proposals:
+        """Begin again in other orders, with little work, until at most ``most`` faults remain.
+
+        Some faults of the first run are tried there, and all. A late fault is one of those that the first run
+        drew late, so a few of its own faults may be enough where the first faults of each kind are not.
+        """
+        chance = Random(0)
+        for variant in range(restarts):
+            if len(self.faults) <= most:
+                return
+            plan = replace(self.first.plan, variant=variant)
+            if self.first.scenario in JOBS:
+                plan = replace(plan, messages=0, rounds_max=1)
+            few = (chance.sample(self.first_faults, n) for n in SOME if n < len(self.first_faults))
+            if (yield from self._try([*(replace(plan, faults=frozenset(faults)) for faults in few), plan])):
+                yield from self._rounds()
 
     def _less_work(self) -> Proposals:
         plan = self._with(self._faults)
