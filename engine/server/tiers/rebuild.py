@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pravega_lab.errors import BadInputError
 
@@ -12,6 +15,7 @@ from ...store.log.disk import Disk
 from ...store.log.format import (
     FILE_HEADER_BYTES,
     file_id_of,
+    file_name,
     read_file_header,
     snapshot_file_name,
     snapshot_sequence_of,
@@ -19,6 +23,11 @@ from ...store.log.format import (
 from ...store.storage.snapshot import check_identity, decode_snapshot, without_log
 from ...store.storage.synced_state import Synced
 from .objects import Objects
+
+LISTS, LIST_AGAIN_S = (
+    30,
+    1.0,
+)  # how often tier 2 is asked for its objects while its list is late, and the pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,14 @@ class Rebuilt:
     log_files: int
 
 
+class _Snapshot(NamedTuple):
+    """A whole snapshot in tier 2, after which the log continues in ``first_file``, 0 for none."""
+
+    sequence: int
+    data: bytes
+    first_file: int
+
+
 async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
     """Copy the latest snapshot of tier 2 to ``disk``. The next `open_storage` replays what is left of the
     log after it.
@@ -41,7 +58,8 @@ async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
     Raises:
         BadInputError: The folder has a snapshot of its own, so the store can be opened as it is.
         TierMismatch: Tier 2 belongs to another store than the log, or to none.
-        CorruptStoreError: No snapshot in tier 2 can be read.
+        CorruptStoreError: No snapshot in tier 2 can be read, or the log after the latest one is not complete.
+            Nothing is written then.
     """
     files = disk.files()
     if any(snapshot_sequence_of(name) is not None for name in files):
@@ -57,7 +75,8 @@ async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
                 f"The log file {name!r} belongs to store {header[0].hex()}, and tier 2 to store"
                 f" {store_id.hex()}. Give the folder and the --tier2 of one store."
             )
-    sequence, data = await _latest(objects, store_id)
+    log_ids = {file_id for name in logs if (file_id := file_id_of(name)) is not None}
+    sequence, data = await _latest(objects, store_id, log_ids)
     if not logs:
         data = without_log(data, store_id, sequence)
     await disk.write_file(snapshot_file_name(sequence), data)
@@ -95,20 +114,54 @@ async def _store_id(objects: Objects) -> bytes:
     return store_id
 
 
-async def _latest(objects: Objects, store_id: bytes) -> tuple[int, bytes]:
-    """Return the latest snapshot of this store that can be read. An upload that was not finished is passed
-    over.
+async def _latest(objects: Objects, store_id: bytes, log_ids: Collection[int]) -> tuple[int, bytes]:
+    """Return sequence and bytes of the latest snapshot that can be read, in a list that is not late.
+
+    A list is late if it has a snapshot that was deleted, or none after which the log continues in a file that
+    is here: log files are deleted when a later snapshot is stored.
+    """
+    for _ in range(LISTS):
+        try:
+            found = await _latest_listed(objects, store_id)
+        except FileNotFoundError as error:
+            why = f"it lists the object {str(error.filename)!r}, which is not there"
+        else:
+            for one in found:
+                if not log_ids or one.first_file in (0, *log_ids):
+                    return one.sequence, one.data
+            why = (
+                f"the log continues in {file_name(found[0].first_file)!r} after it, and that file is missing"
+            )
+        await asyncio.sleep(LIST_AGAIN_S)
+    raise CorruptStoreError(
+        f"The latest snapshot that tier 2 lists does not go with the log: {why}. If tier 2 lists new objects"
+        " late, try again in some minutes. Else restore the log files from a copy, or move them out of the"
+        " folder to have the store as it was at that snapshot."
+    )
+
+
+async def _latest_listed(objects: Objects, store_id: bytes) -> list[_Snapshot]:
+    """Return the latest snapshots in a list that can be read. All are of one state: an upload that failed was
+    repeated, perhaps when the log continued in another file.
+
+    An upload that was not finished is passed over.
     """
     numbered = [(snapshot_sequence(name), name) for name in await objects.names()]
-    found = sorted(((number, name) for number, name in numbered if number is not None), reverse=True)
-    for sequence, name in found:
+    listed = sorted(((number, name) for number, name in numbered if number is not None), reverse=True)
+    found: list[_Snapshot] = []
+    for sequence, name in listed:
+        if found and sequence < found[0].sequence:
+            break
         data = await objects.read(name)
         try:
-            check_identity(name, decode_snapshot(name, data, Synced()), store_id, sequence)
+            head = decode_snapshot(name, data, Synced())
+            check_identity(name, head, store_id, sequence)
         except CorruptStoreError:
             continue
-        return sequence, data
-    raise CorruptStoreError(
-        f"Tier 2 has {len(found)} snapshots, and none can be read, so the store cannot be rebuilt from it."
-        " Restore a snapshot from a copy."
-    )
+        found.append(_Snapshot(sequence, data, head.first_file))
+    if not found:
+        raise CorruptStoreError(
+            f"Tier 2 has {len(listed)} snapshots, and none can be read, so the store cannot be rebuilt from"
+            " it. Restore a snapshot from a copy."
+        )
+    return found

@@ -101,6 +101,7 @@ class Mover:
         self._doomed: dict[str, int] = {}  # name -> sequence of the state that no longer needs it
         self._old_snapshots: list[str] = []
         self._stored_sequence = -1
+        self._snapshots = 0  # begun in this life
         self._failures = 0
         self._retry_ms = 0
         self._is_behind = False
@@ -171,7 +172,8 @@ class Mover:
             return None
         snapshot = self._tiered.begin_snapshot()
         self._snapshot_ms = now_ms
-        return StoreSnapshot(snapshot_name(snapshot.sequence, self._life), snapshot)
+        self._snapshots += 1  # no name is used again: an upload that failed will be deleted, or ends later
+        return StoreSnapshot(snapshot_name(snapshot.sequence, f"{self._life}.{self._snapshots}"), snapshot)
 
     def _clean(self, now_ms: int) -> Delete | List | None:
         names = [name for name, sequence in self._doomed.items() if sequence <= self._stored_sequence]

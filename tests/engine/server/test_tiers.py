@@ -9,7 +9,7 @@ import time
 import uuid
 from argparse import ArgumentParser
 from array import array
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -48,12 +48,20 @@ class Folder(FsspecObjects):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.is_down = False
+        self.unheard = 0  # so many snapshots are written, and the writer is told that they were not
+        self.late: list[list[str]] = []  # what the next lists show, in place of what there is
         self.gate: asyncio.Event | None = None
 
     async def write(self, name: str, data: bytes) -> None:
         if self.is_down:
             raise OSError("tier 2 is down")
         await super().write(name, data)
+        if self.unheard and name.startswith("snapshot"):
+            self.unheard -= 1
+            raise OSError("tier 2 did not answer")
+
+    async def names(self) -> list[str]:
+        return self.late.pop(0) if self.late else await super().names()
 
     async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         if self.gate is not None and name.startswith("chunk"):
@@ -275,6 +283,63 @@ def test_a_store_is_rebuilt_from_tier_2_and_what_is_left_of_its_log(tmp_path: Pa
 
     asyncio.run(story(lose_log=False))
     asyncio.run(story(lose_log=True))
+
+
+def test_a_snapshot_stays_when_an_upload_of_the_same_state_failed_before(tmp_path: Path) -> None:
+    """The failed upload is deleted. It had the name of the second one, and took the only snapshot with it."""
+
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            life.objects.unheard = 1
+            await life.submit(CreateSegment("a"), Append("a", b"x"))
+            await life.until_moved()
+            mover = life.runner.tier.mover  # type: ignore[union-attr]
+            await life.until(lambda: mover._stored_sequence == life.tiered.sequence and not mover._doomed)
+            assert life.objects.unheard == 0
+            assert len(_snapshots(life.names())) == 1
+
+    asyncio.run(story())
+
+
+def test_a_rebuild_waits_for_a_list_that_goes_with_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pravega_lab.engine.server.tiers.rebuild.LISTS", 3)
+    monkeypatch.setattr("pravega_lab.engine.server.tiers.rebuild.LIST_AGAIN_S", 0.01)
+
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"first"))
+            await life.until(lambda: _snapshots(life.names()))
+            old = _snapshots(life.names())[0]
+            content = await life.objects.read(old)
+            for n in range(30):
+                await life.submit(Append("a", bytes([n]) * 10_000))
+            await life.until(lambda: "log-000000000001" not in life.disk.files())
+            await life.until(lambda: old not in life.names())
+            await life.until_moved()
+        for path in (tmp_path / "data").glob("snapshot-*"):
+            path.unlink()
+        disk, objects = RealDisk(tmp_path / "data"), Folder(str(tmp_path / "tier2"))
+        await objects.write(old, content)
+        objects.late = [["store", old]] * 3
+        with pytest.raises(CorruptStoreError, match="'log-000000000001' after it, and that file is missing"):
+            await rebuild(disk, objects)
+        assert not _snapshots(disk.files())  # so that it can be tried again
+        await objects.delete(old)
+        objects.late = [["store", old]]
+        await rebuild(disk, objects)
+        objects.close()
+        disk.close()
+        async with store(tmp_path) as life:
+            expected = b"first" + b"".join(bytes([n]) * 10_000 for n in range(30))
+            assert await life.read("a") == expected
+
+    asyncio.run(story())
+
+
+def _snapshots(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith("snapshot")]
 
 
 def test_the_tier_of_another_store_and_a_newer_tier_are_refused(tmp_path: Path) -> None:

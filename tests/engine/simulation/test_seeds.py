@@ -44,6 +44,11 @@ def test_a_rebuilt_store_keeps_the_file_in_which_its_log_continues() -> None:
     assert run_seed(6_000_824, "tiers").problems == []
 
 
+def test_a_snapshot_in_tier_2_outlives_a_failed_upload_of_the_same_state() -> None:
+    """The failed upload had its name, and was deleted after the log file that only it replaced."""
+    assert run_seed(6_020_064, "tiers").problems == []
+
+
 @pytest.mark.slow
 def test_seeds_of_retention() -> None:
     failed, truncated = [], 0
