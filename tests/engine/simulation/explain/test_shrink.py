@@ -179,3 +179,20 @@ def test_many_faults_are_left_out_one_by_one_where_few_together_cannot(toss: str
     shrink(shrinker, lambda plans: [run(plan) for plan in plans], lambda: shrinker.runs > 300)
     assert needed <= set(shrinker.faults)
     assert len(shrinker.faults) <= 10
+
+
+def test_a_job_with_many_faults_is_begun_again_with_a_few_of_its_own() -> None:
+    """In the first order of steps every fault is needed. In another one a late fault is, and little work."""
+    faults = [Fault("part", f"kind {n % 3}", n) for n in range(60)]
+    needed = {faults[50]}
+
+    def run(plan: Plan) -> Result:
+        is_afresh = plan.variant is not None and plan.messages == 0
+        result = imagined(plan, needed if is_afresh else {*faults}, faults)
+        return replace(result, scenario="flow", problems=result.problems if is_afresh else [])
+
+    first = replace(imagined(Plan(), needed, faults), scenario="flow")
+    shrinker = Shrinker(first, "kept")
+    shrink(shrinker, lambda plans: [run(plan) for plan in plans], lambda: shrinker.runs > 300)
+    assert set(shrinker.faults) == needed
+    assert shrinker.best.plan.messages == 0
