@@ -61,7 +61,7 @@ class Shrinker:
         yield from self._try([Plan(frozenset())])
         if len(self.faults) > CROWD:
             is_job = self.first.scenario in JOBS
-            yield from self._afresh(CROWD, RESTARTS // 4) if is_job else self._shorter()
+            yield from self._afresh(CROWD, RESTARTS // 2) if is_job else self._shorter()
         yield from self._rounds()
         # Each fault is needed now, in this order of steps. In another order fewer may be.
         yield from self._afresh(MANY, RESTARTS)
