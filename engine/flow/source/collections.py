@@ -86,8 +86,52 @@ class RowsEnumerator(SplitQueue[RowsSplit]):
     """Assign the parts of a collection."""
 
 
-class RowsReader(SourceReader[RowsSplit]):
-    """Read one split after another, and request the next one.
+class AssignedSplits(SourceReader[SplitT]):
+    """Hold the splits of a reader that reads one after another, and request the next one from a `SplitQueue`.
+
+    Args:
+        ends: Whether the input ends after the last split.
+    """
+
+    def __init__(self, context: ReaderContext, *, ends: bool = True) -> None:
+        self._context, self._ends = context, ends
+        self._splits: deque[SplitT] = deque()
+        self._no_more = self._has_asked = False
+        self._not_before_ms = 0
+        self._news = asyncio.Event()
+
+    def _poll_without_split(self) -> InputStatus:
+        """Request a split, once, unless there will be none."""
+        if self._no_more:
+            return InputStatus.END_OF_INPUT if self._ends else InputStatus.NOTHING_AVAILABLE
+        if not self._has_asked:
+            self._has_asked = True
+            self._context.send_split_request()
+        return InputStatus.NOTHING_AVAILABLE
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Return whether the reader has emitted everything that it will ever get."""
+        return self._no_more and not self._splits
+
+    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
+        """Return the splits with their positions."""
+        return list(self._splits)
+
+    def add_splits(self, splits: Sequence[SplitT]) -> None:
+        """Append splits to those that are read."""
+        self._splits.extend(splits)
+        self._has_asked = False
+        self._news.set()
+
+    def notify_no_more_splits(self) -> None:
+        """End after the current splits, if the source is bounded."""
+        self._no_more = True
+        self._news.set()
+
+
+class RowsReader(AssignedSplits[RowsSplit]):
+    """Read one part of a collection after another.
 
     ``pause_ms`` returns the time between two batches.
     """
@@ -100,23 +144,13 @@ class RowsReader(SourceReader[RowsSplit]):
         pause_ms: Callable[[], int],
         boundedness: Boundedness,
     ) -> None:
-        self._context, self._rows, self._batch_rows = context, rows, batch_rows
-        self._pause_ms, self._ends = pause_ms, boundedness is Boundedness.BOUNDED
-        self._splits: deque[RowsSplit] = deque()
-        self._no_more = False
-        self._has_asked = False
-        self._not_before_ms = 0
-        self._news = asyncio.Event()
+        super().__init__(context, ends=boundedness is Boundedness.BOUNDED)
+        self._rows, self._batch_rows, self._pause_ms = rows, batch_rows, pause_ms
 
     def poll_next(self, output: ReaderOutput) -> InputStatus:
         """Emit the next batch of the current split, or request a split."""
         if not self._splits:
-            if self._no_more:
-                return InputStatus.END_OF_INPUT if self._ends else InputStatus.NOTHING_AVAILABLE
-            if not self._has_asked:
-                self._has_asked = True
-                self._context.send_split_request()
-            return InputStatus.NOTHING_AVAILABLE
+            return self._poll_without_split()
         if self._context.now_ms() < self._not_before_ms:
             return InputStatus.NOTHING_AVAILABLE
         split = self._splits[0]
@@ -142,26 +176,6 @@ class RowsReader(SourceReader[RowsSplit]):
         while not self._splits and (not self._ends if self._no_more else self._has_asked):
             self._news.clear()
             await self._news.wait()
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Return whether the reader has emitted everything that it will ever get."""
-        return self._no_more and not self._splits
-
-    def snapshot_state(self, checkpoint_id: int) -> list[RowsSplit]:
-        """Return the splits with their positions."""
-        return list(self._splits)
-
-    def add_splits(self, splits: Sequence[RowsSplit]) -> None:
-        """Append splits to those that are read."""
-        self._splits.extend(splits)
-        self._has_asked = False
-        self._news.set()
-
-    def notify_no_more_splits(self) -> None:
-        """End the input after the current splits, if the source is bounded."""
-        self._no_more = True
-        self._news.set()
 
 
 def _batch_of(rows: Sequence[Row] | pa.Table, start: int, stop: int) -> Batch:

@@ -10,7 +10,6 @@ pyarrow's Parquet is imported when the first file is read, so the module loads w
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from ..batch import Batch
 from ..errors import RestoreError
 from ..files import Files, FsspecFiles, join
 from ..state import plain_values as plain
-from .collections import SplitQueue, no_pause
+from .collections import AssignedSplits, SplitQueue, no_pause
 from .sources import (
     Boundedness,
     InputStatus,
@@ -32,7 +31,6 @@ from .sources import (
     ReaderOutput,
     Serializer,
     Source,
-    SourceReader,
     SplitEnumeratorContext,
 )
 
@@ -249,26 +247,18 @@ class ParquetEnumerator(SplitQueue[ParquetSplit]):
             self._splits.extend(await self._source.find_splits())
 
 
-class ParquetReader(SourceReader[ParquetSplit]):
-    """Read one row group after another, and request the next one."""
+class ParquetReader(AssignedSplits[ParquetSplit]):
+    """Read one row group after another."""
 
     def __init__(self, source: ParquetSource, context: ReaderContext) -> None:
-        self._source, self._context = source, context
-        self._splits: deque[ParquetSplit] = deque()
+        super().__init__(context)
+        self._source = source
         self._rows: Any = None  # the record batch of the first split, when it was read
-        self._no_more = self._has_asked = False
-        self._not_before_ms = 0
-        self._news = asyncio.Event()
 
     def poll_next(self, output: ReaderOutput) -> InputStatus:
         """Emit the next batch of the current row group, or request another one."""
         if not self._splits:
-            if self._no_more:
-                return InputStatus.END_OF_INPUT
-            if not self._has_asked:
-                self._has_asked = True
-                self._context.send_split_request()
-            return InputStatus.NOTHING_AVAILABLE
+            return self._poll_without_split()
         if self._rows is None or self._context.now_ms() < self._not_before_ms:
             return InputStatus.NOTHING_AVAILABLE
         split = self._splits[0]
@@ -295,26 +285,6 @@ class ParquetReader(SourceReader[ParquetSplit]):
             await self._news.wait()
         if self._splits and self._rows is None:
             self._rows = await self._source.opened.read(self._splits[0])
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Return whether the reader has emitted everything that it will ever get."""
-        return self._no_more and not self._splits
-
-    def snapshot_state(self, checkpoint_id: int) -> list[ParquetSplit]:
-        """Return the splits with their positions."""
-        return list(self._splits)
-
-    def add_splits(self, splits: Sequence[ParquetSplit]) -> None:
-        """Append splits to those that are read."""
-        self._splits.extend(splits)
-        self._has_asked = False
-        self._news.set()
-
-    def notify_no_more_splits(self) -> None:
-        """End the input after the current splits."""
-        self._no_more = True
-        self._news.set()
 
 
 class ParquetSource(Source[ParquetSplit, list[ParquetSplit]]):

@@ -107,16 +107,10 @@ class Transactions:
     def commit(self, request: pb.TxnRequest, now_ms: int) -> pb.TxnStatus:
         """Queue the transaction for its commit. Its position in the order of commits is decided here."""
         status = pb.TxnStatus
-        stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
-        if stream is None:
-            return status(status=status.STREAM_NOT_FOUND)
-        record = stream.transactions.get(_from_wire(request.txnId))
-        if record is None:
-            return status(status=status.FAILURE)
-        try:
-            state = after_transaction(_name(stream, record), record.state, TransactionAct.COMMIT)
-        except IllegalMoveError:
-            return status(status=status.FAILURE)
+        found = self._open_transaction(request, TransactionAct.COMMIT)
+        if isinstance(found, pb.TxnStatus):
+            return found
+        stream, record, state = found
         if record.state is not state:
             change = Change()
             record = replace(record, state=state, order=stream.last_order + 1, now_ms=now_ms)
@@ -126,6 +120,16 @@ class Transactions:
 
     def abort(self, request: pb.TxnRequest, now_ms: int) -> pb.TxnStatus:
         """Abort an open transaction."""
+        found = self._open_transaction(request, TransactionAct.ABORT)
+        if isinstance(found, pb.TxnStatus):
+            return found
+        self._abort_now(found[0], found[1], now_ms)
+        return pb.TxnStatus(status=pb.TxnStatus.SUCCESS)
+
+    def _open_transaction(
+        self, request: pb.TxnRequest, act: TransactionAct
+    ) -> tuple[StreamEntry, rec.TransactionRecord, TransactionState] | pb.TxnStatus:
+        """Return the stream and the transaction of a request with its state after the act, or the refusal."""
         status = pb.TxnStatus
         stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
         if stream is None:
@@ -134,11 +138,10 @@ class Transactions:
         if record is None:
             return status(status=status.FAILURE)
         try:
-            after_transaction(_name(stream, record), record.state, TransactionAct.ABORT)
+            state = after_transaction(_name(stream, record), record.state, act)
         except IllegalMoveError:
             return status(status=status.FAILURE)
-        self._abort_now(stream, record, now_ms)
-        return status(status=status.SUCCESS)
+        return stream, record, state
 
     def ping(self, request: pb.PingTxnRequest, now_ms: int) -> pb.PingTxnStatus:
         """Renew the lease of an open transaction from now.
