@@ -95,13 +95,14 @@ class AssignedSplits(SourceReader[SplitT]):
 
     def __init__(self, context: ReaderContext, *, ends: bool = True) -> None:
         self._context, self._ends = context, ends
-        self._splits: deque[SplitT] = deque()
+        self.splits: deque[SplitT] = deque()
+        """The splits to read, each with the position of what is read next."""
         self._no_more = self._has_asked = False
         self._not_before_ms = 0
         self._news = asyncio.Event()
 
-    def _poll_without_split(self) -> InputStatus:
-        """Request a split, once, unless there will be none."""
+    def poll_without_split(self) -> InputStatus:
+        """Request a split, once, or say that there will be none. `poll_next` returns this without a split."""
         if self._no_more:
             return InputStatus.END_OF_INPUT if self._ends else InputStatus.NOTHING_AVAILABLE
         if not self._has_asked:
@@ -109,18 +110,24 @@ class AssignedSplits(SourceReader[SplitT]):
             self._context.send_split_request()
         return InputStatus.NOTHING_AVAILABLE
 
+    async def available(self) -> None:
+        """Return when there is a split, or news from the enumerator."""
+        while not self.splits and (not self._ends if self._no_more else self._has_asked):
+            self._news.clear()
+            await self._news.wait()
+
     @property
     def is_exhausted(self) -> bool:
         """Return whether the reader has emitted everything that it will ever get."""
-        return self._no_more and not self._splits
+        return self._no_more and not self.splits
 
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         """Return the splits with their positions."""
-        return list(self._splits)
+        return list(self.splits)
 
     def add_splits(self, splits: Sequence[SplitT]) -> None:
         """Append splits to those that are read."""
-        self._splits.extend(splits)
+        self.splits.extend(splits)
         self._has_asked = False
         self._news.set()
 
@@ -149,19 +156,19 @@ class RowsReader(AssignedSplits[RowsSplit]):
 
     def poll_next(self, output: ReaderOutput) -> InputStatus:
         """Emit the next batch of the current split, or request a split."""
-        if not self._splits:
-            return self._poll_without_split()
+        if not self.splits:
+            return self.poll_without_split()
         if self._context.now_ms() < self._not_before_ms:
             return InputStatus.NOTHING_AVAILABLE
-        split = self._splits[0]
+        split = self.splits[0]
         stop = min(split.position + self._batch_rows, split.stop)
         if stop > split.position:
             output.emit(_batch_of(self._rows, split.position, stop), split.split_id)
         if stop == split.stop:
-            self._splits.popleft()
+            self.splits.popleft()
             output.release_split(split.split_id)
         else:
-            self._splits[0] = replace(split, position=stop)
+            self.splits[0] = replace(split, position=stop)
         pause_ms = self._pause_ms()
         if pause_ms:
             self._not_before_ms = self._context.now_ms() + pause_ms
@@ -171,11 +178,9 @@ class RowsReader(AssignedSplits[RowsSplit]):
     async def available(self) -> None:
         """Return when the pause is over, or when there is news from the enumerator."""
         wait_ms = self._not_before_ms - self._context.now_ms()
-        if self._splits and wait_ms > 0:
+        if self.splits and wait_ms > 0:
             await asyncio.sleep(wait_ms / 1000)
-        while not self._splits and (not self._ends if self._no_more else self._has_asked):
-            self._news.clear()
-            await self._news.wait()
+        await super().available()
 
 
 def _batch_of(rows: Sequence[Row] | pa.Table, start: int, stop: int) -> Batch:

@@ -257,19 +257,19 @@ class ParquetReader(AssignedSplits[ParquetSplit]):
 
     def poll_next(self, output: ReaderOutput) -> InputStatus:
         """Emit the next batch of the current row group, or request another one."""
-        if not self._splits:
-            return self._poll_without_split()
+        if not self.splits:
+            return self.poll_without_split()
         if self._rows is None or self._context.now_ms() < self._not_before_ms:
             return InputStatus.NOTHING_AVAILABLE
-        split = self._splits[0]
+        split = self.splits[0]
         stop = min(split.position + self._source.batch_rows, split.rows)
         output.emit(Batch.of_arrow(self._rows.slice(split.position, stop - split.position)), split.split_id)
         if stop == split.rows:
-            self._splits.popleft()
+            self.splits.popleft()
             self._rows = None
             output.release_split(split.split_id)
         else:
-            self._splits[0] = replace(split, position=stop)
+            self.splits[0] = replace(split, position=stop)
         pause_ms = self._source.pause_ms()
         if pause_ms:
             self._not_before_ms = self._context.now_ms() + pause_ms
@@ -280,11 +280,9 @@ class ParquetReader(AssignedSplits[ParquetSplit]):
         wait_ms = self._not_before_ms - self._context.now_ms()
         if wait_ms > 0:
             await asyncio.sleep(wait_ms / 1000)
-        while not self._splits and self._has_asked and not self._no_more:
-            self._news.clear()
-            await self._news.wait()
-        if self._splits and self._rows is None:
-            self._rows = await self._source.opened.read(self._splits[0])
+        await super().available()
+        if self.splits and self._rows is None:
+            self._rows = await self._source.opened.read(self.splits[0])
 
 
 class ParquetSource(Source[ParquetSplit, list[ParquetSplit]]):

@@ -434,7 +434,7 @@ def _rows_of_group_again() -> list[Replacement]:
     """The snapshot of a reader of files has its row group without the rows that it had emitted."""
 
     def wrong(self: ParquetReader, checkpoint_id: int) -> list[Any]:
-        return [replace(split, position=0) for split in self._splits]
+        return [replace(split, position=0) for split in self.splits]
 
     return [(ParquetReader, "snapshot_state", wrong)]
 

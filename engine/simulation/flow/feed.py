@@ -118,16 +118,16 @@ class FeedReader(RowsReader):
         self._feed = feed
 
     def poll_next(self, output: ReaderOutput) -> InputStatus:
-        if not self._splits or self._context.now_ms() < self._not_before_ms:
+        if not self.splits or self._context.now_ms() < self._not_before_ms:
             return super().poll_next(output)
-        split = self._splits[0]
+        split = self.splits[0]
         part = int(split.split_id)
         rows = self._feed.take(part, split.position, self._batch_rows)
         if rows:
             output.emit(Batch.of_rows(rows), split.split_id)
-            self._splits[0] = split = replace(split, position=split.position + len(rows))
+            self.splits[0] = split = replace(split, position=split.position + len(rows))
         if self._feed.is_over(part, split.position):
-            self._splits.popleft()
+            self.splits.popleft()
             output.release_split(split.split_id)
         elif not rows:
             return self._pause(WITHHELD_MS)
