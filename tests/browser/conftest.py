@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.lab import ROOT, chromium, jupyter_lab
+from tests.browser.lab import ROOT, chromium, jupyter_lab, open_notebook, write_notebook
+from tests.browser.page import Errors
 
 HERE = Path(__file__).parent
 
@@ -51,6 +53,34 @@ def lab_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lab(browser: Any, lab_folder: Path) -> Iterator[str]:
     with jupyter_lab(lab_folder) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def errors() -> Errors:
+    """What the pages of a module complain of."""
+    return Errors()
+
+
+@pytest.fixture(scope="session")
+def new_notebook(browser: Any, lab: str, lab_folder: Path) -> Callable[..., AbstractContextManager[Any]]:
+    """Opens a notebook with some cells in a page of its own, of a size in pixels. ``script`` runs before the
+    page's own scripts.
+    """
+
+    @contextmanager
+    def opened(
+        name: str, *cells: str, size: tuple[int, int], errors: Errors, script: str = "() => {}"
+    ) -> Iterator[Any]:
+        write_notebook(lab_folder / f"{name}.ipynb", *cells)
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+        page = context.new_page()
+        errors.of(page)
+        page.add_init_script(f"({script})()")
+        open_notebook(page, lab, f"{name}.ipynb")
+        yield page
+        context.close()
+
+    return opened
 
 
 @pytest.fixture(scope="session")

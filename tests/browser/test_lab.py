@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.lab import open_notebook, run_all, write_notebook
+from tests.browser.lab import run_all
 from tests.browser.page import (
     SHARED,
     WAIT_MS,
@@ -66,20 +65,10 @@ MAP, TIMELINE, LIVE_MAP, EMPTY_MAP = 0, 1, 2, 3
 
 
 @pytest.fixture(scope="module")
-def errors() -> Errors:
-    return Errors()
-
-
-@pytest.fixture(scope="module")
-def page(browser: Any, lab: str, lab_folder: Path, errors: Errors) -> Iterator[Any]:
-    write_notebook(lab_folder / "views.ipynb", SETUP, LIVE, EMPTY)
-    context = browser.new_context(viewport={"width": 1400, "height": 1900})
-    page = context.new_page()
-    errors.of(page)
-    open_notebook(page, lab, "views.ipynb")
-    run_all(page)
-    yield page
-    context.close()
+def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("views", SETUP, LIVE, EMPTY, size=(1400, 1900), errors=errors) as page:
+        run_all(page)
+        yield page
 
 
 def test_recorded_and_live_views_are_drawn(page: Any) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.lab import KERNEL_IDLE, RUN_S, open_notebook, run_all, screenshot, write_notebook
+from tests.browser.lab import KERNEL_IDLE, RUN_S, run_all, screenshot
 from tests.browser.page import (
     SHARED,
     WAIT_MS,
@@ -35,22 +34,12 @@ MEASURE = "for _ in range(5): story.measure(lambda low, high: 100.0)\nprint(stor
 
 
 @pytest.fixture(scope="module")
-def errors() -> Errors:
-    return Errors()
-
-
-@pytest.fixture(scope="module")
-def page(browser: Any, lab: str, lab_folder: Path, errors: Errors) -> Iterator[Any]:
-    write_notebook(lab_folder / "restart.ipynb", *CELLS)
-    context = browser.new_context(viewport={"width": 1400, "height": 1900})
-    page = context.new_page()
-    errors.of(page)
-    open_notebook(page, lab, "restart.ipynb")
-    run_all(page)
-    for n in (MAP, TIMELINE, LIVE):
-        wait_drawn(page, n)
-    yield page
-    context.close()
+def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("restart", *CELLS, size=(1400, 1900), errors=errors) as page:
+        run_all(page)
+        for n in (MAP, TIMELINE, LIVE):
+            wait_drawn(page, n)
+        yield page
 
 
 def wait_shows(page: Any, n: int, seq: int) -> None:

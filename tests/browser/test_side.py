@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from tests.browser.lab import open_notebook, screenshot, write_notebook
+import pytest
+
+from tests.browser.lab import screenshot
 from tests.browser.page import WAIT_MS, Errors, run_cell, wait_painted
 
 SETUP = """
@@ -43,14 +45,14 @@ def run_next(page: Any, views: int, where: str = PANEL) -> None:
     page.wait_for_function(condition, arg=[where, views], timeout=4 * WAIT_MS)
 
 
-def test_views_appear_on_the_right_and_the_notebook_keeps_the_focus(
-    browser: Any, lab: str, lab_folder: Path
-) -> None:
-    write_notebook(lab_folder / "side.ipynb", SETUP, BY_ARGUMENT, BY_DEFAULT, INLINE)
-    page = browser.new_page(viewport={"width": 1600, "height": 1000})
-    errors = Errors()
-    errors.of(page)
-    open_notebook(page, lab, "side.ipynb")
+@pytest.fixture
+def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    cells = (SETUP, BY_ARGUMENT, BY_DEFAULT, INLINE)
+    with new_notebook("side", *cells, size=(1600, 1000), errors=errors) as page:
+        yield page
+
+
+def test_views_appear_on_the_right_and_the_notebook_keeps_the_focus(page: Any, errors: Errors) -> None:
     page.wait_for_function(SELECT_FIRST, timeout=WAIT_MS)
     run_next(page, 0)
     run_next(page, 3)
@@ -70,5 +72,4 @@ def test_views_appear_on_the_right_and_the_notebook_keeps_the_focus(
     page.wait_for_function(f"() => !document.querySelector('{PANEL}')", timeout=WAIT_MS)
     run_cell(page, UNTIL_CLOSED + BY_DEFAULT)
     page.wait_for_function(f"() => document.querySelectorAll('{PANEL}').length === 1", timeout=WAIT_MS)
-    page.close()
     assert [e for e in errors if "favicon" not in e] == []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.lab import open_notebook, run_all, write_notebook
+from tests.browser.lab import run_all
 from tests.browser.page import SHARED, WAIT_MS, Errors, clock, settle, view, wait_drawn
 from tests.browser.test_lab import last_output, run_cell
 
@@ -30,24 +29,14 @@ AT = f"() => [...{SHARED}.clocks.values()][0].at"
 
 
 @pytest.fixture(scope="module")
-def errors() -> Errors:
-    return Errors()
-
-
-@pytest.fixture(scope="module")
-def page(browser: Any, lab: str, lab_folder: Path, errors: Errors) -> Iterator[Any]:
-    write_notebook(lab_folder / "acting.ipynb", SETUP, CONTROLS)
-    context = browser.new_context(viewport={"width": 1400, "height": 2200})
-    page = context.new_page()
-    errors.of(page)
-    open_notebook(page, lab, "acting.ipynb")
-    run_all(page)
-    wait_drawn(page, MAP, 5)
-    wait_history(page, 2)  # a clock goes no further than the newest observation
-    yield page
-    run_cell(page, "controls.close(); board.close(); lab.close(); print('closed')")
-    page.get_by_text("closed", exact=True).wait_for(timeout=4 * WAIT_MS)
-    context.close()
+def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("acting", SETUP, CONTROLS, size=(1400, 2200), errors=errors) as page:
+        run_all(page)
+        wait_drawn(page, MAP, 5)
+        wait_history(page, 2)  # a clock goes no further than the newest observation
+        yield page
+        run_cell(page, "controls.close(); board.close(); lab.close(); print('closed')")
+        page.get_by_text("closed", exact=True).wait_for(timeout=4 * WAIT_MS)
 
 
 def seconds(page: Any) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.widgets import show
-from tests.browser.lab import open_notebook, run_all, write_notebook
+from tests.browser.lab import run_all
 from tests.browser.page import (
     WAIT_MS,
     Errors,
@@ -189,15 +189,10 @@ def lab_errors() -> Errors:
 
 
 @pytest.fixture(scope="module")
-def lab_page(browser: Any, lab: str, lab_folder: Path, lab_errors: Errors) -> Iterator[Any]:
-    write_notebook(lab_folder / "group.ipynb", SETUP)
-    context = browser.new_context(viewport={"width": 1400, "height": 1900})
-    page = context.new_page()
-    lab_errors.of(page)
-    open_notebook(page, lab, "group.ipynb")
-    run_all(page)
-    yield page
-    context.close()
+def lab_page(new_notebook: Any, lab_errors: Errors) -> Iterator[Any]:
+    with new_notebook("group", SETUP, size=(1400, 1900), errors=lab_errors) as page:
+        run_all(page)
+        yield page
 
 
 def wait_caught_up(page: Any, seq: int, checkpoints: int) -> None:

@@ -6,13 +6,12 @@ Nothing is cut, axe-core finds no violation in them, and the keyboard reaches wh
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.axe import violations
-from tests.browser.lab import open_notebook, run_all, screenshot, write_notebook
+from tests.browser.lab import run_all, screenshot
 from tests.browser.narrow import CLIPPED, CUT, OUTSIDE, OVERLAPPING, RECORD
 from tests.browser.page import WAIT_MS, Errors, settle, wait_painted
 
@@ -38,32 +37,21 @@ THEMED = """(wanted) => document.body.dataset.jpThemeLight === String(wanted ===
 
 
 @pytest.fixture(scope="module")
-def errors() -> Errors:
-    return Errors()
-
-
-@pytest.fixture(scope="module")
-def page(browser: Any, lab: str, lab_folder: Path, errors: Errors) -> Iterator[Any]:
-    write_notebook(lab_folder / "narrow.ipynb", *CELLS)
-    context = browser.new_context(viewport={"width": 1100, "height": 1000})
-    page = context.new_page()
-    errors.of(page)
-    page.add_init_script(f"({RECORD})()")
-    open_notebook(page, lab, "narrow.ipynb")
-    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-    run_all(page)
-    page.wait_for_selector(f"{PANE} .plab", timeout=WAIT_MS)
-    for _ in range(5):  # the panel has half of what the sidebars leave
-        width = page.evaluate(PANE_WIDTH)
-        if width == PANE_PX:
-            break
-        size = page.viewport_size
-        page.set_viewport_size({**size, "width": size["width"] + 2 * (PANE_PX - width)})
-        settle(page)
-    for n in range(page.locator(".plab").count()):
-        wait_painted(page, n)
-    yield page
-    context.close()
+def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("narrow", *CELLS, size=(1100, 1000), errors=errors, script=RECORD) as page:
+        page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+        run_all(page)
+        page.wait_for_selector(f"{PANE} .plab", timeout=WAIT_MS)
+        for _ in range(5):  # the panel has half of what the sidebars leave
+            width = page.evaluate(PANE_WIDTH)
+            if width == PANE_PX:
+                break
+            size = page.viewport_size
+            page.set_viewport_size({**size, "width": size["width"] + 2 * (PANE_PX - width)})
+            settle(page)
+        for n in range(page.locator(".plab").count()):
+            wait_painted(page, n)
+        yield page
 
 
 @pytest.mark.parametrize("theme", THEMES)

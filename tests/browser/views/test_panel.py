@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.lab import open_notebook, run_all, screenshot, write_notebook
+from tests.browser.lab import run_all, screenshot
 from tests.browser.page import WAIT_MS, Errors, last_output, run_cell
 
 CELLS = ["from pravega_lab import Lab\nlab = Lab(name='panel')", "lab"]
@@ -16,21 +15,11 @@ PANEL = ".plab-lab"
 
 
 @pytest.fixture(scope="module")
-def errors() -> Errors:
-    return Errors()
-
-
-@pytest.fixture(scope="module")
-def page(browser: Any, lab: str, lab_folder: Path, errors: Errors) -> Iterator[Any]:
-    write_notebook(lab_folder / "panel.ipynb", *CELLS)
-    context = browser.new_context(viewport={"width": 1200, "height": 700})
-    page = context.new_page()
-    errors.of(page)
-    open_notebook(page, lab, "panel.ipynb")
-    run_all(page)
-    yield page
-    run_cell(page, "lab.close()")
-    context.close()
+def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("panel", *CELLS, size=(1200, 700), errors=errors) as page:
+        run_all(page)
+        yield page
+        run_cell(page, "lab.close()")
 
 
 def wait_for_row(page: Any, *words: str) -> None:

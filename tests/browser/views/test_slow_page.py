@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from tests.browser.lab import open_notebook, run_all, write_notebook
+import pytest
+
+from tests.browser.lab import run_all
 from tests.browser.page import WAIT_MS, Errors, last_output, run_cell, wait_drawn
 
 CELL = (
@@ -28,16 +30,14 @@ IMPATIENT = """() => {
 GIVEN_UP = "[anywidget] Failed to initialize model."
 
 
-def test_a_view_is_drawn_and_updated_although_its_module_came_late(
-    browser: Any, lab: str, lab_folder: Path
-) -> None:
-    write_notebook(lab_folder / "slow.ipynb", CELL, PANEL)
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    page, errors = context.new_page(), Errors()
-    errors.of(page)
-    page.add_init_script(f"({IMPATIENT})()")
-    open_notebook(page, lab, "slow.ipynb")
-    run_all(page)
+@pytest.fixture
+def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("slow", CELL, PANEL, size=(1400, 900), errors=errors, script=IMPATIENT) as page:
+        run_all(page)
+        yield page
+
+
+def test_a_view_is_drawn_and_updated_although_its_module_came_late(page: Any, errors: Errors) -> None:
     wait_drawn(page, 0)
     run_cell(page, MEASURE)
     page.wait_for_function(
@@ -49,4 +49,3 @@ def test_a_view_is_drawn_and_updated_although_its_module_came_late(
     run_cell(page, "lab.close()\nprint('closed')")
     page.get_by_text("closed", exact=True).wait_for(timeout=WAIT_MS)
     assert any(GIVEN_UP in error for error in errors), "anywidget waited, or has another limit"
-    context.close()
