@@ -48,6 +48,10 @@ class _Snapshot(NamedTuple):
     first_file: int
 
 
+class _ListIsLateError(Exception):
+    """Raised when a list of tier 2 does not show what is there."""
+
+
 async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
     """Copy the latest snapshot of tier 2 to ``disk``. The next `open_storage` replays what is left of the
     log after it.
@@ -123,15 +127,13 @@ async def _latest(objects: Objects, store_id: bytes, log_ids: Collection[int]) -
     for _ in range(LISTS):
         try:
             found = await _latest_listed(objects, store_id)
-        except FileNotFoundError as error:
-            why = f"it lists the object {str(error.filename)!r}, which is not there"
-        else:
             for one in found:
                 if not log_ids or one.first_file in (0, *log_ids):
                     return one.sequence, one.data
-            why = (
-                f"the log continues in {file_name(found[0].first_file)!r} after it, and that file is missing"
-            )
+            needed = file_name(found[0].first_file)
+            raise _ListIsLateError(f"the log continues in {needed!r} after it, and that file is missing")
+        except _ListIsLateError as late:
+            why = str(late)
         await asyncio.sleep(LIST_AGAIN_S)
     raise CorruptStoreError(
         f"The latest snapshot that tier 2 lists does not go with the log: {why}. If tier 2 lists new objects"
@@ -144,7 +146,7 @@ async def _latest_listed(objects: Objects, store_id: bytes) -> list[_Snapshot]:
     """Return the latest snapshots in a list that can be read. All are of one state: an upload that failed was
     repeated, perhaps when the log continued in another file.
 
-    An upload that was not finished is passed over.
+    An upload that was not finished is passed over. A snapshot that is not there raises `_ListIsLateError`.
     """
     numbered = [(snapshot_sequence(name), name) for name in await objects.names()]
     listed = sorted(((number, name) for number, name in numbered if number is not None), reverse=True)
@@ -152,7 +154,10 @@ async def _latest_listed(objects: Objects, store_id: bytes) -> list[_Snapshot]:
     for sequence, name in listed:
         if found and sequence < found[0].sequence:
             break
-        data = await objects.read(name)
+        try:
+            data = await objects.read(name)
+        except FileNotFoundError as error:
+            raise _ListIsLateError(f"it lists the object {name!r}, which is not there") from error
         try:
             head = decode_snapshot(name, data, Synced())
             check_identity(name, head, store_id, sequence)
