@@ -74,6 +74,11 @@ def test_events_that_are_truncated_as_soon_as_they_are_stored_are_known() -> Non
     assert not result.problems
 
 
+def test_a_removed_log_file_is_noticed_with_the_next_write() -> None:
+    """Everything that was submitted after its removal was refused, so there was none."""
+    assert run_seed(6_021_786, "damage").problems == []
+
+
 def test_a_repeated_merge_is_answered_without_a_place_in_the_log() -> None:
     """Its log file was removed while the store ran, and the answer promised nothing new."""
     assert run_seed(6_010_351, "damage").problems == []

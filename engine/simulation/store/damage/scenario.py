@@ -224,7 +224,7 @@ class DamageScenario(StorageScenario):
         for name in self.disk.files():
             self.disk.delete(name)
         self.disk.faults["damage: removed while running"] += 1
-        acked, written = self._acked, storage._files.current
+        submitted, acked, written = len(self._submitted), self._acked, storage._files.current
         for _ in range(STEPS_PER_LIFE):
             if not pump.done():
                 process.run(self._submit, storage)
@@ -232,9 +232,10 @@ class DamageScenario(StorageScenario):
         has_failed = pump.done() and isinstance(pump.exception(), OSError)
         if storage._files.current is not written:
             return  # it was full, and the next one is there
-        if not has_failed:
+        changing = [n for n in range(submitted + 1, len(self._submitted) + 1) if self._changes_something(n)]
+        if changing and not has_failed:
             self.problems.append(f"{LOST}: the store continues without its log file")
-        lost = [number for number in range(acked + 1, self._acked + 1) if self._changes_something(number)]
+        lost = [n for n in range(acked + 1, self._acked + 1) if self._changes_something(n)]
         if lost:
             self.problems.append(f"{LOST}: {len(lost)} submissions were acknowledged into no file")
 
