@@ -87,6 +87,7 @@ class StorageModel:
             "sealed": segment.sealed,
             "held": held,
             "writers": writers,
+            "merged": sorted(set(segment.merged)),
         }
 
     # -- one method per operation --------------------------------------------------------------------------
@@ -200,4 +201,5 @@ def _segment_of(storage: Any, name: str, writers: Sequence[Any]) -> dict[str, An
             )  # a read ends where damage begins: this raises
     known = {w: storage.attribute(name, w) for w in writers if storage.attribute(name, w) != ops.NO_VALUE}
     shown = {"length": info.length, "start": info.start_offset, "sealed": info.is_sealed}
-    return {**shown, "held": held, "writers": dict(sorted(known.items()))}
+    merged = sorted(storage._synced.get(name).merged)
+    return {**shown, "held": held, "writers": dict(sorted(known.items())), "merged": merged}

@@ -65,6 +65,12 @@ def test_shares_are_judged_when_all_programs_have_read() -> None:
     assert run_groups(6_020_186).problems == []
 
 
+@pytest.mark.slow
+def test_readers_that_release_one_after_the_other_leave_a_whole_share() -> None:
+    """Two readers with five segments each kept four, and the new one had two until the next checkpoint."""
+    assert run_groups(6_020_655).problems == []
+
+
 def test_equal_seeds_are_equal_runs() -> None:
     assert run_groups(3).journal.to_bytes() == run_groups(3).journal.to_bytes()
     assert run_groups(3).journal.to_bytes() != run_groups(4).journal.to_bytes()

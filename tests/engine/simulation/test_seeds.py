@@ -20,6 +20,11 @@ def test_seeds(first: int) -> None:
     assert not failed, "\n".join(f"{r.summary()}\n  {r.problems[:3]}\n  repeat: {r.command}" for r in failed)
 
 
+def test_a_state_is_known_by_what_was_merged_into_it() -> None:
+    """An empty segment was merged before a crash, and nothing else showed that this was recovered."""
+    assert run_seed(6_023_504, "log").problems == []
+
+
 @pytest.mark.slow
 def test_seeds_of_single_events() -> None:
     failed = [result for seed in range(2 * CHUNK) if (result := run_seed(seed, "singles")).problems]

@@ -29,12 +29,13 @@ def fair_share(state: GroupState, reader: str) -> int:
     """Return the number of segments that ``reader`` should hold.
 
     The shares of two readers differ by at most one. Where the segments cannot be divided evenly, readers that
-    hold more already keep the larger shares, so that few segments move.
+    hold more already keep the larger shares, so that few segments move. Of readers that hold a larger share
+    or more, the earlier ones keep it, also while they release, one after the other, what exceeds it.
     """
     share, n_larger = divmod(state.n_segments, len(state.assigned))
-    order = by_load(state)
-    ahead = order[: order.index(reader)]
-    return share + (sum(len(state.assigned[other]) > share for other in ahead) < n_larger)
+    larger = [other for other, held in state.assigned.items() if len(held) > share]
+    n_ahead = larger.index(reader) if reader in larger else len(larger)
+    return share + (n_ahead < n_larger)
 
 
 def n_missing(state: GroupState, reader: str) -> int:
