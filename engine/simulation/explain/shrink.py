@@ -32,7 +32,7 @@ CROWD = 40  # of more faults, a shorter run is looked for first
 SHORTER = 10
 VARIANTS = 60  # of each number of faults
 DROPS = 4  # tries to leave out so many faults, before it is tried with half as many
-JOBS = ("flow", "connector")  # scenarios whose work is measured in messages
+JOBS = ("flow", "files", "connector")  # scenarios whose work is measured in messages
 
 
 class Shrinker:

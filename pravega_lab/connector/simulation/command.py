@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pravega_lab.connector.simulation.families import ALL_BUGS, PLANTED, SCENARIOS, run_any
+from pravega_lab.connector.simulation.families import ALL_BUGS, FILES, PLANTED, SCENARIOS, run_any
 from pravega_lab.connector.simulation.processes import workers
 from pravega_lab.connector.simulation.seeds import parse_seeds as parse_seeds
 from pravega_lab.engine.simulation.kernel.faults import Plan, plan_of
@@ -38,7 +38,7 @@ def add_arguments(
     )
     parser.add_argument(
         "--scenario",
-        choices=(*SCENARIOS, *scenarios),
+        choices=(*SCENARIOS, FILES, *scenarios),
         help="one scenario for all seeds; else each seed draws one of the first six",
     )
     parser.add_argument(
@@ -190,7 +190,7 @@ def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int, pla
     if jobs == 1 or len(seeds) == 1:
         yield from (run_any(seed, scenario, bug, plan) for seed in seeds)
         return
-    with workers(min(jobs, len(seeds))) as pool:
+    with workers(min(jobs, len(seeds)), arrays=scenario == FILES) as pool:
         yield from pool.imap(_run_one, [(seed, scenario, bug, plan) for seed in seeds], chunksize=4)
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from pravega_lab.connector.simulation.families import checker_of, run_any
+from pravega_lab.connector.simulation.families import FILES, checker_of, run_any
 from pravega_lab.connector.simulation.processes import workers
 from pravega_lab.engine.simulation.explain.mark import Mark
 from pravega_lab.engine.simulation.explain.moment import KnownMoment
@@ -109,7 +109,7 @@ def _runner(case: Case, jobs: int) -> Iterator[Callable[[Sequence[Plan]], list[R
     if jobs == 1:
         yield lambda plans: [_run((case, plan)) for plan in plans]
         return
-    with workers(jobs) as pool:
+    with workers(jobs, arrays=case[1] == FILES) as pool:
         yield lambda plans: pool.map(_run, [(case, plan) for plan in plans], 1)
 
 

@@ -23,12 +23,15 @@ from pravega_lab.engine.simulation.kernel.run import Result
 from pravega_lab.engine.simulation.store.bugs import BUGS
 from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed
 
-GROUPS, FLOW = "groups", "flow"
+GROUPS, FLOW, FILES = "groups", "flow", "files"
 SCENARIOS = (*NAMES, GROUPS, FLOW, CONNECTOR, RACE)
+"""The scenarios that run anywhere. `FILES` needs pyarrow: its jobs read Parquet files, and then a stream."""
+FILES_BUGS = ("hand-over-forgotten", "returned-files-forgotten", "rows-of-group-again")
 # Scenarios with bugs of their own. The bugs of the store belong to all other scenarios.
 PLANTED: dict[str, tuple[str, ...]] = {
     GROUPS: tuple(GROUP_BUGS),
-    FLOW: tuple(FLOW_BUGS),
+    FLOW: tuple(bug for bug in FLOW_BUGS if bug not in FILES_BUGS),
+    FILES: FILES_BUGS,
     RACE: tuple(RACE_BUGS),
     CONNECTOR: tuple(CONNECTOR_BUGS),
 }
@@ -50,7 +53,7 @@ def run_any(seed: int, scenario: str | None, bug: str | None, plan: Plan = EVERY
     """Run one seed of a scenario, and return its result. Errors are recorded in it and not raised.
 
     Args:
-        scenario: One of `SCENARIOS`, or None for the one that the seed draws, or that the bug belongs to.
+        scenario: One of `SCENARIOS`, `FILES`, or None for that which the seed draws or the bug belongs to.
         bug: One of `ALL_BUGS` that belongs to the scenario.
         plan: What happens of that which the seed draws. `RACE` draws no faults.
     """
@@ -60,6 +63,12 @@ def run_any(seed: int, scenario: str | None, bug: str | None, plan: Plan = EVERY
 
 def _run_flow(seed: int, bug: str | None, plan: Plan) -> Result:
     return run_flow(seed, bug, plan=plan)
+
+
+def _run_files(seed: int, bug: str | None, plan: Plan) -> Result:
+    from pravega_lab.engine.simulation.flow.files_then_stream import run_history
+
+    return replace(run_history(seed, bug, plan=plan), scenario=FILES)
 
 
 def _run_race(seed: int, bug: str | None, plan: Plan) -> Result:
@@ -78,6 +87,7 @@ def _run_connector(seed: int, bug: str | None, plan: Plan) -> Result:
 _RUNS: dict[str, Callable[[int, str | None, Plan], Result]] = {
     GROUPS: run_groups,
     FLOW: _run_flow,
+    FILES: _run_files,
     RACE: _run_race,
     CONNECTOR: _run_connector,
 }

@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from pravega_lab.connector.simulation.explaining import shrunk
-from pravega_lab.connector.simulation.families import ALL_BUGS, checker_of, run_any, scenario_of_bug
+from pravega_lab.connector.simulation.families import (
+    ALL_BUGS,
+    FILES,
+    checker_of,
+    run_any,
+    scenario_of_bug,
+)
 from pravega_lab.connector.simulation.processes import workers
 from pravega_lab.engine.simulation.kernel.run import Result
 from pravega_lab.errors import BadInputError
@@ -30,10 +36,9 @@ MARKS = "<!-- small runs -->\n", "<!-- end of small runs -->\n"
 SEEDS_MAX = 100
 FAULTS_MAX = 10
 OTHERS = 8  # seeds that are considered if the run of the first one needs more faults than that
-_KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (\d+): ", re.MULTILINE)
+_KNOWN = re.compile(r"^\| `([\w.-]+)` \|.*\| (?:files, )?(\d+): ", re.MULTILINE)
 NUMBERS = ("seed", "before", "after", "steps_before", "steps_after", "runs")
 _ROW = re.compile(r"^\| `([\w.-]+)` ((?:\| [\d,]+ ){6})\| ([\d.]+) \|$", re.MULTILINE)
-_FILES = re.compile(r"^\| `([\w.-]+)` \|.*\| files, \d+: [^|]*\|$", re.MULTILINE)
 _NO_SEED = re.compile(r"^\| `([\w.-]+)` \|.*\| a (?:test of|job made for) [^|]*\|$", re.MULTILINE)
 
 
@@ -55,11 +60,6 @@ def rows_of(page: str) -> list[Row]:
 def without_seed(page: str) -> list[str]:
     """Return the bugs that no seed shows, by the tables of the page: a test shows them."""
     return _NO_SEED.findall(page)
-
-
-def of_files(page: str) -> list[str]:
-    """Return the bugs of jobs that read files first, by the tables of the page: no scenario has such jobs."""
-    return _FILES.findall(page)
 
 
 def search(task: tuple[str, int | None, float]) -> Row | None:
@@ -130,15 +130,17 @@ def rows(bugs: Sequence[str], jobs: int, seconds: float, keep: Path | None, page
     lines = keep.read_text().splitlines() if keep and keep.exists() else []
     known = {row["bug"]: row for row in map(json.loads, lines)}
     yield from (row for bug, row in known.items() if bug in bugs)
-    seeds, done = known_seeds(page), {*known, *without_seed(page), *of_files(page)}
+    seeds, done = known_seeds(page), {*known, *without_seed(page)}
     tasks = [(bug, seeds.get(bug), seconds) for bug in bugs if bug not in done]
-    with workers(jobs) as pool:
-        for row in pool.imap_unordered(search, tasks, 1):
-            if row is not None:
-                if keep:
-                    with keep.open("a") as file:
-                        file.write(json.dumps(row) + "\n")
-                yield row
+    for arrays in (False, True):
+        with workers(jobs, arrays=arrays) as pool:
+            of_kind = [task for task in tasks if (scenario_of_bug(task[0]) == FILES) is arrays]
+            for row in pool.imap_unordered(search, of_kind, 1):
+                if row is not None:
+                    if keep:
+                        with keep.open("a") as file:
+                            file.write(json.dumps(row) + "\n")
+                    yield row
 
 
 def table(found: Sequence[Row], bugs: Sequence[str], page: str) -> str:
@@ -151,12 +153,10 @@ def table(found: Sequence[Row], bugs: Sequence[str], page: str) -> str:
         f"CPU time in the median, and {most_s} s at the 90th percentile."
     )
     left = {*bugs} - {row["bug"] for row in found}
-    tests, files = left & {*without_seed(page)}, left & {*of_files(page)}
-    left -= tests | files
+    tests = left & {*without_seed(page)}
+    left -= tests
     if tests:
         said += f" {len(tests)} others are not in the table, because tests show them and no seed."
-    if files:
-        said += f" {len(files)} are of jobs that read files first, which have a command of their own."
     if left:
         said += f" The search found no seed for {', '.join(f'`{bug}`' for bug in sorted(left))}."
     head = "| Bug | Seed | Faults before | after | Steps before | after | Runs | s |"

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pravega_lab.connector.simulation.explaining import mark_of, turning_point
-from pravega_lab.connector.simulation.families import ALL_BUGS, run_any
+from pravega_lab.connector.simulation.families import ALL_BUGS, FILES, run_any
 from pravega_lab.connector.simulation.processes import workers
 from pravega_lab.connector.simulation.small_runs import PAGE, ROOT, SEEDS_MAX, Row, smallest, write_between
 from pravega_lab.engine.simulation.explain.shrink import Shrinker
@@ -91,7 +91,7 @@ def rows(known: Sequence[Row], jobs: int, seconds: float, others: int, keep: Pat
     tasks = [(row, seconds, others) for row in sorted(left.values(), key=lambda row: row["steps_after"])]
     if not tasks:
         return
-    with workers(jobs) as pool:
+    with workers(jobs, arrays=any(row["scenario"] == FILES for row, _, _ in tasks)) as pool:
         for row in pool.imap_unordered(measure, tasks, 1):
             with keep.open("a") as lines:
                 lines.write(json.dumps(row) + "\n")
