@@ -34,6 +34,24 @@ def test_seeds_that_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"steps, [\d,]+ messages\)", out[2])
 
 
+@pytest.mark.slow
+def test_jobs_that_read_files_run_in_processes_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those processes use pyarrow, which others leave out."""
+    words = [
+        "simulate",
+        "--scenario",
+        "files",
+        "--bug",
+        "rows-of-group-again",
+        "--seeds",
+        "1..2",
+        "--jobs",
+        "2",
+    ]
+    assert main(words) == 1
+    assert "--seeds 1 --scenario files --bug rows-of-group-again" in capsys.readouterr().out
+
+
 def test_a_seed_that_fails_says_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--seeds", "0..2", "--jobs", "1", "--bug", "versions-unchecked"]
     assert main(words) == 1
