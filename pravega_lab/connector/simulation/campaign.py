@@ -118,8 +118,9 @@ def table(tallies: dict[str, Tally], seeds: range, limits: Mapping[str, int]) ->
         f"Seeds {seeds[0]} to {seeds[-1]} of each scenario: {everything.seeds:,} runs, "
         f"{everything.failures:,} of them with a violation."
     )
-    for name, limit in limits.items():
-        said += f" Of `{name}`, the first {limit:,}."
+    for limit in sorted({*limits.values()}):
+        names = ", ".join(f"`{name}`" for name in limits if limits[name] == limit)
+        said += f" Of {names}, the first {limit:,}."
     lines = [f"`{name}`" for name in tallies]
     lines = [tally.row(name) for name, tally in zip(lines, tallies.values(), strict=True)]
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in everything.faults.most_common(12))
