@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pravega_lab.errors import BadInputError
 
@@ -24,10 +23,8 @@ from ...store.storage.snapshot import check_identity, decode_snapshot, without_l
 from ...store.storage.synced_state import Synced
 from .objects import Objects
 
-LISTS, LIST_AGAIN_S = (
-    30,
-    1.0,
-)  # how often tier 2 is asked for its objects while its list is late, and the pause
+LISTS = 30  # how often tier 2 is asked for its objects while its list is late
+LIST_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +35,6 @@ class Rebuilt:
 
     sequence: int
     log_files: int
-
-
-class _Snapshot(NamedTuple):
-    """A whole snapshot in tier 2, after which the log continues in ``first_file``, 0 for none."""
-
-    sequence: int
-    data: bytes
-    first_file: int
 
 
 class _ListIsLateError(Exception):
@@ -71,7 +60,7 @@ async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
             "--tier2-rebuild is for a folder without a snapshot, and this one has its own. Start without it."
         )
     store_id = await _store_id(objects)
-    logs = [name for name in files if file_id_of(name) is not None]
+    logs = {name: file_id for name in files if (file_id := file_id_of(name)) is not None}
     for name in logs:
         header = read_file_header(disk.read(name, 0, FILE_HEADER_BYTES))
         if header is not None and header[0] != store_id:
@@ -79,8 +68,7 @@ async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
                 f"The log file {name!r} belongs to store {header[0].hex()}, and tier 2 to store"
                 f" {store_id.hex()}. Give the folder and the --tier2 of one store."
             )
-    log_ids = {file_id for name in logs if (file_id := file_id_of(name)) is not None}
-    sequence, data = await _latest(objects, store_id, log_ids)
+    sequence, data = await _latest(objects, store_id, logs.values())
     if not logs:
         data = without_log(data, store_id, sequence)
     await disk.write_file(snapshot_file_name(sequence), data)
@@ -126,12 +114,7 @@ async def _latest(objects: Objects, store_id: bytes, log_ids: Collection[int]) -
     """
     for _ in range(LISTS):
         try:
-            found = await _latest_listed(objects, store_id)
-            for one in found:
-                if not log_ids or one.first_file in (0, *log_ids):
-                    return one.sequence, one.data
-            needed = file_name(found[0].first_file)
-            raise _ListIsLateError(f"the log continues in {needed!r} after it, and that file is missing")
+            return await _latest_listed(objects, store_id, log_ids)
         except _ListIsLateError as late:
             why = str(late)
         await asyncio.sleep(LIST_AGAIN_S)
@@ -142,17 +125,17 @@ async def _latest(objects: Objects, store_id: bytes, log_ids: Collection[int]) -
     )
 
 
-async def _latest_listed(objects: Objects, store_id: bytes) -> list[_Snapshot]:
-    """Return the latest snapshots in a list that can be read. All are of one state: an upload that failed was
-    repeated, perhaps when the log continued in another file.
+async def _latest_listed(objects: Objects, store_id: bytes, log_ids: Collection[int]) -> tuple[int, bytes]:
+    """Return sequence and bytes of the latest snapshot in one list. Raises `_ListIsLateError`.
 
-    An upload that was not finished is passed over. A snapshot that is not there raises `_ListIsLateError`.
+    An upload that was not finished is passed over. Several snapshots of the same state can be read if an
+    upload failed and was repeated: the log may have continued in another file at that time.
     """
     numbered = [(snapshot_sequence(name), name) for name in await objects.names()]
     listed = sorted(((number, name) for number, name in numbered if number is not None), reverse=True)
-    found: list[_Snapshot] = []
+    latest = missing = None
     for sequence, name in listed:
-        if found and sequence < found[0].sequence:
+        if latest is not None and sequence < latest:
             break
         try:
             data = await objects.read(name)
@@ -163,10 +146,12 @@ async def _latest_listed(objects: Objects, store_id: bytes) -> list[_Snapshot]:
             check_identity(name, head, store_id, sequence)
         except CorruptStoreError:
             continue
-        found.append(_Snapshot(sequence, data, head.first_file))
-    if not found:
-        raise CorruptStoreError(
-            f"Tier 2 has {len(listed)} snapshots, and none can be read, so the store cannot be rebuilt from"
-            " it. Restore a snapshot from a copy."
-        )
-    return found
+        if not log_ids or head.first_file in (0, *log_ids):
+            return sequence, data
+        latest, missing = sequence, missing or file_name(head.first_file)
+    if missing is not None:
+        raise _ListIsLateError(f"the log continues in {missing!r} after it, and that file is missing")
+    raise CorruptStoreError(
+        f"Tier 2 has {len(listed)} snapshots, and none can be read, so the store cannot be rebuilt from it."
+        " Restore a snapshot from a copy."
+    )
