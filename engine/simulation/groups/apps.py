@@ -146,7 +146,7 @@ class Member(App):
                 return found.is_completed
 
     async def look_at_the_time(self, reader: AsyncReader, *, is_last: bool = False) -> None:
-        """Ask for the time window and log it. The reader does not look at its group meanwhile."""
+        """Ask for the time window and log it. The reader does not look at its group during the call."""
         self.reads_since_s = math.inf
         window = await reader.time_window(STREAM)
         self.reads_since_s = self.world.loop.time()

@@ -5,7 +5,7 @@ Each yields violations as text that begins with the name of the rule. `check` ch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pravega_lab.client.reader_group.core.format import GroupFormat
 from pravega_lab.protocol.names import segment_name, split_scoped_name
@@ -214,6 +214,11 @@ def _everything(model: LogModel, stream: Stream) -> Iterator[str]:
             yield f"everything read: {name} was never completed"
 
 
+def is_fair(counts: Sequence[int], free: int) -> bool:
+    """Return whether the numbers of segments of all members differ by at most one, and none is unassigned."""
+    return not free and max(counts, default=0) - min(counts, default=0) <= 1
+
+
 def _balance(journal: Journal) -> Iterator[str]:
     """Left alone, members hold numbers of segments that differ by at most one after a checkpoint.
 
@@ -221,5 +226,5 @@ def _balance(journal: Journal) -> Iterator[str]:
     """
     for entry in list(journal.of("shares"))[-1:]:
         counts, free = entry.about["counts"], entry.about["free"]
-        if free or (counts and max(counts) - min(counts) > 1):
+        if not is_fair(counts, free):
             yield f"balance: {counts} segments per reader and {free} of no reader, after a checkpoint"

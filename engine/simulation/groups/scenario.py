@@ -95,14 +95,12 @@ class GroupWorld(World):
             }
             end_s = self.loop.time() + ALONE_S_MAX
             for _ in range(1 + n_javas * len(segments)):
-                state = await self._shares(group, segments, end_s)
-                counts = [len(held) for held in state.assigned.values()]
-                free = len(state.unassigned)
+                counts, free = _shares_of(await self._settled(group, segments, end_s))
                 self.journal.add("world", "shares", counts=counts, free=free, n_javas=n_javas)
-                if _is_fair(state):
+                if checkers.is_fair(counts, free):
                     return
 
-    async def _shares(self, group: AsyncReaderGroup, segments: set[str], end_s: float) -> GroupState:
+    async def _settled(self, group: AsyncReaderGroup, segments: set[str], end_s: float) -> GroupState:
         """Return the group's state two refresh intervals after a checkpoint.
 
         If the shares are not fair then, and a program did not only read, it gets the time once more.
@@ -114,7 +112,7 @@ class GroupWorld(World):
             state = await group.state()
             refreshes_s = 2 * state.config.group_refresh_time_ms / 1000
             if until_s and self.loop.time() >= until_s:
-                if _is_fair(state) or self._have_read(self.loop.time() - refreshes_s):
+                if checkers.is_fair(*_shares_of(state)) or self._have_read(self.loop.time() - refreshes_s):
                     break
                 until_s = self.loop.time() + refreshes_s + READ_S
             is_calm = set(state.positions()) == segments and not state.future and state.readers == readers
@@ -144,9 +142,9 @@ class GroupWorld(World):
         return found
 
 
-def _is_fair(state: GroupState) -> bool:
-    counts = [len(held) for held in state.assigned.values()]
-    return not state.unassigned and bool(counts) and max(counts) - min(counts) <= 1
+def _shares_of(state: GroupState) -> tuple[list[int], int]:
+    """Return the number of segments of each member, and of no member."""
+    return [len(held) for held in state.assigned.values()], len(state.unassigned)
 
 
 def _config(chance: Random) -> ReaderGroupConfig:

@@ -78,7 +78,7 @@ def _snapshot_unchecked() -> list[Replacement]:
 
 @bug("removed-file-written", "damage", LOST)
 def _removed_file_written() -> list[Replacement]:
-    """The disk does not notice that the log file was removed, and the store goes on writing into it."""
+    """The disk does not notice that the log file was removed, and the store continues to write into it."""
     right = SimulatedDisk.write_group
 
     async def unnoticed(self: SimulatedDisk, name: str, offset: int, data: bytes) -> None:

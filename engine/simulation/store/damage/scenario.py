@@ -232,12 +232,12 @@ class DamageScenario(StorageScenario):
         has_failed = pump.done() and isinstance(pump.exception(), OSError)
         if storage._files.current is not written:
             return  # it was full, and the next one is there
-        changing = [n for n in range(submitted + 1, len(self._submitted) + 1) if self._changes_something(n)]
-        if changing and not has_failed:
+        changing = [n for n in range(acked + 1, len(self._submitted) + 1) if self._changes_something(n)]
+        if changing and changing[-1] > submitted and not has_failed:
             self.problems.append(f"{LOST}: the store continues without its log file")
-        lost = [n for n in range(acked + 1, self._acked + 1) if self._changes_something(n)]
-        if lost:
-            self.problems.append(f"{LOST}: {len(lost)} submissions were acknowledged into no file")
+        n_lost = sum(n <= self._acked for n in changing)
+        if n_lost:
+            self.problems.append(f"{LOST}: {n_lost} submissions were acknowledged into no file")
 
     def _changes_something(self, number: int) -> bool:
         """Return whether a submission changes the state. A repeated merge does not, and is not in the log."""
