@@ -49,12 +49,12 @@ from ..store.bugs import Bug, Replacement
 FLOW_BUGS: dict[str, Bug] = {}
 
 
-def _bug(name: str) -> Callable[[Callable[[], list[Replacement]]], None]:
+def _bug(name: str, scenario: str = "flow") -> Callable[[Callable[[], list[Replacement]]], None]:
     """Register a function that returns the replacements. Its docstring describes the bug."""
 
     def register(replacements: Callable[[], list[Replacement]]) -> None:
         what = " ".join((replacements.__doc__ or "").split())
-        FLOW_BUGS[name] = Bug(name, what, "flow", "", replacements)
+        FLOW_BUGS[name] = Bug(name, what, scenario, "", replacements)
 
     return register
 
@@ -408,7 +408,7 @@ def _waiting_splits_not_kept() -> list[Replacement]:
     return [(HybridReader, "snapshot_state", wrong)]
 
 
-@_bug("hand-over-forgotten")
+@_bug("hand-over-forgotten", "files")
 def _hand_over_forgotten() -> list[Replacement]:
     """A restored job begins with the first source again, although its checkpoint is of a later one."""
 
@@ -418,7 +418,7 @@ def _hand_over_forgotten() -> list[Replacement]:
     return [(HybridSource, "restore_enumerator", wrong)]
 
 
-@_bug("returned-files-forgotten")
+@_bug("returned-files-forgotten", "files")
 def _returned_files_forgotten() -> list[Replacement]:
     """Row groups that a failed subtask returns after the hand-over are forgotten."""
 
@@ -429,7 +429,7 @@ def _returned_files_forgotten() -> list[Replacement]:
     return [(HandOver, "take_returned", wrong)]
 
 
-@_bug("rows-of-group-again")
+@_bug("rows-of-group-again", "files")
 def _rows_of_group_again() -> list[Replacement]:
     """The snapshot of a reader of files has its row group without the rows that it had emitted."""
 

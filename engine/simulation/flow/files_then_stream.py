@@ -102,7 +102,7 @@ def run_history(seed: int, bug: str | None = None, size: Size = RULE, plan: Plan
     def tell(result: Result, loop: SimulationLoop) -> None:
         tell_world(HistoryWorld(loop, result.journal, size), result)
 
-    return run_story(seed, "flow", tell, plan)
+    return run_story(seed, "files", tell, plan)
 
 
 if __name__ == "__main__":

@@ -26,12 +26,11 @@ from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed
 GROUPS, FLOW, FILES = "groups", "flow", "files"
 SCENARIOS = (*NAMES, GROUPS, FLOW, CONNECTOR, RACE)
 """The scenarios that run anywhere. `FILES` needs pyarrow: its jobs read Parquet files, and then a stream."""
-FILES_BUGS = ("hand-over-forgotten", "returned-files-forgotten", "rows-of-group-again")
 # Scenarios with bugs of their own. The bugs of the store belong to all other scenarios.
 PLANTED: dict[str, tuple[str, ...]] = {
     GROUPS: tuple(GROUP_BUGS),
-    FLOW: tuple(bug for bug in FLOW_BUGS if bug not in FILES_BUGS),
-    FILES: FILES_BUGS,
+    FLOW: tuple(name for name, bug in FLOW_BUGS.items() if bug.scenario == FLOW),
+    FILES: tuple(name for name, bug in FLOW_BUGS.items() if bug.scenario == FILES),
     RACE: tuple(RACE_BUGS),
     CONNECTOR: tuple(CONNECTOR_BUGS),
 }
@@ -68,7 +67,7 @@ def _run_flow(seed: int, bug: str | None, plan: Plan) -> Result:
 def _run_files(seed: int, bug: str | None, plan: Plan) -> Result:
     from pravega_lab.engine.simulation.flow.files_then_stream import run_history
 
-    return replace(run_history(seed, bug, plan=plan), scenario=FILES)
+    return run_history(seed, bug, plan=plan)
 
 
 def _run_race(seed: int, bug: str | None, plan: Plan) -> Result:

@@ -11,11 +11,15 @@ import multiprocessing
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.pool import Pool
+from typing import TypeVar
 
 from pravega_lab.portable import ARRAYS_VARIABLE
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @contextmanager
@@ -36,6 +40,17 @@ def workers(jobs: int, *, arrays: bool = False) -> Iterator[Pool]:
             os.environ[ARRAYS_VARIABLE] = before
     with pool:
         yield pool
+
+
+def results_of(
+    work: Callable[[T], R], tasks: Sequence[T], jobs: int, needs_arrays: Callable[[T], bool]
+) -> Iterator[R]:
+    """Do work in so many processes, and yield its results as they come: first of tasks without arrays."""
+    for arrays in (False, True):
+        of_kind = [task for task in tasks if needs_arrays(task) is arrays]
+        if of_kind:
+            with workers(jobs, arrays=arrays) as pool:
+                yield from pool.imap_unordered(work, of_kind, 1)
 
 
 def quiet() -> None:

@@ -25,7 +25,7 @@ from pravega_lab.connector.simulation.families import (
     run_any,
     scenario_of_bug,
 )
-from pravega_lab.connector.simulation.processes import workers
+from pravega_lab.connector.simulation.processes import results_of
 from pravega_lab.engine.simulation.kernel.run import Result
 from pravega_lab.errors import BadInputError
 
@@ -132,15 +132,12 @@ def rows(bugs: Sequence[str], jobs: int, seconds: float, keep: Path | None, page
     yield from (row for bug, row in known.items() if bug in bugs)
     seeds, done = known_seeds(page), {*known, *without_seed(page)}
     tasks = [(bug, seeds.get(bug), seconds) for bug in bugs if bug not in done]
-    for arrays in (False, True):
-        with workers(jobs, arrays=arrays) as pool:
-            of_kind = [task for task in tasks if (scenario_of_bug(task[0]) == FILES) is arrays]
-            for row in pool.imap_unordered(search, of_kind, 1):
-                if row is not None:
-                    if keep:
-                        with keep.open("a") as file:
-                            file.write(json.dumps(row) + "\n")
-                    yield row
+    for row in results_of(search, tasks, jobs, lambda task: scenario_of_bug(task[0]) == FILES):
+        if row is not None:
+            if keep:
+                with keep.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+            yield row
 
 
 def table(found: Sequence[Row], bugs: Sequence[str], page: str) -> str:

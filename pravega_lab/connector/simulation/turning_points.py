@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pravega_lab.connector.simulation.explaining import mark_of, turning_point
 from pravega_lab.connector.simulation.families import ALL_BUGS, FILES, run_any
-from pravega_lab.connector.simulation.processes import workers
+from pravega_lab.connector.simulation.processes import results_of
 from pravega_lab.connector.simulation.small_runs import PAGE, ROOT, SEEDS_MAX, Row, smallest, write_between
 from pravega_lab.engine.simulation.explain.shrink import Shrinker
 from pravega_lab.engine.simulation.explain.words import process_of
@@ -89,13 +89,10 @@ def rows(known: Sequence[Row], jobs: int, seconds: float, others: int, keep: Pat
     left = {row["bug"]: row for row in known}
     yield from (row for row in done if left.pop(row["bug"], None) is not None)
     tasks = [(row, seconds, others) for row in sorted(left.values(), key=lambda row: row["steps_after"])]
-    if not tasks:
-        return
-    with workers(jobs, arrays=any(row["scenario"] == FILES for row, _, _ in tasks)) as pool:
-        for row in pool.imap_unordered(measure, tasks, 1):
-            with keep.open("a") as lines:
-                lines.write(json.dumps(row) + "\n")
-            yield row
+    for row in results_of(measure, tasks, jobs, lambda task: task[0]["scenario"] == FILES):
+        with keep.open("a") as lines:
+            lines.write(json.dumps(row) + "\n")
+        yield row
 
 
 def table(found: Sequence[Row], longer: int, steps_max: int) -> str:

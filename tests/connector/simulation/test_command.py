@@ -37,18 +37,8 @@ def test_seeds_that_pass(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_jobs_that_read_files_run_in_processes_too(capsys: pytest.CaptureFixture[str]) -> None:
     """Those processes use pyarrow, which others leave out."""
-    words = [
-        "simulate",
-        "--scenario",
-        "files",
-        "--bug",
-        "rows-of-group-again",
-        "--seeds",
-        "1..2",
-        "--jobs",
-        "2",
-    ]
-    assert main(words) == 1
+    words = "simulate --scenario files --bug rows-of-group-again --seeds 1..2 --jobs 2"
+    assert main(words.split()) == 1
     assert "--seeds 1 --scenario files --bug rows-of-group-again" in capsys.readouterr().out
 
 
