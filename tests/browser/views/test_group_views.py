@@ -184,13 +184,8 @@ print(newest, len(board.views[2].frame), board.errors)
 
 
 @pytest.fixture(scope="module")
-def lab_errors() -> Errors:
-    return Errors()
-
-
-@pytest.fixture(scope="module")
-def lab_page(new_notebook: Any, lab_errors: Errors) -> Iterator[Any]:
-    with new_notebook("group", SETUP, size=(1400, 1900), errors=lab_errors) as page:
+def lab_page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("group", SETUP, size=(1400, 1900), errors=errors) as page:
         run_all(page)
         yield page
 
@@ -226,8 +221,8 @@ def test_live_views_follow_the_group(lab_page: Any) -> None:
 
 def test_they_show_all_that_the_journal_has_also_after_a_reload(lab_page: Any) -> None:
     run_cell(lab_page, END)
-    newest, checkpoints, errors = last_output(lab_page).strip().split(" ", 2)
-    assert errors == "[]"
+    newest, checkpoints, said = last_output(lab_page).strip().split(" ", 2)
+    assert said == "[]"
     assert int(checkpoints) > 0
     wait_caught_up(lab_page, int(newest), int(checkpoints))
     lab_page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
@@ -241,5 +236,5 @@ def test_they_show_all_that_the_journal_has_also_after_a_reload(lab_page: Any) -
     wait_caught_up(lab_page, int(newest), int(checkpoints))
 
 
-def test_the_console_stayed_clean(lab_errors: Errors) -> None:
-    assert [error for error in lab_errors if "favicon" not in error] == []
+def test_the_console_stayed_clean(errors: Errors) -> None:
+    assert [error for error in errors if "favicon" not in error] == []

@@ -147,13 +147,8 @@ print(newest, len(board.views[1].frame), board.errors)
 
 
 @pytest.fixture(scope="module")
-def lab_errors() -> Errors:
-    return Errors()
-
-
-@pytest.fixture(scope="module")
-def lab_page(new_notebook: Any, lab_errors: Errors) -> Iterator[Any]:
-    with new_notebook("job", SETUP, size=(1400, 1600), errors=lab_errors) as page:
+def lab_page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
+    with new_notebook("job", SETUP, size=(1400, 1600), errors=errors) as page:
         run_all(page)
         yield page
 
@@ -168,8 +163,8 @@ def test_steps_are_seen_and_the_views_catch_up(lab_page: Any) -> None:
     for n in (GRAPH, TIMELINE):
         wait_drawn(lab_page, n, least=4)
     run_cell(lab_page, COUNTS)
-    seq, checkpoints, errors = last_output(lab_page).strip().split(" ", 2)
-    assert errors == "[]"
+    seq, checkpoints, said = last_output(lab_page).strip().split(" ", 2)
+    assert said == "[]"
     # The first view of a journal tells its observations' numbers; the other says how many checkpoints it has.
     lab_page.wait_for_function(
         "([seq, n]) => { const all = [...document.querySelectorAll('.plab')];"
@@ -226,5 +221,5 @@ def test_the_bar_forks_at_the_step_that_is_shown(lab_page: Any) -> None:
     assert last_output(lab_page).strip() == "run.forks[1] True"
 
 
-def test_the_console_stayed_clean(lab_errors: Errors) -> None:
-    assert [error for error in lab_errors if "favicon" not in error] == []
+def test_the_console_stayed_clean(errors: Errors) -> None:
+    assert [error for error in errors if "favicon" not in error] == []
