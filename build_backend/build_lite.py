@@ -187,7 +187,7 @@ def _tutorials(folder: Path) -> None:
 
 
 def cells_for_browser(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the cells of a tutorial without those that need Spark. A sentence stands for the first ones."""
+    """Return the cells of a tutorial without those that need Spark. A sentence replaces the first ones."""
     said = {"cell_type": "markdown", "id": "left-out", "metadata": {}, "source": [LEFT_OUT_HERE]}
     kept: list[dict[str, Any]] = []
     for cell in cells:

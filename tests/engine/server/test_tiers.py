@@ -48,7 +48,7 @@ class Folder(FsspecObjects):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.is_down = False
-        self.unheard = 0  # so many snapshots are written, and the writer is told that they were not
+        self.unheard = 0  # the next so many writes of a snapshot succeed, and raise nevertheless
         self.late: list[list[str]] = []  # what the next lists show, in place of what there is
         self.gate: asyncio.Event | None = None
 
