@@ -178,12 +178,22 @@ def _tutorials(folder: Path) -> None:
         if path.name.startswith(TUTORIALS):
             book = json.loads(path.read_text(encoding="utf-8"))
             book["cells"] = cells_for_browser(book["cells"])
+            _join_lines(book["cells"])
             book["metadata"]["kernelspec"] = {
                 "display_name": "Python (Pyodide)",
                 "language": "python",
                 "name": "python",
             }
             (folder / path.name).write_text(json.dumps(book), encoding="utf-8")
+
+
+def _join_lines(cells: list[dict[str, Any]]) -> None:
+    """Join the lines of each stored output, as a Jupyter server does. Without one, commas join them."""
+    for output in (output for cell in cells for output in cell.get("outputs", ())):
+        data = output.get("data", {})
+        for kind, lines in data.items():
+            if isinstance(lines, list) and not kind.endswith("json"):
+                data[kind] = "".join(lines)
 
 
 def cells_for_browser(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
