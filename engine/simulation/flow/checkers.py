@@ -74,9 +74,10 @@ class Watcher:
             case observer.SubtaskStateChanged(state="failed"):
                 self._failed[observation.subtask] = None
             case observer.Restored():
-                if not observation.is_global:
+                if observation.is_global:
+                    self._failed.clear()
+                else:
                     self._check_region(observation.subtasks)
-                self._failed.clear()
             case observer.SubtaskStateChanged(state="finished"):
                 self.ended[self.life, observation.subtask, observation.attempt] = None
             case observer.CheckpointPending():
@@ -120,9 +121,12 @@ class Watcher:
                 )
 
     def _check_region(self, restored: tuple[SubtaskId, ...]) -> None:
-        """Check that the region of each failed subtask was restored, and nothing else."""
+        """Check that whole regions of failed subtasks were restored, and nothing else.
+
+        A region that failed while the tasks of another were being stopped is restored after it.
+        """
         assert self.job is not None
-        region = dict.fromkeys(self._failed)
+        region = dict.fromkeys(id for id in self._failed if id in restored)
         for subtask in (ahead := list(region)):
             found = [id for id in _neighbours(self.job.graph, subtask) if id not in region]
             region |= dict.fromkeys(found)
@@ -130,6 +134,8 @@ class Watcher:
         if set(region) != set(restored):
             failed = ", ".join(map(str, self._failed))
             self._violated(f"region: after {failed} failed, {', '.join(map(str, restored))} were restored")
+        for subtask in restored:
+            self._failed.pop(subtask, None)
 
     def _complete(self, checkpoint_id: int) -> None:
         key = (self.life, checkpoint_id)

@@ -100,9 +100,10 @@ def test_seeds(seed: int) -> None:
 
 
 # Seeds that failed once. A stop whose savepoint was taken during the restart delay never ended. The last rows
-# were committed with a checkpoint from before them. A savepoint had finished subtasks after running ones.
+# were committed with a checkpoint from before them. A savepoint had finished subtasks after running ones. A
+# region failed while another was being stopped, and the checker wanted both to be restored together.
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [700042, 700066, 700078, 700015, 700040, 14])
+@pytest.mark.parametrize("seed", [700042, 700066, 700078, 700015, 700040, 14, 6030027])
 def test_seeds_that_failed_once(seed: int) -> None:
     assert run_flow(seed).problems == []
 
