@@ -1,9 +1,9 @@
 """Commands to frames and back, from the annotations in ``commands.py`` alone (pravega.md D1, D2).
 
-A frame is i32 type, i32 payload length, payload, all big-endian. For each command class a plan is made once:
-neighbouring fields of fixed size, with the length of the variable field after them, become one ``struct``.
-Reading and writing a command is then one short loop, and the bytes of an event block are copied once in
-either direction.
+A frame is i32 type, i32 payload length, payload, all big-endian. For each command class a plan is made once,
+when it is first used: neighbouring fields of fixed size, with the length of the variable field after them,
+become one ``struct``. Reading and writing a command is then one short loop, and the bytes of an event block
+are copied once in either direction.
 
 Bytes after the last field are ignored, as upstream does. Fields marked ``?`` may be missing at the end. For
 commands without variable fields, ``generated_codec`` turns the plans into functions, which do the same
@@ -13,11 +13,11 @@ faster.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias, get_args, get_type_hints
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast, get_args
 from uuid import UUID
 
 from pravega_lab.errors import BadInputError, ProtocolError
@@ -56,8 +56,7 @@ class _Plan(NamedTuple):
 
 def encode(command: Command) -> bytes:
     """Return the whole frame. Raises ``BadInputError`` for a value that its field cannot hold."""
-    write = _WRITERS.get(command.code)
-    return _encode_by_plan(command) if write is None else write(command)
+    return _WRITERS[command.code](command)
 
 
 def _encode_by_plan(command: Command) -> bytes:
@@ -88,16 +87,11 @@ def decode(code: int, payload: bytes) -> Command:
 
 def decode_at(code: int, data: bytes, at: int, end: int) -> Command:
     """Return the command in ``data[at:end]`` as ``decode`` does, without copying the payload first."""
-    read = _READERS.get(code)
-    return _decode_by_plan(code, data, at, end) if read is None else read(data, at, end)
+    return _READERS[code](data, at, end)
 
 
 def _decode_by_plan(code: int, data: bytes, at: int, end: int) -> Command:
-    plan = _PLANS.get(code)
-    if plan is None:
-        raise ProtocolError(
-            f"no command has the type {code}; the bytes are not Pravega's, or newer than 0.13"
-        )
+    plan = _PLANS[code]
     values: list[Any] = []
     for step in plan.steps:
         at = _read_step(step, data, at, end, values)
@@ -111,8 +105,8 @@ def decode_pieces(code: int, pieces: Sequence[Piece], at: int) -> Command:
     it twice.
     """
     end = sum(map(len, pieces))
-    plan = _PLANS.get(code)
-    if plan is None or plan.bulk is None:
+    plan = _PLANS[code]
+    if plan.bulk is None:
         return decode_at(code, gather(pieces, at, end), 0, end - at)
     values: list[Any] = []
     head = gather(pieces, at, min(end, at + _HEAD_BYTES_MAX))
@@ -185,16 +179,19 @@ def _read_run(step: _Step, data: bytes, at: int, end: int, values: list[Any]) ->
     return after, after + length
 
 
-def _plan_of(command: type[Command]) -> _Plan:
-    kinds = get_type_hints(command, include_extras=True)
+def _plan_of(code: int) -> _Plan:
+    command = _BY_CODE.get(code)
+    if command is None:
+        raise ProtocolError(
+            f"no command has the type {code}; the bytes are not Pravega's, or newer than 0.13"
+        )
     steps: list[_Step] = []
     run: list[tuple[str, str]] = []
-    for field in fields(command):
-        kind = _kind(kinds[field.name])
+    for name, kind in _kinds(command):
         if kind in _FIXED:
-            run.append((field.name, kind))
+            run.append((name, kind))
         else:
-            steps.append(_step(run, kind, field.name))
+            steps.append(_step(run, kind, name))
             run = []
     if run or not steps:
         steps.append(_step(run, None, ""))
@@ -209,8 +206,11 @@ def _bulk_of(steps: list[_Step]) -> int | None:
     return None
 
 
-def _kind(annotation: Any) -> str:
-    return next(arg for arg in get_args(annotation) if isinstance(arg, str))
+def _kinds(command: type[Command]) -> Iterator[tuple[str, str]]:
+    """Yield the fields with their wire types. An annotation is the name of one of the types in `commands`."""
+    for field in fields(command):
+        annotation = getattr(commands, cast(str, field.type))
+        yield field.name, next(arg for arg in get_args(annotation) if isinstance(arg, str))
 
 
 def _step(run: list[tuple[str, str]], variable: str | None, variable_name: str) -> _Step:
@@ -241,14 +241,47 @@ COMMANDS: tuple[type[Command], ...] = tuple(
     for value in vars(commands).values()
     if isinstance(value, type) and issubclass(value, Command) and value is not Command
 )
-_PLANS = {command.code: _plan_of(command) for command in COMMANDS}
+_BY_CODE = {command.code: command for command in COMMANDS}
 LISTS = frozenset(
-    code for code, plan in _PLANS.items() if any(s.variable in variable_fields.LISTS for s in plan.steps)
+    command.code for command in COMMANDS if any(kind in variable_fields.LISTS for _, kind in _kinds(command))
 )
 """Codes of the commands that have a list of any length."""
 
+Made = TypeVar("Made")
 
-def _runs_of(plan: _Plan) -> list[generated_codec.Run]:
+
+class _WhenUsed(dict[int, Made]):
+    """What is made of a command's code when it is first used. A process uses few of the commands."""
+
+    def __init__(self, make: Callable[[int], Made]) -> None:
+        self._make = make
+
+    def __missing__(self, code: int) -> Made:
+        made = self[code] = self._make(code)
+        return made
+
+
+def _writer_of(code: int) -> Callable[[Command], bytes]:
+    runs = _runs_of(_PLANS[code])
+    made: Callable[[Command], bytes] = _encode_by_plan
+    if runs is not None:
+        made = generated_codec.writer(code, runs, PAYLOAD_BYTES_MAX, _encode_by_plan)
+    return made
+
+
+def _reader_of(code: int) -> Callable[[bytes, int, int], Command]:
+    plan = _PLANS[code]
+    runs = _runs_of(plan)
+    made: Callable[[bytes, int, int], Command] = partial(_decode_by_plan, code)
+    if runs is not None:
+        made = generated_codec.reader(plan.command, runs, _uuid_of, made)
+    return made
+
+
+def _runs_of(plan: _Plan) -> list[generated_codec.Run] | None:
+    """Return the plan for `generated_codec`, or None if it has variable fields."""
+    if any(step.variable for step in plan.steps):
+        return None
     return [
         generated_codec.Run(
             step.layout.format[1 : -1 if step.counted else None],
@@ -261,12 +294,6 @@ def _runs_of(plan: _Plan) -> list[generated_codec.Run]:
     ]
 
 
-_STRAIGHT = {code: _runs_of(plan) for code, plan in _PLANS.items() if not any(s.variable for s in plan.steps)}
-_WRITERS: dict[int, Callable[[Command], bytes]] = {
-    code: generated_codec.writer(code, runs, PAYLOAD_BYTES_MAX, _encode_by_plan)
-    for code, runs in _STRAIGHT.items()
-}
-_READERS: dict[int, Callable[[bytes, int, int], Command]] = {
-    code: generated_codec.reader(_PLANS[code].command, runs, _uuid_of, partial(_decode_by_plan, code))
-    for code, runs in _STRAIGHT.items()
-}
+_PLANS = _WhenUsed(_plan_of)
+_WRITERS = _WhenUsed(_writer_of)
+_READERS = _WhenUsed(_reader_of)

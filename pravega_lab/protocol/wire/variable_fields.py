@@ -232,4 +232,4 @@ FORMS: dict[str, Form] = {
     "entry*": _list_of(_read_entry, _write_entry, 16),
     "attribute*?": _optional(_list_of(_read_attribute, _write_attribute, _ATTRIBUTE.size)),
 }
-LISTS = tuple(form for kind, form in FORMS.items() if "*" in kind)
+LISTS = frozenset(kind for kind in FORMS if "*" in kind)
