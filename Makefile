@@ -72,10 +72,10 @@ $(VENV)/.layout: binder/workspace.json binder/overrides.json binder/postBuild | 
 	@PATH="$(abspath $(VENV))/bin:$$PATH" NB_PYTHON_PREFIX=$(abspath $(VENV)) binder/postBuild
 	@touch $@
 
-# The long ones first: three stages run at the same time on two cores, and many of their tests wait.
-STAGES := unit spark notebooks browser installed docs types lint js
+# The long ones first. Two stages run at the same time on two cores; a third would only take their time.
+STAGES := real-pravega spark unit notebooks browser installed docs types lint js
 test: setup system $(NODE_STAMP)  ## every check; the last line says what was skipped
-	@UNIT_WORKERS=2 $(PY) tests/run_stages.py --at-once 3 --name "make test" $(STAGES)
+	@$(PY) tests/run_stages.py --name "make test" $(STAGES)
 
 check: setup $(NODE_STAMP)  ## for daily work: lint, types and the fast tests
 	@$(PY) tests/run_stages.py --name "make check" fast types lint js
@@ -104,10 +104,9 @@ WITHOUT_NBVAL := -p no:nbval
 fast: setup
 	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (slow or spark or browser or tutorials or real_pravega or real_flink)"
 
-# Three at a time on two cores: many tests wait. With other stages at the same time, there are two.
-UNIT_WORKERS ?= 3
-unit: setup  ## protocol, store, client, simulation, conformance
-	$(PYTEST) $(WITHOUT_NBVAL) -n $(UNIT_WORKERS) --dist worksteal -m "not (spark or browser or tutorials)"
+# Three at a time on two cores: many tests wait.
+unit: setup  ## protocol, store, client, simulation, conformance without a real Pravega
+	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (spark or browser or tutorials or real_pravega)"
 
 # Spark's JVMs and Python processes live for seconds: they start quickly with these.
 QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark.jvm)" SPARK_HOME="$$($(PY) -m tests.spark.jvm --home)"

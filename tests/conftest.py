@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Bundle the views' TypeScript if it has changed, before workers start; without Node, report it."""
     shared.begin()
     if not hasattr(config, "workerinput"):
+        shared.begin_session()
         command = [sys.executable, ROOT / "build_backend" / "bundle_views.py"]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
@@ -46,7 +47,7 @@ def store() -> Iterator[str]:
 def real_pravega() -> str:
     """The controller URI of a released Pravega 0.13.0; the test is skipped, in words, where none can run.
 
-    The processes of a test run share one server: it takes about a minute of processor time to warm up.
+    The workers of a pytest share one server: it takes about a minute of processor time to warm up.
     """
     try:
         return shared.real_pravega()
