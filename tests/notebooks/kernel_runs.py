@@ -66,6 +66,8 @@ class KeepingKernel:
         if stream == "iopub" and asked in self._cells:
             kept = {"msg_type": message["msg_type"], "content": message["content"]}
             self._cells[asked][1].append(json.loads(json.dumps(kept, default=str)))
+            if message["content"].get("name") == "stderr":
+                print(message["content"]["text"], end="")  # pytest shows it if the cell fails
         return message
 
     def await_idle(self, parent_id: str, timeout: float) -> None:
