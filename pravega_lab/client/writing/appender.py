@@ -136,6 +136,9 @@ class SegmentAppender:
         self._pending_bytes += len(chunk.run.frames)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
+            # Without work and connection only the client refers to it. A client that is dropped then, or is
+            # left open at the end of the program, may take it along without a word of asyncio's.
+            self._task._log_destroy_pending = False  # type: ignore[attr-defined]
         self._has_work.set()
         self._pump()
 

@@ -218,6 +218,33 @@ def test_a_program_that_ends_without_closing_its_writer(uri: str, new_stream: Ne
     assert read_all(stream) == [b"written"]
 
 
+LEFT_OPEN = """
+import gc
+from pravega_lab.client import connect
+from pravega_lab.engine.server.store_process import StoreProcess
+from pravega_lab.errors import PravegaError
+with StoreProcess(None) as store:
+    clients = [connect(store.uri, retry_for_s=0.1) for _ in range(2)]
+    clients[0].create_stream("left/open")
+    for client in clients:
+        client.stream("left/open").write("written", "k")
+try:
+    client.list_scopes()
+except PravegaError:
+    print("the store is gone")
+del client, clients[1]
+gc.collect()
+print("one client is dropped, and one is left")
+"""
+
+
+def test_clients_that_outlive_their_store_are_dropped_in_silence() -> None:
+    command = [sys.executable, "-c", LEFT_OPEN]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["the store is gone", "one client is dropped, and one is left"]
+    assert done.stderr == ""
+
+
 FORGETFUL_OF_CLIENT = """
 import asyncio, sys
 from pravega_lab.client import AsyncClient
