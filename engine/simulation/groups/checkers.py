@@ -177,7 +177,9 @@ def _consistent_cuts(
             for segment, begin in begins.items():
                 at = positions.get(segment)
                 come = max(handed.get(segment, READ), begin)  # the member may have held the segment twice
-                fits = at == come or (at == READ and come == stream.lengths[segment])
+                # A segment that another member had read to its end is acquired so.
+                is_read = come == stream.lengths[segment] or begin == READ
+                fits = at == come or (at == READ and is_read)
                 if not fits:
                     yield f"consistent cut: {member.reader} was at {come}, not {at}, in {segment} at {name}"
 

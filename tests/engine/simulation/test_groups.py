@@ -54,6 +54,12 @@ def test_a_member_that_joins_after_it_was_declared_dead_is_declared_dead_again()
 
 
 @pytest.mark.slow
+def test_a_member_reports_a_segment_as_read_that_another_had_read_to_its_end() -> None:
+    """It had held the segment before, and the checker wanted the place where it had released it."""
+    assert run_groups(6_031_436).problems == []
+
+
+@pytest.mark.slow
 def test_a_segment_given_away_does_not_take_the_reads_of_others_with_it() -> None:
     """On a new connection, an input that was closed forgot the read of another, which waited for ever."""
     assert run_groups(6_000_269).problems == []
