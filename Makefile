@@ -125,7 +125,12 @@ spark-connect: setup  ## the tests of the connector once more, in a session of a
 again: setup  ## TESTS=file: the tests that a file names, one a line, by themselves
 	$(QUICK_SPARK) $(PYTEST) $(WITHOUT_NBVAL) @$(TESTS)
 
-slow real-pravega real-flink: setup  ## the tests with that marker; spark and browser are stages of their own
+# The released server takes half a core while it runs: more tests at a time end it sooner.
+real-pravega: setup  ## the tests against a released Pravega, and with its Java client
+	$(PYTEST) $(WITHOUT_NBVAL) -n 6 --dist worksteal -m "real_pravega and not (spark or browser or tutorials)" \
+	  $$(grep -rlE 'mark\.real_pravega\b' tests --include=*.py | sed 's,/conftest.py,,')
+
+slow real-flink: setup  ## the tests with that marker; spark and browser are stages of their own
 	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "$(subst -,_,$@) and not (spark or browser or tutorials)"
 
 # Left out: a test that speaks to the segment store without TLS, and the restarts, which begin stores of their own.

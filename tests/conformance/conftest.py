@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ from tests.conformance.controller import ControllerStub
 from tests.conformance.secure.store import SecureStore
 from tests.conformance.wheel.calls import manager_of
 
+HERE = Path(__file__).parent
 STORES = ["embedded", pytest.param("real", marks=pytest.mark.real_pravega)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test with a Java program needs the released jars, whatever store it runs on."""
+    """A test of this folder with a Java program needs the released jars, whatever store it runs on."""
     for item in items:
-        if "java" in getattr(item, "fixturenames", ()):
+        if item.path.is_relative_to(HERE) and "java" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real_pravega)
 
 

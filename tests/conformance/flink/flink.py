@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Self
 
+from tests.conformance.compiled import compiled
 from tests.conformance.flink.world import WAIT_S, Lab, RefusedError
 from tests.conformance.maven import FetchError, fetch
 
@@ -24,7 +23,6 @@ HERE = Path(__file__).parent
 CACHE = Path(__file__).resolve().parents[3] / ".cache" / "flink"
 JARS = CACHE / "lib"
 SOURCES = sorted((HERE / "java").glob("*.java"))
-COMPILE_S_MAX = 120
 FLAGS = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 OPENED = ["java.lang", "java.util", "java.net", "java.time"]
 
@@ -47,19 +45,8 @@ def classpath() -> str:
     """
     if shutil.which("javac") is None:
         raise NoFlinkError("it needs a Java 17 compiler (javac) on the PATH")
-    library = f"{_jars()}/*"
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
-    classes = CACHE / f"classes-{digest}"
-    if not classes.exists():
-        made = CACHE / f"making-{digest}"
-        shutil.rmtree(made, ignore_errors=True)
-        command = ["javac", "-nowarn", "-cp", library, "-d", str(made), *map(str, SOURCES)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX)
-        assert done.returncode == 0, done.stderr[-4000:]
-        for old in CACHE.glob("classes-*"):
-            shutil.rmtree(old)
-        made.rename(classes)
-    return f"{classes}:{library}"
+    library = _jars()
+    return f"{compiled(SOURCES, library)}:{library}/*"
 
 
 def _has_jars() -> bool:

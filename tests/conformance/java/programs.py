@@ -18,11 +18,12 @@ from typing import IO, Self
 
 import pytest
 
+from tests.conformance.compiled import compiled
 from tests.conformance.real_pravega import LOGBACK as LOGBACK_OF_SERVER
 from tests.conformance.real_pravega import NoRealPravegaError, jars
 
 SOURCES = Path(__file__).parent
-COMPILE_S_MAX = 120
+# Standard output is for answers.
 LOGBACK = LOGBACK_OF_SERVER.replace("<encoder>", "<target>System.err</target><encoder>")
 
 
@@ -108,11 +109,5 @@ def _classes() -> tuple[str, str]:
     """Where our programs are, and the released client with all it needs."""
     if shutil.which("javac") is None:
         raise NoRealPravegaError("it needs a Java 17 compiler (javac) on the PATH")
-    library = f"{jars()}/*"
-    classes = tempfile.mkdtemp(prefix="pravega-lab-java-")
-    sources = sorted(str(path) for path in SOURCES.rglob("*.java"))
-    command = ["javac", "-nowarn", "-cp", library, "-d", classes, *sources]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX)
-    assert done.returncode == 0, done.stderr[-4000:]
-    (Path(classes) / "logback.xml").write_text(LOGBACK)  # standard output is for answers
-    return classes, library
+    library = jars()
+    return str(compiled(SOURCES.rglob("*.java"), library, LOGBACK)), f"{library}/*"

@@ -18,7 +18,8 @@ from typing import Self
 
 import pytest
 
-from tests.conformance.java.programs import COMPILE_S_MAX, LOGBACK
+from tests.conformance.compiled import compiled
+from tests.conformance.java.programs import LOGBACK
 from tests.conformance.maven import FetchError, fetch
 from tests.conformance.real_pravega import free_ports
 
@@ -130,12 +131,6 @@ class JavaPeer:
 
 
 @functools.cache
-def _classes() -> str:
-    library = jars()
-    classes = tempfile.mkdtemp(prefix="pravega-lab-registry-")
-    sources = [str(path) for path in (FOLDER / "java").glob("*.java")]
-    command = ["javac", "-nowarn", "-cp", library, "-d", classes, *sources]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX)
-    assert done.returncode == 0, done.stderr[-4000:]
-    (Path(classes) / "logback.xml").write_text(LOGBACK)  # standard output is for answers
-    return classes
+def _classes() -> Path:
+    jars()
+    return compiled((FOLDER / "java").glob("*.java"), JARS, LOGBACK)
