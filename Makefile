@@ -109,7 +109,7 @@ unit: setup  ## protocol, store, client, simulation, conformance without a real 
 	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (spark or browser or tutorials or real_pravega)"
 
 # Spark's JVMs and Python processes live for seconds: they start quickly with these.
-QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark.jvm)" SPARK_HOME="$$($(PY) -m tests.spark.jvm --home)"
+QUICK_SPARK = PYTHONPATH=$(CURDIR)/tests/spark/preload SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark.jvm)" SPARK_HOME="$$($(PY) -m tests.spark.jvm --home)"
 
 pythons: setup $(NODE_STAMP)  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
 	$(PY) tests/pythons.py
