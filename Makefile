@@ -95,10 +95,12 @@ js: setup $(NODE_STAMP)  ## the models and layouts of the views, under Node
 
 # Where pytest writes what it skipped, for the last line of `make test`.
 export PRAVEGA_LAB_TEST_REPORTS ?= build/reports
-PYTEST = $(PY) -m pytest $(CI_FLAGS) -o junit_family=xunit1 --junitxml=$(PRAVEGA_LAB_TEST_REPORTS)/$@.xml
+# A second less for each process that imports nbformat, and 0.14 s for each that Spark forks.
+QUICK_PYTHON = PYTHONPATH=$(CURDIR)/tests/quick_start
+PYTEST = $(QUICK_PYTHON) $(PY) -m pytest $(CI_FLAGS) -o junit_family=xunit1 --junitxml=$(PRAVEGA_LAB_TEST_REPORTS)/$@.xml
 # pytest compiles the tests' assertions once, where it may write: half of its start.
 export PYTHONDONTWRITEBYTECODE :=
-# nbval takes a second and a half to import.
+# nbval is for notebooks alone.
 WITHOUT_NBVAL := -p no:nbval
 
 fast: setup
@@ -109,7 +111,7 @@ unit: setup  ## protocol, store, client, simulation, conformance without a real 
 	$(PYTEST) $(WITHOUT_NBVAL) -n 3 --dist worksteal -m "not (spark or browser or tutorials or real_pravega)"
 
 # Spark's JVMs and Python processes live for seconds: they start quickly with these.
-QUICK_SPARK = PYTHONPATH=$(CURDIR)/tests/spark/preload SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark.jvm)" SPARK_HOME="$$($(PY) -m tests.spark.jvm --home)"
+QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark.jvm)" SPARK_HOME="$$($(PY) -m tests.spark.jvm --home)"
 
 pythons: setup $(NODE_STAMP)  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
 	$(PY) tests/pythons.py
@@ -156,9 +158,9 @@ browser: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the views in JupyterLab un
 SITE := build/site
 docs: setup system $(NODE_STAMP) $(LITE_STAMP)  ## the documentation site, in build/site; warnings and broken links are errors
 	rm -rf $(SITE)
-	$(PY) -m sphinx -q -E -W --keep-going -b html -d build/doctrees -c docs/site . $(SITE)
+	$(QUICK_PYTHON) $(PY) -m sphinx -q -E -W --keep-going -b html -d build/doctrees -c docs/site . $(SITE)
 	$(PY) build_backend/build_page.py $(SITE)/play
-	$(LITE)/bin/python build_backend/build_lite.py $(LITE)/wheels $(SITE)/lite
+	$(QUICK_PYTHON) $(LITE)/bin/python build_backend/build_lite.py $(LITE)/wheels $(SITE)/lite
 	$(PY) docs/site/check_links.py $(SITE)
 	PRAVEGA_LAB_SITE=$(SITE) $(PYTEST) $(WITHOUT_NBVAL) tests/browser/pages/test_site.py
 

@@ -2,11 +2,12 @@
 
     python tests/run_stages.py [--at-once 2] lint types unit ...
 
-A stage is a target of the Makefile. Stages start in the order in which they are named. Each writes into a
-file of its own, which is printed when the stage ends. The close has a line for each stage, and a last line
-that says whether every check passed. Skipped tests, and steps that a stage left out, are counted there by
-reason: a run that skipped something did not pass all checks. A few tests that failed are run again when all
-stages have ended; if they pass, the last line names them as unsteady (`second_try`).
+A stage is a target of the Makefile. Stages start in the order in which they are named, and one more than
+``--at-once`` while the processors have time left. Each writes into a file of its own, which is printed when
+the stage ends. The close has a line for each stage, and a last line that says whether every check passed.
+Skipped tests, and steps that a stage left out, are counted there by reason: a run that skipped something did
+not pass all checks. A few tests that failed are run again when all stages have ended; if they pass, the last
+line names them as unsteady (`second_try`).
 
 A stage reports what it did not check in two ways: by ``NAME*.xml`` in the folder ``REPORTS`` (pytest's
 ``--junitxml``), and by lines of its output that begin with ``SKIPPED: ``.
@@ -38,6 +39,9 @@ from tests import second_try, shared  # noqa: E402 - a script finds the package 
 REPORTS = "PRAVEGA_LAB_TEST_REPORTS"
 PULSE_S = 60.0
 POLL_S = 0.2
+LOOK_S = 30.0
+IDLE_SHARE = 0.2
+"""One more stage starts if the processors had nothing to do for this share of the last LOOK_S."""
 STOP_S_MAX = 30.0
 REASON_MAX = 120
 SKIPPED_LINE = re.compile(r"^SKIPPED: (.+)$", re.MULTILINE)
@@ -116,13 +120,15 @@ def _one(what: str) -> str:
 
 
 def run(names: Sequence[str], at_once: int, folder: Path) -> list[Stage]:
-    """Run the stages, at most ``at_once`` at a time; print each as it ends. Returns them as they ended."""
+    """Run the stages, ``at_once`` at a time or one more. Print each as it ends; return them in that order."""
     waiting, running, ended = list(names), list[Stage](), list[Stage]()
     pulse_s = time.monotonic()
+    spare = Spare()
     try:
         while waiting or running:
-            while waiting and len(running) < at_once:
+            while waiting and (len(running) < at_once or (len(running) == at_once and spare.found())):
                 running.append(_start(waiting.pop(0), folder))
+                spare = Spare()
             time.sleep(POLL_S)
             for stage in [s for s in running if _ended(s)]:
                 running.remove(stage)
@@ -136,6 +142,25 @@ def run(names: Sequence[str], at_once: int, folder: Path) -> list[Stage]:
     finally:
         _stop(running)
     return ended
+
+
+class Spare:
+    """Looks whether the processors have time left for another stage, since it was made."""
+
+    def __init__(self) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        self._since_s, self._idle_s = time.monotonic(), _idle_s()
+
+    def found(self) -> bool:
+        """Say whether they had nothing to do for IDLE_SHARE of the last LOOK_S. False in between."""
+        took_s = time.monotonic() - self._since_s
+        if took_s < LOOK_S:
+            return False
+        idle_s = (_idle_s() - self._idle_s) / (os.cpu_count() or 1)
+        self._look()
+        return idle_s >= IDLE_SHARE * took_s
 
 
 def _ended(stage: Stage) -> bool:
@@ -211,7 +236,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--at-once", type=int, default=2, help="so many stages at the same time")
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=2,
+        help="so many stages, and one more if processors are idle",
+    )
     parser.add_argument("--name", default="run_stages", help="what was called, for the last line")
     parser.add_argument("stages", nargs="+")
     args = parser.parse_args()

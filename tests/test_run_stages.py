@@ -77,12 +77,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(project: Path, *stages: str) -> subprocess.Popen[str]:
-    """The runner with the stages of ``project``."""
+def start(project: Path, *stages: str, before: str = "pass") -> subprocess.Popen[str]:
+    """The runner with the stages of ``project``; ``before`` is code that runs first."""
     code = (
         "import signal, sys, pathlib, tests.run_stages as r; "
         "signal.signal(signal.SIGINT, signal.default_int_handler); "  # programs in the background ignore it
-        "r.ROOT = pathlib.Path.cwd(); sys.argv = ['run_stages', *sys.argv[1:]]; sys.exit(r.main())"
+        f"r.ROOT = pathlib.Path.cwd(); {before}; sys.argv = ['run_stages', *sys.argv[1:]]; sys.exit(r.main())"
     )
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("PRAVEGA_LAB_TEST", "PYTEST_"))}
     environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # nbval alone takes two seconds to import
@@ -96,9 +96,9 @@ def start(project: Path, *stages: str) -> subprocess.Popen[str]:
     )
 
 
-def make(project: Path, *stages: str) -> tuple[int, list[str]]:
+def make(project: Path, *stages: str, before: str = "pass") -> tuple[int, list[str]]:
     """The exit code and the lines of the stages of ``project``."""
-    runner = start(project, *stages)
+    runner = start(project, *stages, before=before)
     said, _ = runner.communicate(timeout=240)
     return runner.returncode, said.splitlines()
 
@@ -184,6 +184,19 @@ def test_two_stages_run_at_the_same_time_and_their_outputs_are_apart(project: Pa
     assert code == 0
     begins = lines.index(next(line for line in lines if line.startswith("=== second =")))
     assert lines[begins + 1] == "this is the second"
+
+
+@pytest.mark.parametrize(("idle_share", "ends_first"), [(0, "third"), (2, "one")])
+def test_a_third_stage_starts_if_the_processors_are_idle(
+    project: Path, idle_share: int, ends_first: str
+) -> None:
+    with (project / "Makefile").open("a") as file:
+        file.write("one:\n\t@sleep 1.5\ntwo:\n\t@sleep 3\nthird:\n")
+    before = f"r.LOOK_S, r.IDLE_SHARE = 0.2, {idle_share}"
+    _, lines = make(project, "one", "two", "third", before=before)
+    ends = [line.split()[1] for line in lines if re.match(r"=== \S+ passed after", line)]
+    assert ends[0] == ends_first
+    assert sorted(ends) == ["one", "third", "two"]
 
 
 @pytest.mark.slow
