@@ -41,12 +41,18 @@ class UnreachableError(TransientError):
     """Raised when no segment store answers at the address from the controller."""
 
 
+WRITER_CONNECTIONS_MAX = 10
+"""The connections of all writers of a client to one segment store, as in Java's pool (pravega.md D6)."""
+
 _NOT_DONE = (MovedError, UnreachableError, FullError, ConnectionRefusedError)
 """The failures of an attempt that certainly changed nothing."""
 
 
 class SegmentStores:
-    """Finds and asks segment stores. Short requests share one connection per store; `open` makes others."""
+    """Finds and asks segment stores. Short requests share one connection per store; `open` makes others.
+
+    ``writers`` has the connections of writers and transactions.
+    """
 
     def __init__(self, controller: Controller, dialer: Dialer, retry_for_s: float, chance: Random) -> None:
         self.retry_for_s = retry_for_s
@@ -57,6 +63,7 @@ class SegmentStores:
         self._reached: set[Endpoint] = set()
         self._endpoints: dict[tuple[str, int], Endpoint] = {}
         self._shared = Connections(self)
+        self.writers = WriterConnections(self)
         self._own: list[Connection] = []
         self._is_closed = False
 
@@ -223,6 +230,46 @@ class Connections:
         for result in await gather(*opening, return_exceptions=True):
             if isinstance(result, Connection):
                 result.close()
+
+
+class WriterConnections:
+    """The connections of a client's writers and transactions.
+
+    Up to ``WRITER_CONNECTIONS_MAX`` of them have one of their own to each segment store. More share these,
+    and their small appends travel together.
+    """
+
+    def __init__(self, stores: SegmentStores) -> None:
+        self._stores = stores
+        self._in_use: list[SharedConnections] = []
+
+    def take(self) -> SharedConnections:
+        """Return connections that the caller gives back. Call it in the loop of the client."""
+        if len(self._in_use) < WRITER_CONNECTIONS_MAX:
+            taken = SharedConnections(self._stores)
+            self._in_use.append(taken)
+        else:
+            taken = min(self._in_use, key=lambda connections: connections.n_users)
+        taken.n_users += 1
+        return taken
+
+    async def give_back(self, taken: SharedConnections) -> None:
+        """Close the connections at once if nobody else has taken them."""
+        taken.n_users -= 1
+        if not taken.n_users:
+            self._in_use.remove(taken)
+            await taken.close()
+
+
+class SharedConnections(Connections):
+    """Keeps one connection per segment store for one writer, or for several."""
+
+    n_users = 0
+
+    def flush_joined(self) -> None:
+        """Send what was written, if there is one writer. What several write in a turn travels together."""
+        if self.n_users == 1:
+            super().flush_joined()
 
 
 def _is_usable(opening: asyncio.Task[Connection]) -> bool:

@@ -72,7 +72,11 @@ class Owner(Protocol):
     """Describes the object that an appender reports to."""
 
     context: StreamContext
-    connections: Connections
+
+    @property
+    def connections(self) -> Connections:
+        """Return the connections for the appends. Appenders of other writers may share them."""
+        ...
 
     def acknowledged(self, chunk: Chunk) -> None:
         """Note that the events of the chunk are durable."""

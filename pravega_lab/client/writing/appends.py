@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.framing import events as inputs
 from pravega_lab.client.framing.events import FewEvents, ManyEvents, Slice
-from pravega_lab.client.segment_stores import Connections
+from pravega_lab.client.segment_stores import SharedConnections
 from pravega_lab.client.values import MIB
 from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
 from pravega_lab.client.writing.event_buffer import Added, Collected, EventBuffer
@@ -57,7 +57,7 @@ class Appends:
 
     def __init__(self, context: StreamContext, target: Target) -> None:
         self.context = context
-        self.connections = Connections(context.stores)
+        self._connections: SharedConnections | None = None
         self.error: Exception | None = None
         self.stored = 0  # number of events since the last flush
         self.buffer = EventBuffer(context.chance)  # open while there are routes and no error
@@ -73,6 +73,17 @@ class Appends:
         self._unacknowledged_bytes = 0
         self._waiting: list[asyncio.Future[None]] = []  # woken whenever something was acknowledged
         self._flushes: deque[tuple[int, Callable[[bool], None]]] = deque()  # the last ticket of each
+
+    @property
+    def connections(self) -> SharedConnections:
+        """Return the connections of the appenders, taken at first use and given back by `close`."""
+        if self._connections is None:
+            self._connections = self.context.stores.writers.take()
+        return self._connections
+
+    def _send_joined(self) -> None:
+        if self._connections is not None:
+            self._connections.flush_joined()
 
     async def put(self, events: FewEvents | ManyEvents, ticket: Ticket | None = None) -> None:
         """Queue events. Waits while too many bytes are unacknowledged.
@@ -103,7 +114,7 @@ class Appends:
     async def flush(self) -> None:
         """Wait until all events put or added before are durable."""
         await self._empty_buffer()
-        self.connections.flush_joined()
+        self._send_joined()
         last = self._last_ticket
         await self._wait_while(lambda: next(iter(self._tickets), last + 1) <= last)
         self.stored = 0
@@ -119,7 +130,7 @@ class Appends:
                 return report(False)
         if self.error is not None:
             return report(False)
-        self.connections.flush_joined()
+        self._send_joined()
         if self._tickets:
             self._flushes.append((self._last_ticket, report))
             return None
@@ -135,14 +146,16 @@ class Appends:
             report(self.error is None)
 
     async def close(self) -> None:
-        """Stop at once and close the connections."""
+        """Stop at once and give back the connections."""
         if self.error is None:
             self.failed(PravegaError(f"the writer of {self.context.name} is closed"))
         if self._loading is not None:
             self._loading.cancel()
         for appender in list(self._appenders.values()):
             await appender.stop()
-        await self.connections.close()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await self.context.stores.writers.give_back(connections)
 
     # single events
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
@@ -10,14 +11,16 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import AsyncClient
+from pravega_lab.client.connection.connection import Connection
 from pravega_lab.client.framing.events import FewEvents, prepare
 from pravega_lab.client.framing.values import Run
+from pravega_lab.client.segment_stores import WRITER_CONNECTIONS_MAX
 from pravega_lab.client.values import KIB
 from pravega_lab.client.writing import appends as appends_module
 from pravega_lab.client.writing.appender import BLOCK_BYTES, IN_FLIGHT_BYTES_MAX
 from pravega_lab.client.writing.appends import Appends
 from pravega_lab.client.writing.event_buffer import Added, Collected
-from pravega_lab.client.writing.writer import StreamTarget
+from pravega_lab.client.writing.writer import AsyncEventWriter, StreamTarget
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
@@ -32,7 +35,7 @@ from pravega_lab.protocol.wire.commands import (
     SegmentSealed,
     WrongHost,
 )
-from tests.client.helpers import assert_each_once_in_order, numbered
+from tests.client.helpers import assert_each_once_in_order, numbered, numbers_by_key
 
 STREAM = "sim/story"
 
@@ -505,5 +508,70 @@ def test_after_a_merge_and_a_split_at_other_keys_each_key_has_the_route_of_its_s
                 low = route.high
             assert low == 1.0
         assert len(await stored(client)) == 150
+
+    tell(world, story)
+
+
+def connections_of(writers: Sequence[AsyncEventWriter]) -> list[Connection | None]:
+    return [appender._connection for writer in writers for appender in writer.appends._appenders.values()]
+
+
+def test_more_than_ten_writers_of_a_client_share_connections(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        open_before = len(world.network.connections())
+        writers = [client.stream(STREAM).writer() for _ in range(25)]
+        for number, writer in enumerate(writers):
+            await writer.write_durably([f"{number}:{i}" for i in range(3)], f"{number}")
+        used = Counter(connections_of(writers))
+        assert sorted(used.values()) == [2] * 5 + [3] * 5
+        for number, writer in enumerate(writers[:-1]):
+            await writer.stop()
+            await writers[-1].write_durably([f"24:{3 + number}"], "24")
+        [last] = connections_of(writers[-1:])
+        assert last is not None
+        assert last.is_open
+        assert len(world.network.connections()) == open_before + 2  # its two ends
+        await writers[-1].stop()
+        await asyncio.sleep(1)
+        assert len(world.network.connections()) == open_before
+        expected = {f"{n}": list(range(3 if n < 24 else 27)) for n in range(25)}
+        assert numbers_by_key(await stored(client)) == expected
+
+    tell(world, story)
+
+
+def test_a_lost_connection_of_many_writers_loses_and_doubles_nothing(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        writers = [client.stream(STREAM).writer() for _ in range(3 * WRITER_CONNECTIONS_MAX)]
+
+        async def write(number: int) -> None:
+            for i in range(40):
+                await writers[number].write(f"{number}:{i}", f"{number}")
+                if i % 4 == 3:
+                    await writers[number].flush()
+
+        writing = [asyncio.ensure_future(write(number)) for number in range(len(writers))]
+        for _ in range(10):
+            await asyncio.sleep(0.02)
+            lost = next((connection for connection in connections_of(writers) if connection), None)
+            if lost is not None:
+                lost.close()
+        await asyncio.gather(*writing)
+        for writer in writers:
+            await writer.close()
+        expected = {f"{n}": list(range(40)) for n in range(len(writers))}
+        assert numbers_by_key(await stored(client)) == expected
+
+    tell(world, story)
+
+
+def test_a_writer_that_was_closed_takes_no_connections_again(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably(["a"], "k")
+        await writer.close()
+        await writer.close()
+        await writer.flush()
+        assert client._stores.writers._in_use == []
 
     tell(world, story)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from random import Random
 from typing import Any
 
@@ -65,6 +66,19 @@ def test_all_kinds_of_events(new_stream: NewStream, events: Any) -> None:
     expected = [e.encode() if isinstance(e, str) else bytes(e) for e in wanted]
     assert stream.write(events, "one key, so one order") == len(expected)
     assert read_all(stream) == expected
+
+
+def test_many_writers_of_a_client_write_in_turns(new_stream: NewStream) -> None:
+    """More than have a connection of their own. Each is closed in the middle of the others' work."""
+    stream = new_stream(segments=2)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(stream.writer()) for _ in range(25)]
+        for i in range(25):
+            for number, writer in enumerate(writers[i:], i):
+                writer.write(f"{number}:{i}", f"{number}")
+            writers[-1].flush()
+            writers[i].close()
+    assert numbers_by_key(read_all(stream)) == {f"{n}": list(range(n + 1)) for n in range(25)}
 
 
 def pandas_frame(columns: dict[str, Any]) -> Any:

@@ -198,6 +198,9 @@ def test_a_stop_that_cannot_be_recorded_is_no_success(tmp_path: Path) -> None:
     store = Standalone("--data", str(tmp_path / "data"))
     store.start()
     connect(store).filled(SEGMENT, b"event")
+    next_file, record = tmp_path / "data/log-000000000002", tmp_path / "data/history"
+    while not (next_file.exists() and record.stat().st_mtime_ns > next_file.stat().st_mtime_ns):
+        time.sleep(0.01)  # a store whose next file cannot be made stops for that reason
     shutil.rmtree(tmp_path / "data")
     assert store.stop() == 3
     assert "The stop cannot be recorded in the folder of the store" in store.errors()
