@@ -30,23 +30,44 @@ async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
     It waits for another transition in progress. Raises `ScaleRefusedError`.
     """
     busy = Retries(f"scale {context.name}", context.retry_for_s, context.chance)
+    await check(context, seal, ranges)
     while True:
-        await check(context, seal, ranges)
         answer = await context.controller.scale(context.name, seal, ranges, ASAP)
         if answer.status == pb.ScaleResponse.STARTED:
+            new = [SegmentRange(r.segmentId.segmentId, r.minKey, r.maxKey) for r in answer.segments]
+            await _wait(context, answer.epoch)
+            break
+        try:
+            await check(context, seal, ranges)
+        except ScaleRefusedError:
+            new = await _outcome(context, seal, ranges)
+            if not new:
+                raise
             break
         if answer.status == pb.ScaleResponse.PRECONDITION_FAILED:
-            await check(context, seal, ranges)
             raise ScaleRefusedError(
                 f"scale {context.name}: refused (PRECONDITION_FAILED). Segments {list(seal)} into "
                 f"{len(ranges)} would break the policy's minimum, or they are no longer active"
             )
         await busy.pause(ScaleRefusedError("FAILURE: perhaps another scale is in progress"))
-    ASKED_HERE.append((context.name, tuple(r.segmentId.segmentId for r in answer.segments)))
-    await _wait(context, answer.epoch)
-    new = [SegmentRange(r.segmentId.segmentId, r.minKey, r.maxKey) for r in answer.segments]
+    ASKED_HERE.append((context.name, tuple(segment.segment_id for segment in new)))
     context.learn(new)
     return sorted(new, key=lambda segment: segment.low)
+
+
+async def _outcome(
+    context: StreamContext, seal: Sequence[int], ranges: Sequence[Range]
+) -> list[SegmentRange]:
+    """Return the segments that such a scale has left, none if another one sealed these segments.
+
+    The answer to an attempt that succeeded may have been lost, and then a later attempt is refused.
+    """
+    found: dict[int, SegmentRange] = {}
+    for segment_id in seal:
+        for successor in await context.controller.successors(context.name, segment_id):
+            found[successor.segment.segment_id] = successor.segment
+    as_asked = sorted((s.low, s.high) for s in found.values()) == sorted(ranges)
+    return list(found.values()) if as_asked else []
 
 
 async def _wait(context: StreamContext, epoch: int) -> None:

@@ -38,6 +38,7 @@ from pravega_lab.errors import (
     StreamSealedError,
 )
 from pravega_lab.protocol.stream_cut import StreamCut
+from pravega_lab.testing.simulated import SimulatedPravega
 
 NewStream = Callable[..., Stream]
 
@@ -204,6 +205,29 @@ def test_scaling(new_stream: NewStream) -> None:
     assert stream.epoch_segments(1) == [left, right]
     assert stream.segments_between(HEAD, TAIL) == [0, left.segment_id, right.segment_id, merged.segment_id]
     assert len(stream.split(merged.segment_id, 3)) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scale_whose_answer_was_lost_is_no_refusal(seed: int) -> None:
+    pravega = SimulatedPravega(seed)
+
+    async def story() -> int:
+        async with pravega.client() as client:
+            stream = await client.create_stream("s/events")
+            pravega.controller.lost_answer_chance = 0.4
+            for _ in range(4):
+                first = (await stream.segments())[0]
+                new = await stream.split(first.segment_id)
+                assert [segment.low for segment in new] == [first.low, (first.low + first.high) / 2]
+            first, second = (await stream.segments())[:2]
+            assert (await stream.merge([first.segment_id, second.segment_id])).high == second.high
+            with pytest.raises(ScaleRefusedError, match="not active"):
+                await stream.scale([first.segment_id], [(first.low, first.high)])
+            pravega.controller.lost_answer_chance = 0.0
+            return len(await stream.segments())
+
+    assert pravega.run(story()) == 4
+    assert pravega.faults["lost answer"] > 0
 
 
 def test_a_refused_scale_names_its_rule(client: Client, new_stream: NewStream) -> None:
