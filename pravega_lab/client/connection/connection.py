@@ -74,7 +74,8 @@ class Connection(asyncio.BufferedProtocol):
         self._listeners: dict[int, Listener] = {}
         self._last_id = FIRST_ID
         self._reads: dict[int, int] = {}  # request id to offset, of reads with a token
-        self._heard = False
+        self._heard_s = self._loop.time()
+        self._probed_s: float | None = None  # when the last probe was sent
         self._probe: asyncio.TimerHandle | None = None
 
     # requests
@@ -84,7 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         self._last_id += 1
         self._listeners[self._last_id] = listener
         if self._probe is None and self.is_open:
-            self._heard = True
+            self._probed_s = None
             self._probe = self._loop.call_later(PROBE_AFTER_S, self._check_alive)
         return self._last_id
 
@@ -193,7 +194,7 @@ class Connection(asyncio.BufferedProtocol):
     # handling replies
 
     def _received(self, take: Callable[[Any], list[Reply]], what: int | bytes) -> None:
-        self._heard = True
+        self._heard_s = self._loop.time()
         try:
             for reply in take(what):
                 self._dispatch(reply)
@@ -239,10 +240,10 @@ class Connection(asyncio.BufferedProtocol):
         self._probe = None
         if not self._listeners or not self.is_open:
             return
-        if not self._heard:
+        if self._probed_s is not None and self._heard_s <= self._probed_s:
             self.close(ConnectionLostError(f"{self.endpoint}: silent for {PROBE_AFTER_S:g} s"))
             return
-        self._heard = False
+        self._probed_s = self._loop.time()
         self.send(KeepAlive())
         self._probe = self._loop.call_later(PROBE_AFTER_S, self._check_alive)
 
@@ -250,6 +251,8 @@ class Connection(asyncio.BufferedProtocol):
         if not self.is_open:
             return
         self.is_open = False
+        if isinstance(error, ConnectionLostError):
+            error.unnoticed_s = min(self._loop.time() - self._heard_s, 2 * PROBE_AFTER_S)
         if self._probe is not None:
             self._probe.cancel()
         _failer(self.greeted)(error)

@@ -24,6 +24,9 @@ FIRST_ANSWER_S = 10.0  # the time limit of a first call that gets no answer
 class TransientError(Exception):
     """Raised when an attempt failed for a reason that may pass: a lost connection, a moved segment."""
 
+    unnoticed_s = 0.0
+    """Seconds for which the failure may have gone unnoticed. They do not count as time of retrying."""
+
 
 class FullError(TransientError):
     """Raised when the store has no room now. It accepts the request when there is room again."""
@@ -52,6 +55,8 @@ class Retries:
         now = asyncio.get_running_loop().time()
         if self._end is None:
             self._end = now + self._budget_s
+        else:
+            self._end += getattr(error, "unnoticed_s", 0.0)
         pause_s = self._pause_s * (0.5 + self._chance.random())
         if now + pause_s > self._end and isinstance(error, FullError):
             raise StoreFullError(f"{self._what}, tried for {self._budget_s:g} s: {error}") from error
