@@ -107,6 +107,7 @@ class GroupWorld(World):
         """
         state = await group.state()
         old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
+        was_calm = False
         while self.loop.time() < end_s:
             await asyncio.sleep(LOOK_S)
             state = await group.state()
@@ -116,10 +117,11 @@ class GroupWorld(World):
                     break
                 until_s = self.loop.time() + refreshes_s + READ_S
             is_calm = set(state.positions()) == segments and not state.future and state.readers == readers
-            if not is_calm:
+            if not (is_calm and was_calm):  # a checkpoint that began before the group was calm does not count
                 old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
             elif not until_s and any(name not in old for name in state.checkpoints.begun):
                 until_s = self.loop.time() + refreshes_s + READ_S
+            was_calm = is_calm
         return state
 
     def _have_read(self, since_s: float) -> bool:
