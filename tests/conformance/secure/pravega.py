@@ -14,12 +14,14 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-from pravega_lab.client import AccessOptions
+from pravega_lab.client import AccessOptions, connect
+from pravega_lab.errors import StoreUnavailableError
 from tests.certificates import NoToolError, make_certificates, run_tool
-from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
+from tests.conformance.real_pravega import START_TIMEOUT_S, NoRealPravegaError, RealPravega
 
 ADVERTISED = "segmentstore-0.pravega.test"
 NAMES = ("DNS:localhost", f"DNS:{ADVERTISED}", "IP:127.0.0.1")
@@ -52,6 +54,24 @@ class SecurePravega(RealPravega):
         )
         (self.folder / "store.passwd").write_text(_STORE_PASSWORD)
         self._settings = self._security()
+
+    def start(self) -> str:
+        uri = super().start()
+        self._warm_up()
+        return uri
+
+    def _warm_up(self) -> None:
+        """Wait until it makes a scope. On a busy machine the first one takes longer than a client waits."""
+        end = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                with connect(self.uri, **self.access()) as client:
+                    client.create_scope("warm-up")
+                    client.delete_scope("warm-up")
+                return
+            except StoreUnavailableError:
+                if time.monotonic() > end:
+                    raise
 
     def access(self, who: tuple[str, str] | None = ADMIN) -> AccessOptions:
         """Options with which ``who`` gets in from here."""
