@@ -35,24 +35,30 @@ async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
         answer = await context.controller.scale(context.name, seal, ranges, ASAP)
         if answer.status == pb.ScaleResponse.STARTED:
             new = [SegmentRange(r.segmentId.segmentId, r.minKey, r.maxKey) for r in answer.segments]
+            _asked_for(context, new)
             await _wait(context, answer.epoch)
             break
+        if answer.status != pb.ScaleResponse.PRECONDITION_FAILED:
+            await busy.pause(ScaleRefusedError("FAILURE: perhaps another scale is in progress"))
         try:
             await check(context, seal, ranges)
         except ScaleRefusedError:
             new = await _outcome(context, seal, ranges)
             if not new:
                 raise
+            _asked_for(context, new)
             break
         if answer.status == pb.ScaleResponse.PRECONDITION_FAILED:
             raise ScaleRefusedError(
                 f"scale {context.name}: refused (PRECONDITION_FAILED). Segments {list(seal)} into "
                 f"{len(ranges)} would break the policy's minimum, or they are no longer active"
             )
-        await busy.pause(ScaleRefusedError("FAILURE: perhaps another scale is in progress"))
-    ASKED_HERE.append((context.name, tuple(segment.segment_id for segment in new)))
     context.learn(new)
     return sorted(new, key=lambda segment: segment.low)
+
+
+def _asked_for(context: StreamContext, new: Sequence[SegmentRange]) -> None:
+    ASKED_HERE.append((context.name, tuple(segment.segment_id for segment in new)))
 
 
 async def _outcome(

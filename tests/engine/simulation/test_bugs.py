@@ -73,7 +73,7 @@ KNOWN: dict[str, int] = {
     "sealed-means-stored": 4,
     "rerouted-backwards": 3,
     "flushed-while-collected": 12,
-    "newest-first": 80,
+    "newest-first": 155,
     "successors-at-once": 20,
     "collected-overtake": 77,
 }
