@@ -91,6 +91,7 @@ class CheckpointCoordinator:
         self._observer, self._order = observer, trigger_order(history)
         self.store = CompletedStore(config.retain)
         self.pending: dict[int, PendingCheckpoint] = {}
+        self._kept_back: list[tuple[set[int], list[str]]] = []  # see `_replaced`
         self.failures = FailureManager(config.tolerable_failures)
         self.needs_full = False  # after a restore that does not own its files: share none of them
         self._queue = RequestQueue()
@@ -418,8 +419,10 @@ class CheckpointCoordinator:
         self._recent.append(completed.checkpoint_id)
         is_plain_savepoint = completed.kind is CheckpointKind.SAVEPOINT
         if not is_plain_savepoint:
-            self._clean(self.store.add(completed))
+            self._replaced(self.store.add(completed))
             self.needs_full = False
+        self._let_go(completed.checkpoint_id)
+        if not is_plain_savepoint:
             self._drop_older(completed.checkpoint_id)
         self._last_completion_ms = self._now_ms
         self.failures.succeeded(completed.checkpoint_id)
@@ -480,6 +483,7 @@ class CheckpointCoordinator:
             self._discard_ack(pending.checkpoint_id, ack)
         if pending.path and not was_finalizing:
             self._clean([pending.path + "/"])
+        self._let_go(pending.checkpoint_id)
         latest = self.store.latest
         self._effects.append(
             do.NotifyAborted(
@@ -524,6 +528,25 @@ class CheckpointCoordinator:
 
     def _own_shared(self, completed: CompletedCheckpoint) -> list[str]:
         return [path for path in completed.files if f"-c{completed.checkpoint_id}-" in path]
+
+    def _replaced(self, paths: list[str]) -> None:
+        """Clean what no retained checkpoint needs.
+
+        Shared files stay until all checkpoints that are pending now have ended: their tasks may have built on
+        the one that was replaced.
+        """
+        shared = [path for path in paths if "/shared/" in path] if self.pending else []
+        if shared:
+            self._kept_back.append((set(self.pending), shared))
+        self._clean([path for path in paths if path not in shared])
+
+    def _let_go(self, checkpoint_id: int) -> None:
+        for pending, _ in self._kept_back:
+            pending.discard(checkpoint_id)
+        free = [path for pending, paths in self._kept_back if not pending for path in paths]
+        self._kept_back = [(pending, paths) for pending, paths in self._kept_back if pending]
+        used = {path for kept in self.store.checkpoints for path in kept.files}
+        self._clean([path for path in dict.fromkeys(free) if path not in used])
 
     def _clean(self, paths: list[str]) -> None:
         if paths:

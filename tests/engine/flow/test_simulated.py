@@ -99,11 +99,12 @@ def test_seeds(seed: int) -> None:
     assert min(messages.about[kind] for kind in (ELEMENTS, CREDITS, CALLS)) > 50
 
 
-# Seeds that failed once. A stop whose savepoint was taken during the restart delay never ended. The last rows
-# were committed with a checkpoint from before them. A savepoint had finished subtasks after running ones. A
-# region failed while another was being stopped, and the checker wanted both to be restored together.
+# Seeds that failed once. A stop whose savepoint was taken during the restart delay never ended. The last
+# rows were committed with a checkpoint from before them. A savepoint had finished subtasks after running
+# ones. A region failed while another was being stopped, and the checker wanted both to be restored
+# together. A checkpoint wanted a shared file that was deleted when one that had begun before it completed.
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [700042, 700066, 700078, 700015, 700040, 14, 6030027])
+@pytest.mark.parametrize("seed", [700042, 700066, 700078, 700015, 700040, 14, 6030027, 6042661])
 def test_seeds_that_failed_once(seed: int) -> None:
     assert run_flow(seed).problems == []
 
