@@ -113,10 +113,12 @@ class Appends:
 
     async def flush(self) -> None:
         """Wait until all events put or added before are durable."""
-        await self._empty_buffer()
+        if len(self.buffer):
+            await self._empty_buffer()
         self._send_joined()
         last = self._last_ticket
-        await self._wait_while(lambda: next(iter(self._tickets), last + 1) <= last)
+        while next(iter(self._tickets), last + 1) <= last:
+            await self._news()
         self.stored = 0
 
     def begin_flush(self, report: Callable[[bool], None]) -> None:
@@ -337,10 +339,14 @@ class Appends:
 
     async def _wait_while(self, unfinished: _Condition) -> None:
         while unfinished():
-            self._check()
-            woken = asyncio.get_running_loop().create_future()
-            self._waiting.append(woken)
-            await woken
+            await self._news()
+
+    def _news(self) -> asyncio.Future[None]:
+        """Return a future that is done when something was acknowledged. Raises the writer's error."""
+        self._check()
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(woken)
+        return woken
 
     def _check(self) -> None:
         if self.error is not None:

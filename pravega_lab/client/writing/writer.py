@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -104,8 +102,10 @@ class AsyncEventWriter:
             return 1
         batch = prepare(events, keys, self._context.chance)
         try:
-            with _saying_what_was_stored(self._appends):
-                await self._appends.put(batch)
+            await self._appends.put(batch)
+        except PravegaError as error:
+            _raise_if_in_part(error, self._appends)
+            raise
         finally:
             if self._appends.has_routes and not self._is_closed:
                 self._open()
@@ -119,15 +119,21 @@ class AsyncEventWriter:
     async def write_durably(self, events: Events, keys: Keys = None) -> int:
         """Write events, and wait until they are durable. Return their number."""
         batch, ticket = prepare(events, keys, self._context.chance), Ticket()
-        with _saying_what_was_stored(ticket):
+        try:
             await self._appends.put(batch, ticket)
             await self._appends.wait_for(ticket)
+        except PravegaError as error:
+            _raise_if_in_part(error, ticket)
+            raise
         return len(batch)
 
     async def flush(self) -> None:
         """Wait until all events written before are durable."""
-        with _saying_what_was_stored(self._appends):
+        try:
             await self._appends.flush()
+        except PravegaError as error:
+            _raise_if_in_part(error, self._appends)
+            raise
 
     async def note_time(self, time: int) -> None:
         """Flush, and note ``time`` at the stream's tail for this writer."""
@@ -192,19 +198,15 @@ class _Counts(Protocol):
     stored: int
 
 
-@contextmanager
-def _saying_what_was_stored(counts: _Counts) -> Iterator[None]:
-    """Mark an error as uncertain if some events were stored before it.
+def _raise_if_in_part(error: PravegaError, counts: _Counts) -> None:
+    """Raise the error as an uncertain one if some events were stored before it.
 
     An error that says that nothing happened would be wrong for those events.
     """
-    try:
-        yield
-    except PravegaError as error:
-        if not counts.stored or error.definite is not Definite.NO:
-            raise
-        in_part = copy(error)
-        done = f"{counts.stored} of the events had been stored before"
-        in_part.args = (f"{error}. {done}: find out which, then write the others",)
-        in_part.definite = Definite.UNKNOWN
-        raise in_part from error
+    if not counts.stored or error.definite is not Definite.NO:
+        return
+    in_part = copy(error)
+    done = f"{counts.stored} of the events had been stored before"
+    in_part.args = (f"{error}. {done}: find out which, then write the others",)
+    in_part.definite = Definite.UNKNOWN
+    raise in_part from error
