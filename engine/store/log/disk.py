@@ -321,10 +321,15 @@ def _naming_a_full_disk(what: str) -> Iterator[None]:
 
 
 def _fill(handle: int, size: int, head: bytes, filled: int) -> None:
+    """Write ``head``, and zeros up to ``filled``.
+
+    The zeros go to the disk a piece at a time. All at once they would hold up the groups of the present file.
+    """
     os.posix_fallocate(handle, 0, max(1, size))
     _write_all(handle, head, 0)
     for offset in range(len(head), filled, len(_ZEROS)):
         _write_all(handle, memoryview(_ZEROS)[: filled - offset], offset)
+        os.fdatasync(handle)
 
 
 def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:

@@ -416,6 +416,34 @@ def test_every_write_of_a_group_waits_for_the_disk(tmp_path: Path, monkeypatch: 
     disk.close()
 
 
+def test_a_new_file_reaches_the_disk_a_piece_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 5 << 20
+    unsynced = [0]
+    pwrite, fdatasync = os.pwrite, os.fdatasync
+
+    def noting(handle: int, data: memoryview, offset: int) -> int:
+        unsynced[-1] += len(data)
+        return pwrite(handle, data, offset)
+
+    def syncing(handle: int) -> None:
+        fdatasync(handle)
+        unsynced.append(0)
+
+    async def create() -> None:
+        await disk.create("log-1", 4096, b"header")  # the first one is not filled
+        monkeypatch.setattr(os, "pwrite", noting)
+        monkeypatch.setattr(os, "fdatasync", syncing)
+        await disk.create("log-2", size, b"header")
+
+    disk = RealDisk(tmp_path)
+    with contextlib.closing(disk):
+        run(create())
+    assert sum(unsynced) == size
+    assert max(unsynced) <= (1 << 20) + len(b"header")
+
+
 def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
     (tmp_path / "log-000000000001.tmp").write_bytes(b"half")
     (tmp_path / "thesis.tmp").write_bytes(b"somebody else's")
