@@ -9,12 +9,15 @@ from random import Random
 import pytest
 
 from pravega_lab.client import AsyncClient, EventPointer, ScalingPolicy, Stream
+from pravega_lab.client.writing import large_event
 from pravega_lab.errors import (
+    AppendUnknownError,
     BadInputError,
     EventTooLargeError,
     StreamSealedError,
     TruncatedDataError,
 )
+from pravega_lab.testing.simulated import SimulatedPravega
 from tests.client.helpers import CuttingProxy, events_of
 
 
@@ -103,6 +106,75 @@ def test_bytes_are_there_once_whatever_is_cut(uri: str, new_stream: Callable[...
     with stream.byte_reader() as reader:
         found = b"".join(iter(reader.read, b""))  # type: ignore[arg-type]
     assert found == data
+
+
+@pytest.mark.parametrize("seed", [0, 5, 14, 20, 31])
+def test_bytes_are_there_once_through_trouble(seed: int) -> None:
+    """Connections are cut, answers get lost, and the store is killed, while bytes are written and read."""
+    pravega = SimulatedPravega(seed)
+    pieces = [bytes([number]) * pravega.chance.randint(1, 300) for number in range(25)]
+
+    async def read() -> bytes:
+        found = bytearray()
+        async with pravega.client("reader") as client, client.stream("s/bytes").byte_reader() as reader:
+            while piece := await reader.read(pravega.chance.randint(1, 500)):
+                found += piece
+        return bytes(found)
+
+    async def story() -> bytes:
+        async with pravega.client() as client:
+            stream = await client.create_stream("s/bytes")
+            reading = asyncio.create_task(read())
+            pravega.trouble(2.0)
+            async with stream.byte_writer() as writer:
+                for piece in pieces:
+                    assert await writer.write(piece) == len(piece)
+                    await asyncio.sleep(pravega.chance.choice((0.0, 0.1)))
+                pravega.heal()
+                await writer.seal()
+            return await reading
+
+    assert pravega.run(story()) == b"".join(pieces)
+
+
+@pytest.mark.parametrize("seed", [101, 120, 126, 136])
+def test_large_events_are_there_once_through_trouble(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, with segments that split. An event whose fate is unknown may be there or not."""
+    monkeypatch.setattr(large_event, "PIECE_BYTES", 1_500)
+    pravega = SimulatedPravega(seed)
+    sure: dict[tuple[int, int], bool] = {}
+
+    async def story() -> list[bytes]:
+        async with pravega.client() as client:
+            stream = await client.create_stream("s/events", scaling=ScalingPolicy.fixed(2))
+
+            async def write(key: int) -> None:
+                for number in range(4):
+                    event = b"%d:%d:" % (key, number) + bytes(pravega.chance.choice((10, 2_000, 9_000)))
+                    sure[key, number] = True
+                    try:
+                        await stream.write_large_event(event, f"{key}")
+                    except AppendUnknownError:
+                        sure[key, number] = False
+                    await asyncio.sleep(pravega.chance.random() / 4)
+
+            async def split() -> None:
+                for _ in range(2):
+                    await asyncio.sleep(pravega.chance.random())
+                    await stream.split((await stream.segments())[0].segment_id)
+
+            pravega.trouble(2.0)
+            await asyncio.gather(split(), *(write(key) for key in range(3)))
+            pravega.heal()
+            async with stream.read() as batches:
+                return [event async for event in batches.events()]
+
+    found = [tuple(map(int, event.split(b":")[:2])) for event in pravega.run(story())]
+    assert len(found) == len(set(found))
+    assert {event for event, is_sure in sure.items() if is_sure} <= set(found) <= set(sure)
+    for key in range(3):
+        numbers = [number for of_key, number in found if of_key == key]
+        assert numbers == sorted(numbers)
 
 
 def test_a_large_event_is_one_event_and_can_be_fetched(new_stream: Callable[..., Stream]) -> None:
