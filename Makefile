@@ -73,7 +73,7 @@ $(VENV)/.layout: binder/workspace.json binder/overrides.json binder/postBuild | 
 	@touch $@
 
 # The long ones first. Two stages run at the same time on two cores; a third would only take their time.
-STAGES := real-pravega spark unit notebooks browser installed docs types lint js
+STAGES := real-pravega spark unit installed notebooks browser docs types lint js
 test: setup system $(NODE_STAMP)  ## every check; the last line says what was skipped
 	@$(PY) tests/run_stages.py --name "make test" $(STAGES)
 
@@ -95,7 +95,7 @@ js: setup $(NODE_STAMP)  ## the models and layouts of the views, under Node
 
 # Where pytest writes what it skipped, for the last line of `make test`.
 export PRAVEGA_LAB_TEST_REPORTS ?= build/reports
-# A second less for each process that imports nbformat, and 0.14 s for each that Spark forks.
+# A second less for each process that imports nbformat, 0.14 s for each that Spark forks, and less garbage collection.
 QUICK_PYTHON = PYTHONPATH=$(CURDIR)/tests/quick_start
 PYTEST = $(QUICK_PYTHON) $(PY) -m pytest $(CI_FLAGS) -o junit_family=xunit1 --junitxml=$(PRAVEGA_LAB_TEST_REPORTS)/$@.xml
 # pytest compiles the tests' assertions once, where it may write: half of its start.
