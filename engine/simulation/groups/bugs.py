@@ -104,7 +104,7 @@ def _merge_not_covered() -> list[Replacement]:
         return dict(positions)
 
     return [
-        (GroupState, "merged_positions", lambda self: {}),
+        (GroupState, "merged_positions", lambda self, checkpoint_id=None: {}),
         (access, "whole", as_it_is),
     ]
 

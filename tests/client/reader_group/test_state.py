@@ -163,10 +163,26 @@ def test_the_hole_of_a_merge_is_known() -> None:
 def test_the_hole_is_found_again_after_a_compaction() -> None:
     state = fold([fold([*BOTH, MERGE_A]).to_compact()])
     assert state.merged_positions() == {}
-    assert state.unknown_merges() == [C]
+    assert state.unknown_merges() == {C: B}
     state.learn_predecessors(C, (ID_A, ID_B))
     assert state.merged_positions() == {A: -1}
-    assert state.unknown_merges() == []
+    assert state.unknown_merges() == {}
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_the_hole_of_a_merge_that_ended_after_a_checkpoint_began_is_known(is_compacted: bool) -> None:
+    """A reader that came later ended the merge, and does not report for the checkpoint."""
+    merging = [*BOTH, MERGE_A, rg.RemoveReader("r2", {B: -1})]
+    begin = [fold(merging).to_compact()] if is_compacted else merging
+    state = fold([*begin, rg.CreateCheckpoint("cp")])
+    for update in (rg.AddReader("r2"), rg.AcquireSegment("r2", B), MERGE_B):
+        state.apply(update)
+    assert state.unknown_merges() == {}
+    assert state.unknown_merges("cp") == ({C: B} if is_compacted else {})
+    state.learn_predecessors(C, (ID_A, ID_B), "cp")
+    assert state.merged_positions("cp") == {A: -1}
+    assert state.unknown_merges("cp") == {}
+    assert state.merged_positions() == state.merged_positions("another") == {}
 
 
 def test_end_offsets() -> None:

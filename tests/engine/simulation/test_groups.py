@@ -72,6 +72,12 @@ def test_shares_are_judged_when_all_programs_have_read() -> None:
 
 
 @pytest.mark.slow
+def test_a_checkpoint_covers_a_merge_that_a_later_reader_has_ended() -> None:
+    """Those that reported did not hold the read segments, and the merge was over when they reported."""
+    assert run_groups(6_051_169).problems == []
+
+
+@pytest.mark.slow
 def test_readers_that_release_one_after_the_other_leave_a_whole_share() -> None:
     """Two readers with five segments each kept four, and the new one had two until the next checkpoint."""
     assert run_groups(6_020_655).problems == []

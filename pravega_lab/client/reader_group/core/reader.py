@@ -21,7 +21,6 @@ from pravega_lab.client.reader_group.core.timers import CONFIG_WINDOW_MS, Timers
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import RetentionType, SegmentWithRange, Update
-from pravega_lab.protocol.names import parse_segment_name, segment_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
 COMPACT_AFTER_BYTES = 512 * 1024
@@ -346,27 +345,24 @@ class ReaderCore:
             nonlocal is_settled
             is_wanted = self._is_member_in(state) and self.reader in state.checkpoints.waiting_for(name)
             for successor, ids in self._predecessors.items():
-                state.learn_predecessors(successor, ids)
-            is_settled = not is_wanted or not state.unknown_merges()
+                state.learn_predecessors(successor, ids, name)
+            is_settled = not is_wanted or not state.unknown_merges(name)
             if not is_wanted or not is_settled:
                 return []
             # Include the wholly read segments of a merge: no other position covers their keys.
-            return [rg.CheckpointReader(name, self.reader, {**state.merged_positions(), **self.held})]
+            return [rg.CheckpointReader(name, self.reader, {**state.merged_positions(name), **self.held})]
 
         while not is_settled:
-            yield from self._learn_merges()
+            yield from self._learn_merges(name)
             yield from self._ask(Write(decide))
 
-    def _learn_merges(self) -> Decision[None]:
-        for successor in self._state.unknown_merges():
-            if successor in self._predecessors:
-                continue
-            place = parse_segment_name(successor)
-            waiting = self._state.future[successor].waits_for[0]
-            asked = segment_name(place.scope, place.stream, waiting)
-            found: Successors = yield from self._ask(FindSuccessors(asked))
-            self._predecessors[successor] = found.predecessors.get(successor, ())
-        for successor in [s for s in self._predecessors if s not in self._state.future]:
+    def _learn_merges(self, checkpoint_id: str) -> Decision[None]:
+        unknown = self._state.unknown_merges(checkpoint_id)
+        for successor, predecessor in unknown.items():
+            if successor not in self._predecessors:
+                found: Successors = yield from self._ask(FindSuccessors(predecessor))
+                self._predecessors[successor] = found.predecessors.get(successor, ())
+        for successor in [s for s in self._predecessors if s not in unknown]:
             del self._predecessors[successor]
 
     def _publish(self) -> Decision[None]:

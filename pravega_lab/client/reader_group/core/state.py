@@ -4,14 +4,14 @@ The fold is deterministic and does no I/O: two programs that folded the same log
 the same state, in Python or in Java. Segments are full names. Offsets are in bytes, -1 for a segment that
 was read to its end. Revisions are in `synchronizer`, and the decisions of a reader in `reader`.
 
-The state knows one fact that Java's does not keep: which predecessors of a waiting successor are completed.
-A cut taken in the middle of a merge needs them (reader-groups.md B4).
+The state knows one fact that Java's does not keep: which predecessors of a waiting successor are completed,
+now and when a checkpoint began. A cut taken in the middle of a merge needs them (reader-groups.md B4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 
 from pravega_lab.client.reader_group.core.checkpoints import Checkpoints, is_silent
@@ -46,6 +46,7 @@ class GroupState:
         self.assigned: dict[str, dict[str, int]] = {}  # a reader that is a key is online
         self.unassigned: dict[str, int] = {}  # in the order in which they are taken
         self.future: dict[str, Future] = {}
+        self._future_at: dict[str, dict[str, Future]] = {}  # by checkpoint that waits, when it began
         self.distance_to_tail_ms: dict[str, int] = {}
         self.last_read: dict[str, int] = {}  # for time windows of Java's readers only
         self._told: dict[str, int] = {}  # the offset last reported by the present holder of a segment
@@ -246,7 +247,12 @@ class GroupState:
 
     @_apply.register
     def _begin_checkpoint(self, update: rg.CreateCheckpoint) -> None:
-        self.checkpoints.begin(update.checkpoint_id, self.assigned, self.unassigned)
+        name, checkpoints = update.checkpoint_id, self.checkpoints
+        is_new = name not in checkpoints.positions
+        checkpoints.begin(name, self.assigned, self.unassigned)
+        if is_new:
+            self._future_at[name] = {successor: replace(future) for successor, future in self.future.items()}
+        self._future_at = {n: at for n, at in self._future_at.items() if checkpoints.waiting_for(n)}
         self.checkpoint_begun_ms = self.clock_ms
 
     @_apply.register
@@ -289,26 +295,47 @@ class GroupState:
 
     # merges in progress
 
-    def unknown_merges(self) -> list[str]:
-        """Return the waiting successors whose completed predecessors were lost by a compaction."""
-        return [name for name, future in self.future.items() if future.done is None]
+    def _merges(self, checkpoint_id: str | None) -> list[tuple[str, Future]]:
+        """Return the merges in progress, now and when the checkpoint began."""
+        before = {} if checkpoint_id is None else self._future_at.get(checkpoint_id, {})
+        return [*self.future.items(), *before.items()]
 
-    def learn_predecessors(self, successor: str, predecessors: Iterable[int]) -> None:
-        """Take over all predecessors of a waiting successor, as the controller names them."""
-        future = self.future.get(successor)
-        if future is not None and future.done is None:
-            future.done = tuple(i for i in predecessors if i not in future.waits_for)
-
-    def merged_positions(self) -> dict[str, int]:
-        """Return what positions taken now lack to cover all keys: read segments of merges in progress.
-
-        Java's groups leave them out, and a group that is reset to such a cut waits for them forever.
+    def unknown_merges(self, checkpoint_id: str | None = None) -> dict[str, str]:
+        """Return the waiting successors whose completed predecessors were lost by a compaction, and for each
+        a segment that it waits for, or did when the checkpoint began.
         """
-        found: dict[str, int] = {}
-        for name, future in self.future.items():
-            place = parse_segment_name(name)
-            found |= {segment_name(place.scope, place.stream, i): -1 for i in future.done or ()}
-        return found
+        return {
+            successor: _sibling(successor, future.waits_for[0])
+            for successor, future in self._merges(checkpoint_id)
+            if future.done is None
+        }
+
+    def learn_predecessors(
+        self, successor: str, predecessors: Iterable[int], checkpoint_id: str | None = None
+    ) -> None:
+        """Take over all predecessors of a waiting successor, as the controller names them."""
+        for name, future in self._merges(checkpoint_id):
+            if name == successor and future.done is None:
+                future.done = tuple(i for i in predecessors if i not in future.waits_for)
+
+    def merged_positions(self, checkpoint_id: str | None = None) -> dict[str, int]:
+        """Return the read segments of merges in progress, without which positions do not cover all keys:
+        those of a checkpoint, or those taken now.
+
+        Java's groups leave them out, and a group that is reset to such a cut waits for them forever. A merge
+        may have ended since the checkpoint began, by a reader that came online later and does not report.
+        """
+        return {
+            _sibling(successor, i): SEGMENT_READ
+            for successor, future in self._merges(checkpoint_id)
+            for i in future.done or ()
+        }
+
+
+def _sibling(segment: str, segment_id: int) -> str:
+    """Return the full name of another segment of the same stream."""
+    place = parse_segment_name(segment)
+    return segment_name(place.scope, place.stream, segment_id)
 
 
 def fold(updates: Iterable[Update], state: GroupState | None = None) -> GroupState:
