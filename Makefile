@@ -72,7 +72,8 @@ $(VENV)/.layout: binder/workspace.json binder/overrides.json binder/postBuild | 
 	@PATH="$(abspath $(VENV))/bin:$$PATH" NB_PYTHON_PREFIX=$(abspath $(VENV)) binder/postBuild
 	@touch $@
 
-# The long ones first. Two stages run at the same time on two cores; a third would only take their time.
+# The long ones first, and `installed` early, because it mostly waits. Two stages run at the same time on two cores;
+# a third would only take their time.
 STAGES := real-pravega spark unit installed notebooks browser docs types lint js
 test: setup system $(NODE_STAMP)  ## every check; the last line says what was skipped
 	@$(PY) tests/run_stages.py --name "make test" $(STAGES)
