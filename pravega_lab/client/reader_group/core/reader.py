@@ -362,7 +362,7 @@ class ReaderCore:
             if successor not in self._predecessors:
                 found: Successors = yield from self._ask(FindSuccessors(predecessor))
                 self._predecessors[successor] = found.predecessors.get(successor, ())
-        for successor in [s for s in self._predecessors if s not in unknown]:
+        for successor in self._predecessors.keys() - unknown.keys() - self._state.future.keys():
             del self._predecessors[successor]
 
     def _publish(self) -> Decision[None]:

@@ -247,12 +247,10 @@ class GroupState:
 
     @_apply.register
     def _begin_checkpoint(self, update: rg.CreateCheckpoint) -> None:
-        name, checkpoints = update.checkpoint_id, self.checkpoints
-        is_new = name not in checkpoints.positions
-        checkpoints.begin(name, self.assigned, self.unassigned)
-        if is_new:
-            self._future_at[name] = {successor: replace(future) for successor, future in self.future.items()}
-        self._future_at = {n: at for n, at in self._future_at.items() if checkpoints.waiting_for(n)}
+        self._future_at = {n: at for n, at in self._future_at.items() if self.checkpoints.waiting_for(n)}
+        self.checkpoints.begin(update.checkpoint_id, self.assigned, self.unassigned)
+        now = {successor: replace(future) for successor, future in self.future.items()}
+        self._future_at.setdefault(update.checkpoint_id, now)
         self.checkpoint_begun_ms = self.clock_ms
 
     @_apply.register
