@@ -46,6 +46,7 @@ START_US = 1_000_000_000  # not 0, which code easily mistakes for "none"
 US_PER_S = 1_000_000
 CASTING = ("scenario", "groups")  # generators that draw who takes part and which faults may happen
 STEPS_PER_INSTANT_MAX = 200_000  # a task that polls without waiting would stop time forever
+CANCELLED_AT_MOST = 3  # times, when a loop is disposed of
 
 
 class SimulationError(PravegaError):
@@ -319,18 +320,22 @@ class SimulationLoop(VirtualTimeLoop):
             return
         self.set_exception_handler(lambda _loop, _context: None)
         with _Running(self):
-            for task in self.all_tasks():
-                task.cancel()
             self._callbacks.extend(self._dropped)
-            for _ in range(STEPS_PER_INSTANT_MAX):
-                handle = self._next_handle()
-                if handle is None:
-                    break
-                if not handle._cancelled:
-                    handle._run()
+            for _ in range(CANCELLED_AT_MOST):  # a task may wait once more, to tidy up
+                for task in self.all_tasks():
+                    task.cancel()
+                self._run_what_is_ready()
         for task in self.all_tasks():
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         self.close()
+
+    def _run_what_is_ready(self) -> None:
+        for _ in range(STEPS_PER_INSTANT_MAX):
+            handle = self._next_handle()
+            if handle is None:
+                break
+            if not handle._cancelled:
+                handle._run()
 
     def waiting(self) -> str:
         """Return the unfinished tasks of living processes, one per line, with the place where each waits."""

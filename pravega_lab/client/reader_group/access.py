@@ -25,6 +25,16 @@ from pravega_lab.protocol.names import READER_GROUP_PREFIX, parse_segment_name, 
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 
 
+class _StateLog(AsyncStateSynchronizer[GroupState, Update]):
+    """Passes on what was read before a whole state and is not in it."""
+
+    def _begin(self, whole: Update) -> GroupState:
+        before, state = self._state, super()._begin(whole)
+        if before is not None:
+            state.follow(before)
+        return state
+
+
 class GroupAccess:
     """Gives one program access to one group (``scope/group``). Each reader and each handle has its own.
 
@@ -42,9 +52,7 @@ class GroupAccess:
         self.clock_ms = clock_ms
         self.calls = GroupCalls(controller, group)
         self._log = AsyncRevisionedStream(self.context(f"{scope}/{READER_GROUP_PREFIX}{name}"))
-        self.sync: AsyncStateSynchronizer[GroupState, Update] = AsyncStateSynchronizer(
-            self._log, GroupFormat()
-        )
+        self.sync = _StateLog(self._log, GroupFormat())
         self._contexts: dict[str, StreamContext] = {}
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import repeat
 from types import TracebackType
 from typing import Self, TypeVar
@@ -27,11 +28,13 @@ from pravega_lab.client.reading.segment_input import TruncatedError
 from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
+from pravega_lab.protocol.metadata.reader_group import RemoveReader
 from pravega_lab.protocol.names import check_stream, parse_segment_name, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
 T = TypeVar("T")
 READ_AGAIN_S = 1.0  # of an iteration that finds nothing
+LEAVE_AGAIN_S = 2.0  # for a caller that has cancelled the call
 
 
 class AsyncReader:
@@ -48,6 +51,7 @@ class AsyncReader:
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
         self._closed: str | None = None
+        self._is_offline = False  # the group knows that it is
         self._pace = Pace()
         self._begun: OneByOne | None = None  # the events that `next_events` returned last
         self._begun_segment = ""
@@ -138,6 +142,7 @@ class AsyncReader:
             try:
                 checkpoint = await self._decide(self._core.before_read(now_ms=now_ms))
             except (ReinitializationRequiredError, NotFoundError) as error:
+                self._is_offline = True
                 await self._let_go(str(error))
                 raise
             if checkpoint is not None:
@@ -168,11 +173,12 @@ class AsyncReader:
     # segments
 
     async def _open_and_close(self) -> None:
-        readable = self._core.readable()
-        if list(self._sources) == readable:
+        readable, given_away = self._core.readable(), self._core.given_away
+        if list(self._sources) == readable and not given_away:
             return
-        for segment in [segment for segment in self._sources if segment not in readable]:
+        for segment in [s for s in self._sources if s not in readable or s in given_away]:
             await self._drop(segment)
+        given_away.clear()
         for segment in readable:
             if segment not in self._sources:
                 self._sources[segment] = self._open(segment)
@@ -287,7 +293,7 @@ class AsyncReader:
         return Position(held, {segment: self._access.state.range_of(segment) for segment in held})
 
     async def close(self) -> None:
-        """Go offline at the present position. May be called twice."""
+        """Go offline at the present position. May be called twice, and again after an error."""
         await self._close_at(None)
 
     async def close_at(self, position: Position) -> None:
@@ -296,25 +302,28 @@ class AsyncReader:
 
     async def _close_at(self, positions: Mapping[str, int] | None) -> None:
         async with self._reading:
-            if self._closed is not None:
+            if self._is_offline:
                 return
             self._put_back()
-            at = self._core.held if positions is None else positions
+            leave = go_offline(self.reader_id, dict(self._core.held if positions is None else positions))
             try:
                 await self._access.sync.fetch()
-                await self._access.sync.update(go_offline(self.reader_id, dict(at)))
+                # A reader that was replaced leaves the segments of its successor alone.
+                await self._access.sync.update(lambda s: leave(s) if self._core.is_member_in(s) else [])
+                self._is_offline = True
             except NotFoundError:
-                pass  # the group was deleted
+                self._is_offline = True  # the group was deleted
             finally:
                 await self._let_go("it was closed")
 
     async def abandon(self) -> None:
         """Close all connections without going offline, as if the program had died."""
+        self._is_offline = True
         await self._let_go("it was abandoned")
 
     async def _let_go(self, why: str) -> None:
         self._put_back()
-        self._closed = why
+        self._closed = self._closed or why
         for segment in list(self._sources):
             await self._drop(segment)
         for clock in self._clocks.values():
@@ -345,7 +354,7 @@ class _ReadFailedError(Exception):
 async def open_reader(
     access: GroupAccess, reader_id: str, initial_delay_ms: int, *, checkpoint_at_segment_end: bool = False
 ) -> AsyncReader:
-    """Bring a reader online and return it. An error closes ``access``.
+    """Bring a reader online and return it. After an error it is offline, and ``access`` is closed.
 
     Args:
         initial_delay_ms: Wait about this long before acquiring segments.
@@ -354,10 +363,13 @@ async def open_reader(
     Raises:
         ReaderExistsError: A reader of this id is online.
     """
+    may_be_online = False
     try:
         check_stream(reader_id)  # the same rule (pravega.md A1)
-        await access.fetch()
+        state = await access.fetch()
+        may_be_online = not state.is_online(reader_id)
         if not await access.sync.update(come_online(reader_id)):
+            may_be_online = False
             raise ReaderExistsError(
                 f"reader {reader_id} is online in group {access.group} already. If its program died, call "
                 f"reader_offline({reader_id!r}) first"
@@ -373,6 +385,22 @@ async def open_reader(
         delay_ms = min(initial_delay_ms, access.state.config.group_refresh_time_ms)
         core.timers.acquire_ms += initial_delay_ms + int(chance.random() * delay_ms)
         return AsyncReader(access, core)
+    except GeneratorExit:  # the loop is gone
+        raise
     except BaseException:
+        if may_be_online:
+            await _leave_again(access, reader_id)
         await access.close()
         raise
+
+
+async def _leave_again(access: GroupAccess, reader_id: str) -> None:
+    """Take the reader offline that no program will have: every checkpoint would wait for it.
+
+    The request that adds it may still be on its way. It is refused when the log has gone on, so a removal is
+    written in any case.
+    """
+    with suppress(PravegaError, OSError, TimeoutError):
+        async with asyncio.timeout(LEAVE_AGAIN_S):
+            await access.sync.fetch()
+            await access.sync.update(lambda _: [RemoveReader(reader_id, {})])

@@ -125,9 +125,12 @@ class AsyncStateSynchronizer(Generic[S, U]):
     def _apply(self, at: Revision, updates: Sequence[U]) -> None:
         for update in updates:
             if self._rules.is_whole(update):
-                self._state, self._whole_at = self._rules.begin(update), at.offset
+                self._state, self._whole_at = self._begin(update), at.offset
             elif self._state is not None:  # the first whole state includes earlier updates
                 self._rules.apply(self._state, update)
+
+    def _begin(self, whole: U) -> S:
+        return self._rules.begin(whole)
 
     async def update(self, decide: Callable[[S], Sequence[U]]) -> Sequence[U]:
         """Write what ``decide`` returns for the present state. Return the written updates, maybe none."""

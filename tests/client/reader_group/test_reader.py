@@ -505,6 +505,39 @@ def test_a_reader_that_was_replaced_by_one_of_its_name_is_told() -> None:
     assert len(second.core.held) == 2
 
 
+def test_a_reader_that_was_replaced_before_a_compaction_is_told() -> None:
+    box = Box(2, config())
+    first = Member(box, "r1")
+    read_all(first, rounds=3)
+    box.write(go_offline("r1", {}))
+    read_all(Member(box, "r1"), rounds=3)
+    box.log.append(box.state().to_compact())
+    box.now_ms += 1_000
+    with pytest.raises(ReinitializationRequiredError):
+        first.read()
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_reader_that_skips_a_part_of_the_log_knows_whether_it_was_replaced(is_replaced: bool) -> None:
+    """The log was compacted twice while it did not look. A successor has written its own clock."""
+    box = Box(2, config())
+    first = Member(box, "r1")
+    read_all(first, rounds=3)
+    if is_replaced:
+        box.write(go_offline("r1", {}))
+        read_all(Member(box, "r1"), rounds=30)
+    box.log.append(box.state().to_compact())
+    first._state, first._seen = None, len(box.log) - 1
+    box.now_ms += 1_000
+    if is_replaced:
+        with pytest.raises(ReinitializationRequiredError):
+            first.read()
+    else:
+        read_all(first, rounds=30)
+        assert len(first.core.held) == 2
+        assert len(first.events) == 20
+
+
 def test_a_reset_is_noticed_also_when_a_reader_of_that_name_is_back() -> None:
     box = Box(2, config())
     first = Member(box, "r1")

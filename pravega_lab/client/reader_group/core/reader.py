@@ -10,13 +10,14 @@ function checks whether its write is still right, so no write takes effect twice
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pravega_lab.client.reader_group.core import assignment
 from pravega_lab.client.reader_group.core.checkpoints import is_silent
-from pravega_lab.client.reader_group.core.state import Decide, GroupState
+from pravega_lab.client.reader_group.core.state import LAG_MS_MIN, NEW_READER_LAG_MS, Decide, GroupState
 from pravega_lab.client.reader_group.core.timers import CONFIG_WINDOW_MS, Timers
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
 from pravega_lab.protocol.metadata import reader_group as rg
@@ -147,6 +148,9 @@ class ReaderCore:
         self._at_checkpoint: str | None = None
         self._generation = state.config.generation
         self._departures = state.departures.get(reader, 0)
+        self._lineage = state.lineage
+        self._clocks = deque((NEW_READER_LAG_MS,))  # which of these the log says of this reader is not known
+        self.given_away: dict[str, None] = {}  # segments that it ceased to hold, and perhaps acquired again
         self._predecessors: dict[str, tuple[int, ...]] = {}  # of merges in progress, from the controller
         self._free_since_ms: dict[str, int] = {}  # when this reader first saw each unassigned segment
         self._left_until_ms = now_ms  # until then it leaves all unassigned segments to other readers
@@ -242,13 +246,14 @@ class ReaderCore:
     def _see(self, answer: Answer) -> None:
         """Take over the new state: hold exactly the segments that it assigns to this reader."""
         self._state, self._now_ms = answer.state, max(self._now_ms, answer.now_ms)
-        if not self._is_member_in(self._state):
+        if not self.is_member_in(self._state):
             raise self._gone()
-        self._departures = self._state.departures.get(self.reader, 0)  # compaction resets the counts
+        self._recognize(self._state)
         mine = self._state.assigned[self.reader]
         for segment in [segment for segment in self.held if segment not in mine]:
             del self.held[segment]
             self.ended.pop(segment, None)
+            self.given_away[segment] = None
         for segment, offset in mine.items():
             if segment not in self.held:
                 self.held[segment] = offset
@@ -265,12 +270,22 @@ class ReaderCore:
             first_ms = min(self._free_since_ms.values())
             self._left_until_ms = first_ms + assignment.leave_to_others_ms(state, self.reader)
 
-    def _is_member_in(self, state: GroupState) -> bool:
+    def is_member_in(self, state: GroupState) -> bool:
         """Return whether this reader is online, and no later reader of its id replaced it."""
-        is_replaced = state.departures.get(self.reader, 0) > self._departures
-        return (
-            state.is_online(self.reader) and not is_replaced and state.config.generation == self._generation
-        )
+        if not state.is_online(self.reader) or state.config.generation != self._generation:
+            return False
+        if state.lineage is self._lineage:
+            return state.departures.get(self.reader, 0) == self._departures
+        # A part of the log was skipped, and a departure may have been in it. A later reader writes its own
+        # clock as soon as it acquires segments.
+        return state.distance_to_tail_ms.get(self.reader) in self._clocks
+
+    def _recognize(self, state: GroupState) -> None:
+        """Note by what this reader finds itself in later states. It is a member in this one."""
+        self._lineage, self._departures = state.lineage, state.departures.get(self.reader, 0)
+        clock_ms = state.distance_to_tail_ms.get(self.reader)
+        while clock_ms in self._clocks and self._clocks[0] != clock_ms:
+            self._clocks.popleft()
 
     def _gone(self) -> ReinitializationRequiredError:
         return ReinitializationRequiredError(
@@ -343,7 +358,7 @@ class ReaderCore:
 
         def decide(state: GroupState) -> list[Update]:
             nonlocal is_settled
-            is_wanted = self._is_member_in(state) and self.reader in state.checkpoints.waiting_for(name)
+            is_wanted = self.is_member_in(state) and self.reader in state.checkpoints.waiting_for(name)
             for successor, ids in self._predecessors.items():
                 state.learn_predecessors(successor, ids, name)
             is_settled = not is_wanted or not state.unknown_merges(name)
@@ -448,7 +463,7 @@ class ReaderCore:
 
         It must not while it is offline, nor while a checkpoint waits for it.
         """
-        return not self._is_member_in(state) or state.checkpoints.pending(self.reader) is not None
+        return not self.is_member_in(state) or state.checkpoints.pending(self.reader) is not None
 
     # lag
 
@@ -462,6 +477,7 @@ class ReaderCore:
         Source: reader-groups.md B3.
         """
         positions = {SegmentWithRange(s, self._state.range_of(s)): at for s, at in self.held.items()}
+        self._clocks.append(max(LAG_MS_MIN, self._now_ms))
         return rg.UpdateDistanceToTail(self.reader, self._now_ms, positions)
 
     def _update_lag(self) -> Decision[None]:

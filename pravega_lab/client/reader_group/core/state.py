@@ -56,6 +56,7 @@ class GroupState:
         self.ranges: dict[str, KeyRange] = {}  # of the segments in the fields above, where known
         self.updating_config = False
         self.departures: dict[str, int] = {}  # how often each reader went offline in what was read
+        self.lineage = object()  # the same in all states that this program read without a gap
         if isinstance(begin, rg.ReaderGroupStateInit):
             self._begin(begin)
         elif isinstance(begin, rg.CompactReaderGroupState):
@@ -85,6 +86,12 @@ class GroupState:
         self.last_read = dict(compact.last_read_position)
         self._learn(compact.ranges)
         self.updating_config = compact.updating_config
+
+    def follow(self, before: GroupState) -> None:
+        """Keep what a whole state does not contain, from the state that was read just before it."""
+        self.departures, self.lineage = before.departures, before.lineage
+        if self.config.generation == before.config.generation:
+            self._future_at = before._future_at
 
     def to_compact(self) -> rg.CompactReaderGroupState:
         """Return the whole state as one update, for compaction."""
@@ -344,7 +351,10 @@ def fold(updates: Iterable[Update], state: GroupState | None = None) -> GroupSta
     """
     for update in updates:
         if isinstance(update, rg.ReaderGroupStateInit | rg.CompactReaderGroupState):
-            state = GroupState(update)
+            whole = GroupState(update)
+            if state is not None:
+                whole.follow(state)
+            state = whole
         elif state is None:
             raise StateLogError(f"a state log begins with a whole state, not with {update}")
         else:

@@ -1,0 +1,184 @@
+"""How readers come and go: replaced, cancelled, cut off from the store, or with a segment of before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from pravega_lab.client.reader_group.access import GroupAccess
+from pravega_lab.client.reader_group.core.reader import Decision, Write
+from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
+from pravega_lab.client.reader_group.event_reader import AsyncReader
+from pravega_lab.client.reader_group.group import AsyncReaderGroup
+from pravega_lab.client.reader_group.opening import reading
+from pravega_lab.engine.simulation.groups.apps import group_of
+from pravega_lab.engine.simulation.kernel.journal import Journal
+from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
+from pravega_lab.engine.simulation.store.world import World
+from pravega_lab.errors import StoreUnavailableError
+from pravega_lab.protocol.metadata import reader_group as rg
+
+STREAM = "sim/stream"
+EVENTS = [f"{number}".encode() for number in range(10)]
+EVENT_BYTES = 9  # with its header
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    loop = SimulationLoop(1)  # type: ignore[abstract]
+    yield World(loop, Journal())
+    loop.dispose()
+
+
+def tell(world: World, story: Callable[[AsyncReaderGroup], Coroutine[Any, Any, None]]) -> None:
+    """Run ``story`` with a group of a stream that holds ten events."""
+
+    async def main() -> None:
+        await world.store.start()
+        async with world.client("story") as client:
+            await (await client.create_stream(STREAM)).write(EVENTS)
+            async with group_of(world, client) as group:
+                await group.create(reading([STREAM], automatic_checkpoint_interval_ms=-1))
+                await story(group)
+
+    world.loop.run_until_complete(main())
+
+
+async def take(reader: AsyncReader, n_events: int) -> list[bytes]:
+    found: list[bytes] = []
+    while len(found) < n_events:
+        read = await reader.read_next(1.0)
+        found += [] if read.event is None else [read.event]
+    return found
+
+
+async def replaced(group: AsyncReaderGroup, n_before: int, n_after: int) -> tuple[AsyncReader, AsyncReader]:
+    """Return a reader that was declared dead, and the reader of its name that came after it."""
+    old = await group.create_reader("r")
+    assert await take(old, n_before) == EVENTS[:n_before]
+    await group.reader_offline("r")
+    new = await group.create_reader("r")
+    assert await take(new, n_after) == EVENTS[:n_after]
+    return old, new
+
+
+@pytest.mark.parametrize(("n_before", "n_after"), [(3, 8), (8, 3)])
+def test_a_reader_that_was_replaced_changes_nothing_when_it_is_closed(
+    world: World, n_before: int, n_after: int
+) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        old, new = await replaced(group, n_before, n_after)
+        await old.close()
+        assert await group.online_readers() == ["r"]
+        assert await take(new, 10 - n_after) == EVENTS[n_after:]
+        await new.close()
+
+    tell(world, story)
+
+
+def test_a_reader_that_was_replaced_before_a_compaction_reads_nothing_more(world: World) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        old, new = await replaced(group, 3, 2)
+        assert await group.compact()
+        await asyncio.sleep(10)
+        with pytest.raises(ReinitializationRequiredError):
+            await old.read_next(1.0)
+        assert await take(new, 8) == EVENTS[2:]
+        await new.close()
+
+    tell(world, story)
+
+
+def test_a_reader_whose_close_failed_can_be_closed_again(world: World) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        reader = await group.create_reader("r")
+        assert await take(reader, 3) == EVENTS[:3]
+        world.store.crash()
+        with pytest.raises(StoreUnavailableError):
+            await reader.close()
+        await world.store.start()
+        await reader.close()
+        assert await group.online_readers() == []
+        async with await group.create_reader("other") as other:
+            assert await take(other, 7) == EVENTS[3:]
+
+    tell(world, story)
+
+
+def test_a_reader_whose_close_was_cancelled_can_be_closed_again(world: World) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        for limit_us in range(0, 5_000, 500):
+            reader = await group.create_reader("r")
+            await reader.read_next()
+            try:
+                async with asyncio.timeout(limit_us / 1e6):
+                    await reader.close()
+            except TimeoutError:
+                await reader.close()
+            assert await group.online_readers() == [], f"after {limit_us} us"
+
+    tell(world, story)
+
+
+def test_a_reader_that_is_cancelled_as_it_comes_online_goes_offline(world: World) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        n_cancelled = 0
+        for limit_us in range(0, 20_000, 250):
+            try:
+                async with asyncio.timeout(limit_us / 1e6):
+                    reader = await group.create_reader("r")
+                await reader.close()
+            except TimeoutError:
+                n_cancelled += 1
+            assert await group.online_readers() == [], f"after {limit_us} us"
+        assert n_cancelled > 10
+
+    tell(world, story)
+
+
+def test_a_segment_that_another_reader_had_in_between_is_read_from_where_that_one_came(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader released it and acquired it again in one step, in which something else was slow."""
+
+    async def story(group: AsyncReaderGroup) -> None:
+        reader = await group.create_reader("r")
+        assert await take(reader, 3) == EVENTS[:3]
+        [segment], core = reader._core.held, reader._core
+        behind = 8 * EVENT_BYTES
+        there_and_back = (
+            [rg.ReleaseSegment("r", segment, 3 * EVENT_BYTES)],
+            [rg.AddReader("b"), rg.AcquireSegment("b", segment), rg.RemoveReader("b", {segment: behind})],
+            [rg.AcquireSegment("r", segment)],
+        )
+
+        def before_read(*, now_ms: int) -> Decision[str | None]:
+            monkeypatch.undo()
+            for updates in there_and_back:
+                yield from core._ask(Write(lambda _, updates=updates: updates))  # type: ignore[misc]
+            return None
+
+        monkeypatch.setattr(core, "before_read", before_read)
+        monkeypatch.setattr(core, "is_quiet", lambda now_ms: False)
+        assert await take(reader, 2) == EVENTS[8:]
+        await reader.close()
+
+    tell(world, story)
+
+
+def test_a_compaction_does_not_hide_who_left(world: World) -> None:
+    """A handle that reads on keeps the counts of departures, which a whole state does not contain."""
+
+    async def story(group: AsyncReaderGroup) -> None:
+        access: GroupAccess = group._access
+        old, new = await replaced(group, 1, 1)
+        before = (await access.fetch()).departures
+        assert await group.compact()
+        assert (await access.fetch()).departures == before == {"r": 1}
+        await new.close()
+        await old.close()
+
+    tell(world, story)
