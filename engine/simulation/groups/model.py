@@ -64,6 +64,7 @@ class LogModel:
         self.acquired: list[tuple[str, list[str], list[str]]] = []  # segment, completed before, begun with
         # name, positions, and the segments completed by then
         self.complete_checkpoints: list[tuple[str, dict[str, int], list[str]]] = []
+        self._begun: list[str] = []  # the checkpoints that were not dropped
         self._waiting: dict[str, tuple[set[str], dict[str, int], bool]] = {}
 
     def take(self, update: Any, behind: int) -> None:
@@ -101,7 +102,8 @@ class LogModel:
         self.generation, self.unassigned, self.future = generation, unassigned, future
         self.begins[generation] = dict(unassigned)
         self.begun_waiting = {name: set(ids) for name, ids in future.items()}
-        self.online, self.stored, self.completed, self._waiting = {}, {}, [], {}
+        self.online, self.stored, self.completed = {}, {}, []
+        self._begun, self._waiting = [], {}
 
     def _on_AddReader(self, update: rg.AddReader, behind: int) -> None:
         if update.reader in self.online:
@@ -156,7 +158,20 @@ class LogModel:
 
     def _on_CreateCheckpoint(self, update: rg.CreateCheckpoint, behind: int) -> None:
         if self.online and update.checkpoint_id not in self._waiting:
+            self._begun.append(update.checkpoint_id)
             self._waiting[update.checkpoint_id] = (set(self.online), dict(self.unassigned), False)
+
+    def _on_ClearCheckpointsBefore(self, update: rg.ClearCheckpointsBefore, behind: int) -> None:
+        if update.checkpoint_id in self._begun:
+            self._drop(self._begun[: self._begun.index(update.checkpoint_id)])
+
+    def _on_RemoveOutstandingCheckpoints(self, update: rg.RemoveOutstandingCheckpoints, behind: int) -> None:
+        self._drop([name for name in self._waiting if "_SILENT_" not in name])
+
+    def _drop(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._begun.remove(name)
+            self._waiting.pop(name, None)
 
     def _on_CheckpointReader(self, update: rg.CheckpointReader, behind: int) -> None:
         held = self.stored[update.reader]

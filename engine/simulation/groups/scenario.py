@@ -112,11 +112,11 @@ class GroupWorld(World):
             await asyncio.sleep(LOOK_S)
             state = await group.state()
             refreshes_s = 2 * state.config.group_refresh_time_ms / 1000
-            if until_s and self.loop.time() >= until_s:
+            is_calm = set(state.positions()) == segments and not state.future and state.readers == readers
+            if until_s and is_calm and self.loop.time() >= until_s:
                 if checkers.is_fair(*_shares_of(state)) or self._have_read(self.loop.time() - refreshes_s):
                     break
                 until_s = self.loop.time() + refreshes_s + READ_S
-            is_calm = set(state.positions()) == segments and not state.future and state.readers == readers
             if not (is_calm and was_calm):  # a checkpoint that began before the group was calm does not count
                 old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
             elif not until_s and any(name not in old for name in state.checkpoints.begun):

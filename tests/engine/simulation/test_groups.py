@@ -89,6 +89,18 @@ def test_a_checkpoint_that_began_before_the_group_was_calm_does_not_count() -> N
     assert run_groups(6_040_863).problems == []
 
 
+@pytest.mark.slow
+def test_a_checkpoint_that_was_dropped_is_not_judged() -> None:
+    """A slow reader left long after it, and the checker took the checkpoint for complete then."""
+    assert run_groups(6_060_213).problems == []
+
+
+@pytest.mark.slow
+def test_shares_are_judged_only_while_nobody_comes() -> None:
+    """A reader came back in the last moment before the shares were looked at."""
+    assert run_groups(6_060_624).problems == []
+
+
 def test_equal_seeds_are_equal_runs() -> None:
     assert run_groups(3).journal.to_bytes() == run_groups(3).journal.to_bytes()
     assert run_groups(3).journal.to_bytes() != run_groups(4).journal.to_bytes()
