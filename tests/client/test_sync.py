@@ -61,7 +61,7 @@ INTERNAL = {
         "appends", "close_unclosed", "is_failed", "is_open", "name", "stop", "write_durably",
     },
     "AsyncBatches": {"next_events"},
-    "AsyncTransaction": {"appends"},
+    "AsyncTransaction": {"appends", "end_writing"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
         "check_open",

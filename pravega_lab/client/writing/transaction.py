@@ -35,7 +35,7 @@ _FINAL = (TransactionState.COMMITTED, TransactionState.ABORTED, TransactionState
 
 
 async def begin(context: StreamContext, lease_ms: int, left: Left | None = None) -> AsyncTransaction:
-    """Begin a transaction and the renewal of its lease. ``left`` is called when the renewal ends."""
+    """Begin a transaction and the renewal of its lease. ``left`` is called when nothing is left to close."""
     if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
         raise BadInputError(f"lease_ms={lease_ms}: a lease is {LEASE_MS_MIN} to {LEASE_MS_MAX} ms")
     txn_id, segments = await context.controller.create_transaction(context.name, lease_ms)
@@ -110,6 +110,18 @@ class AsyncTransaction:
         """Wait until all events written before are durable."""
         if self._appends is not None:
             await self._appends.flush()
+
+    async def end_writing(self) -> None:
+        """Flush, and close the connections: another handle commits or aborts the transaction.
+
+        The lease is renewed until the transaction has ended. Then nothing of it is left to close.
+        """
+        await self.flush()
+        if self._appends is not None:
+            await self._appends.close()
+        if self._renewing is not None and self._left is not None:
+            left = self._left
+            self._renewing.add_done_callback(lambda _: left(self))
 
     async def commit(
         self, wait: bool = False, *, timestamp: int | None = None, writer: str | None = None

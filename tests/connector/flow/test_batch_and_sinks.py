@@ -24,13 +24,15 @@ from pravega_lab.connector.flow import (
     write_in_event_time_order,
 )
 from pravega_lab.connector.flow.sinks.transactional_sink import Transactions
+from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
-from pravega_lab.engine.flow.sink.sinks import Sink
+from pravega_lab.engine.flow.sink.sinks import CommitRequest, Sink
+from pravega_lab.engine.flow.sink.two_phase import value_of
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError, TransactionFailedError
 from pravega_lab.testing.simulated import SimulatedPravega
@@ -161,6 +163,48 @@ def test_a_lease_is_renewed_while_somebody_lives_and_its_end_is_told_in_words(
             await second.abort(left)
             await second.close()
             assert [row["n"] for row in await read(out)] == [1]
+
+    world.run(story())
+
+
+class Subtask:
+    """A `SinkContext`."""
+
+    subtask_index, parallelism, task_name, is_checkpointing = 0, 1, "sink[0]#0", True
+
+    def now_ms(self) -> int:
+        return 0
+
+    def unique_id(self) -> str:
+        return "w"
+
+
+@ONE
+def test_the_writer_keeps_nothing_of_transactions_that_a_committer_has_committed(
+    pravega_simulation: SimulatedPravega,
+) -> None:
+    world = pravega_simulation
+    sink = PravegaTransactionalSink(config_of(world), OUT, events=EVENTS, lease_ms=LEASE_MS_MIN)
+
+    async def story() -> None:
+        async with world.client() as client:
+            _, out = await streams(client)
+            writer, committer = sink.create_writer(Subtask(), []), sink.create_committer(Subtask())
+
+            async def committed(n: int, wait_s: float) -> int:
+                await value_of(writer.write(Batch.of_rows(numbered(n, n + 1))))
+                [handle] = await value_of(writer.prepare_commit())
+                await asyncio.sleep(wait_s)
+                await value_of(committer.commit([CommitRequest(handle)]))
+                await asyncio.sleep(LEASE_MS_MIN / 1000)  # until the lease would be renewed
+                return len(asyncio.all_tasks())
+
+            first = await committed(0, 3 * LEASE_MS_MIN / 1000)  # its lease is renewed until the commit
+            for n in range(1, 10):
+                assert await committed(n, 0.0) <= first
+            await value_of(writer.close())
+            await value_of(committer.close())
+            assert [row["n"] for row in await read(out)] == list(range(10))
 
     world.run(story())
 

@@ -65,6 +65,13 @@ class Transactions:
         """Wait until everything in the transaction is durable."""
         await self._open[txn_id].flush()
 
+    async def hand_over(self, txn_id: str) -> None:
+        """Make the transaction durable. Another object, which may be in another process, commits its handle.
+
+        Its lease is renewed until then, or until `close`.
+        """
+        await self._open.pop(txn_id).end_writing()
+
     async def commit(self, handle: Handle) -> None:
         """Commit a transaction, also again, also one of another subtask or process.
 
@@ -234,7 +241,7 @@ class _TransactionalWriter(SinkWriter):
         if self._current is None:
             return []
         current, self._current = self._current, None
-        await self._transactions.flush(current)
+        await self._transactions.hand_over(current)
         noted_ms = self._watermark_ms if self._sink.propagates_watermarks else None
         return [self._transactions.handle(current, noted_ms)]
 
