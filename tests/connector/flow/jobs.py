@@ -20,7 +20,7 @@ from pravega_lab.engine.flow.graph.graph import JobGraph
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
-from pravega_lab.engine.flow.master.restart import FixedDelay
+from pravega_lab.engine.flow.master.restart import FixedDelay, RestartStrategy
 from pravega_lab.engine.flow.source.sources import Source, SourceFunction
 from pravega_lab.testing.simulated import SimulatedPravega
 
@@ -108,12 +108,14 @@ def job_of(
     files: MemoryFiles | None = None,
     restore_from: str | None = None,
     interval_ms: int = 300,
+    restart: RestartStrategy | None = None,
 ) -> Job:
     names = iter(range(10**9))
     clock: Callable[[], int] = lambda: int(world.now_s * 1000)  # noqa: E731
+    restart = restart or FixedDelay(wait_ms=100)
     return Job(
         graph,
-        JobConfig(CheckpointConfig(interval_ms=interval_ms), restart=FixedDelay(wait_ms=100), claim=True),
+        JobConfig(CheckpointConfig(interval_ms=interval_ms), restart=restart, claim=True),
         restore_from=restore_from,
         files=files or MemoryFiles(),
         now_ms=clock,

@@ -28,10 +28,12 @@ from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError
 from pravega_lab.engine.flow.files import MemoryFiles
+from pravega_lab.engine.flow.graph.graph import JobGraph
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
-from pravega_lab.engine.flow.sink.sinks import CommitRequest, Sink
+from pravega_lab.engine.flow.master.restart import FixedDelay
+from pravega_lab.engine.flow.sink.sinks import CommitOutcome, CommitRequest, Sink
 from pravega_lab.engine.flow.sink.two_phase import value_of
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError, TransactionFailedError
@@ -163,6 +165,81 @@ def test_a_lease_is_renewed_while_somebody_lives_and_its_end_is_told_in_words(
             await second.abort(left)
             await second.close()
             assert [row["n"] for row in await read(out)] == [1]
+
+    world.run(story())
+
+
+EXACTLY_ONCE = pytest.mark.parametrize("sink", [PravegaWriter, PravegaTransactionalSink])
+
+
+@ONE
+@EXACTLY_ONCE
+def test_an_old_savepoint_is_resumed_without_what_the_store_has_forgotten(
+    pravega_simulation: SimulatedPravega, sink: type[PravegaWriter | PravegaTransactionalSink]
+) -> None:
+    world = pravega_simulation
+    config = config_of(world)
+
+    def graph(skips_forgotten: bool) -> JobGraph:
+        env = StreamEnvironment("copy")
+        rows = env.from_source(PravegaSegmentSource(config, "in", rows=ROWS), uid="source")
+        rows.sink_to(sink(config, OUT, events=EVENTS, skips_forgotten=skips_forgotten), uid="sink")
+        return env.job_graph()
+
+    async def story() -> None:
+        files = MemoryFiles()
+        async with world.client() as client:
+            into, out = await streams(client)
+            await write(into, numbered(0, 20))
+            first = job_of(world, graph(False), files=files, interval_ms=60_000)
+            await first.start()
+            await asyncio.sleep(1)  # everything is read, and is in the transaction of the savepoint
+            path = await first.stop_with_savepoint("savepoint", drain=False)
+            assert len(await until(out, 20)) == 20
+            await write(into, numbered(20, 40))
+            await asyncio.sleep(25 * 3600)
+            refused = job_of(world, graph(False), files=files, restore_from=path, restart=FixedDelay(0))
+            await refused.start()
+            with pytest.raises(JobFailedError) as raised:
+                await refused.wait()
+            assert "UNKNOWN" in str(raised.value.__cause__)
+            assert "skips_forgotten=True" in str(raised.value.__cause__)
+            assert len(await read(out)) == 20
+            again = job_of(world, graph(True), files=files, restore_from=path)
+            await again.start()
+            await until(out, 40)
+            await again.cancel()
+            assert [row["n"] for row in await read(out)] == list(range(40))
+
+    with pytest.raises(AssertionError, match=r"the run ended, but not well: logged: .* is UNKNOWN"):
+        world.run(story())
+
+
+@ONE
+@EXACTLY_ONCE
+def test_a_transaction_whose_lease_ran_out_is_never_left_out(
+    pravega_simulation: SimulatedPravega, sink: type[PravegaWriter | PravegaTransactionalSink]
+) -> None:
+    world = pravega_simulation
+
+    async def story() -> None:
+        async with world.client() as client:
+            await streams(client)
+            transactions = Transactions(world.client("writer"), OUT, LEASE_MS_MIN, "w")
+            handle = transactions.handle(await transactions.begin(), None)
+            await transactions.close()
+            await asyncio.sleep(3 * LEASE_MS_MIN / 1000)
+            made = sink(config_of(world), OUT, events=EVENTS, skips_forgotten=True)
+            if isinstance(made, PravegaWriter):
+                made.open(Subtask())
+                with pytest.raises(TransactionFailedError, match="ABORTED"):
+                    await made.recover_and_commit(handle)
+                await made.close()
+            else:
+                committer, request = made.create_committer(Subtask()), CommitRequest(handle)
+                await value_of(committer.commit([request]))
+                assert request.outcome is CommitOutcome.FAILED_WITH_UNKNOWN_REASON
+                await value_of(committer.close())
 
     world.run(story())
 

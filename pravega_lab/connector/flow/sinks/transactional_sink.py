@@ -5,17 +5,22 @@ also runs in batch mode. While its subtask runs, a transaction's lease is renewe
 commit. After a failure no process renews it, so the lease has to be longer than the recovery takes. When a
 commit fails because the lease ran out, flink-connectors ignore the error and silently lose the data. Here the
 job fails.
+
+A store remembers for 24 h how a transaction ended (pravega.md A10). A job that resumes from an older
+savepoint commits its transactions again, and the store answers UNKNOWN: the data is in the stream, or it is
+lost. The job fails, unless the user has looked and sets ``skips_forgotten``.
 """
 
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from pravega_lab.client.client import AsyncClient
-from pravega_lab.client.values import LEASE_MS_MAX
+from pravega_lab.client.values import LEASE_MS_MAX, TransactionState
 from pravega_lab.client.writing.transaction import AsyncTransaction
 from pravega_lab.connector.flow.config import PravegaConfig
 from pravega_lab.connector.flow.events import RowEvents
@@ -31,6 +36,8 @@ from pravega_lab.engine.flow.sink.sinks import (
     TwoPhaseCommitSink,
 )
 from pravega_lab.errors import StoreUnavailableError, TransactionFailedError
+
+_log = logging.getLogger(__name__)
 
 Handle = list[Any]
 """What a checkpoint stores of a transaction: its id, the watermark to note or None, and the writer's name."""
@@ -76,20 +83,29 @@ class Transactions:
         """Commit a transaction, also again, also one of another subtask or process.
 
         Raises:
-            TransactionFailedError: Its lease ran out before, and its data is lost.
+            TransactionFailedError: Its lease ran out before, and its data is lost. Or the store does not know
+                it any more (``state`` is UNKNOWN).
         """
         txn_id, watermark_ms, writer = handle
         transaction = self._open.pop(txn_id, None) or self._stream.transaction(UUID(txn_id))
         try:
             await transaction.commit(timestamp=watermark_ms, writer=writer)
         except TransactionFailedError as error:
-            raise TransactionFailedError(
-                f"{error}. Its data is lost: the lease ({self._lease_ms} ms) has to be longer than the time "
-                "between two checkpoints and a recovery together",
-                error.state,
-            ) from error
+            raise TransactionFailedError(f"{error}. {self._consequence(error)}", error.state) from error
         finally:
             await transaction.close()
+
+    def _consequence(self, error: TransactionFailedError) -> str:
+        if is_forgotten(error):
+            return (
+                "The store remembers for 24 h how a transaction ended. If the events are in the stream, it "
+                "was committed, and the sink's option skips_forgotten=True leaves it out. If they are not, "
+                f"its lease ({self._lease_ms} ms) ran out, and its data is lost"
+            )
+        return (
+            f"Its data is lost: the lease ({self._lease_ms} ms) has to be longer than the time between two "
+            "checkpoints and a recovery together"
+        )
 
     async def abort(self, txn_id: str) -> None:
         """Abort a transaction, unless it has already ended."""
@@ -115,6 +131,9 @@ class PravegaWriter(TwoPhaseCommitSink):
         stream: ``scope/stream``, or a name in the default scope.
         lease_ms: 10,000 to 600,000. It is not renewed between a failure and the recovery.
         propagates_watermarks: Each commit notes the watermark, for readers' time windows.
+        skips_forgotten: Leave out a restored transaction of which the store does not know any more whether
+            it was committed, and log an error. Otherwise the job fails. Set it to resume from a savepoint
+            that is older than 24 h, after looking whether the events are in the stream.
     """
 
     def __init__(
@@ -125,11 +144,12 @@ class PravegaWriter(TwoPhaseCommitSink):
         events: RowEvents | None = None,
         lease_ms: int = LEASE_MS_MAX,
         propagates_watermarks: bool = False,
+        skips_forgotten: bool = False,
     ) -> None:
         self.config, self.stream = config, config.resolve(stream)
         self.events = events or RowEvents()
         self.transaction_timeout_ms = lease_ms
-        self.propagates_watermarks = propagates_watermarks
+        self.propagates_watermarks, self.skips_forgotten = propagates_watermarks, skips_forgotten
         self._lease_ms = lease_ms
         self._watermark_ms: int | None = None
         self._transactions: Transactions
@@ -173,9 +193,22 @@ class PravegaWriter(TwoPhaseCommitSink):
         """Commit the transaction, also again.
 
         Raises:
-            TransactionFailedError: Its lease ran out before, and its data is lost.
+            TransactionFailedError: See `Transactions.commit`.
         """
         await self._transactions.commit(transaction)
+
+    async def recover_and_commit(self, transaction: Handle) -> None:
+        """Commit the transaction after a restore.
+
+        Raises:
+            TransactionFailedError: See `Transactions.commit`. With ``skips_forgotten``, UNKNOWN is logged.
+        """
+        try:
+            await self.commit(transaction)
+        except TransactionFailedError as error:
+            if not (self.skips_forgotten and is_forgotten(error)):
+                raise
+            _log.error("transaction %s was left out: %s", transaction[0], error)
 
     async def abort(self, transaction: Handle) -> None:
         """Abort the transaction, unless it has already ended."""
@@ -200,10 +233,12 @@ class PravegaTransactionalSink(Sink):
         events: RowEvents | None = None,
         lease_ms: int = LEASE_MS_MAX,
         propagates_watermarks: bool = False,
+        skips_forgotten: bool = False,
     ) -> None:
         self.config, self.stream = config, config.resolve(stream)
         self.events = events or RowEvents()
         self.lease_ms, self.propagates_watermarks = lease_ms, propagates_watermarks
+        self.skips_forgotten = skips_forgotten
 
     def transactions(self, context: SinkContext, role: str) -> Transactions:
         """Return the transactions of one subtask, with a client that belongs to them."""
@@ -217,7 +252,7 @@ class PravegaTransactionalSink(Sink):
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return the committer of one subtask."""
-        return _TransactionCommitter(self.transactions(context, "committer"))
+        return _TransactionCommitter(self.transactions(context, "committer"), self.skips_forgotten)
 
 
 class _TransactionalWriter(SinkWriter):
@@ -254,20 +289,28 @@ class _TransactionalWriter(SinkWriter):
 class _TransactionCommitter(Committer):
     """Commits transactions by id, also those of other subtasks."""
 
-    def __init__(self, transactions: Transactions) -> None:
-        self._transactions = transactions
+    def __init__(self, transactions: Transactions, skips_forgotten: bool) -> None:
+        self._transactions, self._skips_forgotten = transactions, skips_forgotten
 
     async def commit(self, requests: Sequence[CommitRequest]) -> None:
         for request in requests:
             try:
                 await self._transactions.commit(request.committable)
             except TransactionFailedError as error:
-                request.signal_failed_with_unknown_reason(str(error))
+                if self._skips_forgotten and is_forgotten(error):
+                    request.signal_failed_with_known_reason(str(error))  # logged and left out
+                else:
+                    request.signal_failed_with_unknown_reason(str(error))
             except StoreUnavailableError:
                 request.retry_later()
 
     async def close(self) -> None:
         await self._transactions.close()
+
+
+def is_forgotten(error: TransactionFailedError) -> bool:
+    """Return whether the store does not know any more how the transaction ended."""
+    return error.state is TransactionState.UNKNOWN
 
 
 def notable(before_ms: int | None, watermark: Watermark) -> int | None:
