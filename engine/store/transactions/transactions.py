@@ -52,7 +52,7 @@ COUNTERS_RESERVED = 1_000
 """Ids are reserved in blocks. A restart uses none twice, and most creations write only one record."""
 
 RETRY_MS = 1_000
-"""Pause after the storage refused a merge or an abort, on a full disk for example."""
+"""Pause after the storage refused a merge, an abort or a removal, on a full disk for example."""
 
 _LOW_64 = (1 << 64) - 1
 _ENDED = (TransactionState.COMMITTED, TransactionState.ABORTED)
@@ -209,12 +209,13 @@ class Transactions:
                 self._commit_queued(scope, name, now_ms)
         for key in self._leases.pop_expired(now_ms=now_ms, most=EXPIRED_MAX):
             self._expire(key, now_ms)
-        self._forget(now_ms)
+        if now_ms >= self._retry_ms:
+            self._forget(now_ms)
 
     def next_deadline_ms(self) -> int | None:
         """Return when ``tick`` has something to do next. It is in the past while a commit is queued."""
         merge_ms = self._retry_ms if self._to_commit else None
-        forget_ms = self._ended[0][0] + REMEMBERED_MS if self._ended else None
+        forget_ms = max(self._ended[0][0] + REMEMBERED_MS, self._retry_ms) if self._ended else None
         times = (merge_ms, self._leases.next_deadline_ms(), forget_ms)
         return min((t for t in times if t is not None), default=None)
 
@@ -324,19 +325,30 @@ class Transactions:
 
     def _forget(self, now_ms: int) -> None:
         change = Change()
-        while (
-            self._ended
-            and self._ended[0][0] + REMEMBERED_MS <= now_ms
-            and len(change.removed) < FORGOTTEN_MAX
-        ):
-            scope, name, txn = self._ended.popleft()[1]
+        n_due = 0
+        for ended_ms, (scope, name, txn) in self._ended:
+            if ended_ms + REMEMBERED_MS > now_ms or len(change.removed) >= FORGOTTEN_MAX:
+                break
+            n_due += 1
             stream = self._catalog.find(scope, name)
             record = stream.transactions.get(txn) if stream else None
             if stream is not None and record is not None and record.state in _ENDED:
                 after_transaction(_name(stream, record), record.state, TransactionAct.FORGET)
                 change.remove(record)
-        if change.removed:
-            self._metadata.commit(change, now_ms=now_ms)
+        try:
+            if change.removed:
+                self._metadata.commit(change, now_ms=now_ms)
+        except StorageError as refusal:
+            self._retry_ms = now_ms + RETRY_MS
+            log.warning(
+                "forgetting ended transactions is tried again in %d ms: %s",
+                RETRY_MS,
+                refusal,
+                extra=log_fields("forget_retried", retry_ms=RETRY_MS),
+            )
+            return
+        for _ in range(n_due):
+            self._ended.popleft()
 
 
 def _key(stream: StreamEntry, txn: int) -> TransactionKey:

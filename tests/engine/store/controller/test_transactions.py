@@ -288,6 +288,30 @@ def test_what_is_due_on_a_full_disk_is_done_when_there_is_room(
     assert driven.text(name(0)) == b"in"
 
 
+def test_what_could_not_be_forgotten_on_a_full_disk_is_forgotten_when_there_is_room(
+    driven: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    txns = [begun(driven, b"x") for _ in range(2)]
+    for txn in txns:
+        driven.commit("a", txn)
+    driven.tick()
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise StoreFull("no room")
+
+    with monkeypatch.context() as full:
+        full.setattr(driven.storage, "submit", refuse)
+        driven.now_ms += 24 * HOUR_MS
+        driven.controller.tick(driven.now_ms)
+        assert driven.state("a", txns[0]) == "COMMITTED"
+        assert driven.controller.next_deadline_ms() == driven.now_ms + 1_000  # not at once: no busy loop
+        driven.controller.tick(driven.now_ms + 999)
+    driven.tick(1_000)
+    assert [driven.state("a", txn) for txn in txns] == ["UNKNOWN"] * 2
+    assert not [k for k, _ in driven.storage.records("controller/transaction")]
+    assert driven.controller.next_deadline_ms() is None
+
+
 def test_deleting_a_stream_leaves_no_segment_and_no_record_of_it(driven: Driven) -> None:
     driven.commit("a", scaled(driven))
     driven.tick()
