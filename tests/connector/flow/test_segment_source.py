@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from pravega_lab.client.reading.event_source import SegmentSource
 from pravega_lab.connector.flow import PravegaSegmentSource
+from pravega_lab.connector.flow.segments.split_reader import SplitReader
+from pravega_lab.connector.flow.segments.splits import SegmentSplit
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import (
+    IN,
     ROWS,
     config_of,
     copying,
@@ -97,4 +103,51 @@ def test_a_savepoint_goes_on_with_another_parallelism(pravega_simulation: Simula
             assert sorted(row["n"] for row in rows) == list(range(100))
             assert in_order(rows)
 
+    world.run(story())
+
+
+class Subtask:
+    """A `ReaderContext`."""
+
+    subtask_index, parallelism, task_name, is_checkpointing = 0, 1, "source[0]#0", True
+
+    def now_ms(self) -> int:
+        return 0
+
+    def send_split_request(self) -> None:
+        raise AssertionError
+
+    def send_source_event(self, event: object) -> None:
+        raise AssertionError
+
+
+@pytest.mark.pravega_seeds("0")
+def test_a_segment_that_is_left_while_another_is_being_closed_is_closed_too(
+    pravega_simulation: SimulatedPravega, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = pravega_simulation
+    closed: list[int] = []
+    close = SegmentSource.close
+
+    async def slowly(source: SegmentSource) -> None:
+        await asyncio.sleep(1)
+        await close(source)
+        closed.append(source.segment_id)
+
+    async def story() -> None:
+        async with world.client() as client:
+            into, _ = await streams(client, 2)
+            splits = [SegmentSplit(IN, s.segment_id, s.low, s.high) for s in await into.segments()]
+            reader = SplitReader(config_of(world), [IN], ROWS, Subtask())
+            reader.add_splits(splits)
+            reader.leave(splits[0].key)
+            available = asyncio.ensure_future(reader.available())
+            await asyncio.sleep(0.5)
+            reader.leave(splits[1].key)
+            await available
+            assert sorted(closed) == [0, 1]
+            await reader.close()
+            assert len(closed) == 2
+
+    monkeypatch.setattr(SegmentSource, "close", slowly)
     world.run(story())

@@ -169,8 +169,9 @@ class SplitReader(SourceReader[SegmentSplit]):
 
     async def _close_left(self) -> None:
         while self._left:
-            await self._left[-1].close()
-            self._left.pop()
+            source = self._left[-1]
+            await source.close()
+            self._left.remove(source)  # another one may have been left in the meantime
 
     async def close(self) -> None:
         for key in list(self._sources):
