@@ -153,7 +153,8 @@ def _wake(waiter: asyncio.Future[None]) -> None:
 async def wait_for(awaitable: Awaitable[T], timeout: float) -> T:
     """Return the result of ``awaitable``, which is cancelled after ``timeout`` seconds.
 
-    A caller that is cancelled cancels it too. Both wait until it has ended.
+    A caller that is cancelled cancels it too. Both wait until it has ended. The caller then receives the
+    cancellation, whatever the outcome is.
 
     Raises:
         TimeoutError: It did not end in time.
@@ -162,9 +163,9 @@ async def wait_for(awaitable: Awaitable[T], timeout: float) -> T:
     try:
         await wait([running], timeout=timeout)
     except asyncio.CancelledError:
-        if running.done():
-            return running.result()
-        await _cancel(running)
+        if not running.done():
+            await _cancel(running)
+        _error_of(running)  # no other code looks at it
         raise
     if running.done():
         return running.result()

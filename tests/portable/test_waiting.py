@@ -137,6 +137,24 @@ def test_wait_for_cancels_what_does_not_end_in_time(module: ModuleType) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("ended", [1, ValueError("x")])
+def test_wait_for_keeps_a_cancellation_that_comes_when_its_awaitable_has_ended(ended: Any) -> None:
+    """As asyncio does since Python 3.12: a loop around it would not end otherwise."""
+
+    async def main() -> None:
+        ends: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        waits = asyncio.ensure_future(waiting.wait_for(ends, 5.0))
+        await asyncio.sleep(1.0)
+        if isinstance(ended, Exception):
+            ends.set_exception(ended)
+        else:
+            ends.set_result(ended)
+        waits.cancel()
+        assert (await outcome(waits))[0] is asyncio.CancelledError
+
+    run(main())
+
+
 @BOTH
 def test_what_is_shielded_runs_on(module: ModuleType) -> None:
     async def main() -> None:
