@@ -153,7 +153,11 @@ class LoopThread:
         self._thread.start()
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Run ``call`` to its end and return its result. An interrupt of the caller cancels the call."""
+        """Run ``call`` to its end and return its result.
+
+        An interrupt of the caller cancels the call. What the call does in spite of that is done before the
+        caller goes on, if it ends within `EXIT_S`.
+        """
         if threading.current_thread() is self._thread:
             call.close()
             raise RuntimeError(
@@ -165,6 +169,7 @@ class LoopThread:
             begun.done.acquire()
         except BaseException:
             self._loop.call_soon_threadsafe(begun.cancel)
+            begun.done.acquire(timeout=EXIT_S)
             raise
         return begun.outcome()
 
