@@ -213,7 +213,7 @@ class AsyncStream:
             return await writer.write_durably(events, keys)
         finally:
             if writer.is_failed:
-                await writer.close()
+                await writer.stop()
 
     def writer(self) -> AsyncEventWriter:
         """Return a new writer, which the caller closes."""

@@ -27,7 +27,8 @@ class EventWriter:
     A writer that is dropped without being closed is closed in the background, with a ``RuntimeWarning``.
 
     Events of one routing key stay in order, also through scaling and reconnects, and none is doubled.
-    After an error the writer is of no more use: all later calls raise the same error.
+    After an error the writer is of no more use: all later calls raise the same error. Closing the writer
+    raises it only if no other call has done so.
     """
 
     def __init__(self, core: AsyncEventWriter) -> None:
@@ -66,7 +67,7 @@ class EventWriter:
         run(self._core.note_time(time))
 
     def close(self) -> None:
-        """Flush, then close the connections."""
+        """Flush, then close the connections. An error that no call has raised before is raised now."""
         run(self._core.close())
 
     def __enter__(self) -> Self:

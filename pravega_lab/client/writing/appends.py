@@ -59,6 +59,7 @@ class Appends:
         self.context = context
         self._connections: SharedConnections | None = None
         self.error: Exception | None = None
+        self.is_error_raised = False  # by a call of the writer
         self.stored = 0  # number of events since the last flush
         self.buffer = EventBuffer(context.chance)  # open while there are routes and no error
         self._target = target
@@ -350,6 +351,7 @@ class Appends:
 
     def _check(self) -> None:
         if self.error is not None:
+            self.is_error_raised = True
             raise self.error
 
 

@@ -149,9 +149,9 @@ class AsyncEventWriter:
         await self.close()
 
     async def close(self) -> None:
-        """Flush and close. After an error it only closes."""
+        """Flush and close. An error that no call has raised before is raised now."""
         try:
-            if not self.is_failed:
+            if not (self._is_closed or self._appends.is_error_raised):
                 await self.flush()
         finally:
             await self.stop()

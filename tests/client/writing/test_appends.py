@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -15,9 +17,10 @@ from pravega_lab.client.connection.connection import Connection
 from pravega_lab.client.framing.events import FewEvents, prepare
 from pravega_lab.client.framing.values import Run
 from pravega_lab.client.segment_stores import WRITER_CONNECTIONS_MAX
+from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.values import KIB
 from pravega_lab.client.writing import appends as appends_module
-from pravega_lab.client.writing.appender import BLOCK_BYTES, IN_FLIGHT_BYTES_MAX
+from pravega_lab.client.writing.appender import BLOCK_BYTES, IN_FLIGHT_BYTES_MAX, Ticket
 from pravega_lab.client.writing.appends import Appends
 from pravega_lab.client.writing.event_buffer import Added, Collected
 from pravega_lab.client.writing.writer import AsyncEventWriter, StreamTarget
@@ -573,5 +576,74 @@ def test_a_writer_that_was_closed_takes_no_connections_again(world: World) -> No
         await writer.close()
         await writer.flush()
         assert client._stores.writers._in_use == []
+
+    tell(world, story)
+
+
+@pytest.mark.parametrize("kind", ["close", "block", "client"])
+def test_an_error_that_no_call_has_raised_is_raised_by_the_end(world: World, kind: str) -> None:
+    """The writer fails after the last call, while the program does something else."""
+
+    async def write(stream: AsyncStream) -> AsyncEventWriter:
+        writer = stream.writer()
+        await writer.write("in", "k")
+        await writer.flush()
+        await stream.seal()
+        await writer.write("out", "k")
+        while not writer.is_failed:
+            await asyncio.sleep(0.001)
+        return writer
+
+    async def story(client: AsyncClient) -> None:
+        other = world.client("other")
+        writer = await write(other.stream(STREAM))
+        leave = partial(writer.__aexit__, None, None, None)
+        end = {"close": writer.close, "block": leave, "client": other.close}[kind]
+        with pytest.raises(StreamSealedError):
+            await end()
+        assert not writer.is_open
+        await writer.close()
+        await other.close()
+        assert await stored(client) == [b"in"]
+        assert tasks_of_appends() == []
+
+    with pytest.warns(RuntimeWarning, match="was not closed") if kind == "client" else nullcontext():
+        tell(world, story)
+
+
+def test_an_error_that_a_call_has_raised_is_not_raised_again_by_the_end(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        async with stream.writer() as writer:
+            await writer.write_durably(["in"], "k")
+            await stream.seal()
+            await writer.write("out", "k")
+            with pytest.raises(StreamSealedError):
+                await writer.flush()
+        async with stream.writer() as writer:
+            await writer.stop()
+
+    tell(world, story)
+
+
+def test_a_durable_write_that_succeeded_raises_no_error_of_another(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The calls share a writer. No call has raised its error yet, because the other call was cancelled."""
+
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        await stream.write("first", "k")
+        assert stream._writer is not None
+        appends = stream._writer.appends
+        wait_for = appends.wait_for
+
+        async def wait_and_fail(ticket: Ticket) -> None:
+            await wait_for(ticket)
+            await appends.put(prepare(["of the other"], "k", Random(1)))
+            appends.failed(StreamSealedError("sealed just now"))
+
+        monkeypatch.setattr(appends, "wait_for", wait_and_fail)
+        assert await stream.write("second", "k") == 1
 
     tell(world, story)
