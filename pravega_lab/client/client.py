@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -179,12 +180,11 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close all streams and connections. Writers are flushed before."""
-        try:
-            for stream in list(self._streams.values()):
-                await stream.close()
-        finally:
-            await self._stores.close()
-            await self._controller.close()
+        async with AsyncExitStack() as closing:  # calls every callback, also after one that raises
+            closing.push_async_callback(self._controller.close)
+            closing.push_async_callback(self._stores.close)
+            for stream in reversed(self._streams.values()):
+                closing.push_async_callback(stream.close)
 
     async def __aenter__(self) -> Self:
         return self

@@ -647,3 +647,27 @@ def test_a_durable_write_that_succeeded_raises_no_error_of_another(
         assert await stream.write("second", "k") == 1
 
     tell(world, story)
+
+
+def test_a_client_that_is_closed_writes_the_events_of_a_stream_after_the_error_of_another(
+    world: World,
+) -> None:
+    async def story(client: AsyncClient) -> None:
+        other = world.client("other")
+        first, second = other.stream(STREAM), await other.create_stream("sim/second")
+        writers = [stream.writer() for stream in (first, second)]
+        for writer in writers:
+            await writer.write("in", "k")
+            await writer.flush()
+        await client.stream(STREAM).seal()
+        await writers[0].write("out", "k")
+        for number in range(20):
+            await writers[1].write(b"%d" % number * 100_000, "k")
+        with pytest.warns(RuntimeWarning, match="was not closed"), pytest.raises(StreamSealedError):
+            await other.close()
+        assert [writer.is_open for writer in writers] == [False, False]
+        async with client.stream("sim/second").read() as batches:
+            assert len([event async for event in batches.events()]) == 21
+        assert tasks_of_appends() == []
+
+    tell(world, story)
