@@ -282,7 +282,8 @@ class Appends:
                 f"{appender.name} was truncated away while the connection to it was lost: events on their "
                 "way may have been in it. Writing them again could double them; look for what they contain"
             )
-        self._replace(appender, successors)
+        if self.error is None:  # a closed writer would take connections again
+            self._replace(appender, successors)
 
     def _replace(self, appender: SegmentAppender, successors: Sequence[SegmentRange]) -> None:
         routes: list[Route] = []

@@ -671,3 +671,36 @@ def test_a_client_that_is_closed_writes_the_events_of_a_stream_after_the_error_o
         assert tasks_of_appends() == []
 
     tell(world, story)
+
+
+def test_a_writer_that_is_stopped_while_a_segment_is_replaced_writes_nothing_afterwards(world: World) -> None:
+    """The successors are known as soon as another appender is stopped."""
+    asked, known = asyncio.Event(), asyncio.Event()
+
+    class Slow(StreamTarget):
+        async def successors(self, segment_id: int) -> list[SegmentRange]:
+            found = await super().successors(segment_id)
+            asked.set()
+            await known.wait()
+            return found
+
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        await stream.split(0)
+        context = stream.writer()._context
+        appends = Appends(context, Slow(context))
+        keys = [f"key-{i}" for i in range(20)]
+        await appends.put(prepare(["in"] * 20, keys, Random(1)))
+        await appends.flush()
+        await stream.split([*appends._appenders][-1])
+        await appends.put(prepare(["out"] * 20, keys, Random(1)))
+        await asked.wait()
+        known.set()
+        await appends.close()
+        assert tasks_of_appends() == []
+        assert client._stores.writers._in_use == []
+        [*_, low, high] = await stream.segments()
+        await asyncio.sleep(10)
+        assert [(await stream.segment_info(s.segment_id)).write_offset for s in (low, high)] == [0, 0]
+
+    tell(world, story)
