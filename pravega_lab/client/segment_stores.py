@@ -21,7 +21,7 @@ from pravega_lab.errors import (
     RefusedError,
     SegmentNotFoundError,
 )
-from pravega_lab.portable.waiting import gather, shield
+from pravega_lab.portable.waiting import gather, wait
 from pravega_lab.protocol.wire.commands import (
     AuthTokenCheckFailed,
     Command,
@@ -206,7 +206,12 @@ class Connections:
         return opening.result() if opening is not None and opening.done() and _is_usable(opening) else None
 
     async def get(self, endpoint: Endpoint) -> Connection:
-        """Return an open connection. Raises ``OSError`` or ``TransientError``."""
+        """Return an open connection.
+
+        Raises:
+            OSError, TransientError: The store cannot be reached.
+            PravegaError: The connections were closed in the meantime.
+        """
         connection = self.get_open(endpoint)
         if connection is not None:
             return connection
@@ -214,7 +219,10 @@ class Connections:
         if opening is None or opening.done():
             opening = asyncio.get_running_loop().create_task(self._stores.open(endpoint))
             self._opening[endpoint] = opening
-        return await shield(opening)
+        await wait([opening])
+        if opening.cancelled():  # by `close`: the task of the caller is not cancelled
+            raise PravegaError(f"{endpoint}: the client, reader or writer was closed while it connected")
+        return opening.result()
 
     def flush_joined(self) -> None:
         """Send what was written by `Connection.write_joined`, because the caller now waits for replies."""

@@ -23,7 +23,7 @@ from pravega_lab.client.values import MIB
 from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
 from pravega_lab.client.writing.event_buffer import Added, Collected, EventBuffer
 from pravega_lab.errors import AppendUnknownError, PravegaError
-from pravega_lab.portable.waiting import shield
+from pravega_lab.portable.waiting import wait
 from pravega_lab.protocol.names import SegmentRange
 
 UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
@@ -213,7 +213,11 @@ class Appends:
             return
         if self._loading is None or self._loading.done():
             self._loading = asyncio.get_running_loop().create_task(self._load())
-        await shield(self._loading)
+        loading = self._loading
+        await wait([loading])
+        if loading.cancelled():  # by `close`: the task of the caller is not cancelled
+            self._check()
+        loading.result()
         self._check()
 
     async def _load(self) -> None:

@@ -16,7 +16,7 @@ from pravega_lab.client import AsyncClient
 from pravega_lab.client.connection.connection import Connection
 from pravega_lab.client.framing.events import FewEvents, prepare
 from pravega_lab.client.framing.values import Run
-from pravega_lab.client.segment_stores import WRITER_CONNECTIONS_MAX
+from pravega_lab.client.segment_stores import WRITER_CONNECTIONS_MAX, Connections
 from pravega_lab.client.stream import AsyncStream
 from pravega_lab.client.values import KIB
 from pravega_lab.client.writing import appends as appends_module
@@ -185,8 +185,38 @@ def test_a_writer_that_is_stopped_while_it_looks_for_segments_leaves_no_task(wor
         await writer.stop()
         await asyncio.sleep(0.001)  # much less than the retries take
         assert tasks_of_appends() == []
-        assert writing.cancelled() or isinstance(writing.exception(), PravegaError)
+        with pytest.raises(PravegaError, match="is closed"):  # the task of the call is not cancelled
+            await writing
         await world.store.start()
+
+    tell(world, story)
+
+
+def test_a_call_that_is_cancelled_together_with_its_writer_is_cancelled(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        world.store.crash()
+        writer = client.stream(STREAM).writer()
+        writing = asyncio.ensure_future(writer.write("a", "k"))
+        while not tasks_of_appends():
+            await asyncio.sleep(0.001)
+        writing.cancel()
+        await writer.stop()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        await world.store.start()
+
+    tell(world, story)
+
+
+def test_connections_that_are_closed_while_one_is_opened_cancel_no_caller(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        endpoint = await client._stores.endpoint(STREAM, 0)
+        connections = Connections(client._stores)
+        getting = asyncio.ensure_future(connections.get(endpoint))
+        await asyncio.sleep(0)
+        await connections.close()
+        with pytest.raises(PravegaError, match="was closed while it connected"):
+            await getting
 
     tell(world, story)
 
