@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError, Reply, open_connection
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
@@ -31,6 +32,8 @@ from pravega_lab.protocol.wire.commands import (
     OperationUnsupported,
     WrongHost,
 )
+
+T = TypeVar("T")
 
 
 class MovedError(TransientError):
@@ -153,20 +156,9 @@ class SegmentStores:
         Return the reply, and whether an earlier attempt may have happened, because its answer was lost. An
         error that is raised after such an attempt has ``definite`` UNKNOWN.
         """
-        retries = Retries(what, self.retry_for_s, self.chance)
-        may_have_happened = False
-        try:
-            while True:
-                try:
-                    return await self.ask_once(stream, segment_id, request), may_have_happened
-                except (TransientError, OSError) as error:
-                    failure = error
-                may_have_happened |= not isinstance(failure, _NOT_DONE)
-                await retries.pause(failure)
-        except PravegaError as error:
-            if may_have_happened:
-                error.definite = Definite.UNKNOWN
-            raise
+        return await changing(
+            what, self.retry_for_s, self.chance, lambda: self.ask_once(stream, segment_id, request)
+        )
 
     async def ask_all(self, stream: str, requests: Mapping[int, Command]) -> list[Reply]:
         """Ask each segment for one thing, and return the replies in the order of ``requests``; see `ask`."""
@@ -282,6 +274,34 @@ class SharedConnections(Connections):
 
 def _is_usable(opening: asyncio.Task[Connection]) -> bool:
     return not opening.cancelled() and opening.exception() is None and opening.result().is_open
+
+
+async def changing(
+    what: str, budget_s: float, chance: Random, attempt: Callable[[], Awaitable[T]]
+) -> tuple[T, bool]:
+    """Attempt a change until it gets an answer. `SegmentStores.change` states the contract."""
+    retries = Retries(what, budget_s, chance)
+    may_have_happened = False
+    try:
+        while True:
+            try:
+                return await attempt(), may_have_happened
+            except (TransientError, OSError) as error:
+                failure = error
+            may_have_happened |= not isinstance(failure, _NOT_DONE)
+            await retries.pause(failure)
+    except PravegaError as error:
+        if may_have_happened:
+            error.definite = Definite.UNKNOWN
+        raise
+
+
+def uncertain(error: PravegaError, why: str) -> PravegaError:
+    """Return a copy of the error whose ``definite`` is UNKNOWN. Its message ends with the reason."""
+    changed = copy(error)
+    changed.args = (f"{error}. {why}",)
+    changed.definite = Definite.UNKNOWN
+    return changed
 
 
 def _good(reply: Reply | None) -> Reply | None:

@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 
 from pravega_lab.client import AsyncClient, EventPointer, ScalingPolicy, Stream
+from pravega_lab.client.byte_streams import writer as byte_writer
+from pravega_lab.client.connection.connection import ConnectionLostError
+from pravega_lab.client.connection.retry import FullError
 from pravega_lab.client.writing import large_event
 from pravega_lab.errors import (
+    AccessDeniedError,
     AppendUnknownError,
     BadInputError,
+    Definite,
     EventTooLargeError,
+    PravegaError,
     StreamSealedError,
     TruncatedDataError,
 )
+from pravega_lab.protocol.wire.commands import MergeSegments
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.client.helpers import CuttingProxy, events_of
 
@@ -175,6 +183,83 @@ def test_large_events_are_there_once_through_trouble(seed: int, monkeypatch: pyt
     for key in range(3):
         numbers = [number for of_key, number in found if of_key == key]
         assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize("refusal", [AccessDeniedError("the permission was taken away"), FullError("full")])
+def test_a_large_event_that_is_refused_after_a_lost_answer_may_be_there(refusal: Exception) -> None:
+    pravega = SimulatedPravega(1)
+
+    async def story() -> None:
+        async with pravega.client() as client:
+            stream = await client.create_stream("s/events")
+            ask_once, merges = client._stores.ask_once, []
+
+            async def lose_answer(name: str, segment_id: int, request: Any) -> Any:
+                if isinstance(request, MergeSegments):
+                    merges.append(request)
+                    if len(merges) > 1:
+                        raise refusal
+                    await ask_once(name, segment_id, request)
+                    raise ConnectionLostError("the answer is lost")
+                return await ask_once(name, segment_id, request)
+
+            client._stores.ask_once = lose_answer  # type: ignore[method-assign]
+            with pytest.raises(PravegaError) as raised:
+                await stream.write_large_event(b"stored", "k")
+            assert raised.value.definite is Definite.UNKNOWN
+            async with stream.read() as batches:
+                assert [event async for event in batches.events()] == [b"stored"]
+
+    pravega.run(story())
+
+
+def test_bytes_of_which_a_seal_cuts_off_the_end_are_stored_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_writer, "PIECE_BYTES", 100)
+    pravega = SimulatedPravega(1)
+
+    async def story() -> None:
+        async with pravega.client() as client:
+            stream = await client.create_stream("s/bytes")
+            writing = asyncio.ensure_future(stream.byte_writer().write(bytes(100_000)))
+            while (await stream.segment_info(0)).write_offset < 300:
+                await asyncio.sleep(0.0001)
+            await stream.seal()
+            with pytest.raises(StreamSealedError) as raised:
+                await writing
+            stored = (await stream.segment_info(0)).write_offset
+            assert f"The first {stored} of 100000 bytes had been stored before" in str(raised.value)
+            assert raised.value.definite is Definite.UNKNOWN
+            with pytest.raises(StreamSealedError) as raised:
+                await stream.byte_writer().write(b"late")
+            assert raised.value.definite is Definite.NO
+
+    pravega.run(story())
+
+
+def test_bytes_that_are_refused_after_a_lost_answer_may_be_there() -> None:
+    pravega = SimulatedPravega(1)
+
+    async def story() -> None:
+        async with pravega.client() as client:
+            stream = await client.create_stream("s/bytes")
+            writer = stream.byte_writer()
+            append_once, attempts = writer._append_once, []
+
+            async def lose_answer(segment_id: int, piece: bytes) -> None:
+                attempts.append(piece)
+                if len(attempts) > 1:
+                    raise AccessDeniedError("the permission was taken away")
+                await append_once(segment_id, piece)
+                raise ConnectionLostError("the answer is lost")
+
+            writer._append_once = lose_answer  # type: ignore[method-assign]
+            with pytest.raises(AccessDeniedError) as raised:
+                await writer.write(b"stored")
+            assert raised.value.definite is Definite.UNKNOWN
+            assert await writer.tail() == 6
+            await writer.close()
+
+    pravega.run(story())
 
 
 def test_a_large_event_is_one_event_and_can_be_fetched(new_stream: Callable[..., Stream]) -> None:

@@ -12,11 +12,10 @@ from typing import Self
 
 from pravega_lab.client.byte_streams.segment import writable_segment
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError
-from pravega_lab.client.connection.retry import retrying
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.segment_stores import Connections, check_reply
+from pravega_lab.client.segment_stores import Connections, changing, check_reply, uncertain
 from pravega_lab.client.values import MIB
-from pravega_lab.errors import BadInputError, RefusedError, StreamSealedError
+from pravega_lab.errors import BadInputError, Definite, PravegaError, RefusedError, StreamSealedError
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,
     AppendSetup,
@@ -48,7 +47,15 @@ class AsyncByteWriter:
         view = memoryview(data).cast("B")
         async with self._turn:
             for at in range(0, len(view), PIECE_BYTES):
-                await self._append(bytes(view[at : at + PIECE_BYTES]))
+                try:
+                    await self._append(bytes(view[at : at + PIECE_BYTES]))
+                except PravegaError as error:
+                    if not at or error.definite is not Definite.NO:
+                        raise
+                    stored = (
+                        f"The first {at} of {len(view)} bytes had been stored before: write only the others"
+                    )
+                    raise uncertain(error, stored) from error
         return len(view)
 
     async def tail(self) -> int:
@@ -101,7 +108,7 @@ class AsyncByteWriter:
                 self._context.stores.forget(self._context.name, segment_id)
                 raise
 
-        await retrying(what, self._context.retry_for_s, self._context.chance, attempt)
+        await changing(what, self._context.retry_for_s, self._context.chance, attempt)
 
     async def _append_once(self, segment_id: int, piece: bytes) -> None:
         endpoint = await self._context.stores.endpoint(self._context.name, segment_id)

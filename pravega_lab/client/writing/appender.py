@@ -117,7 +117,8 @@ class SegmentAppender:
         self._retries = Retries(f"append to {name}", owner.context.retry_for_s, owner.context.chance)
         self._task: asyncio.Task[None] | None = None
         self._is_synchronized = False  # on the present connection
-        self.is_uncertain = False  # the segment is gone, so which events it stored is unknown
+        self._n_refused = 0  # of the blocks in flight: the store refused the first
+        self._is_decided = False  # the segment has ended, and it has none of the blocks in flight
 
     @property
     def name(self) -> str:
@@ -133,6 +134,12 @@ class SegmentAppender:
     def is_idle(self) -> bool:
         """Return whether all events that were put are acknowledged."""
         return not self._in_flight and not self._pending
+
+    @property
+    def in_doubt(self) -> list[Chunk]:
+        """Return the chunks that were sent and may be stored, although they are not acknowledged."""
+        blocks = [] if self._is_decided else list(self._in_flight)[self._n_refused :]
+        return [chunk for block in blocks for chunk in block.chunks]
 
     def put(self, chunk: Chunk) -> None:
         """Queue events after all events that were put before."""
@@ -153,6 +160,11 @@ class SegmentAppender:
         self._pending.clear()
         self._pending_bytes = self._in_flight_bytes = 0
         return chunks
+
+    def drop_pending(self) -> None:
+        """Forget what was not sent, because an error has ended the writer."""
+        self._pending.clear()
+        self._pending_bytes = 0
 
     async def stop(self) -> None:
         """End the task. Unacknowledged events may or may not be stored."""
@@ -218,6 +230,7 @@ class SegmentAppender:
                 ConnectionLostError(f"{self._name}: an earlier connection's appends were still arriving")
             )
         else:
+            self._n_refused = int(self._is_synchronized)  # an earlier connection may have stored it
             self._end(_error_in(reply))
 
     def _acknowledge(self, event_number: int) -> None:
@@ -253,11 +266,13 @@ class SegmentAppender:
         while True:
             await self._wait_for_work()
             try:
-                return await self._session()
+                await self._session()
+                self._is_decided = True
+                return
             except SegmentNotFoundError:
                 # The segment was sealed, then truncated: its successors take the events as after a seal.
-                self.is_uncertain = bool(self._in_flight) and not self._is_synchronized
-                return None
+                self._is_decided = self._is_synchronized
+                return
             except (TransientError, OSError) as error:
                 failure = error
             context.stores.forget(context.name, self.segment_id)
@@ -280,7 +295,7 @@ class SegmentAppender:
         self._request_id = connection.listen(Listener(self._replied, self._end))
         try:
             await self._synchronize(connection)
-            self._is_synchronized = True
+            self._is_synchronized, self._n_refused = True, 0
             for block in self._in_flight:
                 self._send(connection, block)
             self._connection = connection

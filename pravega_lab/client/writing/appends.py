@@ -60,7 +60,6 @@ class Appends:
         self._connections: SharedConnections | None = None
         self.error: Exception | None = None
         self.is_error_raised = False  # by a call of the writer
-        self.stored = 0  # number of events since the last flush
         self.buffer = EventBuffer(context.chance)  # open while there are routes and no error
         self._target = target
         self._routes: list[Route] = []
@@ -71,6 +70,8 @@ class Appends:
         self._loading: asyncio.Task[None] | None = None
         self._tickets: dict[int, Ticket] = {}  # not acknowledged yet, in the order of their numbers
         self._last_ticket = 0
+        self._last_stored = 0  # the last ticket of which an event was stored
+        self._last_flushed = 0  # the last ticket that a flush has reported
         self._unacknowledged_bytes = 0
         self._waiting: list[asyncio.Future[None]] = []  # woken whenever something was acknowledged
         self._flushes: deque[tuple[int, Callable[[bool], None]]] = deque()  # the last ticket of each
@@ -120,7 +121,7 @@ class Appends:
         last = self._last_ticket
         while next(iter(self._tickets), last + 1) <= last:
             await self._news()
-        self.stored = 0
+        self._last_flushed = max(self._last_flushed, last)
 
     def begin_flush(self, report: Callable[[bool], None]) -> None:
         """Call ``report(True)`` as soon as all events put or added before are durable.
@@ -137,16 +138,26 @@ class Appends:
         if self._tickets:
             self._flushes.append((self._last_ticket, report))
             return None
-        self.stored = 0
+        self._last_flushed = self._last_ticket
         return report(True)
 
     def _report_flushes(self) -> None:
         oldest = next(iter(self._tickets), self._last_ticket + 1)
         while self._flushes and (self.error is not None or self._flushes[0][0] < oldest):
-            report = self._flushes.popleft()[1]
+            last, report = self._flushes.popleft()
             if self.error is None:
-                self.stored = 0
+                self._last_flushed = max(self._last_flushed, last)
             report(self.error is None)
+
+    @property
+    def has_stored(self) -> bool:
+        """Return whether events were stored of which no flush has reported that they are."""
+        return self._last_stored > self._last_flushed
+
+    def has_in_doubt(self, ticket: Ticket | None = None) -> bool:
+        """Return whether unacknowledged events may be stored: those of one call, or any."""
+        in_doubt = (chunk for appender in self._appenders.values() for chunk in appender.in_doubt)
+        return any(ticket in (None, chunk.ticket) for chunk in in_doubt)
 
     async def close(self) -> None:
         """Stop at once and give back the connections."""
@@ -261,11 +272,12 @@ class Appends:
 
     def acknowledged(self, chunk: Chunk) -> None:
         """See `Owner.acknowledged`."""
-        n_events = chunk.run.n_events
+        n_events, ticket = chunk.run.n_events, chunk.ticket
         self._unacknowledged_bytes -= len(chunk.run.frames)
-        self.stored += n_events
-        chunk.ticket.stored += n_events
-        self._settle(chunk.ticket, n_events)
+        ticket.stored += n_events
+        if ticket.number > self._last_stored:
+            self._last_stored = ticket.number
+        self._settle(ticket, n_events)
 
     def has_room(self, appender: SegmentAppender) -> None:
         """See `Owner.has_room`."""
@@ -281,7 +293,7 @@ class Appends:
             AppendUnknownError: The segment was truncated, so whether events in flight were stored is unknown.
         """
         successors = await self._target.successors(appender.segment_id)
-        if appender.is_uncertain:
+        if appender.in_doubt:
             raise AppendUnknownError(
                 f"{appender.name} was truncated away while the connection to it was lost: events on their "
                 "way may have been in it. Writing them again could double them; look for what they contain"
@@ -315,6 +327,8 @@ class Appends:
         """See `Owner.failed`."""
         if self.error is None:
             self.error = error
+            for appender in self._appenders.values():
+                appender.drop_pending()
             if n_dropped := self.buffer.close():
                 self._enter(Ticket(), n_dropped)  # it is never settled, so that a flush raises the error
             self._wake()

@@ -18,6 +18,7 @@ from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import (
     AppendUnknownError,
+    Definite,
     EventTooLargeError,
     RefusedError,
     SegmentNotFoundError,
@@ -124,31 +125,25 @@ class LargeEventWriter:
             at += len(piece)
 
     async def _merge(self, segment_id: int, target: str, source: str) -> None:
-        context = self._context
-        retries = Retries(f"merge into {target}", context.retry_for_s, context.chance)
-        repeated = False
-        while True:
-            try:
-                reply = await context.stores.ask_once(
-                    context.name, segment_id, MergeSegments(0, target, source, NO_TOKEN)
-                )
-            except SegmentNotFoundError as error:
-                self._check_known(repeated, target, error)
-                raise _GoneError(target) from error
-            except (TransientError, OSError) as error:
-                failure, repeated = error, True
-                await retries.pause(failure)
-                continue
-            if isinstance(reply, SegmentsMerged):
-                return
-            if isinstance(reply, SegmentIsSealed):
-                self._check_known(repeated, target, None)
-                raise _GoneError(target)
-            raise RefusedError(f"merge into {target}: the store answered {reply}")
+        what, request = f"merge into {target}", MergeSegments(0, target, source, NO_TOKEN)
+        try:
+            reply, is_repeated = await self._context.stores.change(
+                what, self._context.name, segment_id, request
+            )
+        except SegmentNotFoundError as error:
+            raise _gone(target, error.definite is Definite.UNKNOWN) from error
+        if isinstance(reply, SegmentIsSealed):
+            raise _gone(target, is_repeated)
+        if not isinstance(reply, SegmentsMerged):
+            refused = RefusedError(f"{what}: the store answered {reply}")
+            refused.definite = Definite.UNKNOWN if is_repeated else Definite.NO
+            raise refused
 
-    def _check_known(self, repeated: bool, target: str, cause: Exception | None) -> None:
-        if repeated:
-            raise AppendUnknownError(
-                f"the answer to the merge into {target} was lost, and the segment was sealed or deleted "
-                "since: look for the event before you write it again"
-            ) from cause
+
+def _gone(target: str, is_repeated: bool) -> Exception:
+    if not is_repeated:
+        return _GoneError(target)
+    return AppendUnknownError(
+        f"the answer to the merge into {target} was lost, and the segment was sealed or deleted "
+        "since: look for the event before you write it again"
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from copy import copy
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.framing.events import prepare
 from pravega_lab.client.reading import cuts
+from pravega_lab.client.segment_stores import uncertain
 from pravega_lab.client.writing.appender import Ticket
 from pravega_lab.client.writing.appends import Appends, Target
 from pravega_lab.errors import BadInputError, Definite, PravegaError, StreamSealedError
@@ -123,7 +123,7 @@ class AsyncEventWriter:
             await self._appends.put(batch, ticket)
             await self._appends.wait_for(ticket)
         except PravegaError as error:
-            _raise_if_in_part(error, ticket)
+            _raise_if_in_part(error, self._appends, ticket)
             raise
         return len(batch)
 
@@ -192,21 +192,19 @@ def _warn_of_forgotten(name: str, process_id: int) -> None:
         warn_of_unclosed(name)
 
 
-class _Counts(Protocol):
-    """Describes an object that counts the stored events of one call, or since the last flush."""
+def _raise_if_in_part(error: PravegaError, appends: Appends, ticket: Ticket | None = None) -> None:
+    """Raise the error as an uncertain one if events were stored before it or may be stored.
 
-    stored: int
-
-
-def _raise_if_in_part(error: PravegaError, counts: _Counts) -> None:
-    """Raise the error as an uncertain one if some events were stored before it.
-
-    An error that says that nothing happened would be wrong for those events.
+    These are the events of one call, or those since the last flush. An error that says that nothing happened
+    would be wrong for them.
     """
-    if not counts.stored or error.definite is not Definite.NO:
+    if error.definite is not Definite.NO:
         return
-    in_part = copy(error)
-    done = f"{counts.stored} of the events had been stored before"
-    in_part.args = (f"{error}. {done}: find out which, then write the others",)
-    in_part.definite = Definite.UNKNOWN
-    raise in_part from error
+    if appends.has_stored if ticket is None else ticket.stored:
+        n_stored = "Some" if ticket is None else ticket.stored
+        why = f"{n_stored} of the events had been stored before: find out which, then write the others"
+    elif appends.has_in_doubt(ticket):
+        why = "Events that were on their way may be stored: look for them before you write them again"
+    else:
+        return
+    raise uncertain(error, why) from error

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import AsyncClient
-from pravega_lab.client.connection.connection import Connection
+from pravega_lab.client.connection.connection import Connection, ConnectionLostError
 from pravega_lab.client.framing.events import FewEvents, prepare
 from pravega_lab.client.framing.values import Run
 from pravega_lab.client.segment_stores import WRITER_CONNECTIONS_MAX, Connections
@@ -27,7 +27,8 @@ from pravega_lab.client.writing.writer import AsyncEventWriter, StreamTarget
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
-from pravega_lab.errors import Definite, PravegaError, RefusedError, StreamSealedError
+from pravega_lab.errors import AccessDeniedError, Definite, PravegaError, RefusedError, StreamSealedError
+from pravega_lab.protocol.hashing import key_position
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.wire.commands import (
     AppendSetup,
@@ -732,5 +733,133 @@ def test_a_writer_that_is_stopped_while_a_segment_is_replaced_writes_nothing_aft
         [*_, low, high] = await stream.segments()
         await asyncio.sleep(10)
         assert [(await stream.segment_info(s.segment_id)).write_offset for s in (low, high)] == [0, 0]
+
+    tell(world, story)
+
+
+def slow_down(world: World) -> None:
+    world.store.disk.conditions.write_us_min = world.store.disk.conditions.write_us_max = 500_000
+
+
+def test_a_durable_write_whose_writer_is_stopped_does_not_know_what_is_stored(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably(["first"], "k")
+        slow_down(world)
+        writing = asyncio.ensure_future(writer.write_durably(["sent"], "k"))
+        await asyncio.sleep(0.1)
+        await writer.stop()
+        with pytest.raises(
+            PravegaError, match=r"is closed\. Events that were on their way may be stored"
+        ) as raised:
+            await writing
+        assert raised.value.definite is Definite.UNKNOWN
+        await asyncio.sleep(2)
+        assert await stored(client) == [b"first", b"sent"]
+
+    tell(world, story)
+
+
+def test_a_refusal_after_a_lost_connection_does_not_know_what_is_stored(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*, write: bool) -> str:
+        raise AccessDeniedError("permission was taken away")
+
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably(["first"], "k")
+        slow_down(world)
+        await writer.flush()
+        await writer.write("sent", "k")
+        await asyncio.sleep(0.1)
+        monkeypatch.setattr(writer._context, "token", refuse)
+        [connection] = connections_of([writer])
+        assert connection is not None
+        connection.close()
+        with pytest.raises(AccessDeniedError) as raised:
+            await writer.flush()
+        assert raised.value.definite is Definite.UNKNOWN
+        monkeypatch.undo()
+        await writer.stop()
+        await asyncio.sleep(2)
+        assert await stored(client) == [b"first", b"sent"]
+
+    tell(world, story)
+
+
+@pytest.mark.parametrize(("n_blocks", "definite"), [(1, Definite.NO), (2, Definite.UNKNOWN)])
+def test_a_block_that_the_store_refuses_is_not_stored_but_later_ones_may_be(
+    world: World, n_blocks: int, definite: Definite
+) -> None:
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably(["first"], "k")
+        await writer.flush()
+        [appender] = writer.appends._appenders.values()
+        for _ in range(n_blocks):
+            await writer.write([b"x" * BLOCK_BYTES], "k")
+        assert len(appender._in_flight) == n_blocks
+        appender._replied(ErrorMessage(appender._request_id, appender.name, "refused", 1))
+        with pytest.raises(RefusedError) as raised:
+            await writer.flush()
+        assert raised.value.definite is definite
+        await writer.stop()
+
+    tell(world, story)
+
+
+def test_what_was_not_sent_when_an_error_ended_the_writer_is_never_stored(world: World) -> None:
+    """The segment that would take it works."""
+
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably(["first"], "k")
+        slow_down(world)
+        await writer.write(["sent"], "k")
+        writing = asyncio.ensure_future(writer.write_durably(["not sent"], "k"))
+        await asyncio.sleep(0.1)
+        writer.appends.failed(RefusedError("of another segment"))
+        with pytest.raises(RefusedError) as raised:
+            await writing
+        assert raised.value.definite is Definite.NO
+        await asyncio.sleep(2)
+        await writer.stop()
+        assert await stored(client) == [b"first", b"sent"]
+
+    tell(world, story)
+
+
+def test_a_flush_does_not_answer_for_events_that_were_written_after_it_began(world: World) -> None:
+    """They are stored before those of the flush, whose segment cannot be reached."""
+    low, high = "key-1", "key-2"
+    assert key_position(low) < 0.5 < key_position(high)
+
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        await stream.split(0)
+        writer = stream.writer()
+        await writer.write_durably(["a", "b"], [low, high])
+        slower, faster = (route.appender for route in writer.appends._routes)
+        reports = list[bool]()
+        slower._end(ConnectionLostError("lost"))
+        await writer.write("flushed", low)
+        writer.appends.begin_flush(reports.append)
+        flushing = asyncio.ensure_future(writer.flush())
+        while not writer.appends._waiting:
+            await asyncio.sleep(0)
+        await writer.write("later", high)
+        assert not faster.is_idle
+        while not faster.is_idle:
+            await asyncio.sleep(0.0001)
+        assert not slower.is_idle
+        await flushing
+        assert reports == [True]
+        await stream.seal()
+        await writer.write("too late", high)
+        with pytest.raises(StreamSealedError, match="Some of the events had been stored before") as raised:
+            await writer.flush()
+        assert raised.value.definite is Definite.UNKNOWN
+        await writer.stop()
 
     tell(world, story)

@@ -207,10 +207,11 @@ def test_a_flush_without_a_task_reports_once_everything_before_it_is_durable(wor
     async def story(client: AsyncClient) -> None:
         stream = client.stream(STREAM)
         async with stream.writer() as writer:
-            reports: list[tuple[str, bool, int]] = []
+            reports: list[tuple[str, bool, bool]] = []
 
             def begin(name: str) -> None:
-                writer.appends.begin_flush(lambda good: reports.append((name, good, writer.appends.stored)))
+                appends = writer.appends
+                appends.begin_flush(lambda good: reports.append((name, good, appends.has_stored)))
 
             await writer.write("1", "k")
             begin("first")
@@ -220,7 +221,7 @@ def test_a_flush_without_a_task_reports_once_everything_before_it_is_durable(wor
             await writer.flush()
             assert [report[:2] for report in reports] == [("first", True), ("second", True)]
             begin("nothing to wait for")
-            assert reports[2:] == [("nothing to wait for", True, 0)]
+            assert reports[2:] == [("nothing to wait for", True, False)]
         async with stream.read() as batches:
             assert [e async for e in batches.events()] == [b"1", b"2"]
 

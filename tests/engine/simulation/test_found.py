@@ -24,6 +24,7 @@ from pravega_lab.errors import (
     ConditionUnknownError,
     Definite,
     StoreUnavailableError,
+    StreamNotFoundError,
 )
 from pravega_lab.protocol.wire.commands import ConditionalAppend, DataAppended, SetupAppend
 
@@ -294,6 +295,35 @@ def test_events_that_were_truncated_before_their_acknowledgement_are_not_written
             world.network.conditions.heal()
             with pytest.raises(AppendUnknownError, match="truncated away"):
                 await writer.flush()
+            await writer.close()
+
+    tell(world, story)
+
+
+def test_events_in_flight_to_a_stream_that_was_deleted_may_have_been_stored(world: World) -> None:
+    """The error used to say that nothing had happened, because the controller knows no such stream."""
+
+    async def story(client: AsyncClient, store: StoreProcess) -> None:
+        writer = client.stream(STREAM).writer()
+        async with world.client("other") as other:
+            await other.stream(STREAM).tail()
+            known = [connection.number for connection in world.network.connections()]
+            await writer.write("one", "key")
+            await writer.flush()
+            store.disk.conditions.write_us_min = store.disk.conditions.write_us_max = 1_000_000
+            await writer.write("two", "key")
+            await asyncio.sleep(0.5)
+            world.network.conditions.refuse_chance = 1.0
+            for connection in world.network.connections():
+                if connection.number not in known:
+                    connection.abort()
+            await other.stream(STREAM).seal()
+            assert (await other.stream(STREAM).tail()).positions == {0: 22}
+            await other.stream(STREAM).delete()
+            world.network.conditions.heal()
+            with pytest.raises(StreamNotFoundError) as raised:
+                await writer.flush()
+            assert raised.value.definite is Definite.UNKNOWN
             await writer.close()
 
     tell(world, story)
