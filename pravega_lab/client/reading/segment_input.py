@@ -285,6 +285,8 @@ class SegmentInput:
             await self._look_for_more()
         self._is_again = True
         self._token = await context.token(write=False)
+        if self.is_ended:  # the last bytes were taken in the meantime, so no reply ends this session
+            return
         self._drop_unanswered()
         self._over = asyncio.get_running_loop().create_future()
         self._connection = connection

@@ -87,3 +87,30 @@ def test_an_input_that_ends_leaves_the_reads_of_others_alone() -> None:
         await staying.close()
 
     asyncio.run(asyncio.wait_for(story(), 20))
+
+
+def test_an_input_that_ends_while_its_next_session_waits_for_a_token_leaves_no_task() -> None:
+    """The segment was sealed while the connection was lost, and its last bytes had arrived before."""
+
+    async def story() -> None:
+        store, asked, granted = Store(), asyncio.Event(), asyncio.Event()
+        source = store.input("sealed")
+        await store.reply("sealed", b"last")
+
+        async def token(**_: object) -> str:
+            asked.set()
+            await granted.wait()
+            return ""
+
+        context = cast(Any, source._context)
+        context.token = token
+        context.info = lambda _: answer(SimpleNamespace(start_offset=0, write_offset=4, is_sealed=True))
+        store.lose_connection()
+        await asked.wait()
+        assert bytes(source.take() or b"") == b"last"
+        assert source.is_ended
+        granted.set()
+        assert source._task is not None
+        await source._task
+
+    asyncio.run(asyncio.wait_for(story(), 5))
