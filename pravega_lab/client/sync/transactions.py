@@ -37,11 +37,15 @@ class Transaction:
             TransactionFailedError: It was aborted or its lease ended.
             BadInputError: This handle came from `Stream.transaction`, which cannot write.
         """
-        added = self._add(events, keys)
-        if added is _TAKEN:
-            return 1
-        if added is _WANTED:
-            return collect_soon(self._core.appends)
+        try:
+            added = self._add(events, keys)
+            if added is _TAKEN:
+                return 1
+            if added is _WANTED:
+                return collect_soon(self._core.appends)
+        except BaseException:  # an interrupt: the buffer reports the event only once
+            collect_soon(self._core.appends)
+            raise
         return run(self._core.write(events, keys))
 
     def flush(self) -> None:

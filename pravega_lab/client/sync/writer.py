@@ -43,11 +43,15 @@ class EventWriter:
         Single events of one loop are sent together, the first of them at once. If writing an event fails
         later, the error is raised by the next call, or by `flush`.
         """
-        added = self._add(events, keys)
-        if added is _TAKEN:
-            return 1
-        if added is _WANTED:
-            return collect_soon(self._core.appends)
+        try:
+            added = self._add(events, keys)
+            if added is _TAKEN:
+                return 1
+            if added is _WANTED:
+                return collect_soon(self._core.appends)
+        except BaseException:  # an interrupt: the buffer reports the event only once
+            collect_soon(self._core.appends)
+            raise
         return run(self._core.write(events, keys))
 
     def flush(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from random import Random
@@ -15,8 +16,11 @@ from pravega_lab.client import AsyncClient, Stream
 from pravega_lab.client.framing import events as inputs
 from pravega_lab.client.framing.events import FewEvents
 from pravega_lab.client.framing.values import Run
+from pravega_lab.client.sync import transactions as sync_transactions
+from pravega_lab.client.sync import writer as sync_writer
 from pravega_lab.client.writing import appends as appends_module
 from pravega_lab.client.writing import event_buffer
+from pravega_lab.client.writing.appends import Appends
 from pravega_lab.client.writing.event_buffer import Added, EventBuffer
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
@@ -371,6 +375,52 @@ def test_an_event_that_is_not_followed_by_a_flush_is_sent(new_stream: NewStream)
         assert events_of([batches.next_batch(60)]) == [b"first"]
         writer.write("second", "k")
         assert events_of([batches.next_batch(60)]) == [b"second"]
+
+
+def test_an_event_whose_call_is_interrupted_is_sent(
+    new_stream: NewStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interrupt arrives after the buffer has taken the event, and before the loop is notified."""
+
+    def interrupt(appends: Appends) -> int:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    stream = new_stream()
+    with stream.writer() as writer, stream.follow() as batches:
+        writer.write("first", "k")
+        writer.flush()
+        stream.segments()  # after it, the loop has handled the acknowledgement
+        monkeypatch.setattr(sync_writer, "collect_soon", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            writer.write("interrupted", "k")
+        found: list[bytes] = []
+        while len(found) < 2:
+            batch = batches.next_batch(60)
+            assert batch is not None, "the loop was not notified"
+            found += events_of([batch])
+    assert found == [b"first", b"interrupted"]
+
+
+def test_an_event_of_a_transaction_whose_call_is_interrupted_is_sent(
+    new_stream: NewStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(appends: Appends) -> int:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with new_stream().begin_transaction() as transaction:
+        transaction.write("first", "k")
+        transaction.flush()
+        appends = transaction._core.appends
+        assert appends is not None
+        monkeypatch.setattr(sync_transactions, "collect_soon", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            transaction.write("interrupted", "k")
+        deadline = time.monotonic() + 60
+        while not appends.has_stored:
+            assert time.monotonic() < deadline, "the loop was not notified"
+            time.sleep(0.001)
 
 
 def test_an_error_is_raised_by_a_later_call_and_by_flush(new_stream: NewStream) -> None:
