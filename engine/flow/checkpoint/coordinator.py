@@ -450,11 +450,12 @@ class CheckpointCoordinator:
 
     def abort_all(self, reason: Reason, message: str) -> None:
         """Fail everything that is pending or queued: the job restarts or ends."""
+        queued = self._queue.drain()  # first: each abort begins the request that is next
         for pending in list(self.pending.values()):
             self._abort(pending, reason, message)
         if self._triggering is not None:
             self.triggering_failed(None, CheckpointFailedError(reason, message))
-        for request in self._queue.drain():
+        for request in queued:
             self._answer_failure(request, None, CheckpointFailedError(reason, message))
 
     def shut_down(self) -> None:

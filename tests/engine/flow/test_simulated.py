@@ -36,7 +36,7 @@ SEEDS = {
     "rows-that-do-not-fit": 0,
     "tasks-before-hooks": 0,
     "notify-before-metadata": 0,
-    "aborted-trigger-left-pending": 12,
+    "aborted-trigger-left-pending": 4,
     "timers-forgotten": 10,
     "finished-not-counted": 10,
     "oldest-restored": 8,

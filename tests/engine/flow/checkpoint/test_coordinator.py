@@ -381,6 +381,18 @@ def test_what_is_told_of_a_checkpoint_and_when() -> None:
     ]
 
 
+def test_a_failure_of_the_job_begins_none_of_the_queued_requests() -> None:
+    """The second savepoint used to continue through the restart, without splits that were on their way."""
+    driven = Driven()
+    kinds = (KIND, CheckpointKind.SAVEPOINT, CheckpointKind.SAVEPOINT)
+    requests = [driven.coordinator.request(kind, 0) for kind in kinds]
+    driven.effects()
+    driven.coordinator.abort_all(Reason.TASK_FAILURE, "an enumerator raised")
+    assert answers(driven.effects()) == [(request, Reason.TASK_FAILURE.name) for request in requests]
+    assert not driven.coordinator.pending
+    assert not driven.coordinator.is_triggering
+
+
 def test_a_shutdown_answers_everybody_and_begins_nothing() -> None:
     driven = Driven(interval_ms=10, max_concurrent=2, tolerable_failures=99)
     driven.coordinator.start_scheduler(5)
@@ -391,7 +403,6 @@ def test_a_shutdown_answers_everybody_and_begins_nothing() -> None:
     driven.coordinator.take_effects()
     driven.coordinator.shut_down()
     reason = Reason.CHECKPOINT_COORDINATOR_SHUTDOWN.name
-    # The queued request is begun once before it is drained, and refused.
     assert answers(driven.effects()) == [(pending, reason), (without_id, reason), (queued, reason)]
     driven.coordinator.start_scheduler(8)
     driven.coordinator.on_time(1_000)
