@@ -160,15 +160,17 @@ class Job:
         resumed.
 
         Raises:
-            IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default.
+            IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default, or
+                another stop-with-savepoint is under way.
             SavepointError: the folder is not empty or cannot be written.
             CheckpointFailedError: the savepoint failed; the job continues.
             StopWithSavepointStoppingError: the savepoint is complete, but the job failed afterwards, or ended
                 with later checkpoints (`Finishing.WAIT_IN_EACH_TASK`).
         """
         self._check_checkpointing()
-        target = await self._savepoint_folder(folder)
         master = self.master
+        master.life.check_not_stopping()  # before the folder is written to
+        target = await self._savepoint_folder(folder)
         kind = CheckpointKind.TERMINATE if drain else CheckpointKind.SUSPEND
         answer = master.begin_stop(kind, target)
         stop, ended = master.life.stop, master.life.stop_ended

@@ -9,6 +9,7 @@ from pravega_lab.portable.waiting import wait
 
 from ..checkpoint.pending import Request
 from ..checkpoint.stop import StopState, StopWithSavepoint
+from ..errors import IllegalStateError
 from ..observer import JobStateChanged, Observer
 from .job_state import JobState, check_move
 
@@ -41,8 +42,24 @@ class JobLife:
         self.state = state
         self._observer.observe(JobStateChanged(self._now_ms(), state.value, reason))
 
+    def check_not_stopping(self) -> None:
+        """Check that no stop-with-savepoint is under way.
+
+        Raises:
+            IllegalStateError: one is.
+        """
+        if self.is_stopping and not self.state.is_terminal:
+            raise IllegalStateError(
+                "a stop with a savepoint is under way: wait for its outcome before you ask for another one"
+            )
+
     def begin_stop(self, stop: StopWithSavepoint) -> None:
-        """Note that a stop-with-savepoint is under way; the latest one counts."""
+        """Note that a stop-with-savepoint is under way.
+
+        Raises:
+            IllegalStateError: another one is.
+        """
+        self.check_not_stopping()
         self.stop, self.stop_ended = stop, asyncio.get_running_loop().create_future()
 
     def end_stop(self) -> None:

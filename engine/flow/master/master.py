@@ -338,6 +338,9 @@ class JobMaster:
         """Begin a stop-with-savepoint into the folder ``target``; return a future of the savepoint.
 
         Periodic checkpoints stop. `JobLife.stop` and `JobLife.stop_ended` say what follows the savepoint.
+
+        Raises:
+            IllegalStateError: another stop-with-savepoint is under way.
         """
         self.life.begin_stop(StopWithSavepoint(self.graph.name))
         self.coordinator.stop_scheduler()

@@ -15,6 +15,7 @@ from pravega_lab.engine.flow.checkpoint.plan import TaskAck
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import (
     CheckpointFailedError,
+    IllegalStateError,
     JobFailedError,
     StopWithSavepointStoppingError,
 )
@@ -251,6 +252,27 @@ def test_a_failure_before_the_savepoint_is_one_like_any_other() -> None:
     virtual.run(story)
     rows = virtual.run(lambda: committed_rows("out", virtual.files))
     assert sorted(row["n"] for row in rows) == list(range(40))
+
+
+def test_a_second_stop_is_refused_and_the_first_one_stops_the_job() -> None:
+    """The second one used to fail the job after the first savepoint, and the first caller waited forever."""
+    virtual = Virtual()
+
+    async def story() -> None:
+        job = virtual.job(endless(virtual))
+        await job.start()
+        await asyncio.sleep(0.5)
+        stops = [asyncio.ensure_future(job.stop_with_savepoint(folder)) for folder in ("sp/1", "sp/2")]
+        await asyncio.sleep(0)
+        with pytest.raises(IllegalStateError, match="a stop with a savepoint is under way"):
+            await job.stop_with_savepoint("sp/3")
+        with pytest.raises(IllegalStateError, match="a stop with a savepoint is under way"):
+            await stops[1]
+        assert await asyncio.wait_for(stops[0], 20) == "sp/1"
+        assert job.state == "finished"
+        assert not any(path.startswith("sp/3") for path in virtual.files.data)
+
+    virtual.run(story)
 
 
 class BreaksAtCommit(TwoPhaseFileSink):
