@@ -9,7 +9,15 @@ from __future__ import annotations
 import asyncio
 
 
+def cancellations() -> int:
+    """Return how often the current task was asked to end; 0 outside of a task."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # the loop has ended, and the calling coroutine is collected
+        return 0
+    return 0 if task is None else task.cancelling()
+
+
 def is_being_cancelled() -> bool:
     """Return whether the current task was asked to end."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return cancellations() > 0

@@ -13,7 +13,7 @@ from pravega_lab.portable.waiting import wait
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
-from ..errors import JobFailedError, Reason, RestoreError, StopWithSavepointStoppingError
+from ..errors import JobFailedError, Reason, RestoreError, StopWithSavepointStoppingError, message_of
 from ..graph.graph import JobGraph
 from ..observer import Observer, Restored
 from ..source.operator_coordinator import NO_CHECKPOINT
@@ -87,23 +87,23 @@ class Failover:
         if subtask is not None:
             self._to_recover[subtask] = None
         self._coordinator.stop_scheduler()
-        self._coordinator.abort_all(Reason.TASK_FAILURE, str(error))
-        life.move(JobState.RESTARTING, str(error))
+        self._coordinator.abort_all(Reason.TASK_FAILURE, message_of(error))
+        life.move(JobState.RESTARTING, message_of(error))
         if self._recovery is None or self._recovery.done():
             self._recovery = life.in_background(self._recover(delay_ms), "recovery")
 
     def _give_up(self, error: BaseException) -> None:
         if self._life.state is JobState.FAILING:
             return
-        self._life.move(JobState.FAILING, str(error))
-        self._coordinator.abort_all(Reason.JOB_FAILURE, str(error))
+        self._life.move(JobState.FAILING, message_of(error))
+        self._coordinator.abort_all(Reason.JOB_FAILURE, message_of(error))
         self._life.in_background(self._fail_for_good(error), "failure")
 
     async def _fail_for_good(self, error: BaseException) -> None:
         await self.stop_all()
         self._life.end_stop()
         if not isinstance(error, StopWithSavepointStoppingError):
-            failure: BaseException = JobFailedError(f"job {self._graph.name!r} failed: {error}")
+            failure: BaseException = JobFailedError(f"job {self._graph.name!r} failed: {message_of(error)}")
             failure.__cause__ = error
         else:
             failure = error

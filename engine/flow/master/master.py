@@ -29,6 +29,7 @@ from ..errors import (
     JobFailedError,
     Reason,
     RestoreError,
+    message_of,
 )
 from ..files import Files
 from ..graph.graph import JobGraph
@@ -262,7 +263,7 @@ class JobMaster:
             return
         if state is SubtaskState.FAILED and execution.state is SubtaskState.DEPLOYING:
             self.executions.move(subtask, SubtaskState.INITIALIZING)
-        self.executions.move(subtask, state, "" if error is None else str(error))
+        self.executions.move(subtask, state, "" if error is None else message_of(error))
         if state is SubtaskState.FINISHED:
             self._finished(subtask)
         elif state is SubtaskState.FAILED:

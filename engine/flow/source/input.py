@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from pravega_lab.portable.waiting import wait
 
+from ..cancelling import is_being_cancelled
 from ..elements import Barrier, CheckpointKind, CheckpointOptions
 from ..errors import IllegalStateError
 from .source_operator import CheckpointLock, LegacySourceOperator, SourceOperator
@@ -201,9 +202,9 @@ class SourceInput:
     async def _wait_available(self) -> None:
         try:
             await self._operator.reader.available()
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
             self._subtask.fail(error)
         self._is_available = True
         self._subtask.wake()
@@ -322,9 +323,9 @@ class LegacyInput:
     async def _run(self) -> None:
         try:
             await self._operator.function.run(self._operator)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
             self._subtask.fail(self._operator.context.user_error(error))
         self._has_ended = True
         self._subtask.wake()

@@ -6,10 +6,12 @@ emits goes out. A chain that had finished in the restored checkpoint calls no op
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 
 from ..batch import Batch
+from ..cancelling import cancellations, is_being_cancelled
 from ..checkpoint.storage import OperatorSnapshot
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, Watermark, WatermarkStatus
 from ..errors import IllegalStateError
@@ -155,14 +157,16 @@ class Chain:
         """
         if self.is_finished:
             return
-        first: Exception | None = None
+        first: BaseException | None = None
         for position, operator in reversed(list(enumerate(self.operators))):
             operator.context.keyed.confirm(checkpoint_id)
             self._observe(operator, "notify-complete", checkpoint_id)
             try:
                 await _done(operator.notify_checkpoint_complete(checkpoint_id))
                 await self.drain(position)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled():
+                    raise
                 first = first or error
         if first is not None:
             raise first
@@ -175,12 +179,14 @@ class Chain:
         """
         if self.is_finished:
             return
-        first: Exception | None = None
+        first: BaseException | None = None
         for operator in reversed(self.operators):
             self._observe(operator, "notify-aborted", checkpoint_id)
             try:
                 await _done(operator.notify_checkpoint_aborted(checkpoint_id))
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled():
+                    raise
                 first = first or error
         if first is not None:
             raise first
@@ -193,13 +199,16 @@ class Chain:
         Raises:
             Exception: the first error that an operator raised.
         """
-        first: Exception | None = None
+        first: BaseException | None = None
+        asked = cancellations()
         while self._open:
             operator = self._open.pop(0)
             self._observe(operator, "close")
             try:
                 await _done(operator.close())
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if cancellations() > asked:
+                    raise
                 first = first or error
         if first is not None:
             raise first

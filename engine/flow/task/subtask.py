@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from pravega_lab.portable.waiting import wait
 
 from ..batch import Batch
+from ..cancelling import cancellations, is_being_cancelled
 from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
 from ..checkpoint.storage import OperatorSnapshot, file_name, write_snapshot
@@ -146,7 +147,7 @@ class Subtask:
         self._old_drain = False
         self._is_closing = False
         self._failure: BaseException | None = None
-        self.closing_error: Exception | None = None  # the first one, after a failure or a cancellation
+        self.closing_error: BaseException | None = None  # the first one, after a failure or a cancellation
         self._spawned: list[asyncio.Task[Any]] = []
         for channel in self._outputs:
             channel.on_room = self._has_room
@@ -205,11 +206,11 @@ class Subtask:
             self.input.start()
             await self._loop()
             await self._end()
-        except asyncio.CancelledError:
+        except (Exception, asyncio.CancelledError) as error:
+            is_cancelled = isinstance(error, asyncio.CancelledError) and is_being_cancelled()
             await self._clean_up()
-            raise
-        except Exception as error:
-            await self._clean_up()
+            if is_cancelled:
+                raise
             if self.closing_error is not None and self.closing_error is not error:
                 error.add_note(f"While the subtask closed: {self.closing_error!r}")
             self._report(Life.FAILED, error)
@@ -407,9 +408,9 @@ class Subtask:
                 operator_id: await self._write_one(checkpoint_id, options, operator_id, snapshot)
                 for operator_id, snapshot in snapshots.items()
             }
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
             message = f"{type(error).__name__}: {error}"
             self._decline(checkpoint_id, Reason.CHECKPOINT_ASYNC_EXCEPTION, message)
             return
@@ -546,11 +547,14 @@ class Subtask:
             closing.push_async_callback(self._close, self.input.close)
 
     async def _close(self, close: Callable[[], Awaitable[None]]) -> None:
+        asked = cancellations()
         try:
             await close()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             if _is_collected(error):
                 return  # The loop ended and this coroutine is collected: no operator can be reached any more.
+            if cancellations() > asked:
+                raise
             self.closing_error = self.closing_error or error
             _log.error("%s, attempt %d, did not close cleanly", self.id, self.attempt, exc_info=error)
 

@@ -6,9 +6,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
+from typing import Any
 
 import pytest
 
+from pravega_lab.client.reader_group.event_reader import AsyncReader
+from pravega_lab.client.reader_group.values import BatchRead
 from pravega_lab.connector.flow import GroupSettings, PravegaReader, PravegaSource
 from pravega_lab.connector.flow.reader_group.settings import checkpoint_name, parse_checkpoint_id, reader_id
 from pravega_lab.engine.flow.elements import SubtaskId
@@ -125,6 +129,34 @@ def test_stop_with_savepoint_stops_the_new_form(pravega_simulation: SimulatedPra
             rows = await until(out, 40)
             await again.cancel()
             assert before <= 40
+            assert sorted(row["n"] for row in rows) == list(range(40))
+
+    world.run(story())
+
+
+@pytest.mark.parametrize("make", FORMS)
+@pytest.mark.pravega_seeds("0")
+def test_a_read_that_awaits_a_cancelled_future_restarts_the_job(
+    pravega_simulation: SimulatedPravega, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The source used to read nothing more, and no error said so."""
+    world, reads, right = pravega_simulation, count(), AsyncReader.read_batch
+
+    async def read_batch(self: AsyncReader, *args: Any, **options: Any) -> BatchRead:
+        if next(reads) == 2:
+            raise asyncio.CancelledError
+        return await right(self, *args, **options)
+
+    monkeypatch.setattr(AsyncReader, "read_batch", read_batch)
+
+    async def story() -> None:
+        async with world.client() as client:
+            into, out = await streams(client)
+            job = job_of(world, copying(config_of(world), make(settings_of(world))))
+            await job.start()
+            await write(into, numbered(0, 40))
+            rows = await until(out, 40)
+            await job.cancel()
             assert sorted(row["n"] for row in rows) == list(range(40))
 
     world.run(story())

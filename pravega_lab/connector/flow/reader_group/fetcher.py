@@ -17,6 +17,7 @@ from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.values import Position
 from pravega_lab.connector.flow.reader_group.settings import GroupSettings
 from pravega_lab.connector.flow.reader_group.window_watermarks import WindowWatermarks
+from pravega_lab.engine.flow.cancelling import is_being_cancelled
 from pravega_lab.engine.flow.elements import Watermark
 from pravega_lab.errors import TruncatedDataError
 from pravega_lab.portable.waiting import gather
@@ -56,7 +57,7 @@ class GroupFetcher:
         self._watermarks = WindowWatermarks(settings, reader)
         self._found: deque[Fetched] = deque()
         self._news, self._room = asyncio.Event(), asyncio.Event()
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"fetch {reader.reader_id}")
 
     async def _run(self) -> None:
@@ -65,9 +66,9 @@ class GroupFetcher:
             while not is_over:
                 await self._wait_for_room()
                 is_over = await self._fetch()
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
             self._error = error
             self._news.set()
 

@@ -13,24 +13,30 @@ from typing import Any
 import pytest
 
 from pravega_lab.engine.flow import observer as seen
+from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.checkpoint.storage import METADATA
 from pravega_lab.engine.flow.errors import CheckpointFailedError, IllegalStateError, JobFailedError, Reason
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
 from pravega_lab.engine.flow.observer import NoObserver
 from pravega_lab.engine.flow.sink.committers import _LastCheckpoint
-from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsSource, RowsSplit
+from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsReader, RowsSource, RowsSplit
 from pravega_lab.engine.flow.source.coordinator import SourceCoordinator
 from pravega_lab.engine.flow.source.events import ReaderRegistration, RequestSplit
 from pravega_lab.engine.flow.source.operator_coordinator import NO_CHECKPOINT
-from pravega_lab.engine.flow.source.sources import Boundedness, SplitEnumeratorContext
+from pravega_lab.engine.flow.source.sources import (
+    Boundedness,
+    SourceContext,
+    SourceFunction,
+    SplitEnumeratorContext,
+)
 from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.engine.flow.task.subtask import Subtask
-from tests.engine.flow.jobs import Virtual, collect
+from tests.engine.flow.jobs import Collect, Virtual, collect
 
 ROWS = [{"n": n} for n in range(40)]
 TOLERANT = JobConfig(
@@ -260,17 +266,17 @@ def test_a_request_that_waits_in_the_lane_gets_its_splits_to_no_later_attempt() 
 
 
 class OddFiles(MemoryFiles):
-    """Files of a library whose calls raise `StorageError` while ``is_odd(call, path)``."""
+    """Files of a library of which three calls raise ``error`` where ``is_odd(call, path)``."""
 
-    def __init__(self, is_odd: Callable[[str, str], bool]) -> None:
+    def __init__(self, is_odd: Callable[[str, str], bool], error: type[BaseException] = StorageError) -> None:
         super().__init__()
-        self._is_odd = is_odd
+        self._is_odd, self._error = is_odd, error
         self.raised = 0
 
     def _check(self, call: str, path: str) -> None:
         if self.raised < 3 and self._is_odd(call, path):
             self.raised += 1
-            raise StorageError(f"{call}: the bucket does not answer")
+            raise self._error(f"{call}: the bucket does not answer")
 
     async def write(self, path: str, data: bytes) -> None:
         self._check("write", path)
@@ -339,6 +345,132 @@ def test_a_notice_to_a_coordinator_that_raises_restarts_the_job(monkeypatch: pyt
     virtual = finished(Source())
     restored = [(o.checkpoint_id, o.is_global) for o in virtual.told.of(seen.Restored)]
     assert restored == [(None, True), (raised[0], True)]
+
+
+# -- subtasks ------------------------------------------------------------------------------------------------
+
+
+class Odd(Collect):
+    """Collects rows. The first call of each method in ``odd`` awaits a cancelled future."""
+
+    def __init__(self, into: list[Any], odd: list[str]) -> None:
+        super().__init__(into)
+        self._odd = odd
+
+    async def _call(self, name: str) -> None:
+        if name in self._odd:
+            self._odd.remove(name)
+            await cancelled_future()
+
+    async def open(self) -> None:
+        await self._call("open")
+
+    async def process_batch(self, batch: Batch, input: int) -> None:  # type: ignore[override]
+        super().process_batch(batch, input)
+        await self._call("process_batch")
+        if self._odd == ["close"]:
+            raise StorageError("a failure before close()")
+
+    async def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        await self._call("notify_checkpoint_complete")
+
+    async def close(self) -> None:
+        await self._call("close")
+
+
+class OddReader(RowsReader):
+    """A reader whose first call of ``available`` awaits a cancelled future."""
+
+    is_odd = True
+
+    async def available(self) -> None:
+        if OddReader.is_odd:
+            OddReader.is_odd = False
+            await cancelled_future()
+        await super().available()
+
+
+class OddReaders(Source):
+    """A `Source` with the readers `OddReader`."""
+
+    def create_reader(self, context: Any) -> RowsReader:
+        return OddReader(context, self._rows, self._batch_rows, self._pause_ms, self.boundedness)
+
+
+class OddFunction(SourceFunction):
+    """A legacy source whose first ``run`` awaits a cancelled future after a row."""
+
+    def __init__(self) -> None:
+        self._is_odd = True
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OddFunction:
+        return self
+
+    async def run(self, context: SourceContext) -> None:
+        for n in range(len(ROWS)):
+            await context.collect(Batch.of_rows([{"n": n}]))
+            if self._is_odd:
+                self._is_odd = False
+                await cancelled_future()
+
+    def cancel(self) -> None:
+        pass
+
+
+def _add_rows(env: StreamEnvironment) -> DataStream:
+    return env.from_source(Source(), uid="rows")
+
+
+def _add_odd_readers(env: StreamEnvironment) -> DataStream:
+    OddReader.is_odd = True
+    return env.from_source(OddReaders(), uid="rows")
+
+
+def _add_odd_function(env: StreamEnvironment) -> DataStream:
+    return env.add_source(OddFunction(), uid="rows")
+
+
+@pytest.mark.parametrize(
+    ("add_source", "odd"),
+    [
+        (_add_rows, "open"),
+        (_add_rows, "process_batch"),
+        (_add_rows, "notify_checkpoint_complete"),
+        (_add_rows, "close"),
+        (_add_odd_readers, ""),
+        (_add_odd_function, ""),
+    ],
+    ids=["open", "process_batch", "notify_checkpoint_complete", "close", "reader", "legacy source"],
+)
+def test_a_subtask_that_awaits_a_cancelled_future_fails_and_restarts(
+    add_source: Callable[[StreamEnvironment], DataStream], odd: str
+) -> None:
+    """Nothing had asked the subtask to end, and it used to stand still without a report."""
+    virtual, rows, left = Virtual(), list[Any](), [odd]
+
+    async def story() -> None:
+        env = StreamEnvironment("odd", observer=virtual.told)
+        add_source(env).key_by("n").transform("odd", lambda: Odd(rows, left))
+        job = virtual.job(env, TOLERANT)
+        await job.start()
+        await ended(job)
+
+    virtual.run(story)
+    assert {row["n"] for row, _ in rows} == set(range(len(ROWS)))
+    failed = [o.reason for o in virtual.told.of(seen.SubtaskStateChanged) if o.state == "failed"]
+    assert len(failed) == 1
+    assert ("a failure before close()" if odd == "close" else "CancelledError") in failed[0]
+
+
+def test_a_snapshot_whose_file_awaits_a_cancelled_future_is_declined() -> None:
+    files = OddFiles(
+        lambda call, path: call == "write" and not path.endswith((METADATA, "_in_progress")),
+        asyncio.CancelledError,
+    )
+    virtual = finished(Source(), files=files)
+    assert files.raised == 3
+    assert set(failures(virtual)) == {"CHECKPOINT_ASYNC_EXCEPTION"}
+    assert virtual.told.of(seen.CheckpointCompleted)
 
 
 # -- stops ---------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Stubborn(SourceFunction):
 class Closing(Operator):
     """An operator that notes that it was closed; ``error``: what it raises then."""
 
-    def __init__(self, name: str, log: list[str], error: Exception | None = None) -> None:
+    def __init__(self, name: str, log: list[str], error: BaseException | None = None) -> None:
         self._name, self._log, self._error = name, log, error
 
     async def close(self) -> None:
@@ -120,6 +120,24 @@ def test_a_failed_subtask_closes_everything_and_reports_why_it_failed(
 
     virtual.run(story)
     assert log == ["run ended", "third closed", "second closed", "source closed"]
+
+
+def test_an_operator_that_awaits_a_cancelled_future_as_it_closes_keeps_no_other_one_open() -> None:
+    virtual, log = Virtual(), list[str]()
+
+    async def story() -> None:
+        env = StreamEnvironment("aborted")
+        stream = env.add_source(Stubborn(log, in_cancel=False, in_close=False), uid="source")
+        stream = stream.transform("second", lambda: Closing("second", log))
+        stream.transform("third", lambda: Closing("third", log, asyncio.CancelledError("aborted")))
+        job = virtual.job(env)
+        await job.start()
+        await asyncio.sleep(0.05)
+        await job.cancel()
+
+    virtual.run(story)
+    assert log == ["run ended", "third closed", "second closed", "source closed"]
+    assert "aborted" in virtual.told.of(seen.SubtaskStateChanged)[-1].reason
 
 
 def test_a_subtask_that_is_cancelled_while_it_closes_closes_the_rest() -> None:
