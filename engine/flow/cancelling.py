@@ -18,6 +18,11 @@ def cancellations() -> int:
     return 0 if task is None else task.cancelling()
 
 
+def is_request_to_end(error: BaseException) -> bool:
+    """Return whether the error is a request to the current task to end."""
+    return isinstance(error, asyncio.CancelledError) and is_being_cancelled()
+
+
 def is_being_cancelled() -> bool:
     """Return whether the current task was asked to end."""
     return cancellations() > 0

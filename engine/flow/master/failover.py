@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from pravega_lab.portable.waiting import wait
 
+from ..cancelling import is_request_to_end
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
@@ -129,13 +130,15 @@ class Failover:
             is_global, self._recover_all = self._recover_all, False
             failed, self._to_recover = self._to_recover, {}
             subtasks = self._graph.subtasks() if is_global else self._regions_of(failed)
-            await self._executions.stop(subtasks)
-            if self._recover_all and not is_global:
-                self._to_recover.update(failed)
-                continue
             try:
+                await self._executions.stop(subtasks)
+                if self._recover_all and not is_global:
+                    self._to_recover.update(failed)
+                    continue
                 await self._restore(subtasks, is_global)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_request_to_end(error):
+                    raise
                 if life.state is JobState.RESTARTING:
                     self._to_recover.update(failed)
                     self._recover_all |= is_global

@@ -6,11 +6,11 @@ Source: Flink's `MasterHooks` (flink.md 4); FLINK-20222 and FLINK-21178 for `res
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Iterator, Mapping
-from contextlib import suppress
 from inspect import isawaitable
 from typing import Any
 
 from ..checkpoint.handles import CompletedCheckpoint, MasterState
+from ..closing import close_in_time
 from ..errors import IllegalStateError, RestoreError
 from ..graph.graph import JobGraph, hook_ids
 from ..source.master_hook import MasterHook
@@ -82,8 +82,7 @@ class MasterHooks(Mapping[str, MasterHook]):
         for identifier, operators in self._operators.items():
             if all(operator_id in finished for operator_id in operators):
                 old, self._by_id[identifier] = self._by_id[identifier], _FinishedHook(identifier)
-                with suppress(Exception):
-                    await _finished(old.close())
+                await _close(old)
 
     def _read(self, checkpoint: CompletedCheckpoint) -> dict[str, Any]:
         unknown = [name for name in checkpoint.master if name not in self._by_id]
@@ -100,10 +99,9 @@ class MasterHooks(Mapping[str, MasterHook]):
         return read
 
     async def close(self) -> None:
-        """Close every hook. What they raise is dropped: the job is over."""
+        """Close every hook. What they raise is logged: the job is over."""
         for hook in self._by_id.values():
-            with suppress(Exception):
-                await _finished(hook.close())
+            await _close(hook)
 
 
 class _FinishedHook(MasterHook):
@@ -139,3 +137,7 @@ def encode_state(hook: MasterHook, value: Any) -> MasterState:
 async def _finished(waits: Awaitable[None] | None) -> None:
     if waits is not None and isawaitable(waits):
         await waits
+
+
+async def _close(hook: MasterHook) -> None:
+    await close_in_time(hook.close, f"master hook {hook.identifier!r}")

@@ -12,6 +12,7 @@ from typing import Any
 
 from pravega_lab.portable.waiting import gather
 
+from ..closing import close_in_time
 from ..errors import CheckpointFailedError, Reason
 from .event_gate import EventGate
 from .operator_coordinator import (
@@ -173,6 +174,8 @@ class CoordinatorHolder:
     async def restart(self, checkpoint_id: int, data: bytes | None, *, has_finished: bool = False) -> None:
         """Replace the coordinator in a global recovery. Without a checkpoint, its id is `NO_CHECKPOINT`.
 
+        An error of the old coordinator's `close` is logged.
+
         ``has_finished``: its operator has finished in the checkpoint.
         """
         old = self.coordinator
@@ -182,7 +185,7 @@ class CoordinatorHolder:
         self._attempts.clear()
         for future in list(self._asked):
             future.cancel()  # its coordinator is closed, so nothing else would end it
-        await old.close()
+        await self._close(old)
         if has_finished:
             self.retire()
             return
@@ -193,7 +196,10 @@ class CoordinatorHolder:
 
     async def close(self) -> None:
         """Close the coordinator."""
-        await self.coordinator.close()
+        await self._close(self.coordinator)
+
+    async def _close(self, coordinator: OperatorCoordinator) -> None:
+        await close_in_time(coordinator.close, f"the coordinator of operator {self._context.operator_id!r}")
 
 
 def _after(flying: list[asyncio.Future[None]], done: Callable[[BaseException | None], None]) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from pravega_lab.portable.waiting import wait
 
 from ..batch import Batch
-from ..cancelling import cancellations, is_being_cancelled
+from ..cancelling import cancellations, is_being_cancelled, is_request_to_end
 from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
 from ..checkpoint.storage import OperatorSnapshot, file_name, write_snapshot
@@ -207,7 +207,7 @@ class Subtask:
             await self._loop()
             await self._end()
         except (Exception, asyncio.CancelledError) as error:
-            is_cancelled = isinstance(error, asyncio.CancelledError) and is_being_cancelled()
+            is_cancelled = is_request_to_end(error)
             await self._clean_up()
             if is_cancelled:
                 raise

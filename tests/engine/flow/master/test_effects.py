@@ -16,6 +16,7 @@ from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.checkpoint.storage import METADATA
+from pravega_lab.engine.flow.closing import CLOSING_S
 from pravega_lab.engine.flow.errors import CheckpointFailedError, IllegalStateError, JobFailedError, Reason
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
@@ -27,6 +28,7 @@ from pravega_lab.engine.flow.sink.committers import _LastCheckpoint
 from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsReader, RowsSource, RowsSplit
 from pravega_lab.engine.flow.source.coordinator import SourceCoordinator
 from pravega_lab.engine.flow.source.events import ReaderRegistration, RequestSplit
+from pravega_lab.engine.flow.source.master_hook import MasterHook
 from pravega_lab.engine.flow.source.operator_coordinator import NO_CHECKPOINT
 from pravega_lab.engine.flow.source.sources import (
     Boundedness,
@@ -64,6 +66,9 @@ class Enumerator(RowsEnumerator):
             return self._source.requests.pop(0)()
         return super().handle_split_request(subtask)
 
+    def close(self) -> Any:
+        return self._source.closings.pop(0)() if self._source.closings else super().close()
+
 
 class Source(RowsSource):
     """Rows in splits that are assigned one at a time. Some calls to its enumerator do what the test says."""
@@ -73,6 +78,7 @@ class Source(RowsSource):
         self.snapshots: list[Callable[[Any], Awaitable[Any]]] = []
         self.requests: list[Callable[[], Awaitable[None]]] = []
         self.creations: list[Exception] = []
+        self.closings: list[Callable[[], Any]] = []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Source:
         return self
@@ -182,6 +188,74 @@ def test_an_enumerator_that_cannot_be_created_fails_a_job_that_does_not_restart(
     source.creations = [StorageError("never")]
     with pytest.raises(JobFailedError, match="never"):
         finished(source, replace(TOLERANT, restart=NoRestart()))
+
+
+def _raise() -> None:
+    raise StorageError("the other system does not answer")
+
+
+@pytest.mark.parametrize(
+    "close", [_raise, cancelled_future, lambda: asyncio.Event().wait()], ids=["raises", "aborted", "hangs"]
+)
+def test_an_enumerator_that_does_not_close_is_replaced_all_the_same(close: Callable[[], Any]) -> None:
+    """The recovery used to end without a word, or to fail and begin again, until the job failed."""
+    virtual, source, rows = Virtual(), Source(), list[Any]()
+    source.closings = [close]
+
+    async def story() -> None:
+        job = job_of(virtual, source, rows, replace(TOLERANT, restart=FixedDelay(attempts=1, wait_ms=50)))
+        await job.start()
+        await asyncio.sleep(0.25)
+        job.master.fail_globally(StorageError("an enumerator raised"))
+        await asyncio.sleep(CLOSING_S)
+        await ended(job)
+
+    virtual.run(story)
+    assert {row["n"] for row, _ in rows} == set(range(len(ROWS)))
+    states = [o.state for o in virtual.told.of(seen.JobStateChanged)]
+    assert states == ["running", "restarting", "running", "finished"]
+
+
+class Hook(MasterHook):
+    """A hook whose calls are the functions in ``calls``, each once."""
+
+    identifier = "hook"
+
+    def __init__(self, **calls: Callable[[], Any]) -> None:
+        self.calls = calls
+
+    def _call(self, name: str) -> Any:
+        return self.calls.pop(name, lambda: None)()
+
+    def trigger_checkpoint(self, checkpoint_id: int, timestamp_ms: int) -> Any:
+        return self._call("trigger_checkpoint")
+
+    def reset(self) -> Any:
+        return self._call("reset")
+
+    def close(self) -> Any:
+        return self._call("close")
+
+
+def job_with_hook(virtual: Virtual, hook: Hook, config: JobConfig = TOLERANT) -> Job:
+    job = job_of(virtual, Source(), [], config)
+    next(operator for _, operator in job.graph.operators()).node.make_hook = lambda: hook
+    return job
+
+
+def test_a_restore_that_awaits_a_cancelled_future_is_repeated() -> None:
+    virtual = Virtual()
+
+    async def story() -> None:
+        hook = Hook()
+        job = job_with_hook(virtual, hook)
+        await job.start()
+        hook.calls["reset"] = cancelled_future
+        job.master.fail_globally(StorageError("an enumerator raised"))
+        await ended(job)
+
+    virtual.run(story)
+    assert len(virtual.told.of(seen.Restored)) == 2
 
 
 class _Context:

@@ -1,0 +1,30 @@
+"""Close enumerators and master hooks, whose errors must not keep the job from recovering or ending."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+
+from .cancelling import cancellations
+
+CLOSING_S = 60.0  # time limit, as in Flink
+_log = logging.getLogger(__name__)
+
+
+async def close_in_time(close: Callable[[], Awaitable[None] | None], what: str) -> None:
+    """Call ``close`` and wait for it for at most `CLOSING_S`. What it raises is logged, and no more.
+
+    Source: Flink's `RecreateOnResetOperatorCoordinator` (its closing timeout).
+    """
+    asked = cancellations()
+    try:
+        async with asyncio.timeout(CLOSING_S):
+            waits = close()
+            if waits is not None and isawaitable(waits):
+                await waits
+    except (Exception, asyncio.CancelledError) as error:
+        if cancellations() > asked:
+            raise
+        _log.warning("%s did not close cleanly", what, exc_info=error)
