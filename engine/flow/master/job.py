@@ -117,7 +117,10 @@ class Job:
             raise self.master.life.failure
 
     async def cancel(self) -> None:
-        """Stop every subtask and end the job. Nothing is committed that was not committed before."""
+        """Stop every subtask and end the job. Nothing is committed that was not committed before.
+
+        The job ends even if the caller stops waiting.
+        """
         await self.master.cancel()
 
     # -- checkpoints ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Collection
 from typing import Any
 
-from pravega_lab.portable.waiting import gather
+from pravega_lab.portable.waiting import gather, shield
 
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
@@ -70,6 +70,7 @@ class JobMaster:
         self._wire = wire
         self.job_id = job_id or unique_id()
         self.life = JobLife(observer, now_ms)
+        self._is_closing = False
         self.executions = Executions(graph, wire, host, observer, now_ms)
         layout = CheckpointLayout(config.folder, self.job_id)
         self.hooks = MasterHooks(
@@ -203,27 +204,47 @@ class JobMaster:
         await self.hooks.close()
 
     async def _end(self, state: JobState, failure: BaseException | None) -> None:
-        """End the job in ``state`` unless it is over, and everything that runs for it."""
+        """End the job in ``state`` unless it is over, and everything that runs for it.
+
+        If this call is cancelled, the next one closes what is left.
+        """
         life = self.life
-        if life.done.done() or self.state.is_terminal:
+        if not self.state.is_terminal:
+            life.failure = failure
+            life.move(state, str(failure or ""))
+            life.over.set()
+            self.coordinator.shut_down()
+            self.act()
+            self._effects.cancel_timer()
+        if self._is_closing:
             return
-        life.failure = failure
-        life.move(state, str(failure or ""))
-        life.over.set()
-        self.coordinator.shut_down()
-        self.act()
-        self._effects.cancel_timer()
-        await self._close_coordinators()
-        await life.join_background()
-        self._effects.fail_answers(failure or JobCancelledError("the job is over"))
-        if not life.done.done():
-            life.done.set_result(None)
+        self._is_closing = True
+        try:
+            await self._close_coordinators()
+            await life.join_background()
+        except asyncio.CancelledError:
+            self._is_closing = False
+            raise
+        self._effects.fail_answers(life.failure or JobCancelledError("the job is over"))
+        life.done.set_result(None)
 
     async def cancel(self) -> None:
-        """Stop every subtask and end the job. Nothing is committed that was not committed before."""
+        """Stop every subtask and end the job. Nothing is committed that was not committed before.
+
+        The job ends even if the caller stops waiting.
+        """
         if self.state.is_terminal:
+            await shield(self.done)
             return
         self.life.move(JobState.CANCELLING)
+        try:
+            await self._cancel()
+        except asyncio.CancelledError:
+            # Not in the background from the start: that would change the order of steps of simulated runs.
+            self.life.in_background(self._cancel(), "cancellation")
+            raise
+
+    async def _cancel(self) -> None:
         await self._failover.stop_all()
         await self._end(JobState.CANCELLED, JobCancelledError(f"job {self.graph.name!r} was cancelled"))
 

@@ -17,7 +17,13 @@ from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.checkpoint.storage import METADATA
 from pravega_lab.engine.flow.closing import CLOSING_S
-from pravega_lab.engine.flow.errors import CheckpointFailedError, IllegalStateError, JobFailedError, Reason
+from pravega_lab.engine.flow.errors import (
+    CheckpointFailedError,
+    IllegalStateError,
+    JobCancelledError,
+    JobFailedError,
+    Reason,
+)
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
@@ -545,6 +551,48 @@ def test_a_snapshot_whose_file_awaits_a_cancelled_future_is_declined() -> None:
     assert files.raised == 3
     assert set(failures(virtual)) == {"CHECKPOINT_ASYNC_EXCEPTION"}
     assert virtual.told.of(seen.CheckpointCompleted)
+
+
+# -- ends ----------------------------------------------------------------------------------------------------
+
+
+def test_a_hook_whose_close_awaits_a_cancelled_future_does_not_keep_the_job() -> None:
+    virtual = Virtual()
+
+    async def story() -> None:
+        job = job_with_hook(virtual, Hook(close=cancelled_future))
+        await job.start()
+        await ended(job)
+        assert job.state == "finished"
+
+    virtual.run(story)
+
+
+@pytest.mark.parametrize("close", ["source", "subtask"])
+def test_a_cancellation_whose_caller_stops_waiting_ends_the_job(close: str) -> None:
+    """What the caller was waiting for used to stay, and `Job.wait` never returned."""
+    virtual, source = Virtual(), Source(boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
+
+    class Slow(Collect):
+        async def close(self) -> None:
+            await asyncio.sleep(5 if close == "subtask" else 0)
+
+    source.closings = [lambda: asyncio.sleep(5)] if close == "source" else []
+
+    async def story() -> None:
+        env = StreamEnvironment("slow", observer=virtual.told)
+        env.from_source(source, uid="rows").transform("slow", lambda: Slow([]))
+        job = virtual.job(env, TOLERANT)
+        await job.start()
+        await asyncio.sleep(0.25)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(job.cancel(), 1)
+        with pytest.raises(JobCancelledError):
+            await asyncio.wait_for(job.wait(), 5)
+        await job.cancel()
+        assert virtual.told.of(seen.JobStateChanged)[-1].state == "cancelled"
+
+    virtual.run(story)
 
 
 # -- stops ---------------------------------------------------------------------------------------------------
