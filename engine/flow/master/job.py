@@ -160,7 +160,7 @@ class Job:
         """Stop reading, take a savepoint, commit, and end the job; return the savepoint's folder.
 
         With ``drain``, event time goes to its end first and operators finish, for a job that will not be
-        resumed.
+        resumed. If the caller stops waiting, the job still stops; if the savepoint fails, it continues.
 
         Raises:
             IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default, or
@@ -179,13 +179,7 @@ class Job:
         stop, ended = master.life.stop, master.life.stop_ended
         assert stop is not None
         assert ended is not None
-        try:
-            await shield(answer)
-        except Exception:
-            master.resume_checkpoints()
-            raise
-        if not self.config.end_rules.ends_with_savepoint:
-            master.resume_checkpoints()  # every task but the sources waits for another one
+        await shield(answer)
         await wait([ended, master.done], return_when=FIRST_COMPLETED)
         await shield(master.done)
         if stop.error is not None:

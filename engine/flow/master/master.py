@@ -367,11 +367,17 @@ class JobMaster:
         self.life.begin_stop(StopWithSavepoint(self.graph.name))
         self.coordinator.stop_scheduler()
         self.life.stop_request = self.coordinator.request(kind, self.now_ms(), target=target)
-        return self.ask(self.life.stop_request)
+        answer = self.ask(self.life.stop_request)
+        answer.add_done_callback(self._resume_checkpoints)
+        return answer
 
-    def resume_checkpoints(self) -> None:
-        """Take periodic checkpoints again after a stop-with-savepoint failed, if the job runs."""
-        if self.state is JobState.RUNNING:
+    def _resume_checkpoints(self, answer: asyncio.Future[CompletedCheckpoint]) -> None:
+        """Take periodic checkpoints again if the job runs and the savepoint has failed.
+
+        In option 1 of FLIP-147, every task but the sources waits for another checkpoint after the savepoint.
+        """
+        is_needed = answer.exception() is not None or not self.config.end_rules.ends_with_savepoint
+        if is_needed and self.state is JobState.RUNNING:
             self.coordinator.start_scheduler(self.now_ms())
             self.act()
 

@@ -96,6 +96,24 @@ def test_option_1_cannot_end_with_its_savepoint(drain: bool) -> None:
     assert out(virtual) == [*range(40 if drain else 39)]
 
 
+def test_option_1_ends_although_the_caller_stops_waiting() -> None:
+    virtual = Virtual()
+
+    async def story() -> None:
+        config = replace(CHECKPOINTED, history=History(finishing=Finishing.WAIT_IN_EACH_TASK))
+        job = virtual.job(stopping(virtual), config)
+        await job.start()
+        await asyncio.sleep(0.25)
+        stopped = asyncio.ensure_future(job.stop_with_savepoint("sp", drain=True))
+        while job.master.stop is None:
+            await asyncio.sleep(0)
+        stopped.cancel()
+        await asyncio.wait_for(job.wait(), 20)
+        assert job.state == "finished"
+
+    virtual.run(story)
+
+
 def test_option_1_cannot_drain_with_its_savepoint() -> None:
     test_option_1_cannot_end_with_its_savepoint(drain=True)
 

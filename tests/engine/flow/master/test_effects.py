@@ -620,6 +620,31 @@ def test_a_stop_during_the_restart_delay_is_refused_and_the_next_one_stops_the_j
     virtual.run(story)
 
 
+def test_checkpoints_continue_if_a_savepoint_fails_after_the_caller_stopped_waiting() -> None:
+    """Only the caller used to resume them."""
+    virtual, source = Virtual(), Source(boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
+
+    async def fails(state: Any) -> Any:
+        await asyncio.sleep(2)
+        raise StorageError("the store is away")
+
+    async def story() -> None:
+        job = job_of(virtual, source, [])
+        await job.start()
+        await asyncio.sleep(0.25)
+        source.snapshots = [fails]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(job.stop_with_savepoint("sp/1"), 1)
+        await asyncio.sleep(2)
+        completed = len(virtual.told.of(seen.CheckpointCompleted))
+        await asyncio.sleep(1)
+        assert len(virtual.told.of(seen.CheckpointCompleted)) >= completed + 5
+        await job.cancel()
+
+    virtual.run(story)
+    assert failures(virtual) == ["TRIGGER_CHECKPOINT_FAILURE"]
+
+
 # -- the last committables -----------------------------------------------------------------------------------
 
 
