@@ -8,6 +8,7 @@ effect raises is reported, too.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ from ..task.channels import Wire
 from .executions import Executions
 from .hooks import MasterHooks, encode_state
 from .lifecycle import JobLife
+
+_log = logging.getLogger(__name__)
 
 
 class EffectRunner:
@@ -243,7 +246,13 @@ class EffectRunner:
 
     async def _finalize(self, checkpoint: CompletedCheckpoint) -> None:
         await self._files.write(join(checkpoint.path, METADATA), metadata.encode(checkpoint))
-        await self._files.delete(join(checkpoint.path, "_in_progress"))
+        try:
+            await self._files.delete(join(checkpoint.path, "_in_progress"))
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
+            # The metadata is there, so the checkpoint is complete: it could be restored.
+            _log.warning("%s keeps its file _in_progress", checkpoint.path, exc_info=error)
         self._coordinator.finalized(checkpoint, self._now_ms())
 
     def _notify_complete(self, checkpoint_id: int, subtasks: Sequence[SubtaskId]) -> None:

@@ -362,6 +362,10 @@ class OddFiles(MemoryFiles):
         self._check("write", path)
         await super().write(path, data)
 
+    async def delete(self, path: str) -> None:
+        self._check("delete file", path)
+        await super().delete(path)
+
     async def delete_folder(self, folder: str) -> None:
         self._check("delete", folder)
         await super().delete_folder(folder)
@@ -375,10 +379,15 @@ def _of_metadata(call: str, path: str) -> bool:
     ("is_odd", "reason"),
     [
         (_of_metadata, "FINALIZE_CHECKPOINT_FAILURE"),
-        (lambda call, path: path.endswith("_in_progress"), "TRIGGER_CHECKPOINT_FAILURE"),
+        (
+            lambda call, path: call == "write" and path.endswith("_in_progress"),
+            "TRIGGER_CHECKPOINT_FAILURE",
+        ),
         (lambda call, path: call == "delete", None),
+        # The metadata are written by then, so the checkpoint is complete.
+        (lambda call, path: call == "delete file" and path.endswith("_in_progress"), None),
     ],
-    ids=["metadata", "location", "cleaning"],
+    ids=["metadata", "location", "cleaning", "mark"],
 )
 def test_checkpoints_go_on_after_any_error_of_the_storage(
     is_odd: Callable[[str, str], bool], reason: str | None
