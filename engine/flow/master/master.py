@@ -376,7 +376,8 @@ class JobMaster:
 
         In option 1 of FLIP-147, every task but the sources waits for another checkpoint after the savepoint.
         """
-        is_needed = answer.exception() is not None or not self.config.end_rules.ends_with_savepoint
+        has_failed = answer.cancelled() or answer.exception() is not None
+        is_needed = has_failed or not self.config.end_rules.ends_with_savepoint
         if is_needed and self.state is JobState.RUNNING:
             self.coordinator.start_scheduler(self.now_ms())
             self.act()
