@@ -11,15 +11,16 @@ import asyncio
 import contextvars
 import errno
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
 from ...store.errors import DiskFull
 from ...store.log.disk import Record
+from ...store.log.format import SECTOR_BYTES
+from ...store.log.history import Cut
 from .faults import Faults
 
-SECTOR_BYTES = 512
 CRASHING_WRITE_US_MAX = 100_000
 
 
@@ -140,6 +141,13 @@ class SimulatedDisk:
         """Lose what is written there: zeros are in its place."""
         end = min(offset + length, len(self._files[name]))
         self._files[name][offset:end] = bytes(end - offset)
+
+    def zero_cuts(self, cuts: Iterable[Cut]) -> None:
+        """Overwrite the torn tails that recovery cut, as a store does before it writes groups. It takes no
+        time.
+        """
+        for cut in cuts:
+            self.zero(cut.file, cut.offset, cut.length)
 
     def cut(self, name: str, length: int) -> None:
         """Cut a file to ``length`` bytes."""

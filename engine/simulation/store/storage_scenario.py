@@ -62,6 +62,7 @@ class StorageScenario:
                 process = self.loop.spawn_process(f"store-{life}")
                 storage = open_storage(self.disk, new_store_id=b"s" * 16, file_bytes=FILE_BYTES)
                 self._compare(storage)
+                self.disk.zero_cuts(storage.recovery.cuts)
                 pump = process.spawn(Pump(storage, self.disk).run(), name="pump")
             await self._live(process, storage, pump)
             is_last = life == LIVES - 1

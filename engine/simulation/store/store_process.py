@@ -97,6 +97,7 @@ class StoreProcess:
         if self.objects is not None:
             settings |= {"objects": self.objects, "tier_settings": self.tier_settings}
         runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **settings)
+        self.disk.zero_cuts(runner.storage.recovery.cuts)
         if self.on_start is not None:
             self.on_start(runner)
         self._running = process.spawn(runner.run(), name="store")

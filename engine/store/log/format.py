@@ -26,6 +26,8 @@ from .checksum import crc32
 from .chunks import Chunk, Piece
 
 FILE_HEADER_BYTES = 512
+SECTOR_BYTES = 512
+"""A disk writes a sector as a whole or not at all. A crash can leave any of the sectors of a write."""
 LOG_VERSION = 1
 """The version of the format of log files. A change that an older release would misread gets a new number.
 
@@ -270,6 +272,25 @@ def group_at(content: memoryview, position: int, salt: int) -> tuple[int, memory
         return None
     group = content[position : position + header[1]]
     return (header[0], group) if group_is_valid(group, salt) else None
+
+
+def can_be_torn(rest: bytes, offset: int, room: int, sequence: int) -> bool:
+    """Return whether a crash can leave ``rest`` where group ``sequence`` was being written over zeros.
+
+    ``rest`` begins at ``offset`` of the file and has no zeros at its end. ``room`` is what the file has from
+    there on, in bytes. Of the header each byte is right or missing, and nothing follows the group.
+    """
+    found = rest[:GROUP_HEADER_BYTES].ljust(GROUP_HEADER_BYTES, b"\0")
+    expected = _GROUP_HEADER.pack(GROUP_MAGIC, 0, sequence, 0)
+    known = [(found[at], expected[at]) for at in (*range(4), *range(8, 16))]  # magic and sequence
+    if any(byte not in (0, right) for byte, right in known):
+        return False
+    boundary = SECTOR_BYTES - offset % SECTOR_BYTES
+    is_cut = boundary < GROUP_HEADER_BYTES and not rest[boundary : boundary + SECTOR_BYTES].strip(b"\0")
+    if is_cut or any(byte != right for byte, right in known):
+        return True  # the length is missing too, or may be
+    length: int = _GROUP_HEADER.unpack(found)[3]
+    return len(rest) <= GROUP_HEADER_BYTES + length <= room
 
 
 # Operations

@@ -4,6 +4,7 @@ Only the last group can be invalid. It was on its way when the process or the ma
 acknowledged to no one, and it is cut off. The report lists what was cut. The disk has lost synced data if:
 
 - an invalid group comes before a valid later one;
+- what follows the last valid group is more than one torn group can be;
 - a group is missing that a stop in order recorded;
 - a file is shorter than its header says, or is missing;
 - the newest file that was recorded is missing.
@@ -24,6 +25,7 @@ from ..log.format import (
     GROUP_MAGIC,
     LOG_VERSION,
     Logged,
+    can_be_torn,
     creation_of,
     decode_group,
     file_id_of,
@@ -88,6 +90,7 @@ class _Recovery:
         self._check_missing(first_file or 1)
         self._check_newest()
         self._check_stop()
+        self._check_torn()
         self._adopt(empty)
         self._check_extents()
         for segment in self.synced.names.values():
@@ -217,10 +220,7 @@ class _Recovery:
     # The end of the log
 
     def _check_end(self, name: str, content: memoryview, position: int, salt: int) -> None:
-        """Refuse a file in which a valid later group follows the last valid one.
-
-        Only zeros or one torn group may follow it.
-        """
+        """Refuse a file in which a valid later group follows the last valid one, and report other bytes."""
         rest = bytes(content[position:])
         if not rest.strip(b"\0"):
             return
@@ -239,6 +239,23 @@ class _Recovery:
             f" expected there and cannot be read, but the later group {later} can. The data in between"
             " is lost on this disk: restore the folder from a copy, or begin a new store in another folder."
         )
+
+    def _check_torn(self) -> None:
+        """Refuse a log that ends with more than one torn group, or with bytes that are no group.
+
+        A group is written after the one before it is on the disk, and over zeros: a store overwrites what its
+        recovery cut before it writes groups. Whatever else is found was therefore damaged after its sync.
+        """
+        for cut in self.report.cuts:
+            rest = self.disk.read(cut.file, cut.offset, cut.length)
+            expected, room = cut.sequence + 1, self.sizes[cut.file] - cut.offset
+            if len(self.report.cuts) > 1 or not can_be_torn(rest, cut.offset, room, expected):
+                raise CorruptStoreError(
+                    f"The log file {cut.file!r} is damaged at offset {cut.offset}: group {expected} is"
+                    " expected there and cannot be read. A crash leaves at most one torn group, and the"
+                    f" {cut.length} bytes there are not that. Acknowledged data may be lost on this disk."
+                    f" {_RESTORE}"
+                )
 
     def _check_missing(self, first: int) -> None:
         """Refuse a log without one of its files, if no group of a later file shows that it held none.

@@ -164,7 +164,7 @@ def test_a_cut_tail_is_reported_once_and_a_stop_in_order_leaves_none(tmp_path: P
     end = len(log.read_bytes().rstrip(b"\0"))
     with log.open("r+b") as file:
         file.seek(end)
-        file.write(b"PLG1" + b"torn" * 10)
+        file.write(bytes(24) + b"torn" * 5)  # the header of the group is missing
     store.start()
     assert store.stop() == 0
     assert f"{log.name}: the last start of the store did not end in order" in store.errors()
@@ -217,7 +217,7 @@ def test_files_that_cannot_be_used_are_refused_at_the_start(what: str, tmp_path:
     if what == "written":
         with min(tmp_path.glob("log-*")).open("r+b") as file:
             file.seek(len(file.read().rstrip(b"\0")))
-            file.write(b"PLG1" + b"torn" * 10)
+            file.write(bytes(24) + b"torn" * 5)  # the header of the group is missing
     broken = BrokenStandalone("--data", str(tmp_path))
     broken.command = (sys.executable, "-c", UNUSABLE_DISK.replace("WHAT", what))
     with pytest.raises(StandaloneFailedError) as failed:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.engine.simulation.kernel.disk import SECTOR_BYTES, SimulatedDisk
+from pravega_lab.engine.simulation.kernel.disk import SimulatedDisk
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.store.errors import DiskFull
+from pravega_lab.engine.store.log.format import SECTOR_BYTES
 
 
 def run(main: Coroutine[Any, Any, Any]) -> None:

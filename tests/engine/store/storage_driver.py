@@ -167,6 +167,8 @@ class Driver:
     def reopen(self) -> None:
         self.group = None
         self.storage = open_storage(self.disk, **self.options)
+        for cut in self.storage.recovery.cuts:  # as the runner does before it writes groups
+            now(self.disk.write_group(cut.file, cut.offset, bytes(cut.length)))
 
 
 def run(coroutine: Any) -> Any:

@@ -246,6 +246,51 @@ def test_damage_with_something_valid_behind_it_is_refused(driver: Driver) -> Non
     assert "restore the folder from a copy" in message
 
 
+@pytest.mark.parametrize("n_damaged", [2, 3, 9])
+def test_after_a_crash_more_than_one_damaged_group_is_refused(driver: Driver, n_damaged: int) -> None:
+    ends = []
+    for number in range(9):
+        driver.do(ops.Append(A, b"event %d" % number))
+        ends.append(end_of_log(driver)[1])
+    name, end = end_of_log(driver)
+    whole = bytes(driver.disk.contents[name])
+    first = ends[-n_damaged - 1] if n_damaged < 9 else ends[0] - (ends[1] - ends[0])
+    flipped = bytearray(whole)
+    for offset in range(first, end, ends[1] - ends[0]):
+        flipped[offset + 60] ^= 1
+    garbled = Random(1).randbytes(end - first)
+    for rest in (flipped[first:end], whole[first : first + 70] + garbled[70:], garbled):
+        driver.disk.contents[name] = bytearray(whole[:first] + rest + whole[end:])
+        with pytest.raises(errors.CorruptStoreError, match=f"{name}.* at offset {first}") as caught:
+            driver.reopen()
+        assert "at most one torn group" in str(caught.value)
+        assert "Restore the folder from a copy" in str(caught.value)
+    driver.disk.contents[name] = bytearray(whole)
+    driver.disk.contents[name][ends[-2] + 60] ^= 1  # the last group alone can be torn
+    driver.reopen()
+    assert [cut.offset for cut in report(driver).cuts] == [ends[-2]]
+
+
+def test_torn_groups_at_the_ends_of_two_files_are_refused() -> None:
+    """A file is written when the groups of the one before it are on the disk."""
+    driver = Driver()
+    places = []
+    for number in range(5):  # three fill a file
+        driver.submit(*((ops.CreateSegment(A),) if not number else ()), ops.Append(A, bytes([number]) * 1000))
+        group = driver.take()
+        assert group is not None
+        places.append(group)
+        driver.finish()
+    first, second = places[2:4]
+    assert first.file != second.file
+    driver.disk.contents[first.file][first.offset + 60] ^= 1
+    content = driver.disk.contents[second.file]
+    content[second.offset :] = bytes(len(content) - second.offset)
+    driver.disk.tear(second.file, second.offset, second.data, iter((False, True, True)).__next__)
+    with pytest.raises(errors.CorruptStoreError, match=f"{first.file}.* at offset {first.offset}"):
+        driver.reopen()
+
+
 def test_damage_at_the_end_of_a_full_file_is_refused() -> None:
     # No snapshot between the files: it is written later than the next file begins.
     driver = Driver()

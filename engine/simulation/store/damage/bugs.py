@@ -42,7 +42,10 @@ def _newest_unrecorded() -> list[Replacement]:
 @bug("gaps-skipped", "damage", LOST)
 def _gaps_skipped() -> list[Replacement]:
     """Recovery continues behind a group that cannot be read."""
-    return [(_Recovery, "_refuse_gap", lambda self, name, position, later: None)]
+    return [
+        (_Recovery, "_refuse_gap", lambda self, name, position, later: None),
+        (_Recovery, "_check_torn", lambda self: None),
+    ]
 
 
 @bug("stop-not-compared", "damage", LOST)

@@ -14,11 +14,10 @@ from pravega_lab.portable.waiting import gather, wait_for
 
 from ....server.pump import Pump
 from ....store.errors import CorruptStoreError, StoreVersionError
-from ....store.log.format import FILE_HEADER_BYTES, file_id_of
+from ....store.log.format import FILE_HEADER_BYTES, SECTOR_BYTES, file_id_of
 from ....store.log.history import HISTORY_NAME, Stop, encode_history
 from ....store.storage.recovery import open_storage
 from ....store.storage.storage import Storage
-from ...kernel.disk import SECTOR_BYTES
 from ...kernel.process import Process
 from ..storage_model import StorageModel, content_of
 from ..storage_scenario import FILE_BYTES, SEGMENTS, STEPS_PER_LIFE, WRITERS, StorageScenario
@@ -52,6 +51,7 @@ class DamageScenario(StorageScenario):
             process = self.loop.spawn_process(f"store-{life}")
             storage = self._storage = open_storage(self.disk, new_store_id=b"s" * 16, file_bytes=FILE_BYTES)
             self._compare(storage)
+            self.disk.zero_cuts(storage.recovery.cuts)
             if life and self.chance.random() < 0.4:
                 return await self._damaged_while_running(process, storage)
             pump = process.spawn(Pump(storage, self.disk).run(), name="pump")
