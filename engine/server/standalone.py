@@ -70,6 +70,8 @@ _SAFE = " Acknowledged data is safe. Fix the disk and start again."
 STOP_GRACE_S = 2.0
 DRAIN_S = 5.0
 HOUSEKEEPING_S = 1.0
+CHECK_SHARE = 0.05
+"""The checks of the log files take at most this share of a thread. Most stores have few files."""
 SWITCH_S = 0.0005
 """The thread that syncs waits at most so long for the loop's thread when its write is done."""
 ATTACH_S = 10.0
@@ -255,9 +257,10 @@ class _Standalone:
         self._watch_for_the_end(loop)
         print(f"ready {self._security.scheme}://{self._host}:{controller_port}", flush=True)
         stopped = loop.create_task(self._stop.wait())
-        keeping = loop.create_task(self._keep_house())
+        keeping = [loop.create_task(work) for work in (self._keep_house(), self._check_files())]
         await wait([running, stopped], return_when=FIRST_COMPLETED)
-        keeping.cancel()
+        for task in keeping:
+            task.cancel()
         server.close()
         if admin is not None:
             admin.close()
@@ -272,6 +275,8 @@ class _Standalone:
         running.cancel()
         await gather(running, return_exceptions=True)
         try:
+            if isinstance(self._disk, RealDisk):
+                await self._disk.check_logs()
             if not await self._runner.end():
                 log.warning("The stop is not recorded: the next start takes it for a crash.")
         except OSError as error:  # the folder is gone, for example
@@ -352,6 +357,14 @@ class _Standalone:
             while store.dismiss_the_slow() >= DISMISSED_AT_ONCE:
                 await asyncio.sleep(0)
             memory.look(store.pieces_received, store.connections_ended)
+
+    async def _check_files(self) -> None:
+        """Let the disk refuse groups soon after a log file was removed, replaced or cut."""
+        while isinstance(self._disk, RealDisk):
+            began_s = time.monotonic()
+            with contextlib.suppress(OSError):  # the next group raises it, or it was no harm to a file
+                await self._disk.check_logs()
+            await asyncio.sleep(max(HOUSEKEEPING_S, (time.monotonic() - began_s) / CHECK_SHARE))
 
     def _watch_for_the_end(self, loop: asyncio.AbstractEventLoop) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

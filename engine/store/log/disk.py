@@ -15,11 +15,13 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 from ..errors import DiskFull
 from .folder_lock import LOCK, FolderLock, make_private_folder, open_private
+from .format import FILE_HEADER_BYTES, file_id_of
 
 Result = TypeVar("Result")
 Record = tuple[str, bytes]
@@ -139,6 +141,18 @@ class MemoryDisk:
         self._files.pop(name, None)
 
 
+@dataclass(slots=True)
+class _LogFile:
+    """A log file as the store made it or found it at its start.
+
+    ``seen`` identifies the file, and its last change, when its header was last right.
+    """
+
+    size: int
+    header: bytes
+    seen: tuple[int, int, int]
+
+
 class RealDisk:
     """Keeps files in a folder that belongs to this process alone.
 
@@ -164,6 +178,8 @@ class RealDisk:
                 raise PermissionError(errno.EACCES, "No permission to create files in it", str(self.folder))
             self._lock = FolderLock(self.folder)
         self._open: dict[str, int] = {}
+        self._logs: dict[str, _LogFile] = {}
+        self._harmed: OSError | None = None  # what happened to a log file behind the store's back
         self._groups = ThreadPoolExecutor(1, "store-sync")
         self._others = ThreadPoolExecutor(1, "store-files")
         self._writing: tuple[str, int] | None = None
@@ -177,6 +193,8 @@ class RealDisk:
         ):  # never delete files that are not of a store
             for leftover in self.folder.glob(mine):
                 leftover.unlink()
+        for name in self.files():
+            self._remember_log(name)
 
     def close(self) -> None:
         """Finish the writes in progress and release the folder."""
@@ -219,6 +237,13 @@ class RealDisk:
         """See Disk."""
         await self._run(self._others, lambda: self._create(name, len(data), data))
 
+    async def check_logs(self) -> None:
+        """Raise OSError if a log file was removed or cut, or has another header. So do all later groups then.
+
+        It takes some microseconds for each file, in another thread.
+        """
+        await self._run(self._others, self._check_logs)
+
     async def _run(self, thread: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
 
@@ -236,25 +261,42 @@ class RealDisk:
         finally:
             os.close(handle)
         temporary.replace(self.folder / name)
+        self._remember_log(name)
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
 
+    def _remember_log(self, name: str) -> None:
+        if file_id_of(name) is not None:
+            path = self.folder / name
+            found = path.stat()
+            self._logs[name] = _LogFile(found.st_size, _header(path), _identity(found))
+
     def _write_group(self, name: str, offset: int, data: bytes) -> None:
+        if self._harmed is not None:
+            raise self._harmed
         if self._writing is None or self._writing[0] != name:
-            if self._writing is not None:
-                os.close(self._writing[1])
-            self._path = str(self.folder / name)
-            self._writing = (name, os.open(self._path, os.O_WRONLY | os.O_DSYNC | os.O_CLOEXEC))
-            self._lock.lock_log(self.folder / name)
-            self._opened = os.fstat(self._writing[1])
+            self._open_log(name)
+        assert self._writing is not None
         begin = time.monotonic()
         _write_all(self._writing[1], data, offset)
         if len(data) <= SMALL_BYTES_MAX:
             self._is_quick = time.monotonic() - begin <= QUICK_S_MAX
         self._check_file(name)
+
+    def _open_log(self, name: str) -> None:
+        """Open the log file that is written from now on, in place of the one before it."""
+        if name in self._logs:
+            self._check_log(name, self._logs[name])
+        self._path = str(self.folder / name)
+        handle = os.open(self._path, os.O_WRONLY | os.O_DSYNC | os.O_CLOEXEC)
+        if self._writing is not None:
+            os.close(self._writing[1])
+        self._writing = (name, handle)
+        self._lock.lock_log(self.folder / name)
+        self._opened = os.fstat(handle)
 
     def _check_file(self, name: str) -> None:
         """Raise OSError if what was written is not in the folder: the next start would not find it."""
@@ -262,19 +304,43 @@ class RealDisk:
         try:
             found = os.stat(self._path)
         except FileNotFoundError:
-            what = "was removed while the store was writing to it"
-        else:
-            if found.st_ino != opened.st_ino or found.st_dev != opened.st_dev:
-                what = "was replaced by another file while the store was writing to it"
-            elif found.st_size < opened.st_size:
-                what = f"was cut to {found.st_size} bytes while the store was writing to it"
-            else:
-                return
-        raise OSError(
+            self._refuse(name, "was removed")
+        if found.st_ino != opened.st_ino or found.st_dev != opened.st_dev:
+            self._refuse(name, "was replaced by another file")
+        if found.st_size < opened.st_size:
+            self._refuse(name, f"was cut to {found.st_size} bytes")
+
+    def _check_logs(self) -> None:
+        for name, known in self._logs.copy().items():
+            self._check_log(name, known)
+
+    def _check_log(self, name: str, known: _LogFile) -> None:
+        """Raise OSError if a log file is not the one that the store made or found.
+
+        The header of a file is read again only when the file has changed.
+        """
+        path = self.folder / name
+        try:
+            found = path.stat()
+            is_right = _identity(found) == known.seen or _header(path) == known.header
+        except FileNotFoundError:
+            if self._logs.get(name) is not known:
+                return  # the store has deleted it
+            self._refuse(name, "was removed")
+        if found.st_size < known.size:
+            self._refuse(name, f"was cut to {found.st_size} bytes")
+        if not is_right:
+            self._refuse(name, "was replaced or overwritten")
+        known.seen = _identity(found)
+
+    def _refuse(self, name: str, what: str) -> NoReturn:
+        self._harmed = OSError(
             errno.ESTALE,
-            f"The log file {name!r} in {str(self.folder)!r} {what}. Data that was acknowledged earlier may be"
-            " lost with it: restore the file or the folder from a copy before you start the store again",
+            f"The log file {name!r} in {str(self.folder)!r} {what} while the store was running. Data that was"
+            " acknowledged earlier may be lost with it: restore the file or the folder from a copy before you"
+            " start the store again",
         )
+        raise self._harmed
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """See Disk."""
@@ -300,10 +366,23 @@ class RealDisk:
 
     def delete(self, name: str) -> None:
         """See Disk. The removal is not synced: a file that comes back is removed again."""
+        self._logs.pop(name, None)
         handle = self._open.pop(name, None)
         if handle is not None:
             os.close(handle)
         (self.folder / name).unlink(missing_ok=True)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+def _header(path: Path) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(handle, FILE_HEADER_BYTES, 0).rstrip(b"\0")
+    finally:
+        os.close(handle)
 
 
 _ZEROS = bytes(1 << 20)

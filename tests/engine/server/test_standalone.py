@@ -194,6 +194,22 @@ def test_a_store_whose_log_file_is_removed_stops(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_store_whose_next_log_file_is_removed_stops_soon(tmp_path: Path) -> None:
+    """It looks at the files about every second, and at its stop."""
+    store = Standalone("--data", str(tmp_path))
+    store.start()
+    wire = connect(store)
+    wire.filled(SEGMENT, b"event")
+    next_file, record = tmp_path / "log-000000000002", tmp_path / "history"
+    while not (next_file.exists() and record.stat().st_mtime_ns > next_file.stat().st_mtime_ns):
+        time.sleep(0.01)
+    next_file.unlink()
+    assert store.stop() == 3
+    assert f"The log file {next_file.name!r} in {str(tmp_path)!r} was removed" in store.errors()
+    assert "Traceback" not in store.errors()
+
+
+@pytest.mark.slow
 def test_a_stop_that_cannot_be_recorded_is_no_success(tmp_path: Path) -> None:
     store = Standalone("--data", str(tmp_path / "data"))
     store.start()

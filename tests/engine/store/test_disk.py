@@ -21,6 +21,7 @@ from pravega_lab.engine.store import errors
 from pravega_lab.engine.store.log import disk as disks
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.disk import MemoryDisk, RealDisk
+from pravega_lab.engine.store.log.format import file_header, file_name
 from pravega_lab.engine.store.storage.recovery import open_storage
 from tests.engine.store.storage_driver import TornDisk, run
 
@@ -372,6 +373,75 @@ def test_a_log_file_that_vanishes_is_noticed_after_the_sync(
     with pytest.raises(OSError, match=f"'log-2' .*{words}.* restore the file"):
         run(disk.write_group("log-2", 700, b"y" * 100))
     disk.close()
+
+
+def _zero(path: Path) -> None:
+    size = path.stat().st_size
+    path.unlink()
+    path.touch()
+    os.truncate(path, size)
+
+
+def _overwrite(path: Path) -> None:
+    other = next(log for log in path.parent.glob("log-*") if log != path)
+    path.write_bytes(other.read_bytes())  # in the same file, as `cp` does it
+
+
+HARMS = [
+    (Path.unlink, "was removed"),
+    (_zero, "was replaced or overwritten"),
+    (_overwrite, "was replaced or overwritten"),
+    (lambda path: os.truncate(path, 512), "was cut to 512 bytes"),
+    (lambda path: os.truncate(path, 0), "was cut to 0 bytes"),
+]
+
+
+@contextlib.contextmanager
+def disk_with_logs(folder: Path, count: int = 3) -> Iterator[tuple[RealDisk, list[str]]]:
+    names = [file_name(file_id) for file_id in range(1, count + 1)]
+    with contextlib.closing(RealDisk(folder)) as disk:
+        for file_id, name in enumerate(names, 1):
+            run(disk.create(name, 4096, file_header(bytes(16), file_id, 4096)))
+        yield disk, names
+
+
+@pytest.mark.parametrize("is_found", [False, True])
+@pytest.mark.parametrize(("harm", "words"), HARMS)
+def test_a_spare_that_was_harmed_takes_no_group(
+    tmp_path: Path, harm: Callable[[Path], None], words: str, is_found: bool
+) -> None:
+    with disk_with_logs(tmp_path) as (made, names):
+        disk = made
+        if is_found:  # by the next life
+            made.close()
+            disk = RealDisk(tmp_path)
+        run(disk.write_group(names[0], 512, b"x" * 100))
+        harm(tmp_path / names[1])
+        for _ in range(2):
+            with pytest.raises(OSError, match=f"{names[1]!r} .*{words}.* restore the file") as caught:
+                run(disk.write_group(names[1], 512, b"y" * 100))
+            assert caught.value.errno == errno.ESTALE
+        disk.close()  # each descriptor once
+
+
+@pytest.mark.parametrize(("harm", "words"), HARMS)
+def test_a_full_log_file_that_was_harmed_is_noticed_by_a_check(
+    tmp_path: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    with disk_with_logs(tmp_path) as (disk, names):
+        for name in names[:2]:
+            run(disk.write_group(name, 512, b"x" * 100))
+            run(disk.check_logs())
+        os.utime(tmp_path / names[0])  # which changes nothing in it
+        run(disk.check_logs())
+        disk.delete(names[2])
+        run(disk.check_logs())
+        harm(tmp_path / names[0])
+        run(disk.write_group(names[1], 612, b"y" * 100))
+        with pytest.raises(OSError, match=f"{names[0]!r} .*{words}.* restore the file"):
+            run(disk.check_logs())
+        with pytest.raises(OSError, match=f"{names[0]!r} .*{words}"):
+            run(disk.write_group(names[1], 712, b"z" * 100))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
