@@ -12,14 +12,15 @@ from ..errors import CorruptStoreError, StoreVersionError, check_version
 from ..log.disk import Disk
 from ..log.format import (
     FILE_HEADER_BYTES,
-    GROUP_MAGIC,
     LOG_VERSION,
     decode_group,
     file_id_of,
     file_salt,
     file_version,
     group_at,
+    later_group,
     read_file_header,
+    sequences_after,
     snapshot_sequence_of,
 )
 from ..storage.snapshot import decode_snapshot
@@ -89,20 +90,9 @@ def _scan(name: str, file_id: int, content: memoryview, salt: int) -> FileScan:
         position += len(group[1])
         count += 1
     rest = bytes(content[position:]).rstrip(b"\0")
-    later = _later_group(content, position, rest, salt, last)
+    possible = sequences_after(last, len(content)) if count else range(1, 1 << 64)
+    later = later_group(content, position, salt, possible)
     return FileScan(name, file_id, len(content), count, first, last, position, len(rest), later)
-
-
-def _later_group(
-    content: memoryview, position: int, rest: bytes, salt: int, last: int
-) -> tuple[int, int] | None:
-    found = rest.find(GROUP_MAGIC, 1)
-    while found >= 0:
-        later = group_at(content, position + found, salt)
-        if later is not None and later[0] >= last:
-            return position + found, later[0]
-        found = rest.find(GROUP_MAGIC, found + 1)
-    return None
 
 
 def tail_of(logs: dict[int, FileScan]) -> list[FileScan]:

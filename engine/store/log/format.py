@@ -50,6 +50,7 @@ _APPEND = struct.Struct(">BQB16sqiI")
 _OTHER = struct.Struct(">BI")
 _ONE_APPEND = struct.Struct(">I" + _SUBMISSION.format[1:] + _APPEND.format[1:])
 OPERATION_OVERHEAD_BYTES = 96
+CHECKED_TIMES = 4
 _NO_WRITER = bytes(16)
 
 
@@ -272,6 +273,48 @@ def group_at(content: memoryview, position: int, salt: int) -> tuple[int, memory
         return None
     group = content[position : position + header[1]]
     return (header[0], group) if group_is_valid(group, salt) else None
+
+
+def later_group(content: memoryview, position: int, salt: int, sequences: range) -> tuple[int, int] | None:
+    """Return (offset, sequence) of a valid group after ``position`` of a file, None if none is found.
+
+    Events can be full of bytes that look like headers of long groups. The checksum of a group is therefore
+    computed only if its sequence is one of ``sequences``, and the search ends when it has read
+    `CHECKED_TIMES` the size of the file. It then begins again at the end of the file, so that such an event
+    hides no group on its other side.
+    """
+    rest = bytes(content[position:]).rstrip(b"\0")
+    for places in (_forwards(rest), _backwards(rest)):
+        left = CHECKED_TIMES * len(content)
+        for at in places:
+            header = group_length(rest[at : at + GROUP_HEADER_BYTES])
+            if header is None or header[0] not in sequences or position + at + header[1] > len(content):
+                continue
+            left -= header[1]
+            if left < 0:
+                break
+            if group_at(content, position + at, salt) is not None:
+                return position + at, header[0]
+    return None
+
+
+def sequences_after(last: int, log_bytes: int) -> range:
+    """Return the sequences that groups after group ``last`` can have in a log of so many bytes."""
+    return range(last + 1, last + 2 + log_bytes // GROUP_OVERHEAD_BYTES)
+
+
+def _forwards(rest: bytes) -> Iterator[int]:
+    at = rest.find(GROUP_MAGIC, 1)
+    while at >= 0:
+        yield at
+        at = rest.find(GROUP_MAGIC, at + 1)
+
+
+def _backwards(rest: bytes) -> Iterator[int]:
+    at = rest.rfind(GROUP_MAGIC, 1)
+    while at >= 0:
+        yield at
+        at = rest.rfind(GROUP_MAGIC, 1, at + len(GROUP_MAGIC) - 1)
 
 
 def can_be_torn(rest: bytes, offset: int, room: int, sequence: int) -> bool:

@@ -22,7 +22,6 @@ from ..log.disk import Disk
 from ..log.files import DEFAULT_FILE_BYTES, NewFile, OpenFile
 from ..log.format import (
     FILE_HEADER_BYTES,
-    GROUP_MAGIC,
     LOG_VERSION,
     Logged,
     can_be_torn,
@@ -33,7 +32,9 @@ from ..log.format import (
     file_salt,
     file_version,
     group_at,
+    later_group,
     read_file_header,
+    sequences_after,
     snapshot_sequence_of,
 )
 from ..log.history import HISTORY_NAME, Cut, read_history
@@ -224,12 +225,10 @@ class _Recovery:
         rest = bytes(content[position:])
         if not rest.strip(b"\0"):
             return
-        found = rest.find(GROUP_MAGIC, 1)
-        while found >= 0:
-            later = group_at(content, position + found, salt)
-            if later is not None and later[0] > self.files.sequence:
-                self._refuse_gap(name, position, later[0])
-            found = rest.find(GROUP_MAGIC, found + 1)
+        log_bytes = sum(self.sizes.values())
+        later = later_group(content, position, salt, sequences_after(self.files.sequence, log_bytes))
+        if later is not None:
+            self._refuse_gap(name, position, later[1])
         length = len(rest.rstrip(b"\0"))
         self.report.cuts.append(Cut(name, position, length, self.files.sequence, self.storage.last_now_ms))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from itertools import product
 from uuid import UUID
 
@@ -49,6 +50,37 @@ def group_of(data: bytes, sequence: int = 9, offset: int = FILE_HEADER_BYTES) ->
     append = ops.Append("s/a/0.#epoch.0", data)
     submitted = [Submitted(1_000, [(append, Segment(5, append.segment, None), None)])]
     return encode_group(sequence, 99, offset, submitted)[0]
+
+
+def look_alikes(sequence: int, length: int, n_bytes: int) -> bytes:
+    """Bytes that look like the headers of long groups, one after the other."""
+    return struct.pack(">4sIQQ", b"PLG1", 0, sequence, length) * (n_bytes // 24)
+
+
+@pytest.mark.parametrize("order", ["event first", "group first"])
+def test_events_that_look_like_groups_hide_no_group_and_take_no_time(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[int] = []
+    right = log_format.group_is_valid
+    monkeypatch.setattr(
+        log_format, "group_is_valid", lambda group, salt: checked.append(len(group)) or right(group, salt)
+    )
+    file_bytes, event = 1 << 20, look_alikes(10, 200_000, 400_000)
+    event += look_alikes(10, 1 << 40, 24)  # longer than the file
+    group = group_of(b"event", sequence=10)
+    parts = (event, group) if order == "event first" else (group, event)
+    content = memoryview(b"".join((b"-", *parts)).ljust(file_bytes, b"\0"))
+    found = log_format.later_group(content, 0, 99, range(10, 12))
+    assert found == (1 + (len(event) if order == "event first" else 0), 10)
+    assert sum(checked) <= log_format.CHECKED_TIMES * file_bytes + len(group)
+    checked.clear()
+    content = memoryview((b"-" + event).ljust(file_bytes, b"\0"))
+    assert log_format.later_group(content, 0, 99, range(10, 12)) is None
+    assert sum(checked) <= 2 * log_format.CHECKED_TIMES * file_bytes
+    checked.clear()
+    assert log_format.later_group(content, 0, 99, range(11, 12)) is None
+    assert checked == []  # no such sequence can be there
 
 
 def with_sectors(group: bytes, offset: int, kept: tuple[bool, ...]) -> bytes:
