@@ -9,11 +9,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from ..errors import StoreInUse
 
 LOCK = "lock"
+TRIES = 100
+TRY_AGAIN_S = 0.002
+"""A program that asks whether the folder is in use takes a lock for a moment."""
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _OTHERS = 0o077
 
@@ -36,6 +40,11 @@ def open_private(path: Path, flags: int) -> int:
         with contextlib.suppress(PermissionError):
             os.fchmod(handle, PRIVATE_FILE)
     return handle
+
+
+def is_private(found: os.stat_result) -> bool:
+    """Return whether no other user can open the file or folder."""
+    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS
 
 
 class FolderLock:
@@ -64,8 +73,7 @@ class FolderLock:
     def _take_folder(self) -> None:
         handle = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._handles.append(handle)
-        found = os.fstat(handle)
-        if found.st_uid == os.geteuid() and not found.st_mode & _OTHERS:
+        if is_private(os.fstat(handle)):
             self._take(handle)  # in a folder that others can open, any of them could hold this lock
 
     def _take_logs(self) -> None:
@@ -104,13 +112,14 @@ class FolderLock:
         self.keep_log(handle)
 
     def _take(self, handle: int) -> None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreInUse(
-                f"The folder {str(self._folder)!r} is in use by {_holder(handle)}."
-                " Stop that process, or give this store another folder."
-            ) from error
+        for _ in range(TRIES):
+            with contextlib.suppress(BlockingIOError):
+                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            time.sleep(TRY_AGAIN_S)
+        raise StoreInUse(
+            f"The folder {str(self._folder)!r} is in use by {_holder(handle)}."
+            " Stop that process, or give this store another folder."
+        )
 
     def close(self) -> None:
         """Release the folder."""

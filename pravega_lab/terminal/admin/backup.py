@@ -21,11 +21,12 @@ from zlib import crc32
 from pravega_lab.engine.store.admin.log_scan import scan_logs, tail_of
 from pravega_lab.engine.store.admin.verify import Verdict, verify
 from pravega_lab.engine.store.log.disk import RealDisk
+from pravega_lab.engine.store.log.folder_lock import LOCK
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError
 
-from .folder import LOCK, FrozenFolder, on_folder
+from .folder import FrozenFolder, on_folder
 from .tier_copies import FOLDER, Listed, copy_chunks, restore_chunks
 
 LIST = "backup.json"

@@ -7,6 +7,7 @@ although the store deletes them.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Callable
@@ -14,12 +15,12 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from pravega_lab.engine.store.log.disk import Record
+from pravega_lab.engine.store.log.folder_lock import LOCK, is_private
 from pravega_lab.engine.store.log.format import file_id_of
 from pravega_lab.errors import BadInputError, CorruptStoreError
 
 Result = TypeVar("Result")
 
-LOCK = "lock"
 PIECE_BYTES = 1 << 16
 WRITTEN_FILES = 2
 """The log files with the highest ids that a store may be writing: the current one, and the next one."""
@@ -129,9 +130,21 @@ class FrozenFolder:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Return whether a store has the folder open."""
+    """Return whether a store has the folder open, by any of the locks that a store holds.
+
+    The file ``lock`` can be deleted under a store, and other users can lock a folder that they can open.
+    """
+    paths = [folder / LOCK]
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        logs = sorted(name for name in os.listdir(folder) if file_id_of(name) is not None)
+        paths += [folder / name for name in logs[-WRITTEN_FILES:]]
+        paths += [folder] if is_private(folder.stat()) else []
+    return any(_is_locked(path) for path in paths)
+
+
+def _is_locked(path: Path) -> bool:
     try:
-        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:

@@ -19,6 +19,7 @@ import pytest
 from pravega_lab.engine.server.pump import Pump
 from pravega_lab.engine.store import errors
 from pravega_lab.engine.store.log import disk as disks
+from pravega_lab.engine.store.log import folder_lock
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.disk import MemoryDisk, RealDisk
 from pravega_lab.engine.store.log.format import file_header, file_name
@@ -311,6 +312,17 @@ def test_deleting_the_lock_file_admits_no_second_store(tmp_path: Path) -> None:
         RealDisk(folder).close()
 
 
+def test_a_program_that_asks_for_the_lock_keeps_no_store_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    RealDisk(tmp_path).close()
+    asking = os.open(tmp_path / "lock", os.O_RDONLY)
+    fcntl.flock(asking, fcntl.LOCK_SH)
+    monkeypatch.setattr(folder_lock.time, "sleep", lambda _: fcntl.flock(asking, fcntl.LOCK_UN))
+    RealDisk(tmp_path).close()
+    os.close(asking)
+
+
 async def write_two_groups(disk: RealDisk) -> None:
     for name in ("log-1", "log-2"):
         await disk.create(name, 4096, b"header")
@@ -527,6 +539,7 @@ WRITER = """
 import asyncio, sys
 from pravega_lab.engine.server.pump import Pump
 from pravega_lab.engine.store.log import disk as disks
+from pravega_lab.engine.store.log import folder_lock
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.storage.recovery import open_storage

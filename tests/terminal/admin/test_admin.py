@@ -307,6 +307,26 @@ def test_a_running_store_is_checked_and_listed_and_not_changed(busy: tuple[Path,
 
 
 @pytest.mark.slow
+def test_a_running_store_without_its_lock_file_is_no_stopped_one(busy: tuple[Path, list[int]]) -> None:
+    folder, _ = busy
+    (folder / "lock").unlink()
+    for mode in (0o700, 0o755):  # by the lock on the folder, and by the one on the log
+        folder.chmod(mode)
+        assert admin.folder.is_in_use(folder)
+        verdict = admin.check(folder)
+        assert verdict.findings == ()
+        assert verdict.is_running
+    folder.chmod(0o700)
+
+
+def test_a_stopped_store_is_not_in_use(data: Path) -> None:
+    for mode in (0o700, 0o755):
+        data.chmod(mode)
+        assert not admin.folder.is_in_use(data)
+    assert not admin.folder.is_in_use(data / "nothing")
+
+
+@pytest.mark.slow
 def test_a_backup_with_tier_2_is_consistent_and_restored_elsewhere_after_a_kill(tmp_path: Path) -> None:
     def tier(folder: Path) -> tuple[str, ...]:
         return ("--tier2", str(folder), "--tier2-chunk-bytes", "4096", "--tier2-after-s", "0.02")
