@@ -79,7 +79,7 @@ def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
     logs = scan_logs(disk, findings)
     check_snapshots(disk, findings)
     storage, other_version = _opened(disk, findings)
-    needed = _needed_ends(storage) if storage else {}
+    needed = _needed_ends(storage) if storage else None
     tail = tail_of(logs)
     for scan in logs.values():
         findings += _after_the_groups(scan, scan in tail and not is_running, needed)
@@ -137,17 +137,22 @@ def _recorded_cuts(disk: Disk) -> list[Finding]:
     ]
 
 
-def _after_the_groups(scan: FileScan, may_be_torn: bool, needed: dict[int, int]) -> list[Finding]:
-    """Judge what follows the valid groups of a file."""
+def _after_the_groups(scan: FileScan, may_be_torn: bool, needed: dict[int, int] | None) -> list[Finding]:
+    """Judge what follows the valid groups of a file. ``needed`` is None if the store does not open."""
     if scan.later is not None:
         offset, sequence = scan.later
         what = f"A group cannot be read, and group {sequence} after it, at {offset}, can."
+        if needed is None:
+            return [note(GROUPS, scan.name, what, offset=scan.end)]
         if needed.get(scan.file_id, 0) > scan.end:
             return [damage(GROUPS, scan.name, what, RESTORE, scan.end)]
         step = "No segment needs these bytes. 'pravega-lab admin compact' removes them."
         return [note(GROUPS, scan.name, what, step, scan.end)]
     if not scan.rest_bytes or not may_be_torn:
         return []
+    if needed is None:
+        what = f"{scan.rest_bytes} bytes after the last valid group cannot be read."
+        return [note(TAIL, scan.name, what, offset=scan.end)]
     what = (
         f"The last group was torn by a crash, and its {scan.rest_bytes} bytes were acknowledged to no one."
         if scan.groups

@@ -13,7 +13,7 @@ from pravega_lab.engine.store.admin.findings import Level
 from pravega_lab.engine.store.admin.verify import TAIL, verify
 from pravega_lab.engine.store.errors import CorruptStoreError
 from pravega_lab.engine.store.log import operations as ops
-from pravega_lab.engine.store.log.history import HISTORY_NAME, Cut, History, encode_history
+from pravega_lab.engine.store.log.history import HISTORY_NAME, Cut, History, Stop, encode_history
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.storage import Storage
 from tests.engine.store.storage_driver import STORES, Driver, TornDisk, stored
@@ -95,6 +95,29 @@ def test_a_torn_tail_is_a_note_with_its_bytes() -> None:
     assert (found.level, found.where, found.offset) == (Level.NOTE, group.file, group.offset)
     assert "bytes were acknowledged to no one" in found.what
     assert verify(driver.disk, is_running=True).findings == ()
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_notes_about_a_store_that_does_not_open_say_only_what_was_found(is_last: bool) -> None:
+    driver = Driver()
+    driver.do(ops.CreateSegment("a"))
+    places = [driver.storage.synced_place()]
+    for _ in range(3):
+        driver.do(ops.Append("a", b"event"))
+        places.append(driver.storage.synced_place())
+    place = places[-2 if is_last else 1]
+    last = places[-1]
+    assert place is not None
+    assert last is not None
+    history = History(Stop(*last), newest_file=driver.storage.history.newest_file)
+    driver.disk.contents[HISTORY_NAME] = bytearray(encode_history(history))
+    driver.disk.contents[place[1]][place[2] + 60] ^= 1
+    verdict = verify(driver.disk)
+    assert [found.rule for found in verdict.damage] == ["the store opens"]
+    [found] = [finding for finding in verdict.findings if finding.level is Level.NOTE]
+    assert (found.where, found.offset, found.next_step) == (place[1], place[2], "")
+    assert "cannot be read" in found.what
+    assert "acknowledged to no one" not in found.what
 
 
 def test_cuts_of_earlier_starts_are_notes(disk: TornDisk) -> None:
