@@ -143,17 +143,11 @@ def _listed(folder: Path) -> tuple[dict[str, Listed], list[Listed]]:
     """Return the files that a backup lists, by name, and its chunks. Raises BadInputError."""
     try:
         found = json.loads((folder / LIST).read_bytes())
-        made_as = found["format"]
-        if type(made_as) is not int:
-            raise TypeError("its format is no number")
-        if made_as not in (FORMAT, FORMAT_WITH_CHUNKS):
-            raise BadInputError(
-                f"The backup {str(folder)!r} has version {made_as}, and this release reads version"
-                f" {FORMAT_WITH_CHUNKS} and earlier ones."
-                " Restore it with the release that made it."
-            )
+        _check_format(found["format"], folder)
         files = {file["name"]: file for file in map(_checked, found["files"])}
         chunks = [_checked(chunk | {"size": chunk["bytes"]}) for chunk in found.get("chunks", ())]
+    except BadInputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInputError(
             f"{str(folder)!r} is no backup: its {LIST} cannot be read ({type(error).__name__}: {error})."
@@ -163,6 +157,16 @@ def _listed(folder: Path) -> tuple[dict[str, Listed], list[Listed]]:
         if Path(name).name != name or name in (LOCK, LIST, "..", "."):
             raise BadInputError(f"The backup {str(folder)!r} lists {name!r}, which is no file of a store.")
     return files, chunks
+
+
+def _check_format(made_as: object, folder: Path) -> None:
+    if type(made_as) is not int:
+        raise TypeError("its format is no number")
+    if made_as not in (FORMAT, FORMAT_WITH_CHUNKS):
+        raise BadInputError(
+            f"The backup {str(folder)!r} has version {made_as}, and this release reads version"
+            f" {FORMAT_WITH_CHUNKS} and earlier ones. Restore it with the release that made it."
+        )
 
 
 def _checked(listed: Listed) -> Listed:
