@@ -7,11 +7,13 @@ that one which was interrupted is never taken for a backup or a store.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import json
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +26,7 @@ from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.log.folder_lock import LOCK
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
-from pravega_lab.errors import BadInputError, CorruptStoreError
+from pravega_lab.errors import BadInputError, CorruptStoreError, StoreFullError
 
 from .folder import FrozenFolder, on_folder
 from .tier_copies import FOLDER, Listed, copy_chunks, restore_chunks
@@ -68,6 +70,7 @@ def backup(
         BadInputError: ``data`` is no store, ``to`` exists, or the store needs its ``tier2``.
         StoreVersionError: Another release wrote the store, in a format that this one does not read.
         CorruptStoreError: The store is damaged.
+        StoreFullError: There is no room for the copy.
     """
     target = _new_folder(Path(to), "--to")
     return on_folder(data, lambda frozen: _backup(frozen, target, tier2, tier2_options or {}))
@@ -75,7 +78,13 @@ def backup(
 
 def _backup(frozen: FrozenFolder, target: Path, tier2: str | None, options: Mapping[str, Any]) -> Copied:
     _require_sound(verify(frozen, is_running=frozen.is_running), frozen.folder)
-    unfinished = _make_empty(target)
+    with _prepared(target) as unfinished:
+        return _copy(frozen, unfinished, target, tier2, options)
+
+
+def _copy(
+    frozen: FrozenFolder, unfinished: Path, target: Path, tier2: str | None, options: Mapping[str, Any]
+) -> Copied:
     ends = {scan.name: scan.end for scan in tail_of(scan_logs(frozen, []))}
     listed = []
     for name, size in frozen.files().items():
@@ -115,11 +124,25 @@ def restore(
         BadInputError: ``source`` is no backup, ``data`` exists, or the chunks need an empty ``tier2``.
         StoreVersionError: Another release wrote the store in the backup, as for `backup`.
         CorruptStoreError: A file of the backup is missing or differs from what was copied.
+        StoreFullError: There is no room for the store.
     """
     folder = Path(source)
     files, chunks = _listed(folder)
     target = _new_folder(Path(data), "--data")
-    unfinished = _make_empty(target)
+    with _prepared(target) as unfinished:
+        verdict = _fill(unfinished, folder, files, chunks, tier2, tier2_options or {})
+        _publish(unfinished, target)
+    return _copied(target, [*files.values(), *chunks], verdict)
+
+
+def _fill(
+    unfinished: Path,
+    folder: Path,
+    files: Mapping[str, Listed],
+    chunks: Sequence[Listed],
+    tier2: str | None,
+    options: Mapping[str, Any],
+) -> Verdict:
     disk = RealDisk(unfinished)
     try:
         for name, file in files.items():
@@ -130,9 +153,8 @@ def restore(
     with FrozenFolder(unfinished) as restored:
         verdict = _require_sound(verify(restored), unfinished)
         store_id = Tiered(open_storage(restored)).store_id
-    restore_chunks(folder, chunks, store_id, tier2, tier2_options or {})
-    _publish(unfinished, target)
-    return _copied(target, [*files.values(), *chunks], verdict)
+    restore_chunks(folder, chunks, store_id, tier2, options)
+    return verdict
 
 
 def _copied(target: Path, files: Sequence[Listed], verdict: Verdict) -> Copied:
@@ -206,6 +228,22 @@ def _new_folder(folder: Path, option: str) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInputError(f"{str(folder)!r} exists and is not empty. Give {option} a new folder.")
     return folder
+
+
+@contextlib.contextmanager
+def _prepared(target: Path) -> Iterator[Path]:
+    """Yield the folder in which ``target`` is prepared. It is removed if the disk has no room for it."""
+    unfinished = _make_empty(target)
+    try:
+        yield unfinished
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise StoreFullError(
+            f"There is no room for {str(target)!r} ({error}). Nothing was left there. Make room, or name a"
+            " folder on another disk."
+        ) from error
 
 
 def _make_empty(target: Path) -> Path:

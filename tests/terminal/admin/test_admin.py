@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -185,6 +186,26 @@ def test_a_folder_that_cannot_be_used_is_named(
     monkeypatch.setattr(os, "open", refuse)
     assert main(["admin", *words.format(here=data.parent).split(), "--data", str(data)]) == 1
     assert re.search("cannot use '.*log-000000000002': Permission denied. Look at", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("action", ["backup", "restore"])
+def test_a_copy_for_which_the_disk_has_no_room_leaves_nothing(
+    data: Path, action: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup, restored = data.parent / "backup", data.parent / "restored"
+    words, target = ["backup", "--data", str(data), "--to", str(backup)], backup
+    if action == "restore":
+        admin.backup(data, backup)
+        words, target = ["restore", "--from", str(backup), "--data", str(restored)], restored
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    before = sorted(data.parent.iterdir())
+    assert main(["admin", *words]) == 1
+    assert f"There is no room for {str(target)!r} (" in capsys.readouterr().err
+    assert sorted(data.parent.iterdir()) == before
 
 
 def test_a_name_that_is_no_text_is_spelled_out(data: Path) -> None:
