@@ -20,26 +20,41 @@ from pravega_lab.errors import AccessDeniedError
 from pravega_lab.protocol.wire.commands import (
     AuthTokenCheckFailed,
     Command,
+    CreateSegment,
     CreateTableSegment,
+    CreateTransientSegment,
+    DeleteSegment,
     DeleteTableSegment,
+    MergeSegments,
+    MergeSegmentsBatch,
     RemoveTableKeys,
+    SealSegment,
     SetupAppend,
     TruncateSegment,
     UpdateSegmentAttribute,
+    UpdateSegmentPolicy,
     UpdateTableEntries,
 )
 
 RENEW_BEFORE_S = 5.0  # as Java's client
 TOKEN_EXPIRED = 1  # AuthTokenCheckFailed.error_code
-_WRITES = (
+WRITES = (
+    CreateSegment,
     CreateTableSegment,
+    CreateTransientSegment,
+    DeleteSegment,
     DeleteTableSegment,
+    MergeSegments,
+    MergeSegmentsBatch,
     RemoveTableKeys,
+    SealSegment,
     SetupAppend,
     TruncateSegment,
     UpdateSegmentAttribute,
+    UpdateSegmentPolicy,
     UpdateTableEntries,
 )
+"""The requests that change a segment."""
 
 
 class TokenExpiredError(TransientError):
@@ -93,7 +108,7 @@ class Tokens:
 
 def is_write(request: Command) -> bool:
     """Return whether the request needs a token that allows writing."""
-    return isinstance(request, _WRITES)
+    return isinstance(request, WRITES)
 
 
 def lifetime_of(token: str) -> float | None:

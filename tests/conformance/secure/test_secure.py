@@ -97,6 +97,12 @@ def test_transactions(stream: Stream) -> None:
     assert events_of(stream) == numbered(100)
 
 
+def test_a_large_event(client: Client, stream: Stream) -> None:
+    large = bytes(9_000_000)
+    stream.write_large_event(large, "key")
+    assert events_of(stream) == [large]
+
+
 def test_table(client: Client, scope_name: Callable[[], str]) -> None:
     scope = scope_name()
     client.create_scope(scope)

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import pytest
 
+from pravega_lab.client.connection.tokens import WRITES
 from pravega_lab.engine.server.dispatch import HANDLERS
 from pravega_lab.engine.server.security import authentication, options
 from pravega_lab.engine.server.security.authentication import Authenticator
@@ -69,6 +70,10 @@ def test_every_command_has_a_rule_about_its_token() -> None:
     assert set(HANDLERS) == set(HANDLERS) & (set(SEGMENTS_OF) | WITHOUT_TOKEN)
     fields = {field for _, names in SEGMENTS_OF.values() for field in names}
     assert fields <= {"segment", "parent", "target", "source", "sources"}
+
+
+def test_the_client_takes_a_token_that_allows_writing_for_every_command_that_needs_one() -> None:
+    assert {kind for kind, (wanted, _) in SEGMENTS_OF.items() if wanted is UPDATE} == set(WRITES)
 
 
 @pytest.mark.parametrize(
