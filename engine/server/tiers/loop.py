@@ -24,7 +24,7 @@ from ...store.tiers.mover import (
     WriteMarker,
 )
 from ...store.tiers.settings import TierSettings
-from .objects import Objects
+from .objects import Objects, check_folder
 from .reads import ChunkReader
 
 log = logging.getLogger(__name__)
@@ -99,6 +99,8 @@ class TierLoop:
 
     async def _do(self, step: Step) -> None:
         mover, objects = self.mover, self._objects
+        if not isinstance(step, Attach | WriteMarker):
+            await self._check_folder()  # what is written or deleted in another folder is not done
         match step:
             case Attach():
                 try:
@@ -115,6 +117,7 @@ class TierLoop:
                 while (data := step.snapshot.draw()) is None:
                     await asyncio.sleep(0)
                 await objects.write(step.name, data)
+                await self._check_folder()
                 if await objects.read(step.name) != data:
                     raise OSError(f"the snapshot {step.name!r} is not as it was written")
                 mover.snapshot_stored(step)
@@ -123,7 +126,12 @@ class TierLoop:
                     await objects.delete(name)
                 mover.deleted(step)
             case List():
-                mover.listed(await objects.names(), self._now_ms())
+                names = await objects.names()
+                await self._check_folder()  # the objects of another store are not to be deleted
+                mover.listed(names, self._now_ms())
+
+    async def _check_folder(self) -> None:
+        await check_folder(self._objects, self.tiered.store_id)
 
     async def _upload(self, step: Upload) -> None:
         pieces, data = await self._gather(step)
@@ -131,6 +139,9 @@ class TierLoop:
             checksums = checksums_of(data, self.tiered.store_id, step.number)
             await self._objects.write(step.name, data)
             self.written_bytes += len(data)
+            # Before the size is compared: if the folder changes once, before or after this check, the
+            # check fails or the chunk is missing.
+            await self._check_folder()
             if await self._objects.size(step.name) != len(data):
                 raise OSError(f"the chunk {step.name!r} is not as long as what was written")
             chunk = Chunk(step.number, step.name, len(data), checksums)

@@ -16,6 +16,8 @@ from typing import Any, Protocol, TypeVar
 
 from pravega_lab.errors import BadInputError, MissingExtraError
 
+from ...store.log.chunks import MARKER, marker
+
 Result = TypeVar("Result")
 
 
@@ -35,11 +37,29 @@ class Objects(Protocol):
     async def size(self, name: str) -> int:
         """Return the size in bytes. Raises FileNotFoundError."""
 
+    async def marker(self) -> bytes | None:
+        """Return the content of the object `MARKER`, None if it does not exist."""
+
     async def names(self) -> list[str]:
         """Return the names of all objects, in order."""
 
     async def delete(self, name: str) -> None:
         """Delete an object. It is no error if it does not exist."""
+
+
+async def check_folder(objects: Objects, store_id: bytes) -> None:
+    """Check that the folder is the one in which the store has written its marker.
+
+    A file system that is no longer mounted leaves an empty folder in its place, or none.
+
+    Raises:
+        OSError: It is another folder, or tier 2 does not answer.
+    """
+    if await objects.marker() != marker(store_id):
+        raise OSError(
+            "the folder is not the one that this store uses, because the object 'store' with the id of this"
+            " store is missing there. If the folder is a mount, mount it again"
+        )
 
 
 class FsspecObjects:
@@ -80,6 +100,13 @@ class FsspecObjects:
     async def size(self, name: str) -> int:
         """See Objects."""
         return await self._run(self._writes, lambda: self._size(name))
+
+    async def marker(self) -> bytes | None:
+        """See Objects."""
+        try:
+            return await self.read(MARKER)
+        except FileNotFoundError:
+            return None
 
     async def names(self) -> list[str]:
         """See Objects."""

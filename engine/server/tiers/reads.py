@@ -14,7 +14,7 @@ from ...store.errors import CorruptStoreError, NotAtHand
 from ...store.log.chunks import Chunk
 from ...store.storage.tiered import Tiered
 from ...store.tiers.cache import BlockCache
-from .objects import Objects
+from .objects import Objects, check_folder
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class ChunkReader:
         tries = bad = 0
         while self._waiting[key]:
             try:
-                data = await self._objects.read(chunk.name, key[1], end)
+                data = await self._read(chunk, key[1], end)
                 self.read_bytes += len(data)
                 self._cache.put(chunk, key[1], data)
                 return None
@@ -98,6 +98,13 @@ class ChunkReader:
             await asyncio.sleep(min(RETRY_S_MAX, RETRY_S_MIN * 2 ** min(tries, 10)))
             tries += 1
         return None
+
+    async def _read(self, chunk: Chunk, start: int, end: int) -> bytes:
+        try:
+            return await self._objects.read(chunk.name, start, end)
+        except FileNotFoundError:
+            await check_folder(self._objects, self._tiered.store_id)  # raises if tier 2 is not there
+            raise
 
     def close(self) -> None:
         """Cancel all fetches."""

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
+from ...store.log.chunks import MARKER
 from .faults import Faults
 
 LATE_US_MAX = 3_000_000
@@ -82,6 +83,10 @@ class SimulatedObjects:
         await self._take_time()
         self._strike("failed size", self.conditions.fail_chance)
         return len(self._find(name))
+
+    async def marker(self) -> bytes | None:
+        """See `Objects`. It takes no time and draws no number; seeds keep their meaning."""
+        return self.objects.get(MARKER)
 
     async def names(self) -> list[str]:
         """See `Objects`. Objects that appeared or went a moment ago may be missing, or still be there."""

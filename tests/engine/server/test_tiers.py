@@ -25,7 +25,7 @@ from pravega_lab.engine.server.tiers.objects import FsspecObjects
 from pravega_lab.engine.server.tiers.rebuild import rebuild, refuse_other_store
 from pravega_lab.engine.simulation.store.tier import read_whole
 from pravega_lab.engine.store.errors import CorruptStoreError, TierMismatch
-from pravega_lab.engine.store.log.chunks import BLOCK_BYTES, Chunk, checksums_of, snapshot_name
+from pravega_lab.engine.store.log.chunks import BLOCK_BYTES, Chunk, checksums_of, marker, snapshot_name
 from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Truncate
 from pravega_lab.engine.store.storage.segment import Segment
@@ -228,6 +228,59 @@ def test_a_failing_tier_holds_writers_back_and_releases_them(
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
+
+
+@pytest.mark.parametrize("in_its_place", ["nothing", "an empty folder", "the folder of another store"])
+def test_a_folder_that_is_no_longer_mounted_is_a_failing_tier(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, in_its_place: str
+) -> None:
+    """What moved into the folder in its place would be hidden when the file system is mounted again."""
+    tier2, mounted = tmp_path / "tier2", tmp_path / "mounted"
+    other = {"store": marker(b"o" * 16), "chunk-000000000099-deadbeef": b"of another store"}
+
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"))
+            for n in range(10):
+                await life.submit(Append("a", bytes([n]) * 10_000))
+            await life.until_moved()
+            await life.until(lambda: _snapshots(life.names()) and len(_logs(life)) <= 2)
+            assert life.runner.tier is not None
+            whole = (life.runner.storage, life.runner.segment_store, life.runner.tier.mover)
+            tier2.rename(mounted)
+            if in_its_place != "nothing":
+                tier2.mkdir()
+            if in_its_place == "the folder of another store":
+                for name, content in other.items():
+                    (tier2 / name).write_bytes(content)
+            before = life.names()
+            reading = asyncio.create_task(life.read("a"))
+            for n in range(10, 40):
+                await life.submit(Append("a", bytes([n]) * 10_000))
+            logs = _logs(life)
+            await life.until(lambda: "is missing there" in caplog.text)
+            await life.until(lambda: life.runner.tier.mover.failures > 2)  # type: ignore[union-attr]
+            assert health_of(*whole).reasons[-2:] == ("tier2_failing", "tier2_behind")
+            assert life.tiered.log_bytes == 300_000
+            assert _logs(life) >= logs
+            assert life.names() == before
+            assert tier2.exists() == (in_its_place != "nothing")
+            assert not reading.done()  # it waits, as it does while tier 2 does not answer
+            shutil.rmtree(tier2, ignore_errors=True)
+            mounted.rename(tier2)
+            await life.until_moved()
+            await life.until(lambda: health_of(*whole).status == "ready")
+            assert await reading == b"".join(bytes([n]) * 10_000 for n in range(10))
+            assert await life.read("a") == b"".join(bytes([n]) * 10_000 for n in range(40))
+        async with store(tmp_path) as life:
+            assert await life.read("a") == b"".join(bytes([n]) * 10_000 for n in range(40))
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
+
+
+def _logs(life: Life) -> set[str]:
+    return {name for name in life.disk.files() if name.startswith("log-")}
 
 
 def test_a_slow_read_of_tier_2_stalls_neither_its_connection_nor_others(tmp_path: Path) -> None:
