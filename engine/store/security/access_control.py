@@ -15,7 +15,7 @@ from ..metadata.replies import RpcError
 from . import tokens
 from .passwords import User
 from .permissions import Permission, of_name, of_scope, of_stream, of_table, permission_on
-from .rules import READ, UPDATE, need, token_need
+from .rules import READ, UPDATE, needs, token_need
 
 PARSED_MAX = 1024
 """Tokens whose signature need not be checked again."""
@@ -50,12 +50,13 @@ class AccessControl:
         """
         if user is None:
             raise RpcError("UNAUTHENTICATED", "Authentication failed: this store wants a user and a password")
-        wanted = need(method, request)
-        if wanted is not None and permission_on(user.acl, wanted.resource) < wanted.permission:
-            raise RpcError(
-                "PERMISSION_DENIED",
-                f"Authorization failed: {user.name!r} has no {wanted.permission.name} on {wanted.resource}",
-            )
+        for wanted in needs(method, request):
+            if permission_on(user.acl, wanted.resource) < wanted.permission:
+                raise RpcError(
+                    "PERMISSION_DENIED",
+                    f"Authorization failed: {user.name!r} has no {wanted.permission.name} on"
+                    f" {wanted.resource}",
+                )
 
     def complete(self, method: str, request: Any, response: Any, user: User | None, now_ms: int) -> Any:
         """Return the response with the token that the call carries, if it carries one."""

@@ -35,10 +35,12 @@ class Need(NamedTuple):
 Rule = Callable[[Any], Need | None]
 
 
-def need(method: str, request: Any) -> Need | None:
-    """Return what a caller of ``method`` has to be allowed. None: any caller with credentials may call."""
+def needs(method: str, request: Any) -> list[Need]:
+    """Return what a caller of ``method`` has to be allowed; nothing if credentials are enough."""
     rule = RULES.get(method)
-    return Need(f"{of_scopes()}*", UPDATE) if rule is None else rule(request)
+    first = Need(f"{of_scopes()}*", UPDATE) if rule is None else rule(request)
+    more = _subscriptions(request) if method in _SUBSCRIBE else []
+    return more if first is None else [first, *more]
 
 
 def token_need(request: pb.StreamInfo) -> tuple[Need, Permission]:
@@ -80,6 +82,15 @@ def _itself(request: Any) -> Any:
 def _in_scope(request: Any) -> Need:
     """Return the need to read a scope: upstream's default lets who may read it manage reader groups in it."""
     return Need(of_scope(request.scope), READ)
+
+
+def _subscriptions(request: pb.ReaderGroupConfiguration) -> list[Need]:
+    """Return the need to read the streams whose retention a group will hold back. Upstream asks for none."""
+    infos = [cut.streamInfo for cut in request.startingStreamCuts] if request.retentionType else []
+    return [Need(of_stream(info.scope, info.stream), READ) for info in infos]
+
+
+_SUBSCRIBE = ("createReaderGroup", "updateReaderGroup")
 
 
 def _scope_message(request: Any) -> Need:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -240,6 +241,24 @@ def test_who_may_read_may_not_change(guarded: Driven) -> None:
     answer = guarded.call("getCurrentSegments", only_look)
     assert len(answer.segmentRanges) == 1
     assert answer.delegationToken == ""
+
+
+@pytest.mark.parametrize("method", ["createReaderGroup", "updateReaderGroup"])
+def test_who_may_not_read_a_stream_does_not_hold_back_its_retention(guarded: Driven, method: str) -> None:
+    cuts = [pb.StreamCut(streamInfo=pb.StreamInfo(scope="s", stream=stream)) for stream in ("one", "two")]
+    group = pb.ReaderGroupConfiguration(
+        scope="s", readerGroupName="g", readerGroupId=str(UUID(int=1)), startingStreamCuts=cuts
+    )
+    guarded.user = ADMIN
+    guarded.call("createReaderGroup", group)
+    group.retentionType = 2
+    assert refusal(guarded, READER, method, group) == "PERMISSION_DENIED"
+    guarded.user = ADMIN
+    assert not guarded.call("listSubscribers", cuts[1].streamInfo).subscribers
+    guarded.user = GROUPS
+    guarded.call("updateReaderGroup", group)
+    guarded.user = ADMIN
+    assert list(guarded.call("listSubscribers", cuts[1].streamInfo).subscribers) == ["s/g"]
 
 
 def test_lists_leave_out_what_a_user_may_not_read(guarded: Driven) -> None:
