@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from pravega_lab.errors import BadInputError, MissingExtraError
 
 from ...store.log.chunks import MARKER, marker
+from .threads import DaemonThreads
 
+log = logging.getLogger(__name__)
 Result = TypeVar("Result")
+
+_CLOSE_S = 2.0
+"""How long the end of the store waits for calls that are under way."""
 
 
 class Objects(Protocol):
@@ -81,16 +86,26 @@ class FsspecObjects:
     def __init__(self, url: str, options: dict[str, Any] | None = None) -> None:
         self._fs, self._folder = _open(url, dict(options or {}))
         self._is_local = type(self._fs).__name__ == "LocalFileSystem"
-        self._writes = ThreadPoolExecutor(1, "tier2-write")
-        self._reads = ThreadPoolExecutor(self._READ_THREADS, "tier2-read")
+        self._writes = DaemonThreads(1, "tier2-write")
+        self._reads = DaemonThreads(self._READ_THREADS, "tier2-read")
 
     def close(self) -> None:
-        """Drop what has not begun. A call that is under way ends by itself."""
-        for threads in (self._writes, self._reads):
-            threads.shutdown(wait=False, cancel_futures=True)
+        """Drop what has not begun. A call that hangs is reported, and not waited for any longer."""
+        have_ended = [threads.close(_CLOSE_S) for threads in (self._writes, self._reads)]
+        if not all(have_ended):
+            log.warning(
+                "tier 2 has not answered for %g s; the store stops without waiting for the call that is under"
+                " way. If it was an upload, the next start repeats it",
+                _CLOSE_S,
+            )
+
+    def make_folder(self) -> None:
+        """Create the folder if it is a local one. Other file systems create it with its first object."""
+        if self._is_local:
+            Path(self._folder).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     async def write(self, name: str, data: bytes) -> None:
-        """See Objects."""
+        """See Objects. Writing the marker creates the folder, too."""
         await self._run(self._writes, lambda: self._write(name, data))
 
     async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
@@ -116,15 +131,17 @@ class FsspecObjects:
         """See Objects."""
         await self._run(self._writes, lambda: self._delete(name))
 
-    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(threads, work)
+    async def _run(self, threads: DaemonThreads, work: Callable[[], Result]) -> Result:
+        return await asyncio.wrap_future(threads.submit(work))
 
     def _at(self, name: str) -> str:
         return f"{self._folder}/{name}"
 
     def _write(self, name: str, data: bytes) -> None:
-        if self._is_local:
-            Path(self._folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (
+            name == MARKER
+        ):  # with any other name a folder that disappeared would appear again, without its objects
+            self.make_folder()
         self._fs.pipe_file(self._at(name), data)
         if self._is_local:  # other file systems keep what they have accepted
             for path in (self._at(name), self._folder):

@@ -89,6 +89,7 @@ def restore_chunks(
         if others or found not in (None, marker(store_id)):
             what = repr(others[0]) if others else "another store"
             raise BadInputError(f"--tier2 {url!r} is not empty: it has {what}. Give a new folder.")
+        objects.make_folder()
         for name, data in _contents(source, contents):
             _answer(objects.write(name, data))
         _answer(objects.write(MARKER, marker(store_id)))
