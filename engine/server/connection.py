@@ -80,6 +80,7 @@ class SegmentStoreProtocol(asyncio.Protocol):
         self._unwritten: deque[memoryview] = deque()  # replies that are written in pieces
         self._reply_bytes = 0
         self._is_stranger = True  # no command has arrived
+        self._is_visitor = True  # no request was handled
         self._is_broken = False  # the bytes after the backlog are no command
         self._is_ending = False  # no more commands are handled
         self._is_lost = False  # asyncio has closed the connection
@@ -233,12 +234,16 @@ class SegmentStoreProtocol(asyncio.Protocol):
         handler = HANDLERS.get(type(command))
         if handler is None:
             return self.close(f"{type(command).__name__} is not a request that this server handles")
-        if type(command) not in LEAVING_APPENDS:
+        is_other = type(command) not in LEAVING_APPENDS
+        if is_other:
             self.appends.submit()
         try:
             access = self.store.access
             if access is not None:
                 check_token(access, command, self.store.now_ms())
+            if is_other and self._is_visitor and type(command) is not c.Hello:
+                self._is_visitor = False
+                self.store.settle(self)
             handler(self, command)
         except StorageError as error:
             self.refuse(refusal(error, getattr(command, "request_id", 0)), str(error))

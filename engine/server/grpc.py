@@ -36,6 +36,11 @@ PAUSE_AFTER_S = 0.002
 PAUSE_FACTOR = 3
 """How much longer the pause after a call is than the call. What a call decides is work for the log, too."""
 
+IDLE_MS = 30_000
+"""A connection without a call for this long is closed, so that idle ones keep no client out. Clients open
+another one for their next call by themselves.
+"""
+
 MESSAGE_BYTES_MAX = 1 << 20
 """A request with the cuts of 10,000 segments has a fifth of that."""
 
@@ -43,12 +48,13 @@ Behaviour = Callable[[bytes, grpc.aio.ServicerContext[bytes, bytes]], Awaitable[
 
 
 def limiting_options(limits: Limits) -> list[tuple[str, int]]:
-    """Return the options by which grpc refuses connections, slow greetings and large requests."""
+    """Return the options by which grpc refuses connections, slow greetings, idleness and large requests."""
     return [
         ("grpc.max_allowed_incoming_connections", limits.connections),
         ("grpc.server_handshake_timeout_ms", limits.frame_s * 1000),
         ("grpc.http2.settings_timeout", limits.frame_s * 1000),
         ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+        ("grpc.max_connection_idle_ms", IDLE_MS),
     ]
 
 

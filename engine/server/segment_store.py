@@ -52,8 +52,8 @@ class Served(Protocol):
 class SegmentStore:
     """The shared part of the segment store.
 
-    It knows which connections are open, which of them have not sent a command yet (*strangers*), and how many
-    bytes of changes wait for the disk.
+    It knows which connections are open, which of them have not sent a command yet (*strangers*) or have only
+    greeted (*visitors*), and how many bytes of changes wait for the disk.
 
     Args:
         storage: The store.
@@ -84,6 +84,7 @@ class SegmentStore:
         self.held_reads = 0
         self.pieces_received = self.connections_ended = 0
         self._strangers: dict[Served, float] = {}  # when they connected
+        self._visitors: dict[Served, float] = {}  # when they greeted
         self._clock = clock
         self._unsynced_bytes = 0
         self._unsynced: dict[Served, int] = {}  # by connection
@@ -105,21 +106,28 @@ class SegmentStore:
     def admit(self, one: Served) -> bool:
         """Register a new connection. Return False if there are as many as the limit allows.
 
-        A new connection replaces the oldest stranger, so connections that send nothing keep no client out.
+        A new connection replaces the stranger or visitor that has been silent longest, so connections that
+        request nothing keep no client out.
         """
         if len(self.connections) >= self.limits.connections:
-            stranger = next(iter(self._strangers), None)
-            if stranger is None:
+            oldest = [next(iter(silent.items()), None) for silent in (self._strangers, self._visitors)]
+            replaced = min((one for one in oldest if one is not None), key=lambda one: one[1], default=None)
+            if replaced is None:
                 return False
-            self.forget(stranger)
-            stranger.abort()
+            self.forget(replaced[0])
+            replaced[0].abort()
         self.connections[one] = None
         self._strangers[one] = self.loop.time()
         return True
 
     def introduce(self, one: Served) -> None:
         """Note that a connection has sent its first command."""
-        self._strangers.pop(one, None)
+        if self._strangers.pop(one, None) is not None:
+            self._visitors[one] = self.loop.time()
+
+    def settle(self, one: Served) -> None:
+        """Note that a connection has made its first request, with a token that allows it."""
+        self._visitors.pop(one, None)
 
     def dismiss_the_slow(self) -> int:
         """Close connections that sent no command in time, and unfinished frames that others wait for.
@@ -244,6 +252,7 @@ class SegmentStore:
             del self.connections[ended]
             self.connections_ended += 1
         self._strangers.pop(ended, None)
+        self._visitors.pop(ended, None)
         self._throttled.pop(ended, None)
         self._resuming.pop(ended, None)
         self.turns.forget(ended)

@@ -25,6 +25,9 @@ from pravega_lab.engine.server.limits.passes import is_one_ready, new_loop
 from pravega_lab.engine.server.limits.turns import FIRST_COMMANDS, Turns
 from pravega_lab.engine.server.segment_store import DISMISSED_AT_ONCE
 from pravega_lab.engine.store.log.operations import Append
+from pravega_lab.engine.store.security.access_control import AccessControl
+from pravega_lab.engine.store.security.permissions import Permission, of_stream
+from pravega_lab.engine.store.security.tokens import issue
 from pravega_lab.engine.store.storage.storage import WORK_BYTES
 from pravega_lab.errors import BadInputError, ProtocolError
 from pravega_lab.protocol.wire import commands as c
@@ -62,7 +65,7 @@ def last_words(transport: Transport) -> str:
 def test_a_connection_too_many_is_refused_in_words(loop: asyncio.AbstractEventLoop) -> None:
     house = House(loop, Limits(connections=2))
     for transport in (house.connect(), house.connect()):
-        send(transport, HELLO)
+        send(transport, HELLO, c.GetStreamSegmentInfo(1, SEGMENT, ""))
     assert "2 connections already (--max-connections)" in last_words(house.connect())
     assert len(house.front.connections) == 2
 
@@ -91,6 +94,28 @@ def test_the_first_command_has_a_deadline(
     assert "no command arrived within 5 s" in last_words(silent)
     assert "no command arrived within 5 s" in last_words(half)
     assert not spoke.is_closed
+
+
+def test_a_connection_that_only_greeted_makes_room_for_a_new_one(loop: asyncio.AbstractEventLoop) -> None:
+    """With passwords, a request whose token is refused counts for no more than a greeting."""
+    house = House(loop, Limits(connections=4))
+    house.front.access = AccessControl({}, b"k" * 64)
+    token = issue(b"k" * 64, of_stream("scope", "stream"), Permission.READ, 0)
+    working, greeting, refused, alive = (house.connect() for _ in range(4))
+    for transport in (working, greeting, refused, alive):
+        send(transport, HELLO)
+    send(working, c.GetStreamSegmentInfo(1, SEGMENT, token))
+    send(refused, c.GetStreamSegmentInfo(1, SEGMENT, ""))
+    send(alive, c.KeepAlive())
+    house.turn()
+    later = [house.connect() for _ in range(3)]
+    for transport in later:
+        send(transport, HELLO)
+    house.turn()
+    assert [type(reply) for transport in later for reply in replies(transport)] == [c.Hello] * 3
+    assert (greeting.is_closed, refused.is_closed, alive.is_closed) == (True, True, True)
+    assert not working.is_closed
+    assert len(house.front.connections) == 4
 
 
 def test_connections_that_say_nothing_are_dismissed_some_at_a_time(
