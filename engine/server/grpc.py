@@ -17,6 +17,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.controller.methods import METHODS, SERVICE
 
 from ..store.metadata.replies import Answer, Outcome, RpcError
+from ..store.security.passwords import User
 from .limits.limits import Limits
 from .runner import StoreRunner
 from .security.authentication import Authenticator
@@ -132,7 +133,7 @@ async def _outcome(
     context: grpc.aio.ServicerContext[bytes, bytes],
 ) -> Outcome:
     try:
-        user = None if authenticator is None else await authenticator.user_of(_authorization(context))
+        user = None if authenticator is None else await _user(authenticator, context)
         async with turns:
             answer = runner.call(name, request, user)
     except RpcError as error:
@@ -142,6 +143,10 @@ async def _outcome(
     settled: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
     answer.add_done(lambda outcome: None if settled.done() else settled.set_result(outcome))
     return await settled
+
+
+async def _user(authenticator: Authenticator, context: grpc.aio.ServicerContext[bytes, bytes]) -> User | None:
+    return await authenticator.user_of(_authorization(context), context.peer().rpartition(":")[0])
 
 
 def _authorization(context: grpc.aio.ServicerContext[bytes, bytes]) -> str | None:

@@ -91,7 +91,7 @@ class RegistryPort:
             return False
         self._busy.add(writer)
         try:
-            answer = await self.answer(request)
+            answer = await self.answer(request, writer.get_extra_info("peername")[0])
             is_last = request.is_last or self._is_ending
             writer.write(encoded(answer, is_last=is_last, without_body=request.method == "HEAD"))
             async with asyncio.timeout(REQUEST_S):
@@ -100,10 +100,10 @@ class RegistryPort:
             self._busy.discard(writer)
         return not is_last
 
-    async def answer(self, request: HttpRequest) -> Answer:
-        """Return the answer to a request as soon as it may be sent."""
+    async def answer(self, request: HttpRequest, address: str = "") -> Answer:
+        """Return the answer to a request from ``address`` as soon as it may be sent."""
         try:
-            user = await self._user_of(request)
+            user = await self._user_of(request, address)
         except RpcError as error:
             return text_answer(401 if error.code_name == "UNAUTHENTICATED" else 503, error.details)
         if self._authenticator is not None and user is None and request.path != "/ping":
@@ -120,10 +120,10 @@ class RegistryPort:
             return text_answer(503, "the store stopped before this was on disk; look it up after a restart")
         return answer
 
-    async def _user_of(self, request: HttpRequest) -> User | None:
+    async def _user_of(self, request: HttpRequest, address: str) -> User | None:
         if self._authenticator is None:
             return None
-        return await self._authenticator.user_of(request.headers.get("authorization"))
+        return await self._authenticator.user_of(request.headers.get("authorization"), address)
 
     def _decided(self, request: HttpRequest, may: MAY) -> tuple[Answer, Ticket]:
         storage, now_ms = self._runner.storage, self._runner.now_ms()

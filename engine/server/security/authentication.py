@@ -1,7 +1,8 @@
 """Who makes a call of the controller: its ``authorization``, checked against the password file.
 
 A hash of a password takes milliseconds on purpose, so one thread computes it while the store serves others.
-Correct credentials are remembered as a keyed digest. Waiting calls have a limit, so that guesses cost little.
+Correct credentials are remembered as a keyed digest. Waiting calls have a limit, so that guesses cost little,
+and wait in `Lines`, so that guesses keep out no other user.
 """
 
 from __future__ import annotations
@@ -13,17 +14,27 @@ import hmac
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from pravega_lab.portable.waiting import shield
 
 from ...store.metadata.replies import RpcError
 from ...store.security.passwords import DIGEST_BYTES, ITERATIONS, SALT_BYTES, PasswordHash, User, matches
+from .lines import Lines
 
-WAITING_MAX = 64
+WAITING_MAX = 256
 """Calls with a password that is not known yet which may wait for the thread."""
 REMEMBERED_MAX = 1024
 HEADER_BYTES_MAX = 4096
 _NOBODY = PasswordHash(ITERATIONS, bytes(SALT_BYTES), bytes(DIGEST_BYTES))
+
+
+class _Waiting(NamedTuple):
+    """A check of a password that waits for its turn."""
+
+    seal: bytes
+    name: str
+    password: str
 
 
 class Authenticator:
@@ -38,13 +49,19 @@ class Authenticator:
         self._thread = ThreadPoolExecutor(1, "store-passwords")
         self._key = os.urandom(32)
         self._known: dict[bytes, User] = {}
-        self._checking: dict[bytes, asyncio.Task[User | None]] = {}
+        self._lines: Lines[_Waiting] = Lines(WAITING_MAX)
+        self._outcomes: dict[bytes, asyncio.Future[User | None]] = {}  # of what waits and what is checked
+        self._checking: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"Authenticator({len(self._users)} users)"
 
-    async def user_of(self, authorization: str | None) -> User | None:
+    async def user_of(self, authorization: str | None, address: str = "") -> User | None:
         """Return the user with these credentials, None without credentials.
+
+        Args:
+            authorization: What the call carries.
+            address: Where the call is from, without the port.
 
         Raises:
             RpcError: UNAUTHENTICATED if name or password is wrong, RESOURCE_EXHAUSTED if too many calls wait.
@@ -54,43 +71,56 @@ class Authenticator:
         seal = hmac.digest(self._key, authorization.encode(), "sha256")
         user = self._known.get(seal)
         if user is None:
-            user = await shield(self._check(seal, authorization))
+            user = await shield(self._check(seal, authorization, address))
         if user is None:
             raise RpcError("UNAUTHENTICATED", "Authentication failed: the user or the password is wrong")
         return user
 
-    def _check(self, seal: bytes, authorization: str) -> asyncio.Task[User | None]:
-        """Return the task that checks these credentials; calls that arrive in the meantime share it."""
-        task = self._checking.get(seal)
-        if task is None:
-            if len(self._checking) >= WAITING_MAX:
-                raise RpcError("RESOURCE_EXHAUSTED", "too many calls wait for a check of their password")
-            task = asyncio.get_running_loop().create_task(self._checked(seal, authorization))
-            self._checking[seal] = task
-        return task
-
-    async def _checked(self, seal: bytes, authorization: str) -> User | None:
+    def _check(self, seal: bytes, authorization: str, address: str) -> asyncio.Future[User | None]:
+        """Return the outcome of a check of these credentials. Calls that arrive in the meantime share it."""
+        outcome = self._outcomes.get(seal)
+        if outcome is not None:
+            return outcome
+        loop = asyncio.get_running_loop()
+        outcome = loop.create_future()
         try:
             name, password = _basic(authorization)
-            user = self._users.get(name)
-            # An unknown name takes as long as a wrong password, so that the time reveals no names.
-            expected = _NOBODY if user is None else user.hash
-            loop = asyncio.get_running_loop()
-            is_right = await loop.run_in_executor(self._thread, matches, password, expected)
-            if user is None or not is_right:
-                return None
-            if len(self._known) >= REMEMBERED_MAX:
-                self._known.pop(next(iter(self._known)))
-            self._known[seal] = user
-            return user
         except ValueError:
-            return None
-        finally:
-            del self._checking[seal]
+            outcome.set_result(None)
+            return outcome
+        self._outcomes[seal] = outcome
+        leaving = self._lines.add(address, name, _Waiting(seal, name, password))
+        if leaving is not None:
+            refused = self._outcomes.pop(leaving.seal)
+            refused.set_exception(
+                RpcError("RESOURCE_EXHAUSTED", "too many calls wait for a check of their password")
+            )
+            refused.exception()  # its callers may have gone
+        if self._checking is None:
+            self._checking = loop.create_task(self._check_all())
+        return outcome
 
-    def close(self) -> None:
-        """Let the thread end. No more credentials are checked."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+    async def _check_all(self) -> None:
+        while (waiting := self._lines.take()) is not None:
+            try:
+                user = await self._user(waiting)
+            except ValueError:  # no text that can be hashed
+                user = None
+            self._outcomes.pop(waiting.seal).set_result(user)
+        self._checking = None
+
+    async def _user(self, waiting: _Waiting) -> User | None:
+        user = self._users.get(waiting.name)
+        # An unknown name takes as long as a wrong password, so that the time reveals no names.
+        expected = _NOBODY if user is None else user.hash
+        loop = asyncio.get_running_loop()
+        is_right = await loop.run_in_executor(self._thread, matches, waiting.password, expected)
+        if user is None or not is_right:
+            return None
+        if len(self._known) >= REMEMBERED_MAX:
+            self._known.pop(next(iter(self._known)))
+        self._known[waiting.seal] = user
+        return user
 
 
 def _basic(authorization: str) -> tuple[str, str]:

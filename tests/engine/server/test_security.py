@@ -21,6 +21,7 @@ from pravega_lab.engine.server.dispatch import HANDLERS
 from pravega_lab.engine.server.security import authentication, options
 from pravega_lab.engine.server.security.authentication import Authenticator
 from pravega_lab.engine.server.security.files import Certificate, read_users, token_key
+from pravega_lab.engine.server.security.lines import Lines
 from pravega_lab.engine.server.security.requests import SEGMENTS_OF, WITHOUT_TOKEN
 from pravega_lab.engine.server.segment_store import SegmentStore
 from pravega_lab.engine.store.metadata.replies import RpcError
@@ -152,14 +153,45 @@ def test_a_password_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_guesses_wait_in_a_short_line() -> None:
     async def run() -> list[BaseException | None]:
         authenticator = Authenticator(USERS)
-        calls = (authenticator.user_of(basic("eve", f"{n}")) for n in range(200))
+        calls = (authenticator.user_of(basic("eve", f"{n}")) for n in range(400))
         found = await asyncio.gather(*calls, return_exceptions=True)
         assert await authenticator.user_of(basic("eve", "apple"))
         return [error for error in found if isinstance(error, BaseException)]
 
     codes = [str(error).partition(":")[0] for error in asyncio.run(run())]
     assert codes.count("UNAUTHENTICATED") == authentication.WAITING_MAX
-    assert codes.count("RESOURCE_EXHAUSTED") == 200 - authentication.WAITING_MAX
+    assert codes.count("RESOURCE_EXHAUSTED") == 400 - authentication.WAITING_MAX
+
+
+def test_guesses_keep_out_no_other_user_and_no_other_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+    monkeypatch.setattr(authentication, "matches", lambda word, _: hashed.append(word) or word == "right")
+    ann = parse_password_file(password_line("ann", "w", "prn::*,READ", b"s" * 32, 10))
+
+    async def run() -> None:
+        authenticator = Authenticator({**USERS, **ann})
+        guesses = [
+            authenticator.user_of(basic(name, f"{n}"), "there") for n in range(200) for name in ("bob", "eve")
+        ]
+        neighbour = authenticator.user_of(basic("ann", "right"), "there")
+        owner = authenticator.user_of(basic("eve", "right"), "home")
+        found = await asyncio.gather(*guesses, neighbour, owner, return_exceptions=True)
+        assert [user.name for user in found if not isinstance(user, BaseException) and user] == ["ann", "eve"]
+
+    asyncio.run(run())
+    assert len(hashed) == authentication.WAITING_MAX
+    assert [n for n, word in enumerate(hashed) if word == "right"] == [1, 3]  # after bob, and after eve
+
+
+def test_lines_take_turns_and_the_longest_one_is_cut() -> None:
+    lines: Lines[str] = Lines(4)
+    assert [lines.add("a", "x", f"x{n}") for n in range(4)] == [None] * 4
+    assert lines.add("a", "x", "x4") == "x4"
+    assert lines.add("a", "y", "y") == "x3"
+    assert lines.add("b", "x", "b") == "x2"
+    assert lines.add("b", "z", "z") == "x1"
+    assert [lines.take() for _ in range(5)] == ["x0", "b", "y", "z", None]
+    assert lines.add("a", "x", "again") is None
 
 
 # files and options
