@@ -32,7 +32,7 @@ from pravega_lab.client.values import (
 from pravega_lab.client.writing.large_event import LargeEventWriter
 from pravega_lab.client.writing.transaction import AsyncTransaction, begin
 from pravega_lab.client.writing.writer import AsyncEventWriter
-from pravega_lab.errors import BadInputError, RefusedError, ScaleRefusedError
+from pravega_lab.errors import AccessDeniedError, BadInputError, RefusedError, ScaleRefusedError
 from pravega_lab.protocol.metadata.event_pointer import EventPointer
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -193,6 +193,8 @@ class AsyncStream:
         at = await cuts.resolve(self._context, cut)
         try:
             await self._controller.truncate_stream(self.scoped_name, at.positions)
+        except AccessDeniedError:
+            raise
         except RefusedError as error:
             head = await self.head()
             if head == at:

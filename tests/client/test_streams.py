@@ -22,9 +22,14 @@ from pravega_lab.client import (
     StreamConfiguration,
     connect,
 )
+from pravega_lab.client.controller.grpc_link import GrpcLink
+from pravega_lab.client.controller.link import ControllerCallError
+from pravega_lab.client.reader_group import RetentionType, reading
+from pravega_lab.client.reader_group.opening import async_reader_group
 from pravega_lab.client.stream import AsyncStream
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import (
+    AccessDeniedError,
     AlreadyExistsError,
     BadInputError,
     Definite,
@@ -39,6 +44,7 @@ from pravega_lab.errors import (
 )
 from pravega_lab.protocol.stream_cut import StreamCut
 from pravega_lab.testing.simulated import SimulatedPravega
+from tests.client.helpers import RedirectedLink
 
 NewStream = Callable[..., Stream]
 
@@ -228,6 +234,46 @@ def test_a_scale_whose_answer_was_lost_is_no_refusal(seed: int) -> None:
 
     assert pravega.run(story()) == 4
     assert pravega.faults["lost answer"] > 0
+
+
+class DenyingLink(RedirectedLink):
+    """A controller that denies calls of some methods once it is told to."""
+
+    denied: tuple[str, ...] = ()
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        if method in self.denied:
+            raise ControllerCallError("PERMISSION_DENIED", "Authorization failed")
+        return await GrpcLink.call(self, method, request)
+
+
+def test_a_missing_permission_is_named_by_every_call(uri: str, new_stream: NewStream) -> None:
+    name = new_stream().scoped_name
+    link = DenyingLink(uri, 0)
+
+    async def run() -> None:
+        async with AsyncClient(uri, link=link) as client:
+            stream = client.stream(name)
+            await stream.write([b"event"], "key")
+            group = async_reader_group(client, f"{stream.scope}/g")
+            config = reading([name], retention_type=RetentionType.MANUAL_RELEASE_AT_USER_STREAMCUT)
+            assert await group.create(config)
+            tail = await stream.tail()
+            link.denied = (
+                *("truncateStream", "createReaderGroup", "updateReaderGroup", "deleteReaderGroup"),
+                *("getReaderGroupConfig", "updateSubscriberStreamCut"),
+            )
+            for call in (
+                lambda: stream.truncate(tail),
+                lambda: group.create(config),
+                lambda: group.delete(),
+                lambda: group.reset(config=config),
+                lambda: group.update_retention_stream_cut({name: tail}),
+            ):
+                with pytest.raises(AccessDeniedError):
+                    await call()
+
+    asyncio.run(run())
 
 
 def test_a_refused_scale_names_its_rule(client: Client, new_stream: NewStream) -> None:

@@ -101,7 +101,7 @@ class GroupCalls:
         except ControllerCallError as error:
             if error.code_name == "NOT_FOUND":
                 raise self._missing() from error
-            raise RefusedError(f"{method} of {self._group}: the controller answered {error}") from error
+            raise self._controller._refused(method, request, error) from error
 
     def _check(self, what: str, status: int, missing: int | None = None) -> None:
         if missing is not None and status == missing:
