@@ -132,6 +132,8 @@ def test_bad_input(client: Client, table: KeyValueTable) -> None:
         lambda: table.update(b"pk-1", [Put(b"01", b"v")] * 257),
         lambda: list(table.entries(b"pk-1", start=b"1")),
         lambda: list(table.entries(prefix=b"pk", start=b"pk-1")),
+        lambda: list(table.entries(start=b"pk-2", end=b"pk-1")),
+        lambda: list(table.entries(b"pk-1", start=b"02", end=b"01")),
         lambda: KeyVersion.from_text("0"),
     ]
     for call in calls:

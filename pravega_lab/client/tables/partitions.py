@@ -54,6 +54,8 @@ class Partitions:
         for bound in (start, end):
             if bound:
                 self._check(which, bound, length)
+        if start and end and start > end:
+            raise BadInputError(f"entries: the start {start!r} is after the end {end!r}")
         if not isinstance(prefix, bytes) or len(prefix) > length:
             raise BadInputError(
                 f"entries: the prefix {prefix!r} of a {which} key: it takes at most {length} bytes"
