@@ -77,6 +77,7 @@ def test_a_log(client: Client, new_stream: Callable[..., Stream]) -> None:
     assert log.append_if_at(begin, b"refused") is None
     assert [entry.data for entry in log.read_from(begin)] == [b"one"]
     assert (log.set_mark(end, None), log.mark(), log.set_mark(begin, None)) == (True, end, False)
+    assert (log.set_mark(None, end), log.mark(), log.set_mark(begin, None)) == (True, None, True)
     log.close()
 
 

@@ -255,12 +255,12 @@ class AsyncRevisionedStream:
             raise self._refused("mark", reply)
         return None if reply.value == NO_MARK else await self._at(reply.value)
 
-    async def set_mark(self, revision: Revision, expected: Revision | None) -> bool:
-        """Move the mark if it is at ``expected`` now, and return whether it was."""
+    async def set_mark(self, revision: Revision | None, expected: Revision | None) -> bool:
+        """Move the mark if it is at ``expected`` now, and return whether it was. None is no mark."""
         segment_id = await self.segment_id()
         name = self._context.segment_name(segment_id)
-        before = NO_MARK if expected is None else expected.offset
-        request = UpdateSegmentAttribute(0, name, MARK, revision.offset, before, NO_TOKEN)
+        after, before = (NO_MARK if at is None else at.offset for at in (revision, expected))
+        request = UpdateSegmentAttribute(0, name, MARK, after, before, NO_TOKEN)
         what = f"set the mark of {self._context.name}"
         reply, repeated = await self._context.stores.change(what, self._context.name, segment_id, request)
         if not isinstance(reply, SegmentAttributeUpdated):
@@ -268,9 +268,10 @@ class AsyncRevisionedStream:
         if not reply.success and repeated:
             found = await self.mark()
             raise ConditionUnknownError(
-                f"{what} to {revision.to_text()}: it was to be at {expected and expected.to_text()}, and is"
-                f" at {found and found.to_text()}. The answer to an earlier attempt was lost, so this call"
-                " or another program may have moved the mark. Read it, then decide again",
+                f"{what} to {revision and revision.to_text()}: it was to be at"
+                f" {expected and expected.to_text()}, and is at {found and found.to_text()}. The answer to an"
+                " earlier attempt was lost, so this call or another program may have moved the mark. Read it,"
+                " then decide again",
                 found,
             )
         return reply.success

@@ -68,8 +68,8 @@ class RevisionedStream:
         """Return the revision that was marked last, None if none was."""
         return loop_thread().run(self._core.mark())
 
-    def set_mark(self, revision: Revision, expected: Revision | None) -> bool:
-        """Move the mark if it is at ``expected`` now, and return whether it was.
+    def set_mark(self, revision: Revision | None, expected: Revision | None) -> bool:
+        """Move the mark if it is at ``expected`` now, and return whether it was. None is no mark, as in Java.
 
         Raises:
             ConditionUnknownError: It is not, but a connection was lost in between: this call may have moved
