@@ -39,10 +39,7 @@ class PrivateStore(StoreProcess):
         registry_port: int | None = None,
     ) -> None:
         self._password = secrets.token_urlsafe(PASSWORD_BYTES)
-        self._users = own_stores.folder() / f"{secrets.token_hex(8)}.users"
-        line = password_line(USER, self._password, "prn::*,READ_UPDATE", os.urandom(SALT_BYTES), ITERATIONS)
-        self._users.touch(0o600)
-        self._users.write_text(f"{line}\n")
+        self._users = own_stores.folder() / f"{secrets.token_hex(8)}{own_stores.USERS_SUFFIX}"
         self._open: list[int] = []  # ports with published credentials
         try:
             users = ("--password-file", str(self._users))
@@ -59,6 +56,9 @@ class PrivateStore(StoreProcess):
 
     def start(self) -> None:
         """Start the process, wait until it serves, and let this user's programs in. Do nothing if it runs."""
+        line = password_line(USER, self._password, "prn::*,READ_UPDATE", os.urandom(SALT_BYTES), ITERATIONS)
+        self._users.touch(0o600)
+        self._users.write_text(f"{line}\n")
         super().start()
         self._open = [int(uri.rsplit(":", 1)[1]) for uri in (self.uri, self.registry_uri) if uri]
         self.credentials_file, *_ = [own_stores.publish(p, USER, self._password) for p in self._open]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -98,6 +99,43 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch:
     (tmp_path / f"pravega-lab-{os.getuid()}").mkdir(mode=0o755)
     with pytest.raises(BadInputError, match="is not a folder of yours that only you can enter"):
         own_stores.folder()
+
+
+def test_a_folder_that_another_user_keeps_closed_is_named(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    (tmp_path / f"pravega-lab-{os.getuid()}").mkdir(mode=0o755)
+
+    stat_of = Path.stat
+
+    def denied(path: Path, **options: bool) -> os.stat_result:
+        if path.suffix == ".credentials":  # as for any user but the administrator
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat_of(path, **options)
+
+    monkeypatch.setattr(Path, "stat", denied)
+    with pytest.raises(BadInputError, match="is not a folder of yours that only you can enter"):
+        connect(lab.uri)
+
+
+def test_a_file_of_users_that_was_left_is_deleted_and_a_store_that_restarts_gets_one_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    left = own_stores.folder() / "0123456789abcdef.users"
+    left.touch()
+    os.utime(left, (0, 0))
+    with PrivateStore() as store:
+        assert not left.exists()
+        [users] = own_stores.folder().glob("*.users")
+        os.utime(users, (0, 0))
+        own_stores.publish(1, "lab", "secret")
+        assert not users.exists()
+        store.stop()
+        store.start()
+        with connect(store.uri) as client:
+            assert "_system" in client.list_scopes()
 
 
 def test_old_credentials_of_stores_that_are_gone_are_deleted(

@@ -23,6 +23,8 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.addresses import is_loopback
 
 SUFFIX = ".credentials"
+USERS_SUFFIX = ".users"
+"""Of the file of users that a store reads when it starts."""
 KEPT_S = 86_400
 """How long the credentials of a store stay that was killed together with its program."""
 
@@ -77,14 +79,33 @@ def with_own_credentials(access: Access, host: str, port: int) -> Access:
     if access.has_credentials or not is_here or not hasattr(os, "getuid"):
         return access
     path = _path(port)
-    if not path.exists():
+    if not _is_there(path):
         return access
     folder()
     return replace(access, credentials_file=str(path), is_own=True)
 
 
+def _is_there(path: Path) -> bool:
+    """Return whether the file exists. Raises `BadInputError` if another user keeps its folder closed."""
+    try:
+        path.stat()
+    except PermissionError:
+        folder()
+        raise
+    except OSError:
+        return False
+    return True
+
+
 def _sweep(now_s: float) -> None:
-    """Delete old credentials of stores that do not answer."""
+    """Delete old credentials of stores that do not answer, and old files of users.
+
+    A store that starts again gets a file of users again.
+    """
+    for path in folder().glob(f"*{USERS_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime <= now_s - KEPT_S:
+                path.unlink()
     for path in folder().glob(f"*{SUFFIX}"):
         with contextlib.suppress(OSError, ValueError):
             if path.stat().st_mtime > now_s - KEPT_S:
