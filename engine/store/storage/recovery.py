@@ -237,6 +237,7 @@ class _Recovery:
             f"The log file {name!r} is damaged at offset {position}: group {self.files.sequence + 1} is"
             f" expected there and cannot be read, but the later group {later} can. The data in between"
             " is lost on this disk: restore the folder from a copy, or begin a new store in another folder."
+            f"{self._rebuild}"
         )
 
     def _check_torn(self) -> None:
@@ -315,4 +316,16 @@ class _Recovery:
                 self._refuse_missing(file_id, "segments have bytes in it")
 
     def _refuse_missing(self, file_id: int, why: str) -> NoReturn:
-        raise CorruptStoreError(f"The log file {file_name(file_id)!r} is missing, and {why}. {_RESTORE}")
+        raise CorruptStoreError(
+            f"The log file {file_name(file_id)!r} is missing, and {why}. {_RESTORE}{self._rebuild}"
+        )
+
+    @property
+    def _rebuild(self) -> str:
+        """Return what helps if the folder has lost its snapshots, nothing if it has one."""
+        if self.files.old_snapshots:
+            return ""
+        return (
+            " The folder has no snapshot: if the store used --tier2, --tier2-rebuild takes the snapshot from"
+            " there."
+        )

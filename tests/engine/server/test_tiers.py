@@ -30,6 +30,7 @@ from pravega_lab.engine.store.errors import CorruptStoreError, TierMismatch
 from pravega_lab.engine.store.log.chunks import BLOCK_BYTES, Chunk, checksums_of, marker, snapshot_name
 from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Truncate
+from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.segment import Segment
 from pravega_lab.engine.store.storage.snapshot import SnapshotHead, encode_snapshot, identity_of
 from pravega_lab.engine.store.storage.synced_state import Synced
@@ -341,6 +342,7 @@ def test_a_store_is_rebuilt_from_tier_2_and_what_is_left_of_its_log(tmp_path: Pa
             newest = lambda: max((int(n.split("-")[1]) for n in life.names() if "snapshot" in n), default=0)  # noqa: E731
             await life.until(lambda: newest() >= at)
             if not lose_log:
+                await life.until(lambda: "log-000000000001" not in life.disk.files())
                 life.objects.is_down = True
                 await life.submit(Append("a", b"only in the log"))
         for path in (folder / "data").iterdir():
@@ -350,6 +352,9 @@ def test_a_store_is_rebuilt_from_tier_2_and_what_is_left_of_its_log(tmp_path: Pa
         if lose_log:
             with pytest.raises(TierMismatch, match="--tier2-rebuild"):
                 await refuse_other_store(disk, objects)
+        else:
+            with pytest.raises(CorruptStoreError, match="--tier2-rebuild takes the snapshot from there"):
+                open_storage(disk)
         await rebuild(disk, objects)
         disk.close()
         async with store(folder) as life:
