@@ -419,6 +419,8 @@ class _Standalone:
 async def _serve_grpc(
     runner: StoreRunner, args: argparse.Namespace, security: Security
 ) -> tuple[grpc.aio.Server, int]:
+    # Its C core reads this when it is imported. It writes a line for each failed handshake, past `LogLines`.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from .grpc import serve
 
     return await serve(runner, args.host, args.controller_port, security)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import socket
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -16,6 +18,7 @@ from uuid import UUID
 
 import pytest
 
+from pravega_lab.client import connect
 from pravega_lab.client.connection.tokens import WRITES
 from pravega_lab.engine.server.dispatch import HANDLERS
 from pravega_lab.engine.server.security import authentication, options
@@ -295,6 +298,24 @@ def test_nobody_is_let_in_from_outside_by_oversight(words: str, said: str) -> No
     with pytest.raises(BadInputError) as refused:
         options.check_host(args)
     assert said in str(refused.value)
+
+
+def test_handshakes_that_fail_fill_no_log(tmp_path: Path) -> None:
+    ca_file = make_certificates(tmp_path, ["DNS:localhost"])
+    (tmp_path / "server.key").chmod(0o600)
+    pair = ("--tls-cert", str(tmp_path / "server.crt"), "--tls-key", str(tmp_path / "server.key"))
+    store = Standalone("--memory", *pair)
+    store.start()
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", store.controller_port)) as plain:
+            plain.sendall(b"no handshake of TLS")
+            plain.settimeout(10)
+            with contextlib.suppress(ConnectionError):
+                assert plain.recv(1 << 16)[:1] in (b"", b"\x15")  # the end, or an alert
+    with connect(store.uri, ca_file=ca_file) as client:
+        assert "_system" in client.list_scopes()
+    store.stop()
+    assert store.errors() == ""
 
 
 def test_an_open_address_is_refused_before_anything_is_made(tmp_path: Path) -> None:
