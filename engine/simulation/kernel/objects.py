@@ -47,6 +47,7 @@ class SimulatedObjects:
         self.faults: Counter[str] = Counter()
         self.objects: dict[str, bytes] = {}
         self._chance = chance
+        self._mounted: dict[str, bytes] | None = None  # the objects while an empty folder is in their place
         self._under_way: dict[int, tuple[str, bytes]] = {}
         self._calls = 0
         self._listed: dict[str, float] = {}  # name -> when lists agree with what there is
@@ -123,6 +124,16 @@ class SimulatedObjects:
                 loop = asyncio.get_running_loop()
                 loop.call_later(delay_s, self._put, name, data, context=contextvars.Context())
         self._under_way.clear()
+
+    def unmount(self) -> None:
+        """Put an empty folder in the place of this one. What is under way ends there."""
+        if self._mounted is None:
+            self._mounted, self.objects = self.objects, {}
+
+    def mount(self) -> None:
+        """End `unmount`. What was written in the meantime is hidden."""
+        if self._mounted is not None:
+            self.objects, self._mounted = self._mounted, None
 
     def damage(self, name: str) -> None:
         """Flip one bit of an object."""

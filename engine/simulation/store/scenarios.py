@@ -23,6 +23,7 @@ from .clocks.apps import ClockSetter, Tenant
 from .conditions.apps import Rival
 from .damage.scenario import DamageScenario
 from .key_values import apps as key_value_apps
+from .mounts import Mounter
 from .retention import apps as retention_apps
 from .storage_scenario import StorageScenario
 from .tier import draw_settings, draw_tier_trouble
@@ -130,6 +131,12 @@ def _tiers(world: World, chance: Random) -> None:
     world.apps.append(apps.Transactions(world, "txn", chance.choice((0, 4))))
 
 
+def _mounts(world: World, chance: Random) -> None:
+    """The same as `_tiers`, and the file system of tier 2 is unmounted and mounted again."""
+    _tiers(world, chance)
+    world.apps.append(Mounter(world, "mounter", world.store, chance.randint(1, 6)))
+
+
 def _clocks(world: World, chance: Random) -> None:
     """Transactions that nobody renews, on a machine whose wall clock jumps."""
     world.trouble_s = 20.0
@@ -177,6 +184,7 @@ POPULATIONS: dict[str, Populate] = {
     "everything": _everything,
     "singles": _singles,
     "tiers": _tiers,
+    "mounts": _mounts,
     "retention": _retention,
     "clocks": _clocks,
     "tokens": _tokens,

@@ -65,6 +65,8 @@ class StoreProcess:
     async def start(self, clock_skew_ms: int = 0) -> None:
         """Recover from the disk and serve. ``clock_skew_ms`` shifts the wall clock of this life."""
         self.lives += 1
+        if self.objects is not None:
+            self.objects.mount()
         is_drawn = self.objects is not None and self._chance.random() < self.rebuild_chance
         if self.objects is not None and is_drawn and self._loop.faults.happens("tier 2", "rebuild"):
             rebuilt = await rebuild_from(self.disk, self.objects)

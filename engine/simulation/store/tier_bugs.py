@@ -51,6 +51,16 @@ def _failed_upload_recorded() -> list[Replacement]:
     return [(TierLoop, "_upload", deaf)]
 
 
+@bug("folder-unchecked", "mounts", "")
+def _folder_unchecked() -> list[Replacement]:
+    """The store does not look whether the folder in tier 2 is still its own."""
+
+    async def trusting(objects: Any, store_id: bytes) -> None:
+        return
+
+    return [(loop, "check_folder", trusting)]
+
+
 @bug("names-used-again", "tiers", "logged: segment")
 def _names_used_again() -> list[Replacement]:
     """Every life of a store gives its chunks the same names, so a late upload replaces a later chunk."""

@@ -154,6 +154,7 @@ class World:
         self.store.disk.conditions.heal()
         if self.store.objects is not None:
             self.store.objects.conditions.heal()
+            self.store.objects.mount()
         self.journal.add("world", "healed")
 
     async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:

@@ -120,6 +120,11 @@ class Mover:
         """Return how many steps have failed since the last one that succeeded."""
         return self._failures
 
+    @property
+    def is_attached(self) -> bool:
+        """Return whether this life of the store has found its own marker in tier 2, or written it."""
+        return self._is_attached and self._is_marked
+
     # Steps
 
     def next_step(self, now_ms: int) -> Step | None:

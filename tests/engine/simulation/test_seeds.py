@@ -97,6 +97,7 @@ def test_a_repeated_merge_is_answered_without_a_place_in_the_log() -> None:
         ("clocks", {"clock-jump", "lease-seen"}),
         ("tokens", {"token-reply", "acked", "txn-committed"}),
         ("key-values", {"kv-transferred", "kv-refused", "kv-listed"}),
+        ("mounts", {"unmount", "mount", "acked"}),
         ("conditions", {"claimed", "claim-refused", "claim-unknown"}),
     ],
 )
