@@ -117,3 +117,24 @@ def refuse_new_table(options: Mapping[str, str], local_property: Callable[[str],
             f"this statement creates a table USING pravega. {NO_OPTIONS}. No row was written. Write with "
             f".format('pravega').mode('append').save(). {ways_that_work(options)}"
         )
+
+
+def refuse_table_of_query(options: Mapping[str, str], local_property: Callable[[str], str | None]) -> None:
+    """Refuse the rows of a streaming query that ``toTable`` started; called in a task.
+
+    The options and ids of such a query are those of ``start()``. The difference is the method that started
+    the query, which Spark notes in each task. A Spark Connect server notes the same method for both. Spark
+    keeps the new table when the query fails.
+
+    Args:
+        options: The address of the stream, for the message.
+        local_property: Returns a local property of the task.
+
+    Raises:
+        BadInputError: The rows are those of a table. The message has the statements that work.
+    """
+    if (local_property("callSite.short") or "").startswith("toTable "):
+        raise BadInputError(
+            f"toTable() writes into a table USING pravega that nothing could read. {NO_OPTIONS}. No row was "
+            f"written. Drop the table, and write with .format('pravega').start(). {ways_that_work(options)}"
+        )

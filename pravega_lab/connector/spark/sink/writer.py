@@ -32,7 +32,7 @@ from pravega_lab.connector.spark.sink.digest import add, digest_of
 from pravega_lab.connector.spark.sink.register import Record, Written, abortable
 from pravega_lab.connector.spark.sink.rows import arrays, check_rows, without_source_columns
 from pravega_lab.connector.spark.source.streams import ensure_stream
-from pravega_lab.connector.spark.tables import refuse_new_table
+from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query
 from pravega_lab.errors import BadInputError, PravegaError
 
 if TYPE_CHECKING:
@@ -147,10 +147,16 @@ class PravegaStreamWriter(_Sink, DataSourceStreamArrowWriter):
         super().__init__(options, schema, ENSURED_S)
 
     def write(self, iterator: Iterator[Any]) -> TaskWritten:
-        """Write the rows of one task and return its commit message."""
+        """Write the rows of one task and return its commit message.
+
+        Raises:
+            BadInputError: The rows are those of a table in Spark's catalog that could not be read.
+        """
         from pyspark import TaskContext
 
         context = TaskContext.get()
+        if context is not None and not (self._options.in_catalog or self._options.stored):
+            refuse_table_of_query(self._options.address, context.getLocalProperty)
         query = context.getLocalProperty("sql.streaming.queryId") if context is not None else None
         return TaskWritten(query or "", write_rows(self._options, iterator))
 

@@ -10,8 +10,9 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pravega_lab.client import connect
-from pravega_lab.connector.spark.tables import refuse_new_table
+from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query
 from pravega_lab.errors import BadInputError
+from tests.spark.connect import needs_jvm
 
 
 @pytest.fixture
@@ -105,6 +106,25 @@ def test_a_statement_that_makes_a_table_of_a_query_writes_no_row(spark: Any, add
 
 
 @pytest.mark.spark
+@needs_jvm
+def test_a_streaming_query_into_a_table_that_cannot_be_read_writes_no_row(
+    spark: Any, address: dict[str, str], tmp_path: Path
+) -> None:
+    source = spark.readStream.format("pravega").options(**address, start_stream_cut="earliest").load()
+    writer = source.select("event").writeStream.format("pravega").trigger(availableNow=True)
+    writer = writer.options(**{**address, "stream": "out"}).option("checkpointLocation", str(tmp_path))
+    query = writer.toTable("made")
+    try:
+        said = refused(query.awaitTermination)
+        assert "toTable() writes into a table USING pravega that nothing could read" in said
+        assert "Or use a temporary view: CREATE TEMPORARY VIEW <name> USING pravega OPTIONS" in said
+        assert count(spark, {**address, "stream": "out"}) == 0
+    finally:
+        query.stop()
+        spark.sql("DROP TABLE made")
+
+
+@pytest.mark.spark
 def test_a_table_with_columns_cannot_be_read_and_the_error_names_what_works(spark: Any) -> None:
     spark.sql("CREATE TABLE with_columns (event BINARY) USING pravega")
     try:
@@ -160,3 +180,13 @@ def test_only_a_write_inside_a_statement_is_that_of_a_table(
     else:
         with pytest.raises(BadInputError, match="creates a table USING pravega"):
             refuse_new_table({}, properties.get)
+
+
+@pytest.mark.parametrize("properties", [{"callSite.short": "start at Job.java:3"}, {}])
+def test_a_query_that_start_started_writes_into_no_table(properties: dict[str, str]) -> None:
+    refuse_table_of_query({}, properties.get)
+
+
+def test_a_query_that_to_table_started_is_refused() -> None:
+    with pytest.raises(BadInputError, match=r"toTable\(\) writes into a table USING pravega"):
+        refuse_table_of_query({}, {"callSite.short": "toTable at <console>:23"}.get)
