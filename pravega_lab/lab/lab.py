@@ -287,9 +287,9 @@ class Lab:
     ) -> Any:
         """Return a board with the views that fit these streams, reader groups, queries and drivers.
 
-        All views are on one clock. What is not observed yet is observed from now on, and looked at before
-        this returns. A text is the name of a stream, or the path of a checkpoint folder or progress file that
-        exists.
+        All views are on one clock. What is not observed yet is observed from now on. Streams and groups are
+        looked at before this returns, in each call. A text is the name of a stream, or the path of a
+        checkpoint folder or progress file that exists.
 
         Args:
             scale: Size of text and marks; 1.5 suits a projector.

@@ -73,7 +73,10 @@ class Watch(Journalled):
             self.groups.append(made)
 
     def look(self, timeout_s: float = 10.0) -> bool:
-        """Wait until the present state is in the journal. Return False if that took too long."""
+        """Wait until the present state is in the journal.
+
+        Return False if that took too long, or if streams or groups were watched and the watch is closed.
+        """
         end_s = time.monotonic() + timeout_s
         observers: list[GroupObserver | StreamObserver] = [*self.groups]
         have_looked = all(observer.look(end_s - time.monotonic()) for observer in observers)

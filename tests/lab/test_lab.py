@@ -59,6 +59,19 @@ def test_a_stream_is_looked_at_before_it_is_shown() -> None:
             board.close()
 
 
+def test_a_stream_is_looked_at_again_when_it_is_shown_again() -> None:
+    with Lab() as lab:
+        stream = lab.create_stream("close/s", scaling=ScalingPolicy.fixed(2))
+        watch = lab.observe(stream, every_ms=60_000)
+        lab.show(stream).close()
+        stream.split(0)
+        board = lab.show(stream)
+        assert "4 segments, 3 active" in board.views[0].alternative
+        board.close()
+        watch.close()
+        lab.show(stream).close()  # of a closed watch there is nothing to wait for
+
+
 def test_a_stream_that_is_not_there_is_shown_as_such() -> None:
     with Lab() as lab:
         lab.client.create_scope("close")

@@ -38,7 +38,7 @@ from ..reader_board.view import ReaderBoard
 from ..segment_map.view import SegmentMap
 from ..svg.palette import STYLE
 
-FIRST_LOOK_S = 5.0
+LOOK_S = 5.0
 _boards = count(1)
 
 
@@ -122,7 +122,7 @@ def as_svg(picture: str | bytes) -> str:
 def show(*things: Any, scale: float = 1.0, title: str | None = None, where: str | None = None) -> Board:
     """Show the views that fit the things, on one clock.
 
-    It waits until every observer has looked once, at most 5 s, so that the static picture is not empty.
+    Every observer looks before this returns, for at most 5 s each, so that the static picture is one of now.
 
     Args:
         things: Views, journals, or whatever has a ``.journal`` (an observer, a ledger). A journal gets a
@@ -145,8 +145,8 @@ def show(*things: Any, scale: float = 1.0, title: str | None = None, where: str 
     if not things:
         raise BadInputError("show() needs something to show: a view, a journal, or an observer.")
     for thing in things:
-        if hasattr(thing, "wait_for_first_look"):
-            thing.wait_for_first_look(FIRST_LOOK_S)
+        if hasattr(thing, "look"):
+            thing.look(LOOK_S)
     clock = f"board-{next(_boards)}"
     told = [j for j in (getattr(t, "journal", t) for t in things) if isinstance(j, Journal)]
     views = [view for thing in things for view in _views(thing, clock, scale, told)]

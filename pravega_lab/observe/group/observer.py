@@ -92,10 +92,13 @@ class GroupObserver(Journalled):
         self.tracker.done_here(reader, cause, was_killed=was_killed)
 
     def look(self, timeout_s: float = 10.0) -> bool:
-        """Wait until what the log holds now is in the journal. Return False if that took too long.
+        """Wait until what the log holds now is in the journal.
 
-        Return True as well if there is no such group and the journal says so.
+        Return False if that took too long, or if this observer is closed. Return True as well if there is no
+        such group and the journal says so.
         """
+        if self._closing.is_set():
+            return False
         wanted, end_s = self._end_of_log(), time.monotonic() + timeout_s
         with self._looked:
             if wanted is None:

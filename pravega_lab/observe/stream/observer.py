@@ -80,21 +80,29 @@ class StreamObserver(Journalled):
         self._trouble = ""
         self._was_missing = False
         self._closing = threads.Event()
+        self._wake = threads.Event()  # ends the wait for the next look
         self._looked = threads.Condition()
-        self._looks = 0
+        self._begun = self._looks = 0
         self._thread = threads.Thread(target=self._run, name=f"observe {stream.scoped_name}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stop looking, and wait until the thread has ended. The journal stays."""
         self._closing.set()
+        self._wake.set()
         self._thread.join(10)
 
     def look(self, timeout_s: float = 10.0) -> bool:
-        """Wait until the present state has been looked at. Return False if that took too long."""
+        """Look at once, and wait until the present state is in the journal.
+
+        Return False if that took too long, or if this observer is closed.
+        """
         with self._looked:
-            wanted = self._looks + 2  # the one under way may have begun before
-            return self._looked.wait_for(lambda: self._looks >= wanted, timeout_s)
+            wanted = self._begun + 1  # the look under way may have begun before
+            self._wake.set()
+            return not self._closing.is_set() and self._looked.wait_for(
+                lambda: self._looks >= wanted, timeout_s
+            )
 
     def wait_for_first_look(self, timeout_s: float = 10.0) -> bool:
         """Wait until the stream was looked at once. Return False if that took too long."""
@@ -104,6 +112,8 @@ class StreamObserver(Journalled):
     def _run(self) -> None:
         while not self._closing.is_set():
             wait_ms = self._every_ms
+            with self._looked:
+                self._begun += 1
             try:
                 self._look()
                 self._trouble = ""
@@ -116,7 +126,8 @@ class StreamObserver(Journalled):
             with self._looked:
                 self._looks += 1
                 self._looked.notify_all()
-            self._closing.wait(wait_ms / 1000)
+            self._wake.wait(wait_ms / 1000)
+            self._wake.clear()
 
     def _say_trouble(self, error: Exception) -> None:
         text = str(error) or type(error).__name__
