@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.calls import complete
@@ -77,6 +77,7 @@ class AsyncReaderGroup:
     async def create(self, config: ReaderGroupConfig) -> bool:
         """Create the group and return True, or False if it existed with the same configuration."""
         wanted = complete(config)
+        beginning: Any = await self._access.beginning(wanted)  # raises before anything is written
         found = await self._access.calls.create(wanted)
         if found != wanted:
             raise ConfigMismatchError(
@@ -84,7 +85,7 @@ class AsyncReaderGroup:
             )
         if found.generation > 0:
             return False
-        return await self._access.sync.initialize(await self._access.beginning(found))
+        return await self._access.sync.initialize(replace(beginning, config=found))
 
     async def delete(self) -> bool:
         """Delete the group and return True, or False if there was none."""

@@ -21,9 +21,11 @@ from pravega_lab.client.reader_group import (
     RetentionType,
     TooManyCheckpointsError,
     reader_group,
+    reading,
 )
 from pravega_lab.errors import (
     BadInputError,
+    NotFoundError,
     RefusedError,
     ScopeNotFoundError,
     StreamNotFoundError,
@@ -88,6 +90,16 @@ def test_what_a_group_cannot_be(client: Client, stream: Stream, scope: str) -> N
         reader_group(client, f"{scope}/not_a_name")
     with pytest.raises(ReaderGroupNotFoundError):
         reader_group(client, f"{scope}/none").state()
+
+
+def test_a_group_that_cannot_be_created_leaves_nothing(client: Client, stream: Stream, scope: str) -> None:
+    group = reader_group(client, f"{scope}/half")
+    strange_cut = StreamCut(stream.scoped_name, {99: 0})
+    for wrong in (config(client.stream(f"{scope}/none")), reading([stream.scoped_name], start=[strange_cut])):
+        with pytest.raises(NotFoundError):
+            group.create(wrong)
+        assert group.name not in client.list_reader_groups(scope)
+    assert group.create(config(stream))
 
 
 def test_a_reader_id_is_taken_once(client: Client, stream: Stream) -> None:
