@@ -8,6 +8,7 @@ observers and simulations import it.
 from pravega_lab.client.reader_group.core.state import GroupState, fold
 from pravega_lab.client.reader_group.errors import (
     CheckpointFailedError,
+    CheckpointTimeoutError,
     ConfigMismatchError,
     ReaderExistsError,
     ReaderGroupNotFoundError,
@@ -46,6 +47,7 @@ __all__ = [
     "BatchRead",
     "Checkpoint",
     "CheckpointFailedError",
+    "CheckpointTimeoutError",
     "ConfigMismatchError",
     "EventRead",
     "GroupMetrics",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pravega_lab.errors import NotFoundError, PravegaError, ProtocolError
+from pravega_lab.errors import Definite, NotFoundError, PravegaError, ProtocolError
 
 
 class ReaderGroupNotFoundError(NotFoundError):
@@ -34,3 +34,9 @@ class TooManyCheckpointsError(PravegaError):
 
 class CheckpointFailedError(PravegaError):
     """Raised when a checkpoint was cleared or cancelled before every reader had reported."""
+
+
+class CheckpointTimeoutError(PravegaError, TimeoutError):
+    """Raised when readers have not reported for a checkpoint in time. The checkpoint is still in progress."""
+
+    definite = Definite.UNKNOWN

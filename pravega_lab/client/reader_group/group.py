@@ -17,6 +17,7 @@ from pravega_lab.client.reader_group.core.reader import go_offline
 from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.errors import (
     CheckpointFailedError,
+    CheckpointTimeoutError,
     ConfigMismatchError,
     ReaderGroupNotFoundError,
     TooManyCheckpointsError,
@@ -50,8 +51,16 @@ class AsyncPendingCheckpoint:
 
     async def result(self, timeout_s: float | None = None) -> Checkpoint:
         """Wait until the checkpoint is complete, and return it."""
-        async with asyncio.timeout(timeout_s):
-            return await self._group._checkpoint(self.name)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._group._checkpoint(self.name)
+        except TimeoutError:
+            silent = self._group._access.state.checkpoints.waiting_for(self.name)
+            raise CheckpointTimeoutError(
+                f"checkpoint {self.name!r} of {self._group.scoped_name}: within {timeout_s} s no report of "
+                f"readers {list(silent)}. A reader reports when it reads next. The checkpoint is in "
+                "progress: let these readers read, declare dead ones offline, and ask again"
+            ) from None
 
     async def waiting_for(self) -> tuple[str, ...]:
         """Return the readers that have not reported yet."""

@@ -140,7 +140,7 @@ class ReaderGroup:
     def generate_stream_cuts(self, timeout_s: float | None = None) -> Mapping[str, StreamCut]:
         """Return the present positions as a consistent cut of each stream, by a silent checkpoint.
 
-        Readers report within their next read and hand out nothing. Raises ``TimeoutError``.
+        Readers report within their next read and hand out nothing. Raises `CheckpointTimeoutError`.
         """
         return loop_thread().run(self._core.generate_stream_cuts(timeout_s))
 
@@ -234,7 +234,7 @@ class PendingCheckpoint:
 
         Raises:
             CheckpointFailedError: It was cancelled, or a later one was completed first.
-            TimeoutError: Still waiting for readers, after ``timeout_s``; asking again is fine.
+            CheckpointTimeoutError: Still waiting for readers, after ``timeout_s``; asking again is fine.
         """
         return loop_thread().run(self._core.result(timeout_s))
 

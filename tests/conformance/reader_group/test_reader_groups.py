@@ -14,6 +14,7 @@ from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.reader_group import (
     Checkpoint,
     CheckpointFailedError,
+    CheckpointTimeoutError,
     ConfigMismatchError,
     ReaderExistsError,
     ReaderGroupNotFoundError,
@@ -331,6 +332,11 @@ def test_checkpoints_wait_for_readers_up_to_a_maximum(client: Client, stream: St
     with pytest.raises(TooManyCheckpointsError):
         group.initiate_checkpoint("c")
     assert sorted(first.waiting_for()) == ["r1", "r2"]
+    with pytest.raises(
+        CheckpointTimeoutError, match=r"checkpoint 'a' of .* within 0.05 s .*'r1', 'r2'"
+    ) as late:
+        first.result(timeout_s=0.05)
+    assert isinstance(late.value, TimeoutError)
     group.cancel_outstanding_checkpoints()
     with pytest.raises(CheckpointFailedError):
         first.result(10)
