@@ -60,6 +60,16 @@ def test_bytes_are_written_read_truncated_and_sealed(new_stream: Callable[..., S
         late_writer.write(b"more")
 
 
+def test_a_closed_writer_writes_nothing(new_stream: Callable[..., Stream]) -> None:
+    stream = new_stream()
+    with stream.byte_writer() as writer:
+        writer.write(b"a")
+    with pytest.raises(PravegaError, match=f"the writer of {stream.scoped_name} is closed"):
+        writer.write(b"b")
+    with stream.byte_reader() as reader:
+        assert reader.tail() == 1
+
+
 def test_a_read_at_the_tail_waits(uri: str, new_stream: Callable[..., Stream]) -> None:
     name = new_stream().scoped_name
 

@@ -39,11 +39,14 @@ class AsyncByteWriter:
         self._set_up_on: Connection | None = None
         self._segment_id: int | None = None
         self._turn = asyncio.Lock()
+        self._is_closed = False
 
     async def write(self, data: bytes) -> int:
         """Append bytes, and return their number when they are durable."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise BadInputError(f"data of type {type(data).__name__}: a byte stream takes bytes")
+        if self._is_closed:
+            raise PravegaError(f"the writer of {self._context.name} is closed")
         view = memoryview(data).cast("B")
         async with self._turn:
             for at in range(0, len(view), PIECE_BYTES):
@@ -79,7 +82,8 @@ class AsyncByteWriter:
         await self._context.controller.seal_stream(self._context.name)
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. What is written afterwards is refused."""
+        self._is_closed = True
         await self._connections.close()
 
     async def __aenter__(self) -> Self:
