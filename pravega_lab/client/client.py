@@ -112,10 +112,10 @@ class AsyncClient:
         """Create a stream and return it."""
         scope, name = split_scoped_name(scoped_name)
         check_stream(name)
+        configuration = StreamConfiguration(scaling, retention, tuple(tags))
         check_policy(scoped_name, scaling)
         if create_scope:
             await self.create_scope(scope)
-        configuration = StreamConfiguration(scaling, retention, tuple(tags))
         await self._controller.create_stream(scoped_name, configuration)
         return self.stream(scoped_name)
 

@@ -205,6 +205,11 @@ class StreamConfiguration:
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.scaling, ScalingPolicy):
+            raise BadInputError(
+                f"scaling={self.scaling!r} is no policy; give ScalingPolicy.fixed(segments),"
+                " ScalingPolicy.by_event_rate(events_per_s) or ScalingPolicy.by_data_rate(kbytes_per_s)"
+            )
         if not isinstance(self.retention, RetentionPolicy):
             raise BadInputError(
                 f"retention={self.retention!r} is no policy; give RetentionPolicy.by_time(milliseconds) or"

@@ -171,7 +171,7 @@ class Lab:
         """
         return self.client.create_stream(
             _scoped(name),
-            scaling=scaling or ScalingPolicy.fixed(1),
+            scaling=ScalingPolicy.fixed(1) if scaling is None else scaling,
             retention=RetentionPolicy.none() if retention is None else retention,
             tags=tags,
         )

@@ -158,6 +158,10 @@ def test_names_and_numbers_that_never_work(client: Client, scope_name: Callable[
             client.create_stream(name)
     with pytest.raises(BadInputError, match="give a whole number from 1"):
         client.create_stream(f"{scope}/b", scaling=ScalingPolicy.fixed(0))
+    with pytest.raises(BadInputError, match=r"scaling=3 is no policy; give ScalingPolicy.fixed\(segments\)"):
+        client.create_stream(f"{scope}/b", scaling=3)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match="scaling=0 is no policy"):
+        client.stream(f"{scope}/a").update(scaling=0)  # type: ignore[arg-type]
     with pytest.raises(BadInputError, match="batch_bytes"):
         client.stream(f"{scope}/a").read(batch_bytes=0)
 

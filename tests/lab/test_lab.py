@@ -116,3 +116,8 @@ def failing(close: Callable[[], Any]) -> Callable[[], None]:
         raise OSError("it does not close")
 
     return closes
+
+
+def test_a_stream_whose_scaling_is_no_policy_is_refused() -> None:
+    with Lab() as lab, pytest.raises(BadInputError, match="scaling=0 is no policy"):
+        lab.create_stream("close/s", scaling=0)  # type: ignore[arg-type]
