@@ -14,7 +14,7 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.group.fold import fold_groups
-from pravega_lab.observe.group.observations import ReaderJoined
+from pravega_lab.observe.group.observations import ReaderJoined, SegmentOffered
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.widgets import CheckpointTimeline, ReaderBoard, SegmentMap, View, show
@@ -407,6 +407,20 @@ def test_a_group_without_readers_says_what_fills_the_views() -> None:
         assert isinstance(picture, str)
         assert word in picture
         assert len(view.frame) == 0
+
+
+def test_the_picture_without_readers_says_so_below_the_segments_that_nobody_has() -> None:
+    journal = empty_group()
+    for number in range(3):
+        where = {"group": GROUP, "stream": "s/x", "segment_id": number, "offset": 0}
+        journal.append(SegmentOffered(time_ms=START_MS, revision=0, why="start", **where))
+    journal.tick(START_MS + 9_000)
+    _, picture = ReaderBoard(journal).picture()
+    assert isinstance(picture, str)
+    bars = re.findall(r'y="([\d.]+)" width="[\d.]+" height="([\d.]+)" fill="url\(#plab-hatch\)"', picture)[1:]
+    [text] = re.findall(r'y="([\d.]+)" font-size="14"[^>]*>No readers yet', picture)
+    assert len(bars) == 3
+    assert all(float(y) + float(height) < float(text) - 14 for y, height in bars)
 
 
 def test_pictures_are_the_same_each_time_and_their_texts_stay_inside(

@@ -108,7 +108,8 @@ def reader_svg(history: BoardHistory, facts: dict[str, Any], gap: str, span_ms: 
     _draw_gutter(picture, scene)
     picture.time_axis(scene.across, scene.height - 22)
     if not lanes:
-        picture.text((LEFT + RIGHT) / 2, TOP + 40, facts["empty"][0], size=14, anchor="middle")
+        # The lane "nobody" is drawn. Without readers there are no reasons of moves below it.
+        picture.text((LEFT + RIGHT) / 2, scene.bottom + 24, facts["empty"][0], size=14, anchor="middle")
     return picture.svg()
 
 
