@@ -200,6 +200,11 @@ def check_stream(name: str) -> str:
     return _check("stream", name, USER_NAME_LENGTH_MAX)
 
 
+def check_reader_group(name: str) -> str:
+    """Return ``name``. Raises `BadInputError`, which names the illegal character."""
+    return _check("reader group", name, USER_NAME_LENGTH_MAX)
+
+
 def check_table(name: str) -> str:
     """Return ``name``. Raises `BadInputError`, which names the illegal character."""
     return _check("table", name, USER_NAME_LENGTH_MAX)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pravega_lab.client.context import StoreAccess, StreamContext
 from pravega_lab.client.loop_thread import loop_thread
@@ -14,8 +14,9 @@ from pravega_lab.client.reader_group.sync import ReaderGroup
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
 from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer, StateFormat
+from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType
-from pravega_lab.protocol.names import check_stream, split_scoped_name
+from pravega_lab.protocol.names import check_reader_group, split_scoped_name
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 
 S = TypeVar("S")
@@ -42,13 +43,13 @@ def async_reader_group(
     Args:
         clock_ms: Returns milliseconds since 1970, where they do not come from this machine's clock.
     """
-    check_stream(split_scoped_name(scoped_name)[1])
+    check_reader_group(split_scoped_name(scoped_name)[1])
     return AsyncReaderGroup(lambda: GroupAccess(scoped_name, client._controller, client._stores, clock_ms))
 
 
 def reader_group(client: HasStoreAccess, scoped_name: str) -> ReaderGroup:
     """Return a handle of ``scope/group`` without a request. Raises ``BadInputError`` for an invalid name."""
-    check_stream(split_scoped_name(scoped_name)[1])
+    check_reader_group(split_scoped_name(scoped_name)[1])
     return ReaderGroup(scoped_name, lambda: async_reader_group(client._core, scoped_name))
 
 
@@ -76,8 +77,24 @@ def reading(
             at each checkpoint (``AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT``), or when a program calls
             ``update_retention_stream_cut`` (``MANUAL_RELEASE_AT_USER_STREAMCUT``).
 
+    Raises:
+        BadInputError: An argument is of another form, a start is of a stream that is not in ``streams``, or a
+            number is not a whole number from 1.
+
     Source: reader-groups.md B1.
     """
+    _check_list("streams", streams, str, "names, such as reading(['scope/stream'])")
+    for name in streams:
+        split_scoped_name(name)
+    for side, cuts in (("start", start), ("end", end)):
+        _check_list(side, cuts, StreamCut, "stream cuts, such as [stream.head()]")
+    strangers = [cut.scoped_stream for cut in start if cut.scoped_stream not in streams]
+    if strangers:
+        raise BadInputError(f"reading(start=…): cuts of {strangers}, and the group reads {list(streams)}")
+    if automatic_checkpoint_interval_ms != -1:
+        _check_at_least_1("automatic_checkpoint_interval_ms", automatic_checkpoint_interval_ms, ", or -1")
+    _check_at_least_1("group_refresh_time_ms", group_refresh_time_ms)
+    _check_at_least_1("max_outstanding_checkpoint_request", max_outstanding_checkpoint_request)
     starts = dict.fromkeys(streams, UNBOUNDED) | {cut.scoped_stream: cut for cut in start}
     return ReaderGroupConfig(
         starts,
@@ -87,6 +104,17 @@ def reading(
         max_outstanding_checkpoint_request,
         retention_type,
     )
+
+
+def _check_list(name: str, given: Any, kind: type, wanted: str) -> None:
+    is_list = isinstance(given, Sequence) and not isinstance(given, str)
+    if not is_list or not all(isinstance(one, kind) for one in given):
+        raise BadInputError(f"reading(): {name}={given!r}; give a list of {wanted}")
+
+
+def _check_at_least_1(name: str, number: object, other: str = "") -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise BadInputError(f"reading(): {name}={number!r}; give a whole number from 1{other}")
 
 
 def async_revisioned_stream(client: StoreAccess, scoped_name: str) -> AsyncRevisionedStream:

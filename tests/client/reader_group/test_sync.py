@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,31 @@ def test_a_configuration() -> None:
 def test_what_is_no_configuration_is_refused_in_words(config: object) -> None:
     with pytest.raises(BadInputError, match=r"pass what reading\(\['scope/stream'\]\)"):
         complete(config)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("streams", "settings", "words"),
+    [
+        ("s/a", {}, r"streams='s/a'; give a list of names, such as reading\(\['scope/stream'\]\)"),
+        ([5], {}, r"streams=\[5\]; give a list of names"),
+        (["a"], {}, "write scope/stream"),
+        (["s/a"], {"start": StreamCut("s/a", {0: 5})}, r"start=StreamCut.*; give a list of stream cuts"),
+        (["s/a"], {"end": ["tail"]}, r"end=\['tail'\]; give a list of stream cuts"),
+        (["s/a"], {"start": [StreamCut("s/b", {0: 5})]}, r"cuts of \['s/b'\], and the group reads \['s/a'\]"),
+        (["s/a"], {"group_refresh_time_ms": 0}, "group_refresh_time_ms=0; give a whole number from 1"),
+        (["s/a"], {"group_refresh_time_ms": "200"}, "group_refresh_time_ms='200'; give"),
+        (["s/a"], {"automatic_checkpoint_interval_ms": -5}, "=-5; give a whole number from 1, or -1"),
+        (["s/a"], {"max_outstanding_checkpoint_request": 0.5}, "=0.5; give a whole number from 1"),
+    ],
+)
+def test_what_a_group_cannot_read_is_refused_in_words(streams: Any, settings: Any, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        reading(streams, **settings)
+
+
+def test_a_name_that_no_group_can_have_is_refused_as_that_of_a_group(client: Client) -> None:
+    with pytest.raises(BadInputError, match="reader group 'a_b': '_' is not allowed"):
+        client.reader_group("g/a_b")
 
 
 def test_a_state_that_two_handles_share(client: Client, new_stream: object) -> None:
