@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -146,7 +146,9 @@ class AsyncStream:
 
     async def merge(self, segment_ids: Sequence[int]) -> SegmentRange:
         """Merge neighbouring segments, and return the new segment."""
-        segments = await self._active(segment_ids)
+        segments = await self._active(segment_ids) if isinstance(segment_ids, Collection) else []
+        if len({segment.segment_id for segment in segments}) < 2:
+            raise BadInputError(f"{self.scoped_name}: merge({segment_ids!r}); give at least two segment ids")
         low, high = min(s.low for s in segments), max(s.high for s in segments)
         return (await self.scale(segment_ids, [(low, high)]))[0]
 

@@ -216,6 +216,8 @@ def check_scope(name: str) -> str:
 
 
 def _check(what: str, name: str, length_max: int) -> str:
+    if not isinstance(name, str):
+        raise BadInputError(f"{what} {name!r}: its name is a text")
     wrong = _USER_NAME.sub("", name)
     if wrong:
         raise BadInputError(f"{what} {name!r}: {wrong[0]!r} is not allowed; use letters, digits, '.' and '-'")

@@ -164,6 +164,16 @@ def test_names_and_numbers_that_never_work(client: Client, scope_name: Callable[
         client.stream(f"{scope}/a").update(scaling=0)  # type: ignore[arg-type]
     with pytest.raises(BadInputError, match="batch_bytes"):
         client.stream(f"{scope}/a").read(batch_bytes=0)
+    stream = client.stream(f"{scope}/a")
+    epoch_0 = stream.segments()
+    for ids in (0, [0], [0, 0]):
+        with pytest.raises(BadInputError, match="give at least two segment ids"):
+            stream.merge(ids)  # type: ignore[arg-type]
+    assert stream.segments() == epoch_0
+    with pytest.raises(BadInputError, match="lease_ms='5': a lease is"):
+        stream.begin_transaction("5")  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match="scope None: its name is a text"):
+        client.create_scope(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:9090", "localhost", "tcp://:1", "tcp://host:port", ""])

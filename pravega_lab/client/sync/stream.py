@@ -118,7 +118,7 @@ class Stream:
         return run(self._core.split(segment_id, parts))
 
     def merge(self, segment_ids: Sequence[int]) -> SegmentRange:
-        """Merge neighbouring segments into one; see `scale`."""
+        """Merge two or more neighbouring segments into one; see `scale`."""
         return run(self._core.merge(segment_ids))
 
     def segment_info(self, segment_id: int) -> SegmentInfo:

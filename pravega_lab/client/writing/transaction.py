@@ -36,8 +36,8 @@ _FINAL = (TransactionState.COMMITTED, TransactionState.ABORTED, TransactionState
 
 async def begin(context: StreamContext, lease_ms: int, left: Left | None = None) -> AsyncTransaction:
     """Begin a transaction and the renewal of its lease. ``left`` is called when nothing is left to close."""
-    if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
-        raise BadInputError(f"lease_ms={lease_ms}: a lease is {LEASE_MS_MIN} to {LEASE_MS_MAX} ms")
+    if not isinstance(lease_ms, int) or not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
+        raise BadInputError(f"lease_ms={lease_ms!r}: a lease is {LEASE_MS_MIN} to {LEASE_MS_MAX} ms")
     txn_id, segments = await context.controller.create_transaction(context.name, lease_ms)
     return AsyncTransaction(context, txn_id, segments, lease_ms, left)
 
