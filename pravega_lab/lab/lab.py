@@ -470,6 +470,8 @@ class Lab:
 
 
 def _scoped(name: str) -> str:
+    if not isinstance(name, str):
+        raise BadInputError(f"{name!r} is not the name of a stream; write scope/stream, or stream")
     return name if "/" in name else f"{DEFAULT_SCOPE}/{name}"
 
 

@@ -121,3 +121,11 @@ def failing(close: Callable[[], Any]) -> Callable[[], None]:
 def test_a_stream_whose_scaling_is_no_policy_is_refused() -> None:
     with Lab() as lab, pytest.raises(BadInputError, match="scaling=0 is no policy"):
         lab.create_stream("close/s", scaling=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [5, None])
+def test_what_is_no_name_of_a_stream_is_refused(name: Any) -> None:
+    with Lab() as lab:
+        for call in (lab.create_stream, lab.stream, lab.table):
+            with pytest.raises(BadInputError, match=f"{name} is not the name of a stream"):
+                call(name)
