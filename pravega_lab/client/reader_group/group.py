@@ -226,6 +226,8 @@ class AsyncReaderGroup:
 
     async def initiate_checkpoint(self, name: str) -> AsyncPendingCheckpoint:
         """Begin a reader-group checkpoint."""
+        if not isinstance(name, str):
+            raise BadInputError(f"checkpoint {name!r}: its name is a text")
         await self._access.fetch()
         if SILENT in name:
             raise BadInputError(f"checkpoint {name!r}: {SILENT} marks the group's own, silent ones")

@@ -101,6 +101,8 @@ def test_a_group_that_cannot_be_created_leaves_nothing(client: Client, stream: S
             group.create(wrong)
         assert group.name not in client.list_reader_groups(scope)
     assert group.create(config(stream))
+    with pytest.raises(BadInputError, match="checkpoint 5: its name is a text"):
+        group.initiate_checkpoint(5)  # type: ignore[arg-type]
 
 
 def test_a_reader_id_is_taken_once(client: Client, stream: Stream) -> None:
