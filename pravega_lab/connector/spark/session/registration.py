@@ -10,7 +10,7 @@ from pravega_lab.connector.spark.options.parsing import FALLBACKS
 from pravega_lab.connector.spark.session.connect import is_connect
 from pravega_lab.connector.spark.source.hold import ensure_hold_folder
 from pravega_lab.connector.spark.worker_python import set_worker_python
-from pravega_lab.errors import SetupError
+from pravega_lab.errors import BadInputError, SetupError
 
 #: The first version with admission control and Arrow sinks for Python data sources.
 SPARK_NEEDED = (4, 3)
@@ -64,12 +64,15 @@ def register(spark: Any) -> None:
     `stop_with_savepoint` of this process asks its sources to pause.
 
     Raises:
+        BadInputError: ``spark`` is no session.
         SetupError: The session's Spark, or the installed pyspark, is older than 4.3, or the Python that the
             user chose for the workers cannot run the data source.
 
     Source: spark.md 11.
     """
     installed_spark()
+    if not isinstance(getattr(spark, "version", None), str):
+        raise BadInputError(f"register({spark!r}): give a session of Spark, such as register(spark)")
     check_spark(spark.version)
     set_worker_python(spark)
     from pravega_lab.connector.spark.data_source import PravegaDataSource

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pravega_lab.connector.spark.session.java import find_java, packaged_java, parse_version
-from pravega_lab.connector.spark.session.registration import check_spark
+from pravega_lab.connector.spark.session.registration import check_spark, register
 from pravega_lab.connector.spark.session.session import local_conf
-from pravega_lab.errors import SetupError
+from pravega_lab.errors import BadInputError, SetupError
 
 
 def java_home(folder: Path, version: str, *, release: bool = True) -> Path:
@@ -97,3 +97,9 @@ def test_a_session_keeps_to_this_machine() -> None:
     assert "spark.python.daemon.module" not in local_conf(
         cores=1, memory="512m", warehouse="/w", fast_workers=False
     )
+
+
+@pytest.mark.parametrize("session", [None, "x"])
+def test_what_is_no_session_is_refused(session: object) -> None:
+    with pytest.raises(BadInputError, match=r"register\(.*\): give a session of Spark"):
+        register(session)
