@@ -26,3 +26,8 @@ def is_request_to_end(error: BaseException) -> bool:
 def is_being_cancelled() -> bool:
     """Return whether the current task was asked to end."""
     return cancellations() > 0
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error, or its class if it has none, such as a ``CancelledError``."""
+    return str(error) or repr(error)

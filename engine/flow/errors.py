@@ -125,8 +125,3 @@ class PartialFinishingNotSupportedByStateError(PravegaError):
 
     Union list state can be restored only if all subtasks have stored it (flink.md 6.4).
     """
-
-
-def message_of(error: BaseException) -> str:
-    """Return the message of an error, or its class if it has none, such as a ``CancelledError``."""
-    return str(error) or repr(error)

@@ -80,6 +80,7 @@ FILES_MAX = 17  # "about fifteen"
 FLOW_LAYERS = [
     "errors",
     "cancelling",
+    "closing",
     "subtask_states",
     "batch",
     "elements",

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Collection
 
 from pravega_lab.portable.waiting import wait
 
-from ..cancelling import is_request_to_end
+from ..cancelling import is_request_to_end, message_of
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
-from ..errors import JobFailedError, Reason, RestoreError, StopWithSavepointStoppingError, message_of
+from ..errors import JobFailedError, Reason, RestoreError, StopWithSavepointStoppingError
 from ..graph.graph import JobGraph
 from ..observer import Observer, Restored
 from ..source.operator_coordinator import NO_CHECKPOINT

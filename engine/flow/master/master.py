@@ -15,6 +15,7 @@ from typing import Any
 
 from pravega_lab.portable.waiting import gather, shield
 
+from ..cancelling import message_of
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.pending import Request
@@ -29,7 +30,6 @@ from ..errors import (
     JobFailedError,
     Reason,
     RestoreError,
-    message_of,
 )
 from ..files import Files
 from ..graph.graph import JobGraph
