@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 from pravega_lab.client.context import StoreAccess, StreamContext
@@ -21,6 +21,7 @@ from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 
 S = TypeVar("S")
 U = TypeVar("U")
+T = TypeVar("T")
 
 
 class HasStoreAccess(Protocol):
@@ -54,10 +55,10 @@ def reader_group(client: HasStoreAccess, scoped_name: str) -> ReaderGroup:
 
 
 def reading(
-    streams: Sequence[str],
+    streams: Iterable[str],
     *,
-    start: Sequence[StreamCut] = (),
-    end: Sequence[StreamCut] = (),
+    start: Iterable[StreamCut] = (),
+    end: Iterable[StreamCut] = (),
     automatic_checkpoint_interval_ms: int = 30_000,
     group_refresh_time_ms: int = 3_000,
     max_outstanding_checkpoint_request: int = 3,
@@ -83,11 +84,11 @@ def reading(
 
     Source: reader-groups.md B1.
     """
-    _check_list("streams", streams, str, "names, such as reading(['scope/stream'])")
+    streams = _listed("streams", streams, str, "names, such as reading(['scope/stream'])")
     for name in streams:
         split_scoped_name(name)
-    for side, cuts in (("start", start), ("end", end)):
-        _check_list(side, cuts, StreamCut, "stream cuts, such as [stream.head()]")
+    start = _listed("start", start, StreamCut, "stream cuts, such as [stream.head()]")
+    end = _listed("end", end, StreamCut, "stream cuts, such as [stream.tail()]")
     strangers = [cut.scoped_stream for cut in start if cut.scoped_stream not in streams]
     if strangers:
         raise BadInputError(f"reading(start=…): cuts of {strangers}, and the group reads {list(streams)}")
@@ -106,10 +107,12 @@ def reading(
     )
 
 
-def _check_list(name: str, given: Any, kind: type, wanted: str) -> None:
-    is_list = isinstance(given, Sequence) and not isinstance(given, str)
-    if not is_list or not all(isinstance(one, kind) for one in given):
-        raise BadInputError(f"reading(): {name}={given!r}; give a list of {wanted}")
+def _listed(name: str, given: Any, kind: type[T], wanted: str) -> list[T]:
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        items = list(given)
+        if all(isinstance(one, kind) for one in items):
+            return items
+    raise BadInputError(f"reading(): {name}={given!r}; give a list of {wanted}")
 
 
 def _check_at_least_1(name: str, number: object, other: str = "") -> None:

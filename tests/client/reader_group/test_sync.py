@@ -98,6 +98,11 @@ def test_what_a_group_cannot_read_is_refused_in_words(streams: Any, settings: An
         reading(streams, **settings)
 
 
+def test_a_group_reads_what_any_iterable_names() -> None:
+    ends = {"s/a": StreamCut("s/a", {0: 5})}
+    assert reading(iter(["s/a"]), end=ends.values()) == reading(["s/a"], end=[ends["s/a"]])
+
+
 def test_a_name_that_no_group_can_have_is_refused_as_that_of_a_group(client: Client) -> None:
     with pytest.raises(BadInputError, match="reader group 'a_b': '_' is not allowed"):
         client.reader_group("g/a_b")
