@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 
-from .cancelling import cancellations
+from pravega_lab.portable.waiting import cancellations
 
 CLOSING_S = 60.0  # time limit, as in Flink
 _log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from pravega_lab.errors import (
     RefusedError,
     SegmentNotFoundError,
 )
-from pravega_lab.portable.waiting import gather, wait
+from pravega_lab.portable.waiting import gather, is_being_cancelled, shield
 from pravega_lab.protocol.wire.commands import (
     AuthTokenCheckFailed,
     Command,
@@ -211,10 +211,14 @@ class Connections:
         if opening is None or opening.done():
             opening = asyncio.get_running_loop().create_task(self._stores.open(endpoint))
             self._opening[endpoint] = opening
-        await wait([opening])
-        if opening.cancelled():  # by `close`: the task of the caller is not cancelled
-            raise PravegaError(f"{endpoint}: the client, reader or writer was closed while it connected")
-        return opening.result()
+        try:
+            return await shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled() and not is_being_cancelled():  # by `close`
+                raise PravegaError(
+                    f"{endpoint}: the client, reader or writer was closed while it connected"
+                ) from None
+            raise
 
     def flush_joined(self) -> None:
         """Send what was written by `Connection.write_joined`, because the caller now waits for replies."""

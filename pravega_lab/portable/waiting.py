@@ -207,3 +207,17 @@ def shield(awaitable: Awaitable[T]) -> asyncio.Future[T]:
     inner.add_done_callback(inner_ended)
     outer.add_done_callback(outer_ended)
     return outer
+
+
+def cancellations() -> int:
+    """Return how often the current task was asked to end; 0 outside of a task."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # the loop has ended, and the calling coroutine is collected
+        return 0
+    return 0 if task is None else task.cancelling()
+
+
+def is_being_cancelled() -> bool:
+    """Return whether the current task was asked to end."""
+    return cancellations() > 0

@@ -12,9 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
+from pravega_lab.portable.waiting import FIRST_COMPLETED, is_being_cancelled, wait
 
-from ..cancelling import is_being_cancelled
 from ..checkpoint import effects as do
 from ..checkpoint import metadata
 from ..checkpoint.coordinator import CheckpointCoordinator

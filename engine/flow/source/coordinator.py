@@ -14,8 +14,8 @@ from inspect import isawaitable
 from typing import Any
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.waiting import is_being_cancelled
 
-from ..cancelling import is_being_cancelled
 from ..errors import CheckpointFailedError, IllegalStateError, Reason
 from ..observer import Observer, SplitsAssigned
 from ..state import plain_values as plain

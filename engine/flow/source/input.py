@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from pravega_lab.portable.waiting import wait
+from pravega_lab.portable.waiting import is_being_cancelled, wait
 
-from ..cancelling import is_being_cancelled
 from ..elements import Barrier, CheckpointKind, CheckpointOptions
 from ..errors import IllegalStateError
 from .source_operator import CheckpointLock, LegacySourceOperator, SourceOperator

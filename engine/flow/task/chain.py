@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 
+from pravega_lab.portable.waiting import cancellations, is_being_cancelled
+
 from ..batch import Batch
-from ..cancelling import cancellations, is_being_cancelled
 from ..checkpoint.storage import OperatorSnapshot
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, Watermark, WatermarkStatus
 from ..errors import IllegalStateError

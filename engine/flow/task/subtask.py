@@ -15,10 +15,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pravega_lab.portable.waiting import wait
+from pravega_lab.portable.waiting import cancellations, is_being_cancelled, wait
 
 from ..batch import Batch
-from ..cancelling import cancellations, is_being_cancelled, is_request_to_end
+from ..cancelling import is_request_to_end
 from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
 from ..checkpoint.storage import OperatorSnapshot, file_name, write_snapshot

@@ -23,7 +23,7 @@ from pravega_lab.client.values import MIB
 from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
 from pravega_lab.client.writing.event_buffer import Added, Collected, EventBuffer
 from pravega_lab.errors import AppendUnknownError, PravegaError
-from pravega_lab.portable.waiting import wait
+from pravega_lab.portable.waiting import is_being_cancelled, shield
 from pravega_lab.protocol.names import SegmentRange
 
 UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
@@ -225,10 +225,12 @@ class Appends:
         if self._loading is None or self._loading.done():
             self._loading = asyncio.get_running_loop().create_task(self._load())
         loading = self._loading
-        await wait([loading])
-        if loading.cancelled():  # by `close`: the task of the caller is not cancelled
-            self._check()
-        loading.result()
+        try:
+            await shield(loading)
+        except asyncio.CancelledError:
+            if loading.cancelled() and not is_being_cancelled():  # by `close`
+                self._check()
+            raise
         self._check()
 
     async def _load(self) -> None:

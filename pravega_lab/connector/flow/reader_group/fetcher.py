@@ -17,10 +17,9 @@ from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.values import Position
 from pravega_lab.connector.flow.reader_group.settings import GroupSettings
 from pravega_lab.connector.flow.reader_group.window_watermarks import WindowWatermarks
-from pravega_lab.engine.flow.cancelling import is_being_cancelled
 from pravega_lab.engine.flow.elements import Watermark
 from pravega_lab.errors import TruncatedDataError
-from pravega_lab.portable.waiting import gather
+from pravega_lab.portable.waiting import gather, is_being_cancelled
 
 AHEAD = 2  # most reads that wait for the subtask
 LEAVE_S = 2.0  # time limit for leaving the group in order; a reset follows in any case
