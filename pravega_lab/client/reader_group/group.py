@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.calls import complete
@@ -86,7 +86,6 @@ class AsyncReaderGroup:
     async def create(self, config: ReaderGroupConfig) -> bool:
         """Create the group and return True, or False if it existed with the same configuration."""
         wanted = complete(config)
-        beginning: Any = await self._access.beginning(wanted)  # raises before anything is written
         found = await self._access.calls.create(wanted)
         if found != wanted:
             raise ConfigMismatchError(
@@ -94,7 +93,22 @@ class AsyncReaderGroup:
             )
         if found.generation > 0:
             return False
-        return await self._access.sync.initialize(replace(beginning, config=found))
+        try:
+            beginning = await self._access.beginning(found)
+        except NotFoundError:
+            await self._drop_half_made(found)
+            raise
+        return await self._access.sync.initialize(beginning)
+
+    async def _drop_half_made(self, config: ReaderGroupConfig) -> None:
+        """Delete the group if it has no state, so that nobody uses it: its streams or cuts do not exist."""
+        access = self._make_access()  # the log of a group that is created again is another stream
+        try:
+            await access.sync.fetch()
+            if not access.sync.has_state:
+                await access.calls.delete(config)
+        finally:
+            await access.close()
 
     async def delete(self) -> bool:
         """Delete the group and return True, or False if there was none."""
