@@ -155,8 +155,8 @@ class LoopThread:
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """Run ``call`` to its end and return its result.
 
-        An interrupt of the caller cancels the call. What the call does in spite of that is done before the
-        caller goes on, if it ends within `EXIT_S`.
+        An interrupt of the caller cancels the call. The interrupt is raised when the call has ended, or after
+        `EXIT_S`.
         """
         if threading.current_thread() is self._thread:
             call.close()

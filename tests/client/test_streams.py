@@ -251,7 +251,7 @@ def test_a_scale_whose_answer_was_lost_is_no_refusal(seed: int) -> None:
 
 
 class DenyingLink(RedirectedLink):
-    """A controller that denies calls of some methods once it is told to."""
+    """A controller that denies calls of some methods from the moment that a test chooses."""
 
     denied: tuple[str, ...] = ()
 

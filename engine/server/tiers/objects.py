@@ -138,9 +138,7 @@ class FsspecObjects:
         return f"{self._folder}/{name}"
 
     def _write(self, name: str, data: bytes) -> None:
-        if (
-            name == MARKER
-        ):  # with any other name a folder that disappeared would appear again, without its objects
+        if name == MARKER:  # any other object would bring a lost folder back, without what was in it
             self.make_folder()
         self._fs.pipe_file(self._at(name), data)
         if self._is_local:  # other file systems keep what they have accepted

@@ -14,6 +14,7 @@ from pravega_lab.client.connection.connection import Connection, ConnectionLostE
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
 from pravega_lab.client.reading import segment_input
 from pravega_lab.client.values import TAIL, ScalingPolicy
+from pravega_lab.client.writing.writer import AsyncEventWriter
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.store_process import StoreProcess
@@ -273,23 +274,31 @@ def test_a_conditional_append_that_arrives_late_is_recognized(
     tell(world, story)
 
 
+async def cut_off_in_flight(
+    world: World, client: AsyncClient, other: AsyncClient, store: StoreProcess
+) -> AsyncEventWriter:
+    """Return a writer that cannot reach the store while its second event is being stored; ``other`` can."""
+    writer = client.stream(STREAM).writer()
+    await other.stream(STREAM).tail()
+    known = [connection.number for connection in world.network.connections()]
+    await writer.write("one", "key")
+    await writer.flush()
+    store.disk.conditions.write_us_min = store.disk.conditions.write_us_max = 1_000_000
+    await writer.write("two", "key")
+    await asyncio.sleep(0.5)
+    world.network.conditions.refuse_chance = 1.0
+    for connection in world.network.connections():
+        if connection.number not in known:
+            connection.abort()
+    return writer
+
+
 def test_events_that_were_truncated_before_their_acknowledgement_are_not_written_again(world: World) -> None:
     """The writer used to take "there is no such segment" for "sealed", and wrote the stored events again."""
 
     async def story(client: AsyncClient, store: StoreProcess) -> None:
-        writer = client.stream(STREAM).writer()
         async with world.client("other") as other:
-            await other.stream(STREAM).tail()
-            known = [connection.number for connection in world.network.connections()]
-            await writer.write("one", "key")
-            await writer.flush()
-            store.disk.conditions.write_us_min = store.disk.conditions.write_us_max = 1_000_000
-            await writer.write("two", "key")
-            await asyncio.sleep(0.5)
-            world.network.conditions.refuse_chance = 1.0
-            for connection in world.network.connections():
-                if connection.number not in known:
-                    connection.abort()
+            writer = await cut_off_in_flight(world, client, other, store)
             await other.stream(STREAM).split(0)
             await other.stream(STREAM).truncate(TAIL)
             world.network.conditions.heal()
@@ -304,19 +313,8 @@ def test_events_in_flight_to_a_stream_that_was_deleted_may_have_been_stored(worl
     """The error used to say that nothing had happened, because the controller knows no such stream."""
 
     async def story(client: AsyncClient, store: StoreProcess) -> None:
-        writer = client.stream(STREAM).writer()
         async with world.client("other") as other:
-            await other.stream(STREAM).tail()
-            known = [connection.number for connection in world.network.connections()]
-            await writer.write("one", "key")
-            await writer.flush()
-            store.disk.conditions.write_us_min = store.disk.conditions.write_us_max = 1_000_000
-            await writer.write("two", "key")
-            await asyncio.sleep(0.5)
-            world.network.conditions.refuse_chance = 1.0
-            for connection in world.network.connections():
-                if connection.number not in known:
-                    connection.abort()
+            writer = await cut_off_in_flight(world, client, other, store)
             await other.stream(STREAM).seal()
             assert (await other.stream(STREAM).tail()).positions == {0: 22}
             await other.stream(STREAM).delete()
