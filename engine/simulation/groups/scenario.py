@@ -101,7 +101,7 @@ class GroupWorld(World):
                     return
 
     async def _settled(self, group: AsyncReaderGroup, segments: set[str], end_s: float) -> GroupState:
-        """Return the group's state two refresh intervals after a checkpoint.
+        """Return the group's state two refresh intervals after a checkpoint is complete.
 
         If the shares are not fair then, and a program did not only read, it gets the time once more.
         """
@@ -119,7 +119,9 @@ class GroupWorld(World):
                 until_s = self.loop.time() + refreshes_s + READ_S
             if not (is_calm and was_calm):  # a checkpoint that began before the group was calm does not count
                 old, readers, until_s = list(state.checkpoints.begun), list(state.readers), 0.0
-            elif not until_s and any(name not in old for name in state.checkpoints.begun):
+            elif not until_s and any(
+                name not in old and state.checkpoints.is_complete(name) for name in state.checkpoints.begun
+            ):
                 until_s = self.loop.time() + refreshes_s + READ_S
             was_calm = is_calm
         return state

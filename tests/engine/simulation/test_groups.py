@@ -23,7 +23,7 @@ KNOWN: dict[str, int] = {
     "skips-after-takeover": 3,
     "begins-at-zero": 2,
     "never-releases": 2,
-    "java-rule": 9,
+    "java-rule": 44,
     "dead-as-done": 2,
     "gone-as-done": 5,
     "window-of-own-segments": 2,
@@ -45,6 +45,12 @@ def test_seeds(first: int) -> None:
         assert result.steps > 2_000
         n_windows += len({entry.about["lower"] for entry in result.journal.of("window")} - {None})
     assert n_windows >= 4
+
+
+@pytest.mark.slow
+def test_the_shares_are_judged_after_the_last_reader_reported() -> None:
+    """On a slow disk the last of eight readers reported long after the checkpoint began."""
+    assert run_groups(6_063_134).problems == []
 
 
 @pytest.mark.slow
