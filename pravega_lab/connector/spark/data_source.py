@@ -147,11 +147,17 @@ class PravegaDataSource(DataSource):
         return table_schema(SCHEMA, self._given)
 
     def reader(self, schema: Any) -> DataSourceReader:
-        """Return the reader of a batch query."""
+        """Return the reader of a batch query. Only tables of our catalog take filters.
+
+        Spark keeps what it planned with the filters of a query in the DataFrame, and reads no more for the
+        next query of the same DataFrame, or the other side of a union. The catalog makes a new source for
+        every scan.
+        """
         options = self._parsed(schema)
         if options.metadata:
             return MetadataReader(options, schema)
-        return (FilteringReader if PUSHING in sys.modules else PravegaReader)(options, schema)
+        takes_filters = options.in_catalog and PUSHING in sys.modules
+        return (FilteringReader if takes_filters else PravegaReader)(options, schema)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         """Return the reader of a streaming query.

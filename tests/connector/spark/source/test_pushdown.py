@@ -17,6 +17,7 @@ from pyspark.sql.types import LongType, StructType
 from pravega_lab.client import EventPointer, ScalingPolicy, Stream, connect
 from pravega_lab.connector.rows.pointers import event_pointers
 from pravega_lab.connector.spark.data_source import FilteringReader, PravegaDataSource, PravegaReader
+from pravega_lab.connector.spark.options.parsing import CATALOG_TABLE
 from pravega_lab.connector.spark.source.pushdown import PUSHING, Wanted
 from pravega_lab.connector.spark.source.splits import SegmentSlice
 
@@ -148,15 +149,17 @@ def test_pointers_narrow_a_slice_to_the_bytes_of_their_events() -> None:
     assert Wanted().narrowed([ds.EqualTo(POINTER, b"no pointer")], is_typed=True).slices(pieces) == []
 
 
-def test_only_a_worker_that_plans_with_filters_gets_a_reader_that_takes_them(
+def test_only_the_catalog_in_a_worker_that_plans_with_filters_gets_a_reader_that_takes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    source = PravegaDataSource({"scope": "a", "stream": "b"})
+    address = {"scope": "a", "stream": "b"}
+    plain, of_catalog = PravegaDataSource(address), PravegaDataSource({**address, CATALOG_TABLE: "true"})
     schema = StructType().add("offset", LongType())
     monkeypatch.delitem(sys.modules, PUSHING, raising=False)
-    assert type(source.reader(schema)) is PravegaReader
+    assert {type(source.reader(schema)) for source in (plain, of_catalog)} == {PravegaReader}
     monkeypatch.setitem(sys.modules, PUSHING, object())
-    assert type(source.reader(schema)) is FilteringReader
+    assert type(plain.reader(schema)) is PravegaReader
+    assert type(of_catalog.reader(schema)) is FilteringReader
 
 
 def test_pointers_of_a_batch_are_those_of_its_events() -> None:
@@ -180,6 +183,27 @@ def test_pointers_of_a_batch_are_those_of_its_events() -> None:
     ]
     assert event_pointers("a/b", batch).to_pylist() == wanted
     assert len(event_pointers("a/b", batch.slice(0, 0))) == 0
+
+
+@pytest.mark.spark
+def test_queries_of_one_frame_do_not_share_their_filters(
+    spark: Any, store: str, scope_name: Callable[[], str]
+) -> None:
+    """Spark keeps the plan that it made with the filters of the first query for all others."""
+    with connect(store) as client:
+        address = {"controller": client.uri, "scope": scope_name(), "stream": "shared"}
+        stream = client.create_stream(f"{address['scope']}/shared", scaling=ScalingPolicy.fixed(2))
+        stream.write([f"event {n}" for n in range(100)], [str(n) for n in range(100)])
+    assert spark.conf.get(SETTING) == "true"
+    rows = spark.read.format("pravega").options(**address).load()
+    first, second = rows.where("segment_id = 0"), rows.where("segment_id = 1")
+    n_first = first.count()
+    assert 0 < n_first < 100
+    assert second.count() == 100 - n_first
+    assert rows.count() == first.union(second).count() == 100
+    rows.createOrReplaceTempView("shared")
+    both = "SELECT (SELECT count(*) FROM shared WHERE segment_id = 0), (SELECT count(*) FROM shared)"
+    assert spark.sql(both).collect() == [(n_first, 100)]
 
 
 @pytest.mark.spark
