@@ -93,7 +93,7 @@ def build_parser(command: str | None) -> _Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, which is 0 only if the command did what it says.
 
-    An error of pravega_lab is printed as one sentence on standard error.
+    An error of pravega_lab, or of a file that is named, is printed as one sentence on standard error.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((w for w in words if w in COMMANDS), None)
@@ -102,6 +102,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PravegaError as error:
         # A message may quote names of a cluster, and a terminal would obey the escape sequences in them.
         print(printable(f"pravega-lab {command}: {error}", keep="\n"), file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(printable(f"pravega-lab {command}: {error.filename}: {error.strerror}"), file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]

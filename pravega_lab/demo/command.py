@@ -21,6 +21,7 @@ from pravega_lab.lab.lab import Lab
 from pravega_lab.progress import bar
 
 PAGE = Path("demo.html")
+SPEED_MAX = 1_000.0  # beyond it, the clock of scaling has no meaning
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,13 +39,25 @@ def run(args: argparse.Namespace) -> int:
     """Run the job and print the verdict."""
     if not 1 <= args.events <= FLIGHTS:
         raise BadInputError(f"--events {args.events}: give a number from 1 to {FLIGHTS:,}")
-    if args.speed <= 0:
-        raise BadInputError(f"--speed {args.speed:g}: give a number above 0")
+    if not 0 < args.speed <= SPEED_MAX:
+        raise BadInputError(f"--speed {args.speed:g}: give a number above 0, and at most {SPEED_MAX:g}")
     with tempfile.TemporaryDirectory(prefix="pravega-lab-") as scratch:
         folder = args.data or Path(scratch)
         if (folder / "spark").exists():
             raise BadInputError(f"--data {folder}: holds an earlier demo; give a new folder")
+        for page in (PAGE, args.picture):
+            if page is not None:
+                _make_place(page)
         return _demo(folder, args)
+
+
+def _make_place(page: Path) -> None:
+    """Make sure, before the work, that a page can be written at its end. Raises OSError."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not page.exists()
+    page.open("a").close()
+    if is_new:
+        page.unlink()
 
 
 def _demo(folder: Path, args: argparse.Namespace) -> int:
@@ -86,7 +99,6 @@ def _export(observers: list[object], picture: Path | None) -> None:
     board = show(*observers)
     board.export(PAGE)
     if picture is not None:
-        picture.parent.mkdir(parents=True, exist_ok=True)
         picture.write_text(board.picture(), encoding="utf-8")
 
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pravega_lab.client import Client, connect
@@ -55,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look until Ctrl-C, ``--once`` or ``--seconds``; return 0 if there was something to look at.
+    """Look until Ctrl-C, SIGTERM, ``--once`` or ``--seconds``; return 0 if there was something to look at.
 
     Raises:
         BadInputError: There is no such scope or group, or the options do not fit together.
@@ -63,15 +67,29 @@ def run(args: argparse.Namespace) -> int:
     is_group = args.what is not None and "/" in args.what
     if not is_group and args.record:
         raise BadInputError("--record follows one reader group: name it, as in SCOPE/GROUP")
-    if args.seconds is not None and args.seconds <= 0:
+    if args.seconds is not None and not args.seconds > 0:
         raise BadInputError(f"--seconds {args.seconds:g}: more than 0")
     try:
-        return _follow(args) if is_group else _look(args)
+        with _sigterm_as_interrupt():
+            return _follow(args) if is_group else _look(args)
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:  # the reader of our lines has closed its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """End on SIGTERM as on Ctrl-C, so that a recording is saved."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _look(args: argparse.Namespace) -> int:
@@ -85,11 +103,48 @@ def _follow(args: argparse.Namespace) -> int:
         check_group(client, args.what)
     with observe(args.uri, group=args.what, continues=before, **access_from(args)) as watch:
         watch.look(LOOK_S)
+        recording = _Recording(args.record, watch)
         try:
             new = 0 if before is None else len(before)
-            return _print_json(args, watch, new) if args.json else _draw(args, watch)
+            return _print_json(args, watch, recording, new) if args.json else _draw(args, watch, recording)
         finally:
-            _record(args, watch)
+            recording.end()
+
+
+class _Recording:
+    """The file of ``--record``, if there is one: saved at once, every ten seconds, and at the end.
+
+    Raises:
+        OSError: It cannot be written at the beginning or at the end.
+    """
+
+    def __init__(self, path: Path | None, watch: Watch) -> None:
+        self._path, self._watch = path, watch
+        self._save()
+
+    def _save(self) -> None:
+        if self._path is not None:
+            self._watch.save(self._path)
+        self._next_s = time.monotonic() + SAVE_EVERY_S
+
+    def keep_up(self) -> None:
+        """Save if it is time. A file that cannot be written now is a warning, as it may be later."""
+        if time.monotonic() < self._next_s:
+            return
+        try:
+            self._save()
+        except OSError as error:
+            self._next_s = time.monotonic() + SAVE_EVERY_S
+            print(f"--record {self._path}: not saved now: {error.strerror}", file=sys.stderr)
+
+    def end(self) -> None:
+        """Save for the last time, and say how to open the file in a notebook."""
+        self._save()
+        if self._path is not None:
+            print(
+                f"{len(self._watch.journal):,} observations in {self._path}. In a notebook:", file=sys.stderr
+            )
+            print(NOTEBOOK_HINT.format(str(self._path)), file=sys.stderr)  # a line of its own, to be pasted
 
 
 def _recorded(args: argparse.Namespace) -> Journal | None:
@@ -146,7 +201,7 @@ def _list(args: argparse.Namespace, client: Client) -> int:
     return 0
 
 
-def _draw(args: argparse.Namespace, watch: Watch) -> int:
+def _draw(args: argparse.Namespace, watch: Watch, recording: _Recording) -> int:
     from rich.console import RenderableType
     from rich.live import Live
 
@@ -161,19 +216,17 @@ def _draw(args: argparse.Namespace, watch: Watch) -> int:
     if args.once:
         terminal.print(screen())
         return 0
-    end_s, save_s = _end_s(args), time.monotonic() + SAVE_EVERY_S
+    end_s = _end_s(args)
     with Live(console=terminal, auto_refresh=False) as live:
         while True:
             live.update(screen(), refresh=True)
             if time.monotonic() >= end_s:
                 return 0
-            if args.record and time.monotonic() >= save_s:
-                watch.save(args.record)
-                save_s = time.monotonic() + SAVE_EVERY_S
+            recording.keep_up()
             time.sleep(REFRESH_S)
 
 
-def _print_json(args: argparse.Namespace, watch: Watch, read_to: int) -> int:
+def _print_json(args: argparse.Namespace, watch: Watch, recording: _Recording, read_to: int) -> int:
     end_s = _end_s(args)
     while True:
         for observation in watch.since(read_to):
@@ -182,14 +235,8 @@ def _print_json(args: argparse.Namespace, watch: Watch, read_to: int) -> int:
         sys.stdout.flush()
         if args.once or time.monotonic() >= end_s:
             return 0
+        recording.keep_up()
         time.sleep(REFRESH_S / 2)
-
-
-def _record(args: argparse.Namespace, watch: Watch) -> None:
-    if args.record:
-        path = watch.save(args.record)
-        print(f"{len(watch.journal):,} observations in {path}. In a notebook:", file=sys.stderr)
-        print(NOTEBOOK_HINT.format(str(path)), file=sys.stderr)  # a line of its own, to be pasted
 
 
 def _end_s(args: argparse.Namespace) -> float:

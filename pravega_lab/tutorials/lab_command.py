@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pravega_lab.errors import SetupError, require
+from pravega_lab.errors import BadInputError, SetupError, require
 
 SOURCE = Path(__file__).parent / "notebooks"
 FOLDER = "~/pravega-lab"
@@ -30,8 +30,11 @@ def copy_tutorials(folder: Path) -> list[str]:
     """Copy the tutorials that the folder lacks, and return their names. What is there stays as it is.
 
     Raises:
+        BadInputError: The folder is a file.
         SetupError: This installation has no tutorials.
     """
+    if folder.is_file():
+        raise BadInputError(f"{folder} is a file: give the tutorials a folder")
     found = sorted(SOURCE.glob("[0-9][0-9]-*.ipynb"))
     if not found:
         raise SetupError(f"there are no tutorials in {SOURCE}: install pravega-lab again")

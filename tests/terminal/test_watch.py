@@ -17,7 +17,7 @@ from pravega_lab.cli import main
 from pravega_lab.client import Client, ScalingPolicy, connect
 from pravega_lab.client.reader_group import reading
 from pravega_lab.engine.server.store_process import StoreProcess
-from pravega_lab.observe import Journal
+from pravega_lab.observe import Journal, observe
 from pravega_lab.observe.group.fold import fold_groups
 from pravega_lab.observe.group.observations import GroupCheckpointAsked, GroupSeen, GroupUpdated, ReaderJoined
 from pravega_lab.observe.journal.observations import SegmentOpened, SegmentSealed
@@ -271,6 +271,48 @@ def test_a_reader_of_its_lines_may_go_away(store: StoreProcess) -> None:
         assert "Traceback" not in process.stderr.read()
 
 
+@pytest.mark.slow
+def test_a_recording_is_saved_while_lines_are_printed_and_at_sigterm(
+    store: StoreProcess, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    command = [
+        sys.executable,
+        "-m",
+        "pravega_lab.cli",
+        "watch",
+        store.uri,
+        GROUP,
+        "--json",
+        "--record",
+        str(path),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert any(isinstance(o, GroupSeen) for o in Journal.load(path).since())
+        process.terminate()
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert f"observations in {path}" in process.stderr.read()
+
+
+def test_a_recording_that_cannot_be_saved_now_is_a_warning(
+    store: StoreProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "SAVE_EVERY_S", 0.0)
+    path = tmp_path / "run.jsonl"
+    with observe(store.uri, group=GROUP) as watch:
+        recording = command._Recording(path, watch)
+        path.unlink()
+        path.mkdir()
+        recording.keep_up()
+        assert "run.jsonl: not saved now: Is a directory" in capsys.readouterr().err
+        path.rmdir()
+        recording.keep_up()
+        assert path.is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -280,6 +322,12 @@ def test_a_reader_of_its_lines_may_go_away(store: StoreProcess) -> None:
         (["dem"], "there is no scope 'dem'. Did you mean demo?"),
         (["demo", "--record", "x.jsonl"], "name it, as in SCOPE/GROUP"),
         ([GROUP, "--seconds", "0"], "--seconds 0: more than 0"),
+        ([GROUP, "--seconds", "nan"], "--seconds nan: more than 0"),
+        ([GROUP, "--once", "--record", "."], "pravega-lab watch: .: Is a directory"),
+        (
+            [GROUP, "--once", "--record", "/proc/none/x.jsonl"],
+            "pravega-lab watch: /proc/none: No such file or directory",
+        ),
     ],
 )
 def test_bad_input(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from pravega_lab.errors import BadInputError
 from pravega_lab.tutorials.lab_command import copy_tutorials
 
 
@@ -16,3 +19,10 @@ def test_tutorials_are_copied_once(tmp_path: Path) -> None:
     (folder / names[1]).unlink()
     assert copy_tutorials(folder) == [names[1]]
     assert (folder / names[0]).read_text() == "my own"
+
+
+def test_a_file_is_no_folder_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.touch()
+    with pytest.raises(BadInputError, match=r"notes\.txt is a file: give the tutorials a folder"):
+        copy_tutorials(path)
