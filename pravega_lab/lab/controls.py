@@ -180,11 +180,11 @@ class _Acts:
         return f"now {_label(stream.merge([s.segment_id for s in segments]))}"
 
     def _checkpoint_call(self, target: str, _: float) -> str:
-        return f'lab.client.reader_group("{target}").initiate_checkpoint("by-hand")'
+        return _checkpoint_call(target, "by-hand")
 
     def _checkpoint(self, target: str, _: float) -> str:
         name = f"by-hand-{next(_names)}"
-        self.acted(f"checkpoint {name} asked for", call=self._checkpoint_call(target, 0), target=target)
+        self.acted(f"checkpoint {name} asked for", call=_checkpoint_call(target, name), target=target)
         waiting = self._group(target).initiate_checkpoint(name).waiting_for()
         return f"{name} began; it waits for {', '.join(waiting) or 'nobody'}"
 
@@ -240,6 +240,10 @@ def _rate_call(target: str, rate: float) -> str:
 
 def _fork_call(_: str, at_s: float) -> str:
     return f"fork = lab.fork(board, at_s={at_s:.2f})"
+
+
+def _checkpoint_call(target: str, name: str) -> str:
+    return f'lab.client.reader_group("{target}").initiate_checkpoint("{name}")'
 
 
 def _label(segment: SegmentRange) -> str:
