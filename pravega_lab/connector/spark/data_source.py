@@ -73,6 +73,7 @@ from pravega_lab.connector.spark.tables import (
 )
 from pravega_lab.connector.spark.worker_python import check_packages
 from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.names import short_name
 
 #: Options of which one says what to read or write.
 ADDRESSES = ("scope", "stream", "scan.streams", "sink.stream", "metadata")
@@ -250,11 +251,17 @@ class PravegaReader(_Slices, DataSourceReader):
     """
 
     def partitions(self) -> list[SlicesPartition]:
-        """Return the partitions between the two cuts."""
+        """Return the partitions between the two cuts.
+
+        Raises:
+            BadInputError: The second lies before the first.
+        """
         self._ensure_streams()
         first, last = self._options.start_stream_cut, self._options.end_stream_cut
         start = {v.name: v.resolve(EARLIEST if first in (None, UNBOUNDED) else first) for v in self._views()}
         end = {v.name: v.resolve(last or LATEST) for v in self._views()}
+        if first not in (None, EARLIEST, UNBOUNDED):  # a head that has moved beyond the end is lost data
+            _check_order(start, end)
         return self._plan(start, end, BATCH_PARTITION_BYTES)
 
 
@@ -404,6 +411,17 @@ class MetadataReader(DataSourceReader):
         for name in self._options.scoped_streams:
             stream = stream_of(self._options.cluster, name)
             yield {"head_stream_cut": stream.head().to_text(), "tail_stream_cut": stream.tail().to_text()}
+
+
+def _check_order(start: Cuts, end: Cuts) -> None:
+    """Raise `BadInputError` if a stream would be read backwards."""
+    for stream, last in end.items():
+        for segment in start[stream].keys() & last.keys():
+            if last[segment] < start[stream][segment]:
+                raise BadInputError(
+                    f"'end_stream_cut' lies before 'start_stream_cut' in {stream}: at {last[segment]} and at "
+                    f"{start[stream][segment]} in segment {short_name(segment)}. Exchange them"
+                )
 
 
 def _by_stream(pieces: Sequence[SegmentSlice]) -> Iterator[tuple[str, list[SegmentSlice]]]:

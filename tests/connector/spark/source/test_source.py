@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.types import LongType, StructType
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark.catalog.jar import LOCAL_CHECKPOINTS
+from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.session.session import CHECKPOINTS, FILE_SYSTEM_CHECKPOINTS
+from pravega_lab.errors import BadInputError
 from tests.spark.connect import OVER_CONNECT, here_alone, needs_jvm
 
 pytestmark = pytest.mark.spark
@@ -146,6 +149,16 @@ def test_cuts_bound_a_batch(spark: Any, new_stream: Any) -> None:
     cuts = {"start_stream_cut": start.to_text(), "end_stream_cut": end.to_text()}
     rows = read(spark, options(stream, **cuts)).load().collect()
     assert sorted(int(row.event.decode().split(":")[1]) for row in rows) == list(range(10, 20))
+
+
+def test_an_end_before_the_start_is_refused(new_stream: Any) -> None:
+    stream = new_stream()
+    head = stream.head()
+    write_numbers(stream, 0, 10)
+    cuts = {"start_stream_cut": stream.tail().to_text(), "end_stream_cut": head.to_text()}
+    reader = PravegaDataSource(options(stream, **cuts)).reader(StructType().add("offset", LongType()))
+    with pytest.raises(BadInputError, match="lies before 'start_stream_cut' in"):
+        reader.partitions()
 
 
 def test_several_streams_are_read_together(spark: Any, new_stream: Any) -> None:
