@@ -18,6 +18,8 @@ from ..storage.table import ENTRY_HEADER_BYTES
 from .facts import Facts, StreamFacts
 from .findings import CLIENTS, Finding, damage, note
 
+_OPEN_END = "The stream begins after its end, and it is not sealed: readers from the head skip its events."
+_REPLACE_HEAD = "An earlier release accepted that cut. Truncate the stream at an offset of this segment."
 _IN_USE = (TransactionState.OPEN, TransactionState.COMMITTING)
 
 
@@ -91,9 +93,12 @@ def truncations_hold(facts: Facts) -> Iterator[Finding]:
             continue
         for segment_id, offset in cut.items():
             found = facts.segments.get(stream.segment(segment_id))
-            if found is None or offset < 0:
+            if found is None:
                 continue
-            if not offset <= found.start:
+            if offset < 0:
+                if not found.is_sealed and not cuts.is_unread(epochs, cut, segment_id):
+                    yield note(rule, found.name, _OPEN_END, _REPLACE_HEAD)
+            elif offset > found.start:
                 what = f"It begins at {found.start}, and its stream was truncated at {offset}."
                 yield damage(rule, found.name, what)
 

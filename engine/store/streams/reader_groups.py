@@ -132,7 +132,8 @@ class ReaderGroupCalls:
         if not self._is_current(request):
             return status(status=status.GENERATION_MISMATCH)
         cut = dict(sorted(request.streamCut.cut.items()))
-        if not cut or not cuts.is_valid(stream.epochs, cut) or not _is_later(stream, cut, record):
+        is_cut = bool(cut) and cuts.is_valid(stream.epochs, cut) and not self._streams.open_ends(stream, cut)
+        if not is_cut or not _is_later(stream, cut, record):
             return status(status=status.STREAM_CUT_NOT_VALID)
         change = Change()
         change.write(replace(record, cut=cut, now_ms=now_ms))

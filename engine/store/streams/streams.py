@@ -171,10 +171,30 @@ class StreamCalls:
         change.write(record, rec.StreamEpochRecord(now_ms, scope, name, epoch))
 
     def may_truncate(self, stream: StreamEntry, cut: Mapping[int, int]) -> bool:
-        """Return whether ``cut`` is valid and not before the head (pravega.md A8)."""
-        if not cut or not cuts.is_valid(stream.epochs, cut):
+        """Return whether ``cut`` is valid, names no end that is open, and is not before the head
+        (pravega.md A8).
+        """
+        if not cut or not cuts.is_valid(stream.epochs, cut) or self.open_ends(stream, cut):
             return False
-        return stream.truncation is None or cuts.is_not_before(stream.epochs, cut, stream.truncation.cut)
+        if stream.truncation is None:
+            return True
+        head = stream.truncation.cut
+        # Earlier releases accepted a head at an open end. It holds nothing back, so that it can be replaced.
+        begun = {**head, **dict.fromkeys(self.open_ends(stream, head), 0)}
+        return cuts.is_not_before(stream.epochs, cut, begun)
+
+    def open_ends(self, stream: StreamEntry, cut: Mapping[int, int]) -> list[int]:
+        """Return the segments that are read to their end according to ``cut``, and are not sealed.
+
+        Events that are written to them later would be before the cut, and no reader would return them.
+        """
+        return [i for i, offset in cut.items() if offset < 0 and self._is_open_end(stream, cut, i)]
+
+    def _is_open_end(self, stream: StreamEntry, cut: Mapping[int, int], segment_id: int) -> bool:
+        name, storage = stream.segment_name(segment_id), self._metadata.storage
+        if not storage.exists(name) or storage.info(name).is_sealed:
+            return False
+        return not cuts.is_unread(stream.epochs, cut, segment_id)
 
     def add_truncation(
         self, change: Change, stream: StreamEntry, cut: Mapping[int, int], now_ms: int

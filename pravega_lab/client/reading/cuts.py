@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.values import Edge
+from pravega_lab.client.reading.lineage import without_placeholders
+from pravega_lab.client.values import Edge, SegmentInfo
 from pravega_lab.errors import BadInputError, RefusedError, SegmentNotFoundError
+from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -91,8 +95,55 @@ async def resolve(context: StreamContext, bound: Bound) -> StreamCut:
 
 
 async def resolve_start(context: StreamContext, bound: Bound) -> StreamCut:
-    """Return the start of a read as a cut. Raises `BadInputError` for a cut of another stream."""
-    return await (head(context) if _is_unbounded(bound) else resolve(context, bound))
+    """Return the start of a read as a cut.
+
+    Raises:
+        BadInputError: It is a cut of another stream, or at the end of a segment that is not sealed.
+    """
+    start = await (head(context) if _is_unbounded(bound) else resolve(context, bound))
+    if SEGMENT_READ in start.positions.values():
+        await _check_ends(context, start)
+    return start
+
+
+async def _check_ends(context: StreamContext, start: StreamCut) -> None:
+    begins = without_placeholders(start.positions, await context.ranges(list(start.positions)))
+    _check_sealed(start, await _infos(context, [i for i in begins if begins[i] == SEGMENT_READ]))
+
+
+def _check_sealed(start: StreamCut, ends: Mapping[int, SegmentInfo]) -> None:
+    """Raise `BadInputError` if a segment that ``start`` calls read to its end is not sealed.
+
+    A read from there would skip the events that are written to the segment later.
+    """
+    for segment, info in ends.items():
+        if not info.is_sealed:
+            raise BadInputError(
+                f"{start} says that segment {segment} was read to its end, but the segment is not sealed. A "
+                f"read from there would skip what is written next. Give an offset up to {info.write_offset}"
+            )
+
+
+async def _infos(context: StreamContext, segments: Sequence[int]) -> dict[int, SegmentInfo]:
+    """Return the `info` of segments, leaving out those that no longer exist."""
+
+    async def info(segment: int) -> SegmentInfo | None:
+        with suppress(SegmentNotFoundError):
+            return await context.info(segment)
+        return None
+
+    found = zip(segments, await gather(*(info(segment) for segment in segments)), strict=True)
+    return {segment: one for segment, one in found if one is not None}
+
+
+def check_order(start: StreamCut, begins: Mapping[int, int], end: StreamCut) -> None:
+    """Raise `BadInputError` if ``end`` lies before ``start`` in a segment. ``begins`` is ``start`` without
+    placeholders.
+    """
+    for segment, offset in end.positions.items():
+        begin = begins.get(segment, 0)
+        if 0 <= offset < begin or (begin == SEGMENT_READ and offset != SEGMENT_READ):
+            raise BadInputError(f"the end {end} lies before the start {start} (segment {segment})")
 
 
 async def resolve_end(context: StreamContext, bound: Bound) -> StreamCut:

@@ -100,7 +100,7 @@ class AsyncOrderedSegmentReader:
         segments = list(begins)
         if self._end is not None:
             end = await cuts.resolve_end(self._context, self._end)
-            self._check_order(start, begins, end)
+            cuts.check_order(start, begins, end)
             self._ends = end.positions
             if start.positions.keys() != end.positions.keys():
                 segments += await cuts.segments_between(self._context, start, end)
@@ -120,12 +120,6 @@ class AsyncOrderedSegmentReader:
         for one in reading.values():
             await one.source.close()
         await self._connections.close()
-
-    def _check_order(self, start: StreamCut, begins: dict[int, int], end: StreamCut) -> None:
-        for segment, offset in end.positions.items():
-            begin = begins.get(segment, 0)
-            if 0 <= offset < begin or (begin == SEGMENT_READ and offset != SEGMENT_READ):
-                raise BadInputError(f"the end {end} lies before the start {start} (segment {segment})")
 
     async def _begin(self, begins: dict[int, int], segments: Sequence[int]) -> None:
         known = await self._context.ranges(segments)

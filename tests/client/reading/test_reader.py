@@ -213,6 +213,19 @@ def test_an_end_of_minus_one_is_the_sealed_length(new_stream: NewStream) -> None
         assert len(events_of(batches)) == 10
 
 
+def test_a_start_at_the_end_of_an_open_segment_is_refused(new_stream: NewStream) -> None:
+    stream = new_stream()
+    written(stream, 10)
+    end = StreamCut(stream.scoped_name, {0: -1})
+    for read in (stream.read(end), stream.follow(end)):
+        with pytest.raises(BadInputError, match=r"segment 0 was read to its end, but .* not sealed"), read:
+            pass
+    stream.split(0)
+    written(stream, 10, 10)
+    with stream.read(end) as batches:
+        assert len(events_of(batches)) == 10
+
+
 def test_a_cut_behind_the_end_of_a_sealed_segment(new_stream: NewStream) -> None:
     """The read asked for what cannot come, again and again, until its time was over."""
     stream = new_stream()

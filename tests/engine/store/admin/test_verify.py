@@ -130,6 +130,16 @@ def test_cuts_of_earlier_starts_are_notes(disk: TornDisk) -> None:
     assert "cut 77 bytes after group 16" in found.what
 
 
+def test_a_head_at_an_open_end_is_a_note(disk: TornDisk) -> None:
+    driver = Driver(disk, file_bytes=16 * 1024)
+    put("controller/truncation/s/logs", now_ms=1, scope="s", stream="logs", cut=[[0, -1]])(driver)
+    verdict = verify(disk)
+    assert verdict.is_sound
+    [found] = [finding for finding in verdict.findings if finding.rule == "truncations hold"]
+    assert (found.level, found.where) == (Level.NOTE, "s/logs/0.#epoch.0")
+    assert "Truncate the stream" in found.next_step
+
+
 # -- metadata ------------------------------------------------------------------------------------------------
 
 Change = Callable[[Driver], None]

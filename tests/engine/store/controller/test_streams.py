@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from pravega_lab.engine.store.log.operations import Seal, Truncate
+from pravega_lab.engine.store.log.operations import PutRecord, Seal, Truncate
+from pravega_lab.engine.store.metadata.records import TruncationRecord
 from pravega_lab.engine.store.metadata.replies import RpcError
 from pravega_lab.engine.store.metadata.states import (
     STREAM_MOVES,
@@ -174,6 +175,28 @@ def test_truncation_in_the_middle_of_a_merge_keeps_the_unread_successor(driven: 
     assert driven.text(name(merged)) == b"merged"
 
 
+def test_a_truncation_at_the_end_of_an_open_segment_is_refused(driven: Driven) -> None:
+    driven.make("a", 2)
+    driven.append(name(0), b"0123456789")
+    assert truncate(driven, {0: -1, 1: 0}) == pb.UpdateStreamStatus.FAILURE
+    driven.storage.submit([Seal(name(0))], now_ms=driven.now_ms)  # by a client, at the segment store
+    driven.sync()
+    assert truncate(driven, {0: -1, 1: 0}) == pb.UpdateStreamStatus.SUCCESS
+    assert driven.text(name(0)) == b""
+
+
+def test_a_head_at_an_open_end_as_earlier_releases_stored_it_can_be_replaced(driven: Driven) -> None:
+    driven.make("a")
+    driven.append(name(0), b"0123456789")
+    record = TruncationRecord(driven.now_ms, "s", "a", {0: -1})
+    driven.storage.submit([PutRecord(record.key(), record.value())], now_ms=driven.now_ms)
+    driven.sync()
+    driven = driven.restarted()
+    assert truncate(driven, {0: -1}) == pb.UpdateStreamStatus.FAILURE
+    assert truncate(driven, {0: 4}) == pb.UpdateStreamStatus.SUCCESS
+    assert driven.restarted().text(name(0)) == b"456789"
+
+
 def test_a_segment_that_a_client_truncated_further_stays_so(driven: Driven) -> None:
     driven.make("a")
     driven.append(name(0), b"0123456789")
@@ -260,6 +283,7 @@ def test_a_group_has_a_state_stream_and_subscriptions(driven: Driven) -> None:
     [
         ("s/g", 0, {0: 5, 1: 5}, "SUCCESS"),
         ("s/g", 0, {0: 5}, "STREAM_CUT_NOT_VALID"),
+        ("s/g", 0, {0: -1, 1: 5}, "STREAM_CUT_NOT_VALID"),  # the end of a segment that is not sealed
         ("s/g", 0, {0: 2, 1: 0}, "STREAM_CUT_NOT_VALID"),  # behind the cut before it
         ("s/g", 1, {0: 5, 1: 5}, "GENERATION_MISMATCH"),
         ("s/other", 0, {0: 5, 1: 5}, "SUBSCRIBER_NOT_FOUND"),
