@@ -16,6 +16,7 @@ from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
 from pravega_lab.client.reader_group.values import by_stream, stream_of
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
+from pravega_lab.client.reading.cuts import check_group, head
 from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
@@ -141,6 +142,20 @@ class GroupAccess:
             complete = await whole(self.stream(stream), at.get(stream, {}), ends.get(stream, UNBOUNDED))
             found[stream] = StreamCut(stream, complete)
         return {stream: cut for stream, cut in found.items() if not cut.is_unbounded}
+
+    async def checked_beginning(self, config: ReaderGroupConfig) -> Update:
+        """Return the `beginning` of a group that is being created or reset.
+
+        Raises:
+            BadInputError: The group would skip events, or an ending cut lies before the start.
+        """
+        for name, start in config.starting_stream_cuts.items():
+            end = config.ending_stream_cuts.get(name, UNBOUNDED)
+            if not start.is_unbounded:
+                await check_group(self.stream(name), start, end)
+            elif not end.is_unbounded:
+                await check_group(self.stream(name), await head(self.stream(name)), end)
+        return await self.beginning(config)
 
     async def beginning(self, config: ReaderGroupConfig) -> Update:
         """Return the whole state of a group that begins as ``config`` says."""

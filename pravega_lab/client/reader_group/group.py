@@ -94,14 +94,14 @@ class AsyncReaderGroup:
         if found.generation > 0:
             return False
         try:
-            beginning = await self._access.beginning(found)
-        except NotFoundError:
+            beginning = await self._access.checked_beginning(found)
+        except (NotFoundError, BadInputError):
             await self._drop_half_made(found)
             raise
         return await self._access.sync.initialize(beginning)
 
     async def _drop_half_made(self, config: ReaderGroupConfig) -> None:
-        """Delete the group if it has no state, so that nobody uses it: its streams or cuts do not exist."""
+        """Delete the group if it has no state, so that nobody uses it: it cannot begin as configured."""
         access = self._make_access()  # the log of a group that is created again is another stream
         try:
             await access.sync.fetch()
@@ -322,7 +322,7 @@ class AsyncReaderGroup:
         """
         now = await self._access.calls.config()
         known = replace(config, generation=now.generation, reader_group_id=now.reader_group_id)
-        await self._access.beginning(known)  # raises for impossible cuts before anything is written
+        await self._access.checked_beginning(known)  # raises for impossible cuts before anything is written
         await self._access.sync.update(
             lambda state: [] if state.updating_config else [rg.UpdatingConfig(True)]
         )

@@ -124,6 +124,27 @@ def _check_sealed(start: StreamCut, ends: Mapping[int, SegmentInfo]) -> None:
             )
 
 
+async def check_group(context: StreamContext, start: StreamCut, end: StreamCut) -> None:
+    """Raise `BadInputError` if a reader group cannot read a stream from ``start`` to ``end``.
+
+    ``end`` may be UNBOUNDED. Of a segment that no longer exists only the order is checked.
+    """
+    begins = without_placeholders(start.positions, await context.ranges(list(start.positions)))
+    infos = await _infos(context, list(begins))
+    _check_sealed(start, {i: info for i, info in infos.items() if begins[i] == SEGMENT_READ})
+    for segment, info in infos.items():
+        if begins[segment] > info.write_offset:
+            raise BadInputError(
+                f"the start {start} lies after the end of segment {segment}, which is {info.write_offset}: "
+                "the group would skip what is written up to there"
+            )
+        if begins[segment] == SEGMENT_READ:
+            begins[segment] = info.write_offset
+    if not end.is_unbounded:
+        check_order(start, begins, end)
+        await segments_between(context, start, end)
+
+
 async def _infos(context: StreamContext, segments: Sequence[int]) -> dict[int, SegmentInfo]:
     """Return the `info` of segments, leaving out those that no longer exist."""
 

@@ -105,6 +105,34 @@ def test_a_group_that_cannot_be_created_leaves_nothing(client: Client, stream: S
         group.initiate_checkpoint(5)  # type: ignore[arg-type]
 
 
+def test_a_group_that_would_skip_events_is_refused(client: Client, stream: Stream, scope: str) -> None:
+    write(stream, 0, 10)
+    middle = stream.tail()
+    write(stream, 10, 20)
+    name, tail = stream.scoped_name, stream.tail()
+    impossible = {
+        "the end .* lies before the start": reading([name], start=[tail], end=[middle]),
+        "lies after the end of segment 1": reading([name], start=[StreamCut(name, {0: 0, 1: 10**7})]),
+        "segment 0 was read to its end, but .* not sealed": reading(
+            [name], start=[StreamCut(name, {0: -1, 1: 0})]
+        ),
+    }
+    for number, (words, wrong) in enumerate(impossible.items()):
+        # A released controller refuses an ending cut before the start itself, and does not say why.
+        with pytest.raises((BadInputError, RefusedError), match=f"{words}|INTERNAL"):
+            reader_group(client, f"{scope}/odd{number}").create(wrong)
+    assert list(client.list_reader_groups(scope)) == []
+    group = reader_group(client, f"{scope}/right")
+    group.create(reading([name], start=[middle]))
+    for words, wrong in impossible.items():
+        with pytest.raises(BadInputError, match=words):
+            group.reset(config=wrong)
+    assert group.config().starting_stream_cuts == {name: middle}
+    stream.truncate(tail)
+    with pytest.raises(BadInputError, match=r"the end .* lies before the start"):
+        reader_group(client, f"{scope}/late").create(reading([name], end=[middle]))
+
+
 def test_a_reader_id_is_taken_once(client: Client, stream: Stream) -> None:
     group = new_group(client, stream)
     with group.create_reader("r1"):
