@@ -19,6 +19,7 @@ from ..metadata import cuts
 from ..metadata import records as rec
 from ..metadata.catalog import Catalog, StreamEntry
 from ..metadata.metadata import Change, Metadata
+from ..streams.reader_groups import start_of
 from ..streams.streams import StreamCalls
 from .choice import Limits, truncation_point
 from .lower_bound import lower_bound
@@ -163,15 +164,9 @@ class Retention:
         """Return where a group begins that has not reported a cut: at its starting cut, or at the head."""
         scope, _, name = subscriber.subscriber.partition("/")
         group = self._catalog.scopes[scope].groups.get(name) if scope in self._catalog.scopes else None
-        config = (
-            pb.ReaderGroupConfiguration.FromString(group.config) if group else pb.ReaderGroupConfiguration()
-        )
-        for start in config.startingStreamCuts:
-            if (start.streamInfo.scope, start.streamInfo.stream) == (stream.scope, stream.name):
-                cut = dict(start.cut)
-                if cut and cuts.is_valid(stream.epochs, cut):
-                    return cut
-        return stream.head
+        if group is None:
+            return stream.head
+        return start_of(stream, pb.ReaderGroupConfiguration.FromString(group.config))
 
 
 def _has_policy(stream: StreamEntry) -> bool:

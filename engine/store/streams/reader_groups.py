@@ -7,7 +7,7 @@ Source: reader-groups.md B1, B7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -62,7 +62,8 @@ class ReaderGroupCalls:
     def update(self, request: pb.ReaderGroupConfiguration, now_ms: int) -> pb.UpdateReaderGroupResponse:
         """Replace the configuration if the caller knows the present generation and id.
 
-        The generation grows by 1.
+        The generation grows by 1. A subscriber that begins before what it has released holds back everything
+        from its new start.
         """
         response = pb.UpdateReaderGroupResponse
         found = self._find(request.scope, request.readerGroupName)
@@ -157,7 +158,8 @@ class ReaderGroupCalls:
         encoded = config.SerializeToString(deterministic=True)
         change.write(rec.GroupRecord(now_ms, config.scope, config.readerGroupName, encoded))
         for stream in self._subscribed(config):
-            if name not in stream.subscribers:
+            record = stream.subscribers.get(name)
+            if record is None or not _is_later(stream, start_of(stream, config), record):
                 change.write(rec.SubscriberRecord(now_ms, stream.scope, stream.name, name, {}))
 
     def _add_state_stream(self, change: Change, config: pb.ReaderGroupConfiguration, now_ms: int) -> None:
@@ -178,9 +180,21 @@ def _config(record: rec.GroupRecord) -> pb.ReaderGroupConfiguration:
     return pb.ReaderGroupConfiguration.FromString(record.config)
 
 
+def start_of(stream: StreamEntry, config: pb.ReaderGroupConfiguration) -> Mapping[int, int]:
+    """Return where a group with this configuration begins to read a stream: at its starting cut, or at the
+    head.
+    """
+    for start in config.startingStreamCuts:
+        if (start.streamInfo.scope, start.streamInfo.stream) == (stream.scope, stream.name):
+            cut = dict(start.cut)
+            if cut and cuts.is_valid(stream.epochs, cut):
+                return cut
+    return stream.head
+
+
 def _scoped(record: rec.GroupRecord) -> str:
     return f"{record.scope}/{record.group}"
 
 
-def _is_later(stream: StreamEntry, cut: dict[int, int], record: rec.SubscriberRecord) -> bool:
+def _is_later(stream: StreamEntry, cut: Mapping[int, int], record: rec.SubscriberRecord) -> bool:
     return not record.cut or cuts.is_not_before(stream.epochs, cut, record.cut)

@@ -65,17 +65,28 @@ def log_files(driven: Driven) -> int:
     return sum(file.startswith("log-") for file in driven.disk.files())
 
 
-def subscribe(driven: Driven, group: str = "g", at: dict[int, int] | None = None) -> None:
+def subscriber(group: str, at: dict[int, int] | None) -> pb.ReaderGroupConfiguration:
     start = pb.StreamCut(streamInfo=info("a"), cut=at or {})
-    config = pb.ReaderGroupConfiguration(
+    return pb.ReaderGroupConfiguration(
         scope="s", readerGroupName=group, retentionType=1, startingStreamCuts=[start]
     )
-    driven.call("createReaderGroup", config)
 
 
-def release(driven: Driven, cut: dict[int, int], group: str = "g") -> None:
+def subscribe(driven: Driven, group: str = "g", at: dict[int, int] | None = None) -> None:
+    driven.call("createReaderGroup", subscriber(group, at))
+
+
+def reset(driven: Driven, at: dict[int, int] | None, generation: int = 0) -> None:
+    config = subscriber("g", at)
+    config.readerGroupId, config.generation = "00000000-0000-0000-0000-000000000007", generation
+    answer = driven.call("updateReaderGroup", config)
+    assert answer.status == pb.UpdateReaderGroupResponse.SUCCESS
+
+
+def release(driven: Driven, cut: dict[int, int], group: str = "g", generation: int = 0) -> None:
     asked = pb.SubscriberStreamCut(
         subscriber=f"s/{group}",
+        generation=generation,
         readerGroupId="00000000-0000-0000-0000-000000000007",
         streamCut=pb.StreamCut(streamInfo=info("a"), cut=cut),
     )
@@ -212,6 +223,39 @@ def test_a_group_that_begins_later_holds_from_there() -> None:
     driven = kept(SIZE, 10)
     subscribe(driven, at={0: 120})
     assert periods(driven, 3, wrote=100) == {0: 120}
+
+
+def test_a_group_that_is_reset_holds_what_it_will_read_again() -> None:
+    driven = kept(SIZE, 10)
+    for group in ("g", "h"):  # h holds everything, so that nothing is truncated before the reset
+        subscribe(driven, group)
+    periods(driven, 4, wrote=100)
+    release(driven, {0: 350})
+    reset(driven, {0: 120})
+    release(driven, {0: 360}, "h")
+    assert periods(driven, 2, wrote=100) == {0: 120}
+    release(driven, {0: 130}, generation=1)
+    assert periods(driven.restarted()) == {0: 130}
+
+
+def test_a_group_that_is_reset_to_the_head_holds_everything() -> None:
+    driven = kept(SIZE, 10)
+    for group in ("g", "h"):
+        subscribe(driven, group)
+    periods(driven, 4, wrote=100)
+    release(driven, {0: 350})
+    reset(driven, None)
+    release(driven, {0: 360}, "h")
+    assert periods(driven, 2, wrote=100) == {0: 0}
+
+
+def test_a_reset_to_a_later_place_releases_nothing_by_itself() -> None:
+    driven = kept(SIZE, 10)
+    subscribe(driven)
+    periods(driven, 4, wrote=100)
+    release(driven, {0: 150})
+    reset(driven, {0: 350})
+    assert periods(driven) == {0: 150}
 
 
 def test_the_slowest_of_several_groups_counts() -> None:
