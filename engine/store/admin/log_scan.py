@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import CorruptStoreError, StoreVersionError, check_version
+from ..log.chunks import Chunk, Piece
 from ..log.disk import Disk
 from ..log.format import (
     FILE_HEADER_BYTES,
@@ -23,6 +24,7 @@ from ..log.format import (
     sequences_after,
     snapshot_sequence_of,
 )
+from ..log.operations import TableRemoval, TableUpdate
 from ..storage.snapshot import decode_snapshot
 from ..storage.synced_state import Synced
 from .findings import RESTORE, Finding, damage, note
@@ -152,6 +154,15 @@ def _row(operation: object, segment_id: int, source_id: int) -> dict[str, object
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, Chunk):
+        return f"{value.name} of {value.length} bytes"
     if isinstance(value, tuple):
-        return f"{len(value)} of {sum(len(part) for item in value for part in item[:2] if part)} bytes"
+        return f"{len(value)} of {sum(map(_size, value))} bytes"
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _size(item: TableUpdate | TableRemoval | Piece) -> int:
+    """Return the bytes of one item in an operation: of key and value, or those that move."""
+    if isinstance(item, Piece):
+        return item.length
+    return sum(len(part) for part in item if isinstance(part, bytes))

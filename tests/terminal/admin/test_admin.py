@@ -22,10 +22,13 @@ from pravega_lab.cli import main
 from pravega_lab.client import connect
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.engine.simulation.store.world import events_in
+from pravega_lab.engine.store.log import operations as ops
+from pravega_lab.engine.store.log.chunks import Chunk
 from pravega_lab.engine.store.storage.recovery import open_storage
+from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError, StoreUnavailableError, StoreVersionError
 from pravega_lab.terminal.admin import tier_copies
-from tests.engine.store.storage_driver import STORES, stored
+from tests.engine.store.storage_driver import STORES, Driver, stored
 from tests.standalone import ROOT
 
 
@@ -62,6 +65,25 @@ def test_list_inspect_and_dump_print_tables(data: Path, capsys: pytest.CaptureFi
     assert said(capsys)[1].split()[-1] == "100"
     assert main(["admin", "dump", "log-000000000001", "--data", str(data)]) == 0
     assert any("controller/scope/s" in line for line in said(capsys))
+
+
+def test_dump_shows_moves_to_tier_2_and_changes_of_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver = Driver()
+    driver.do(ops.CreateSegment("a"), ops.CreateSegment("t", is_table=True), ops.Append("a", bytes(100)))
+    driver.do(ops.UpdateTable("t", (ops.TableUpdate(b"key", b"value"), ops.TableUpdate(b"k2", b""))))
+    driver.do(ops.RemoveTableKeys("t", (ops.TableRemoval(b"key"),)))
+    tiered = Tiered(driver.storage)
+    pieces = tuple(piece for number in tiered.unmoved() for piece in tiered.ranges(number, None))
+    driver.do(ops.MoveToTier(Chunk(tiered.next_chunk, "chunk-1", 100, bytes(4)), pieces))
+    for name, content in driver.disk.contents.items():
+        (tmp_path / name).write_bytes(content)
+    assert main(["admin", "dump", "--json", "--data", str(tmp_path)]) == 0
+    details = {row["operation"]: row["detail"] for row in map(json.loads, said(capsys))}
+    assert details["MoveToTier"] == "chunk=chunk-1 of 100 bytes pieces=1 of 100 bytes"
+    assert "entries=2 of 10 bytes" in details["UpdateTable"]
+    assert "keys=1 of 3 bytes" in details["RemoveTableKeys"]
 
 
 def test_json_and_frames_have_the_same_rows(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
