@@ -51,7 +51,8 @@ class Hints:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._watched: dict[str, _Watched] = {}
-        self._idle: list[tuple[int, str]] = []  # (when to check whether it is idle, segment)
+        self._idle: list[tuple[int, str]] = []  # (when to check whether it is idle, segment), one of each
+        self._in_idle: set[str] = set()
         self._hints: list[Hint] = []
 
     def track(self, segment: str, scale_type: int, target: int, now_ms: int) -> None:
@@ -64,7 +65,8 @@ class Hints:
             rates = Rates(self._clock, now_ms)
             found = _Watched(scale_type, target, now_ms, now_ms, now_ms, rates)
             self._watched[segment] = found
-            heapq.heappush(self._idle, (now_ms + self._clock.idle_ms, segment))
+            if segment not in self._in_idle:  # an earlier check comes too early, and is then repeated
+                self._check_idle(segment, now_ms + self._clock.idle_ms)
         found.target = target
 
     def forget(self, segment: str) -> None:
@@ -89,6 +91,7 @@ class Hints:
         """Find the segments that have been idle for long."""
         while self._idle and self._idle[0][0] <= now_ms:
             _, segment = heapq.heappop(self._idle)
+            self._in_idle.discard(segment)
             watched = self._watched.get(segment)
             if watched is None:
                 continue
@@ -96,7 +99,11 @@ class Hints:
             if due_ms <= now_ms:
                 self._hints.append(Hint(segment, 0, True, f"idle for {self._clock.idle_ms // 1000} s"))
                 due_ms = now_ms + self._clock.idle_ms
-            heapq.heappush(self._idle, (due_ms, segment))
+            self._check_idle(segment, due_ms)
+
+    def _check_idle(self, segment: str, due_ms: int) -> None:
+        self._in_idle.add(segment)
+        heapq.heappush(self._idle, (due_ms, segment))
 
     def pop(self) -> list[Hint]:
         """Return the hints since the last call, oldest first."""

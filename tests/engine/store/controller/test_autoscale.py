@@ -266,6 +266,23 @@ def test_scaling_goes_on_after_a_restart() -> None:
     assert len(driven.segments("a")) == 2
 
 
+def test_changes_of_the_policy_leave_one_look_at_a_segment() -> None:
+    hints = Hints(Clock())
+    for number in range(100):
+        hints.track("x", KBYTES_PER_S if number % 2 else EVENTS_PER_S, 100, number)
+        if number % 3 == 0:
+            hints.track("x", 0, 0, number)
+    looks = 0
+    while (due_ms := hints.next_deadline_ms()) is not None and due_ms < 61 * MINUTE_MS:
+        hints.tick(due_ms)
+        looks += 1
+        assert len(hints.pop()) <= 1
+    assert looks <= 4
+    hints.forget("x")
+    hints.tick(90 * MINUTE_MS)
+    assert (hints.pop(), hints.next_deadline_ms()) == ([], None)
+
+
 def test_idle_segments_cost_a_look_every_twenty_minutes() -> None:
     hints = Hints(Clock())
     for number in range(1_000):
