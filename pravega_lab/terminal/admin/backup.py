@@ -67,12 +67,17 @@ def backup(
         tier2_options: Options of its file system (fsspec).
 
     Raises:
-        BadInputError: ``data`` is no store, ``to`` exists, or the store needs its ``tier2``.
+        BadInputError: ``data`` is no store, ``to`` exists or is inside it, or the store needs its ``tier2``.
         StoreVersionError: Another release wrote the store, in a format that this one does not read.
         CorruptStoreError: The store is damaged.
         StoreFullError: There is no room for the copy.
     """
     target = _new_folder(Path(to), "--to")
+    if target.resolve().is_relative_to(Path(data).resolve()):
+        raise BadInputError(
+            f"{str(target)!r} is inside the data folder {str(data)!r} and would be lost with it. Give --to a"
+            " folder elsewhere."
+        )
     return on_folder(data, lambda frozen: _backup(frozen, target, tier2, tier2_options or {}))
 
 
@@ -232,14 +237,14 @@ def _new_folder(folder: Path, option: str) -> Path:
 
 @contextlib.contextmanager
 def _prepared(target: Path) -> Iterator[Path]:
-    """Yield the folder in which ``target`` is prepared. It is removed if the disk has no room for it."""
+    """Yield the folder in which ``target`` is prepared. It is removed if the work fails."""
     unfinished = _make_empty(target)
     try:
         yield unfinished
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
+    except BaseException as error:
         shutil.rmtree(unfinished, ignore_errors=True)
+        if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
         raise StoreFullError(
             f"There is no room for {str(target)!r} ({error}). Nothing was left there. Make room, or name a"
             " folder on another disk."

@@ -161,7 +161,7 @@ def test_a_damaged_backup_is_refused(data: Path, fault: str) -> None:
         (backup / "backup.json").unlink()
     with pytest.raises((CorruptStoreError, BadInputError)):
         admin.restore(backup, restored)
-    assert not restored.exists()
+    assert sorted(data.parent.iterdir()) == [backup, data]
 
 
 @pytest.mark.parametrize(
@@ -285,6 +285,7 @@ def test_a_tier_that_fails_is_named(data: Path, monkeypatch: pytest.MonkeyPatch)
         (["backup", "--data", "{data}"], "backup needs --to DIR"),
         (["list", "--data", "{data}", "--to", "x"], "list takes no --to DIR"),
         (["backup", "--data", "{data}", "--to", "{data}"], "exists and is not empty"),
+        (["backup", "--data", "{data}", "--to", "{data}/backup"], "is inside the data folder"),
         (["inspect", "s/nothing", "--data", "{data}"], "there is no stream 's/nothing'"),
         (["dump", "log-9", "--data", "{data}"], "there is no log file 'log-9'"),
         (["verify", "s/a", "--data", "{data}"], "verify takes no name"),
@@ -397,7 +398,7 @@ def test_a_backup_with_tier_2_is_consistent_and_restored_elsewhere_after_a_kill(
     restored, elsewhere = tmp_path / "restored", tmp_path / "elsewhere"
     with pytest.raises(BadInputError, match="Give --tier2 a new folder"):
         admin.restore(backup, restored)
-    assert not restored.exists()
+    assert list(tmp_path.glob("restored*")) == []
     admin.restore(backup, restored, tier2=str(elsewhere))
     assert admin.check(restored).is_sound
     [row] = [row for row in admin.rows(restored) if row["stream"] == "numbers"]
