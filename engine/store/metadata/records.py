@@ -116,7 +116,9 @@ class RetentionRecord(OfStream):
 
 @dataclass(frozen=True, slots=True)
 class NumberRecord(OfStream):
-    """The highest segment number that a deleted stream of this name has used (pravega.md A4)."""
+    """The highest segment number that a deleted stream of this name or its mark stream has used (pravega.md
+    A4).
+    """
 
     kind: ClassVar[str] = "number"
     last_number: int

@@ -71,9 +71,6 @@ class Removals:
             return now_ms
         change = Change()
         self.add_deletion(change, stream, now_ms)
-        mark = self._catalog.find(stream.scope, MARK_PREFIX + stream.name)
-        if mark is not None:
-            self.add_deletion(change, mark, now_ms)
         self._metadata.commit_what_is_left(change, now_ms=now_ms)
         return now_ms
 
@@ -94,14 +91,27 @@ class Removals:
         return True
 
     def add_deletion(self, change: Change, stream: StreamEntry, now_ms: int) -> None:
-        """Add to ``change`` the deletion of ``stream``. Only its highest segment number is kept.
+        """Add to ``change`` the deletion of ``stream`` and its mark stream. Only the highest segment number
+        of both is kept.
 
         Source: pravega.md A4.
         """
+        mark = self._catalog.find(stream.scope, MARK_PREFIX + stream.name)
+        last_number = stream.epochs.last_number
+        self._add_removal(change, stream)
+        if mark is not None:
+            last_number = max(last_number, mark.epochs.last_number)
+            self._add_removal(change, mark)
+        former = self._catalog.last_numbers.get((stream.scope, MARK_PREFIX + stream.name))
+        if former is not None:  # the mark stream was deleted on its own, or by an earlier release
+            last_number = max(last_number, former.last_number)
+            change.remove(former)
+        change.write(rec.NumberRecord(now_ms, stream.scope, stream.name, last_number))
+
+    def _add_removal(self, change: Change, stream: StreamEntry) -> None:
         open_segments = self._transactions.open_segments(stream)
         change.do(Delete(name) for name in [*open_segments, *stream.segment_names(stream.live_ids)])
         change.remove(*stream.own_records())
-        change.write(rec.NumberRecord(now_ms, stream.scope, stream.name, stream.epochs.last_number))
 
     def _open_segments(self, stream: StreamEntry) -> int:
         return len(stream.open) * len(stream.epochs.active.segments)

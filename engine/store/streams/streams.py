@@ -162,13 +162,21 @@ class StreamCalls:
 
     def _add_one(self, change: Change, asked: pb.StreamConfig, now_ms: int) -> None:
         scope, name, policy = asked.streamInfo.scope, asked.streamInfo.stream, asked.scalingPolicy
-        used = self._catalog.last_numbers.get((scope, name))
         bounds = initial_ranges(policy.minNumSegments)
-        epoch = first_epoch(bounds, used.last_number + 1 if used else 0, now_ms=now_ms)
+        epoch = first_epoch(bounds, self._last_number(scope, name) + 1, now_ms=now_ms)
         record = _stream_record(asked, StreamState.ACTIVE, now_ms)
         stream = StreamEntry(record)
         change.do(stream.creations(epoch.created))
         change.write(record, rec.StreamEpochRecord(now_ms, scope, name, epoch))
+
+    def _last_number(self, scope: str, name: str) -> int:
+        """Return the highest segment number that deleted streams of this name have used, -1 without any.
+
+        A stream and its mark stream share the record of it.
+        """
+        names = name, name.removeprefix(MARK_PREFIX)
+        records = [self._catalog.last_numbers.get((scope, one)) for one in names]
+        return max((record.last_number for record in records if record is not None), default=-1)
 
     def may_truncate(self, stream: StreamEntry, cut: Mapping[int, int]) -> bool:
         """Return whether ``cut`` is valid, names no end that is open, and is not before the head

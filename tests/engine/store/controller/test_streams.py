@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from pravega_lab.engine.store.log.operations import PutRecord, Seal, Truncate
-from pravega_lab.engine.store.metadata.records import TruncationRecord
+from pravega_lab.engine.store.metadata.records import NumberRecord, TruncationRecord
 from pravega_lab.engine.store.metadata.replies import RpcError
 from pravega_lab.engine.store.metadata.states import (
     STREAM_MOVES,
@@ -134,6 +134,47 @@ def test_a_scope_is_deleted_with_all_that_is_in_it(driven: Driven) -> None:
     assert not driven.call("checkScopeExists", pb.ScopeInfo(scope="s")).exists
     assert driven.call("listSubscribers", info("a", "other")).subscribers == []
     assert driven.restarted().call("listScopes", pb.ScopesRequest()).scopes == ["_system", "other"]
+
+
+def numbers(driven: Driven) -> list[str]:
+    return [key for key, _ in driven.storage.records("controller/number/")]
+
+
+def deleted(driven: Driven, stream: str) -> None:
+    driven.call("sealStream", info(stream))
+    assert driven.call("deleteStream", info(stream)).status == pb.DeleteStreamStatus.SUCCESS
+
+
+def test_a_deleted_stream_and_its_mark_stream_leave_one_number(driven: Driven) -> None:
+    driven.make("a", 3)
+    deleted(driven, "a")
+    driven = driven.restarted()
+    assert numbers(driven) == ["controller/number/s/a"]
+    driven.make("a")
+    assert (driven.segments("a"), driven.segments("_MARKa")) == ([(3, 0.0, 1.0)], [(3, 0.0, 1.0)])
+    deleted(driven, "_MARKa")  # by a client
+    assert numbers(driven) == ["controller/number/s/_MARKa", "controller/number/s/a"]
+    deleted(driven, "a")
+    assert numbers(driven) == ["controller/number/s/a"]
+    driven.make("a")
+    assert driven.segments("_MARKa") == [(4, 0.0, 1.0)]
+    driven.make("A")  # its name comes before that of its mark stream
+    driven.call("deleteScopeRecursive", pb.ScopeInfo(scope="s"))
+    assert numbers(driven) == ["controller/number/s/A", "controller/number/s/a"]
+
+
+def test_a_mark_stream_does_not_use_the_numbers_that_an_earlier_release_recorded(driven: Driven) -> None:
+    driven.make("b")
+    record = NumberRecord(driven.now_ms, "s", "_MARKa", 7)
+    driven.storage.submit([PutRecord(record.key(), record.value())], now_ms=driven.now_ms)
+    driven.sync()
+    driven = driven.restarted()
+    driven.make("a")
+    assert (driven.segments("a"), driven.segments("_MARKa")) == ([(0, 0.0, 1.0)], [(8, 0.0, 1.0)])
+    deleted(driven, "a")
+    assert numbers(driven) == ["controller/number/s/a"]
+    driven.make("a")
+    assert (driven.segments("a"), driven.segments("_MARKa")) == ([(9, 0.0, 1.0)], [(9, 0.0, 1.0)])
 
 
 def test_truncation_deletes_what_lies_before_and_keeps_what_waits(driven: Driven) -> None:

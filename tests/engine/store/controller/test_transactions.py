@@ -320,7 +320,7 @@ def test_deleting_a_stream_leaves_no_segment_and_no_record_of_it(driven: Driven)
     driven.call("deleteStream", info("a"))
     assert driven.storage.segments() == []
     left = [key for key, _ in driven.storage.records("controller/")]
-    kinds = ["counter/transactions", "number/s/_MARKa", "number/s/a", "scope/s"]
+    kinds = ["counter/transactions", "number/s/a", "scope/s"]
     assert left == [f"controller/{kind}" for kind in kinds]
     driven.make("a", 1)
     assert driven.segments("a") == [(6, 0.0, 1.0)]
