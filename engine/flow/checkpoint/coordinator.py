@@ -14,6 +14,7 @@ Source: Flink's `CheckpointCoordinator` (flink.md 2); FLINK-18641, FLINK-26394, 
 
 from __future__ import annotations
 
+import posixpath
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -432,6 +433,7 @@ class CheckpointCoordinator:
             )
         )
         if is_plain_savepoint:
+            self._clean(self._copied(completed))
             self._effects.append(do.OpenGates(completed.checkpoint_id))
         else:
             self._effects.append(do.NotifyComplete(completed.checkpoint_id, pending.plan.to_wait_for))
@@ -529,6 +531,15 @@ class CheckpointCoordinator:
 
     def _own_shared(self, completed: CompletedCheckpoint) -> list[str]:
         return [path for path in completed.files if f"-c{completed.checkpoint_id}-" in path]
+
+    def _copied(self, savepoint: CompletedCheckpoint) -> list[str]:
+        """Return what was written for a savepoint elsewhere, and then copied (`storage.gathered`)."""
+        own = [
+            path
+            for path in savepoint.files
+            if f"-c{savepoint.checkpoint_id}-" in path and not path.startswith(savepoint.path + "/")
+        ]
+        return list(dict.fromkeys(p if "/shared/" in p else posixpath.dirname(p) + "/" for p in own))
 
     def _replaced(self, paths: list[str]) -> None:
         """Clean what no retained checkpoint needs.

@@ -11,13 +11,14 @@ A savepoint is one folder that refers to no other.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import DamagedCheckpointError
-from ..files import Files, join
+from ..files import Files, join, relative
 from ..state.handles import Blob, ListMode, ListState, SubtaskState
 from ..state.state import KeyedSnapshot
 from .handles import CompletedCheckpoint
@@ -88,6 +89,41 @@ async def write_snapshot(
         await shared.write(files)
     keyed = {**snapshot.keyed.reused, **written}
     return SubtaskState(dict(sorted(keyed.items())), lists), written if shared is not private else {}
+
+
+async def gathered(files: Files, savepoint: CompletedCheckpoint) -> CompletedCheckpoint:
+    """Return ``savepoint`` with all its files in its folder; copy those that are elsewhere.
+
+    A source that takes a checkpoint without its trigger knows neither kind nor folder. It and its consumers
+    then write the files of a plain checkpoint, which later checkpoints of the job delete.
+    """
+    elsewhere = [path for path in savepoint.files if "/" in relative(path, savepoint.path)]
+    if not elsewhere:
+        return savepoint
+    copies = {
+        path: join(savepoint.path, f"{posixpath.basename(path)}.{number}")
+        for number, path in enumerate(elsewhere)
+    }
+    for path, copy in copies.items():
+        await files.write(copy, await files.read(path))
+    operators = {
+        id: replace(operator, subtasks={n: _moved(state, copies) for n, state in operator.subtasks.items()})
+        for id, operator in savepoint.operators.items()
+    }
+    return replace(savepoint, operators=operators)
+
+
+def _moved(state: SubtaskState, copies: Mapping[str, str]) -> SubtaskState:
+    def moved(blob: Blob) -> Blob:
+        return replace(blob, path=copies.get(blob.path, blob.path))
+
+    return SubtaskState(
+        {group: moved(blob) for group, blob in state.keyed.items()},
+        {
+            name: ListState(lists.mode, tuple(moved(blob) for blob in lists.elements))
+            for name, lists in state.lists.items()
+        },
+    )
 
 
 class BlobReader:

@@ -19,7 +19,7 @@ from ..checkpoint import metadata
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.pending import Request
-from ..checkpoint.storage import METADATA, CheckpointLayout, discard
+from ..checkpoint.storage import METADATA, CheckpointLayout, discard, gathered
 from ..elements import Barrier, SubtaskId
 from ..errors import CheckpointFailedError, JobCancelledError, JobFailedError, Reason
 from ..files import Files, join
@@ -244,7 +244,8 @@ class EffectRunner:
     # -- its end -------------------------------------------------------------------------------------------
 
     async def _finalize(self, checkpoint: CompletedCheckpoint) -> None:
-        await self._files.write(join(checkpoint.path, METADATA), metadata.encode(checkpoint))
+        written = await gathered(self._files, checkpoint) if checkpoint.kind.is_savepoint else checkpoint
+        await self._files.write(join(checkpoint.path, METADATA), metadata.encode(written))
         try:
             await self._files.delete(join(checkpoint.path, "_in_progress"))
         except (Exception, asyncio.CancelledError) as error:

@@ -412,8 +412,9 @@ class CheckpointTrigger(Protocol):
 class ExternallyInducedSource(SourceFunction):
     """An externally induced legacy source takes checkpoints where another system says, with a `MasterHook`.
 
-    The coordinator's trigger is ignored, so the kind and target of a savepoint are lost, and a
-    stop-with-savepoint does not stop the source. (FLINK-25256 fixed the new form only.)
+    The coordinator's trigger is ignored, so a stop-with-savepoint does not stop the source. The kind and
+    target of a savepoint are lost, too: the subtasks write a plain checkpoint, and the job master copies its
+    files into the savepoint's folder. (FLINK-25256 fixed the new form only.)
     """
 
     trigger: CheckpointTrigger

@@ -11,8 +11,10 @@ import pytest
 from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.checkpoint.history import History
+from pravega_lab.engine.flow.checkpoint.metadata import load
 from pravega_lab.engine.flow.errors import JobCancelledError, RestoreError
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.operators.functions import count
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
 from pravega_lab.engine.flow.source.collections import RowsSource
 from pravega_lab.engine.flow.source.sources import Boundedness, SourceContext, SourceFunction
@@ -162,6 +164,37 @@ def test_before_flink_25256_the_new_form_did_not_stop_either() -> None:
         await job.cancel()
 
     virtual.run(story)
+
+
+def test_a_savepoint_of_the_legacy_form_outlives_the_checkpoints_after_it() -> None:
+    virtual, log = Virtual(), ExternalLog(ROWS, 4)
+
+    def counting() -> StreamEnvironment:
+        env = StreamEnvironment("counting", parallelism=2)
+        counts = env.add_source(HookSource(log, 2, 1, 0.01), uid="log").key_by("n").aggregate(count())
+        counts.uid("counts").sink_to(TwoPhaseFileSink("out", virtual.files), uid="sink")
+        return env
+
+    async def story() -> None:
+        job = virtual.job(counting())
+        await job.start()
+        await asyncio.sleep(0.35)
+        savepoint = await job.trigger_savepoint("sp/1")
+        await asyncio.sleep(0.5)
+        latest = job.latest_checkpoint
+        assert latest is not None
+        found = [path for path in virtual.files.data if path.startswith("checkpoints/")]
+        assert set(found) == {latest.path + "/_metadata", *latest.files}
+        await job.cancel()
+        found = [path for path in virtual.files.data if path.startswith("sp/1/")]
+        assert set(found) == {"sp/1/_metadata", *(await load(virtual.files, "sp/1")).files}
+        job = virtual.job(counting(), replace(CHECKPOINTED, claim=True), restore_from=savepoint)
+        await job.start()
+        await asyncio.sleep(3)
+        await job.cancel()
+
+    virtual.run(story)
+    assert rows_of(virtual) == list(range(60))
 
 
 class _OtherHook(LogHook):
