@@ -65,9 +65,17 @@ class _File:
             await files.write(self._path, b"".join(self._parts))
 
 
-def file_name(*parts: object) -> str:
-    """Return a file name made of ``parts`` that every file system accepts."""
-    return "-".join(re.sub(r"[^\w.]+", "_", str(part)) for part in parts)
+def file_name(operator_id: str, subtask: int, checkpoint_id: int, attempt: int) -> str:
+    """Return the name of a file with state of an operator, which every file system accepts."""
+    plain = re.sub(r"[^\w.]+", "_", operator_id)
+    if plain != operator_id:  # another operator's id may become the same
+        plain += f"-{zlib.crc32(operator_id.encode(errors='surrogatepass')):08x}"
+    return f"{plain}-{subtask}-c{checkpoint_id}-a{attempt}"
+
+
+def is_of_checkpoint(path: str, checkpoint_id: int) -> bool:
+    """Return whether the file was written for this checkpoint; `file_name` gave it its name."""
+    return re.search(rf"-c{checkpoint_id}-a\d+$", path) is not None
 
 
 async def write_snapshot(

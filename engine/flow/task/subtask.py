@@ -429,7 +429,7 @@ class Subtask:
     ) -> SubtaskState:
         # A checkpoint induced by a legacy source knows neither its kind nor its folder.
         folder = options.target or join(self.settings.shared_folder, "..", f"chk-{checkpoint_id}")
-        name = file_name(operator_id, self.id.index, f"c{checkpoint_id}", f"a{self.attempt}")
+        name = file_name(operator_id, self.id.index, checkpoint_id, self.attempt)
         is_incremental = options.kind is CheckpointKind.CHECKPOINT
         state, shared = await write_snapshot(
             self.settings.files,

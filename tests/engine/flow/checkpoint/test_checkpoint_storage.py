@@ -46,7 +46,13 @@ def test_a_folder_stays_while_a_retained_checkpoint_refers_into_it() -> None:
 
 
 def test_a_name_is_one_that_every_file_system_accepts() -> None:
-    assert file_name("map ü/2", 0, "chk:7.x") == "map_ü_2-0-chk_7.x"
+    assert file_name("map.2", 0, 7, 1) == "map.2-0-c7-a1"
+    assert file_name("map ü/2", 0, 7, 1) == "map_ü_2-bb9920e6-0-c7-a1"
+
+
+def test_operators_whose_ids_differ_in_punctuation_only_have_different_files() -> None:
+    ids = ["count min", "count/min", "count  min", "count_min", "count\ud800min"]
+    assert len({file_name(id, 0, 1, 0) for id in ids}) == len(ids)
 
 
 def test_files_and_folders_are_discarded() -> None:

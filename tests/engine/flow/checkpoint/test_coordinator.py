@@ -463,21 +463,21 @@ def test_too_many_requests_are_refused_one_by_one() -> None:
 
 def snapshot(number: int, *more: str) -> TaskAck:
     """State that was written for checkpoint ``number``, and ``more`` that it only refers to."""
-    blobs = [Blob(path, 0, 1, 0) for path in (f"shared/x-c{number}-0", *more)]
+    blobs = [Blob(path, 0, 1, 0) for path in (f"shared/x-c{number}-a0", *more)]
     return TaskAck({"o": SubtaskState({}, {"list": ListState(ListMode.SPLIT, tuple(blobs))})})
 
 
 def test_state_that_no_checkpoint_needs_is_discarded_and_requests_wait_meanwhile() -> None:
     driven = Driven(tolerable_failures=9, timeout_ms=100)
     driven.triggered()
-    driven.coordinator.acknowledge(A, 1, snapshot(1, "shared/x-c0-0"), 0)
+    driven.coordinator.acknowledge(A, 1, snapshot(1, "shared/x-c0-a0"), 0)
     waiting = driven.coordinator.request(KIND, 0)
     driven.coordinator.on_time(100)
     expired, folder = [e.paths for e in driven.effects() if isinstance(e, do.Discard)]
-    assert (expired, folder) == (("shared/x-c1-0",), ("chk-1/",))
+    assert (expired, folder) == (("shared/x-c1-a0",), ("chk-1/",))
     for number, result in ((1, AckResult.DISCARDED), (99, AckResult.UNKNOWN)):
         assert driven.coordinator.acknowledge(B, number, snapshot(number), 100) is result
-        assert driven.effects() == [do.Discard((f"shared/x-c{number}-0",))]
+        assert driven.effects() == [do.Discard((f"shared/x-c{number}-a0",))]
     assert not driven.coordinator.pending
     for left in (3, 2):
         driven.coordinator.cleaned()
@@ -487,6 +487,16 @@ def test_state_that_no_checkpoint_needs_is_discarded_and_requests_wait_meanwhile
     assert driven.coordinator.pending[2].request is waiting
 
 
+def test_a_failed_checkpoint_takes_no_file_of_another_with_it_whatever_the_folders_are_called() -> None:
+    driven = Driven(tolerable_failures=9, timeout_ms=100)
+    driven.triggered()
+    kept = ("jobs-c1-prod/shared/x-c0-a0", "shared/x-c1-y-0-c0-a0")
+    driven.coordinator.acknowledge(A, 1, snapshot(1, *kept), 0)
+    driven.coordinator.on_time(100)
+    discarded = [e.paths for e in driven.effects() if isinstance(e, do.Discard)]
+    assert discarded == [("shared/x-c1-a0",), ("chk-1/",)]
+
+
 def test_metadata_that_come_after_the_end_are_deleted_with_what_only_they_have() -> None:
     driven = Driven(tolerable_failures=9)
     driven.triggered()
@@ -494,10 +504,10 @@ def test_metadata_that_come_after_the_end_are_deleted_with_what_only_they_have()
     [finalize] = driven.effects()
     assert isinstance(finalize, do.Finalize)
     state = OperatorState("o", "o", "v0", 1, 128)
-    state.subtasks = dict(enumerate([snapshot(1, "shared/x-c0-0").states["o"]]))
+    state.subtasks = dict(enumerate([snapshot(1, "shared/x-c0-a0").states["o"]]))
     finalize.checkpoint.operators["o"] = state
     driven.coordinator.abort_all(Reason.JOB_FAILURE, "it restarts")
     assert "Discard" not in driven.kinds()  # they are being written
     driven.coordinator.finalized(finalize.checkpoint, 1)
-    assert driven.effects() == [do.Discard(("chk-1/", "shared/x-c1-0"))]
+    assert driven.effects() == [do.Discard(("chk-1/", "shared/x-c1-a0"))]
     assert driven.coordinator.store.latest is None
