@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import chdir, nullcontext
@@ -21,6 +20,7 @@ import pyarrow.compute  # noqa: F401  # slow to load, so load it before the firs
 from pravega_lab.portable.waiting import gather
 
 from ...flow.checkpoint.plan import TaskAck
+from ...flow.clock import steady_clock
 from ...flow.elements import SubtaskId
 from ...flow.errors import JobCancelledError, Reason
 from ...flow.observer import NoObserver, Observation, Observer
@@ -195,7 +195,7 @@ class Worker:
             LocalWire(),
             self._gateway,
             observer,
-            lambda: time.time_ns() // 1_000_000,
+            steady_clock(),
             lambda: uuid.uuid4().hex,
             config.channel_capacity,
             config.exactly_once,

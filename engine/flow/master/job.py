@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 from collections.abc import Callable
 
@@ -20,6 +19,7 @@ from pravega_lab.portable.waiting import FIRST_COMPLETED, shield, wait
 
 from ..checkpoint import metadata
 from ..checkpoint.handles import CompletedCheckpoint
+from ..clock import steady_clock
 from ..elements import CheckpointKind, SubtaskId
 from ..errors import IllegalStateError, JobCancelledError, SavepointError
 from ..files import Files, FsspecFiles, join
@@ -33,17 +33,13 @@ from .config import JobConfig
 from .master import JobMaster
 
 
-def wall_ms() -> int:
-    """Return the time of the machine's clock in ms since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 class Job:
     """One execution of a graph.
 
     ``restore_from`` is the folder of a checkpoint or savepoint to start from. ``files`` is where checkpoints
     are stored: fsspec unless something else is given. ``wire``, ``host``, ``now_ms``, ``unique_id`` and
-    ``home`` replace time, chance and places, for the simulation and the cluster.
+    ``home`` replace time, chance and places, for the simulation and the cluster. Without ``now_ms``, the job
+    has a `clock.steady_clock`.
     """
 
     def __init__(
@@ -56,7 +52,7 @@ class Job:
         observer: Observer | None = None,
         wire: Wire | None = None,
         host: TaskHost | None = None,
-        now_ms: Callable[[], int] = wall_ms,
+        now_ms: Callable[[], int] | None = None,
         unique_id: Callable[[], str] = lambda: uuid.uuid4().hex,
         job_id: str | None = None,
         home: Home | None = None,
@@ -67,7 +63,8 @@ class Job:
         self._observer: Observer = observer or NoObserver()
         self._wire: Wire = wire or LocalWire()
         self._host: TaskHost = host or LocalHost()
-        self._now_ms, self._unique_id, self._job_id = now_ms, unique_id, job_id
+        self._now_ms = now_ms or steady_clock()
+        self._unique_id, self._job_id = unique_id, job_id
         self._home = home
         self.master: JobMaster
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ from pravega_lab.engine.flow.errors import (
     SavepointError,
     UserFunctionError,
 )
+from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.graph import JobGraph, NodeEdge
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
-from pravega_lab.engine.flow.master.job import run
+from pravega_lab.engine.flow.master.job import Job, run
 from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
 from pravega_lab.engine.flow.operators.functions import (
     AggregateFunction,
@@ -509,6 +511,24 @@ def test_an_ordinary_loop_and_real_files(tmp_path: Path) -> None:
 
 
 # -- graphs that can never run -------------------------------------------------------------------------------
+
+
+def test_a_machine_whose_clock_is_set_back_takes_checkpoints_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = StreamEnvironment()
+    source = RowsSource(WORDS, batch_rows=4, boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
+    collect(env.from_source(source), [])
+
+    async def story() -> None:
+        config = JobConfig(checkpoints=CheckpointConfig(interval_ms=10))
+        job = Job(env.job_graph(), config, files=MemoryFiles())
+        await job.start()
+        monkeypatch.setattr("time.time_ns", lambda right=time.time_ns: right() - 3_600 * 10**9)
+        async with asyncio.timeout(20):
+            while job.latest_checkpoint is None:
+                await asyncio.sleep(0.001)
+        await job.cancel()
+
+    asyncio.run(story())
 
 
 def test_graphs_that_are_refused() -> None:
