@@ -7,10 +7,14 @@ not between subtasks.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import dataclass
 from typing import Protocol
 
 from .elements import CheckpointKind, SubtaskId
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +311,7 @@ Observation = (
 
 
 class Observer(Protocol):
-    """An observer receives observations. It must not raise, wait, or touch the job."""
+    """An observer receives observations. It must not wait, or touch the job. What it raises is logged."""
 
     def observe(self, observation: Observation) -> None:
         """Receive one observation."""
@@ -319,3 +323,22 @@ class NoObserver:
     def observe(self, observation: Observation) -> None:
         """Do nothing."""
         return
+
+
+class _LoggedObserver:
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def observe(self, observation: Observation) -> None:
+        try:
+            self._observer.observe(observation)
+        except (Exception, asyncio.CancelledError):
+            _log.exception("The observer of the job failed at %s", observation)
+
+
+def logged(observer: Observer) -> Observer:
+    """Return an observer that never raises: what ``observer`` raises is logged.
+
+    The engine reports in the middle of its steps. An error there would leave a step half done.
+    """
+    return observer if isinstance(observer, NoObserver) else _LoggedObserver(observer)

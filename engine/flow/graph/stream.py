@@ -17,7 +17,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.portable.columns import pa
 
 from ..batch import Row
-from ..observer import NoObserver, Observer
+from ..observer import NoObserver, Observer, logged
 from ..operators.functions import (
     AggregateFunction,
     BroadcastProcessFunction,
@@ -67,7 +67,7 @@ class StreamEnvironment:
         observer: Observer | None = None,
     ) -> None:
         self.name, self._parallelism, self._max = name, parallelism, max_parallelism
-        self._chaining, self._observer = chaining, observer or NoObserver()
+        self._chaining, self._observer = chaining, logged(observer or NoObserver())
         self.nodes: list[OperatorNode] = []
 
     def from_source(

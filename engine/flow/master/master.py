@@ -33,7 +33,7 @@ from ..errors import (
 )
 from ..files import Files
 from ..graph.graph import JobGraph
-from ..observer import Observer
+from ..observer import Observer, logged
 from ..source.events import BarrierTaken
 from ..subtask_states import SubtaskState
 from ..task.channels import Wire
@@ -68,6 +68,7 @@ class JobMaster:
     ) -> None:
         self.graph, self.config, self.now_ms = graph, config, now_ms
         self._wire = wire
+        observer = logged(observer)
         self.job_id = job_id or unique_id()
         self.life = JobLife(observer, now_ms)
         self._is_closing = False

@@ -44,7 +44,7 @@ from pravega_lab.engine.flow.source.sources import (
 )
 from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.engine.flow.task.subtask import Subtask
-from tests.engine.flow.jobs import Collect, Virtual, collect
+from tests.engine.flow.jobs import Collect, Told, Virtual, collect
 
 ROWS = [{"n": n} for n in range(40)]
 TOLERANT = JobConfig(
@@ -560,6 +560,33 @@ def test_a_snapshot_whose_file_awaits_a_cancelled_future_is_declined() -> None:
     assert files.raised == 3
     assert set(failures(virtual)) == {"CHECKPOINT_ASYNC_EXCEPTION"}
     assert virtual.told.of(seen.CheckpointCompleted)
+
+
+# -- observers -----------------------------------------------------------------------------------------------
+
+
+def test_what_an_observer_raises_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    virtual, rows, raised = Virtual(), list[Any](), dict[type[Any], None]()
+
+    class Broken(Told):
+        def observe(self, observation: Any) -> None:
+            super().observe(observation)
+            raised[type(observation)] = None
+            raise cancelled if len(raised) % 2 else StorageError("the observer is broken")
+
+    cancelled = asyncio.CancelledError()
+    virtual.told = Broken()
+
+    async def story() -> None:
+        job = job_of(virtual, Source(), rows)
+        await job.start()
+        await ended(job)
+
+    virtual.run(story)
+    assert len(rows) == len(ROWS)
+    assert virtual.told.of(seen.CheckpointCompleted)
+    assert len(raised) > 10
+    assert len(caplog.records) >= len(raised)
 
 
 # -- ends ----------------------------------------------------------------------------------------------------
