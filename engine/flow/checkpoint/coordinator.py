@@ -122,7 +122,7 @@ class CheckpointCoordinator:
 
     def next_deadline_ms(self) -> int | None:
         """Return when to call `on_time`, None if nothing is due at any time."""
-        times = [p.deadline_ms for p in self.pending.values() if p.stage is not Stage.FINALIZING]
+        times = [pending.deadline_ms for pending in self.pending.values()]
         if self._next_periodic_ms is not None:
             times.append(self._next_periodic_ms)
         return min(times, default=None)
@@ -131,8 +131,8 @@ class CheckpointCoordinator:
         """Abort what has expired, and begin the periodic checkpoint that is due."""
         self._now_ms = max(self._now_ms, now_ms)
         for pending in list(self.pending.values()):
-            if pending.deadline_ms <= self._now_ms and pending.stage is not Stage.FINALIZING:
-                held_up = ", ".join(pending.waits_for()) or "nobody"
+            if pending.deadline_ms <= self._now_ms:
+                held_up = ", ".join(pending.waits_for()) or "its metadata to be written"
                 self._abort(pending, Reason.CHECKPOINT_EXPIRED, f"It waited for {held_up}.")
         if self._next_periodic_ms is not None and self._next_periodic_ms <= self._now_ms:
             assert self.config.interval_ms is not None
@@ -440,9 +440,10 @@ class CheckpointCoordinator:
         self._effects.append(do.Answer(pending.request, completed))
         self._next()
 
-    def finalize_failed(self, checkpoint_id: int, error: BaseException) -> None:
-        """Abort a checkpoint whose metadata could not be written."""
-        pending = self._at(checkpoint_id, Stage.FINALIZING)
+    def finalize_failed(self, completed: CompletedCheckpoint, error: BaseException) -> None:
+        """Abort a checkpoint whose metadata could not be written, and delete its folder."""
+        pending = self._at(completed.checkpoint_id, Stage.FINALIZING)
+        self._clean([completed.path + "/"])
         if pending is not None:
             self._abort(pending, Reason.FINALIZE_CHECKPOINT_FAILURE, str(error) or repr(error), error)
 
@@ -478,13 +479,13 @@ class CheckpointCoordinator:
     def _abort(
         self, pending: PendingCheckpoint, reason: Reason, message: str, cause: BaseException | None = None
     ) -> None:
-        was_finalizing = pending.stage is Stage.FINALIZING
+        is_being_written = pending.stage is Stage.FINALIZING  # the folder is deleted when that has ended
         pending.stage = Stage.OVER
         self.pending.pop(pending.checkpoint_id, None)
         self._recent.append(pending.checkpoint_id)
         for ack in pending.acks.values():
             self._discard_ack(pending.checkpoint_id, ack)
-        if pending.path and not was_finalizing:
+        if pending.path and not is_being_written:
             self._clean([pending.path + "/"])
         self._let_go(pending.checkpoint_id)
         latest = self.store.latest

@@ -135,7 +135,7 @@ class EffectRunner:
             case do.AskHooks(checkpoint_id) | do.TriggerTask(_, checkpoint_id):
                 self._coordinator.triggering_failed(checkpoint_id, error)
             case do.Finalize(checkpoint):
-                self._coordinator.finalize_failed(checkpoint.checkpoint_id, error)
+                self._coordinator.finalize_failed(checkpoint, error)
             case do.Discard():
                 self._coordinator.cleaned()  # no checkpoint refers to what is left; the user may delete it
             case do.NotifyComplete() | do.NotifyAborted() | do.OpenGates():

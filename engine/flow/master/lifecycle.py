@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 
 from pravega_lab.portable.waiting import wait
 
 from ..checkpoint.pending import Request
 from ..checkpoint.stop import StopState, StopWithSavepoint
+from ..closing import CLOSING_S
 from ..errors import IllegalStateError
 from ..observer import JobStateChanged, Observer
 from .job_state import JobState, check_move
+
+_log = logging.getLogger(__name__)
 
 
 class JobLife:
@@ -80,6 +84,16 @@ class JobLife:
         return task
 
     async def join_background(self) -> None:
-        """Wait for all background tasks but the calling one, also for those that start during the wait."""
+        """Wait for all background tasks but the calling one, also for those that start during the wait.
+
+        Those that take longer than `CLOSING_S` are cancelled and logged: a store that does not answer must
+        not keep the job from ending.
+        """
         while pending := [t for t in self._background if not t.done() and t is not asyncio.current_task()]:
-            await wait(pending)
+            _, late = await wait(pending, timeout=CLOSING_S)
+            if late:
+                names = ", ".join(task.get_name() for task in pending if task in late)
+                _log.error("The job is over, and after %d s this still ran: %s", CLOSING_S, names)
+                for task in pending:
+                    task.cancel()
+                return

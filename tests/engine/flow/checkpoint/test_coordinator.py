@@ -311,17 +311,16 @@ def test_after_a_restore_of_files_of_others_the_next_checkpoint_is_a_full_one() 
     assert asked == [(kind, False) for kind in (KIND, CheckpointKind.SAVEPOINT, KIND, KIND, KIND)]
 
 
-def test_metadata_that_cannot_be_written_fail_the_checkpoint_and_keep_its_folder() -> None:
-    """A writer that was cut off may have written them all the same, so the folder is not deleted."""
+def test_metadata_that_cannot_be_written_fail_the_checkpoint_and_its_folder_goes() -> None:
     driven = Driven(tolerable_failures=1)
     driven.triggered()
     waiting = driven.coordinator.request(KIND, 0)
     driven.acknowledge(1, A, B)
-    driven.effects()
-    driven.coordinator.finalize_failed(2, OSError("of another"))
-    assert driven.effects() == []
-    driven.coordinator.finalize_failed(1, OSError("disk full"))
-    aborted, answer, asked = driven.effects()
+    [finalize] = driven.effects()
+    assert isinstance(finalize, do.Finalize)
+    driven.coordinator.finalize_failed(finalize.checkpoint, OSError("disk full"))
+    folder, aborted, answer, asked = driven.effects()
+    assert folder == do.Discard(("chk-1/",))
     assert aborted == do.NotifyAborted(1, -1, (A, B))
     assert isinstance(answer, do.Answer)
     assert isinstance(answer.error, CheckpointFailedError)
@@ -330,6 +329,27 @@ def test_metadata_that_cannot_be_written_fail_the_checkpoint_and_keep_its_folder
     assert isinstance(answer.error.__cause__, OSError)
     assert asked == do.AskCoordinators(2, ("op",))
     assert driven.coordinator.pending[2].request is waiting
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_metadata_that_are_not_written_in_time_fail_the_checkpoint(is_written: bool) -> None:
+    driven = Driven(tolerable_failures=1, timeout_ms=100)
+    driven.triggered()
+    driven.acknowledge(1, A, B)
+    [finalize] = driven.effects()
+    assert isinstance(finalize, do.Finalize)
+    assert driven.coordinator.next_deadline_ms() == 100
+    driven.coordinator.on_time(100)
+    aborted, answer = driven.effects()  # the folder stays while it is being written
+    assert aborted == do.NotifyAborted(1, -1, (A, B))
+    assert answers([answer])[0][1] == "CHECKPOINT_EXPIRED"
+    assert "its metadata to be written" in str(answer)
+    if is_written:
+        driven.coordinator.finalized(finalize.checkpoint, 200)
+    else:
+        driven.coordinator.finalize_failed(finalize.checkpoint, OSError("disk full"))
+    assert driven.effects() == [do.Discard(("chk-1/",))]
+    assert driven.coordinator.store.latest is None
 
 
 def answers(effects: list[do.Effect]) -> list[tuple[Request, str]]:
@@ -359,9 +379,9 @@ def test_what_is_told_of_a_checkpoint_and_when() -> None:
     [finalize] = coordinator.take_effects()
     assert isinstance(finalize, do.Finalize)
     coordinator.decline(A, 7, Reason.CHECKPOINT_DECLINED, "too late", 0)
-    coordinator.on_time(1_000_000)  # it does not expire either
-    assert coordinator.next_deadline_ms() is None
-    coordinator.finalized(finalize.checkpoint, 1_000_001)
+    assert coordinator.next_deadline_ms() == 600_020
+    coordinator.on_time(600_019)
+    coordinator.finalized(finalize.checkpoint, 600_021)
     assert coordinator.acknowledge(A, 7, TaskAck(), 0) is AckResult.DISCARDED
     told = [(type(o).__name__.removeprefix("Checkpoint"), o.at_ms) for o in driven.told.all]
     assert told == [
@@ -369,8 +389,8 @@ def test_what_is_told_of_a_checkpoint_and_when() -> None:
         ("Pending", 20),
         *[("Step", 20)] * 5,
         *[("Acknowledged", 40)] * 2,
-        ("Completed", 1_000_001),
-        ("Acknowledged", 1_000_001),
+        ("Completed", 600_021),
+        ("Acknowledged", 600_021),
     ]
     assert [(step.step, step.who) for step in driven.told.of(seen.CheckpointStep)] == [
         ("coordinator-asked", "op"),

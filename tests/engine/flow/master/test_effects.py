@@ -405,6 +405,36 @@ def goes_on(
     assert virtual.told.of(seen.CheckpointCompleted)
 
 
+class SilentFiles(MemoryFiles):
+    """Files of a store that does not answer when metadata are written."""
+
+    async def write(self, path: str, data: bytes) -> None:
+        if path.endswith(METADATA):
+            await asyncio.get_running_loop().create_future()
+        await super().write(path, data)
+
+
+def test_a_storage_that_does_not_answer_fails_checkpoints_and_does_not_keep_the_job(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    virtual, source = Virtual(), Source(boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
+    virtual.files = SilentFiles()
+    quick = CheckpointConfig(interval_ms=100, timeout_ms=1000, tolerable_failures=1000)
+
+    async def story() -> None:
+        job = job_of(virtual, source, [], replace(TOLERANT, checkpoints=quick))
+        await job.start()
+        await asyncio.sleep(5)
+        assert failures(virtual) == ["CHECKPOINT_EXPIRED"] * 4
+        await asyncio.wait_for(job.cancel(), CLOSING_S + 1)
+        assert job.state == "cancelled"
+
+    virtual.run(story)
+    assert caplog.messages == [
+        "The job is over, and after 60 s this still ran: " + ", ".join(["master metadata"] * 5)
+    ]
+
+
 def test_a_trigger_call_that_raises_fails_the_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     right, raised = Subtask.trigger_checkpoint, []
 
