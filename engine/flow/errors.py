@@ -67,6 +67,10 @@ class JobCancelledError(JobError):
     """Raised in a caller that waits for a result of a job that was cancelled."""
 
 
+class StuckSubtaskError(JobError):
+    """Raised when a subtask did not end after it was cancelled. It may still write, so it does not restart."""
+
+
 class Reason(Enum):
     """Name why a checkpoint failed, in the words of Flink's `CheckpointFailureReason`."""
 

@@ -122,8 +122,12 @@ class Executions(Mapping[SubtaskId, Execution]):
             execution.running = self._host.start(f"{id}#{execution.attempt}", life)
 
     async def stop(self, ids: Sequence[SubtaskId]) -> None:
-        """Cancel the attempts of these subtasks and return when they have ended."""
-        running = []
+        """Cancel the attempts of these subtasks and return when they have ended.
+
+        Raises:
+            StuckSubtaskError: an attempt has not ended in time. The others have.
+        """
+        running: dict[SubtaskId, Running] = {}
         for id in ids:
             execution = self._by_id[id]
             if execution.state in (Life.DEPLOYING, Life.INITIALIZING, Life.RUNNING):
@@ -131,14 +135,17 @@ class Executions(Mapping[SubtaskId, Execution]):
             for holder in self.holders_of(id):
                 holder.attempt_failed(id.index, execution.attempt, "the attempt ended")
             if execution.running is not None:
-                running.append(execution.running)
-        await gather(*(task.stop() for task in running))
+                running[id] = execution.running
+        ends = await gather(*(task.stop() for task in running.values()), return_exceptions=True)
+        stuck = {id: error for id, error in zip(running, ends, strict=True) if error is not None}
         for id in ids:
             execution = self._by_id[id]
-            if execution.state is Life.CANCELING:
+            if execution.state is Life.CANCELING and id not in stuck:
                 error = None if execution.subtask is None else execution.subtask.closing_error
                 reason = "" if error is None else f"it did not close cleanly: {error!r}"
                 self.move(id, Life.CANCELED, reason)
+        for error in stuck.values():
+            raise error
 
     def holders_of(self, id: SubtaskId) -> list[CoordinatorHolder]:
         """Return the operator coordinators of the operators in a subtask."""

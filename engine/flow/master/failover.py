@@ -6,6 +6,7 @@ Source: Flink's `RestartPipelinedRegionFailoverStrategy`, `DefaultScheduler` (fl
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection
 
 from pravega_lab.portable.waiting import wait
@@ -14,7 +15,13 @@ from ..cancelling import is_request_to_end, message_of
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
-from ..errors import JobFailedError, Reason, RestoreError, StopWithSavepointStoppingError
+from ..errors import (
+    JobFailedError,
+    Reason,
+    RestoreError,
+    StopWithSavepointStoppingError,
+    StuckSubtaskError,
+)
 from ..graph.graph import JobGraph
 from ..observer import Observer, Restored
 from ..source.operator_coordinator import NO_CHECKPOINT
@@ -24,6 +31,8 @@ from .executions import Executions
 from .hooks import MasterHooks
 from .job_state import JobState
 from .lifecycle import JobLife
+
+_log = logging.getLogger(__name__)
 
 
 class Failover:
@@ -113,13 +122,18 @@ class Failover:
     async def stop_all(self) -> None:
         """Cancel a recovery that is under way, then every attempt, and return when they have ended.
 
+        An attempt that does not end in time is logged.
+
         Subtasks that the recovery deployed later would outlive the job and run concurrently with its
         successor.
         """
         if self._recovery is not None and not self._recovery.done():
             self._recovery.cancel()
             await wait([self._recovery])
-        await self._executions.stop(self._graph.subtasks())
+        try:
+            await self._executions.stop(self._graph.subtasks())
+        except StuckSubtaskError as error:
+            _log.error("Job %r ends without the end of a subtask: %s", self._graph.name, error)
 
     # -- recovery ------------------------------------------------------------------------------------------
 
@@ -143,7 +157,7 @@ class Failover:
                     self._to_recover.update(failed)
                     self._recover_all |= is_global
                     again_ms = self._restart.delay_ms(self._now_ms())
-                    if again_ms is None or isinstance(error, RestoreError):
+                    if again_ms is None or isinstance(error, RestoreError | StuckSubtaskError):
                         self._give_up(error)
                         return
                     await asyncio.sleep(again_ms / 1000)

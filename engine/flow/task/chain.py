@@ -192,8 +192,10 @@ class Chain:
         if first is not None:
             raise first
 
-    async def close(self) -> None:
+    async def close(self, limit_s: float | None = None) -> None:
         """Close every open operator, the last of the chain first, even if one of them raises.
+
+        After ``limit_s`` seconds, the call of an operator is cancelled.
 
         A call that is cancelled leaves the remaining operators open; the next call closes them.
 
@@ -206,7 +208,8 @@ class Chain:
             operator = self._open.pop(0)
             self._observe(operator, "close")
             try:
-                await _done(operator.close())
+                async with asyncio.timeout(limit_s):
+                    await _done(operator.close())
             except (Exception, asyncio.CancelledError) as error:
                 if cancellations() > asked:
                     raise

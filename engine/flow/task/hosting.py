@@ -13,17 +13,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pravega_lab.portable.waiting import wait
 
 from ..elements import Barrier, SubtaskId
+from ..errors import StuckSubtaskError
 from .channels import Deliver
 
 if TYPE_CHECKING:
     from .deployment import Deployer, RestorePlan
 
 
+STOP_S = 180.0
+"""How long an attempt may run on after it was cancelled. Source: Flink's ``task.cancellation.timeout``."""
+
+
 class Running(Protocol):
     """An attempt that was started."""
 
     async def stop(self) -> None:
-        """Cancel the attempt, and return when nothing of it runs any more."""
+        """Cancel the attempt, and return when nothing of it runs any more.
+
+        Raises:
+            StuckSubtaskError: the attempt has not ended in time.
+        """
 
 
 class TaskHost(Protocol):
@@ -91,11 +100,18 @@ class Home(Protocol):
 class _LocalTask:
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task = task
+        self._is_stuck = False
 
     async def stop(self) -> None:
         self._task.cancel()
+        if not self._task.done() and not self._is_stuck:
+            await wait([self._task], timeout=STOP_S)
         if not self._task.done():
-            await wait([self._task])
+            self._is_stuck = True
+            raise StuckSubtaskError(
+                f"{self._task.get_name()} has not ended {STOP_S:g} s after it was cancelled. Its code swallows "
+                "cancellations or blocks, and it may still write: end the process"
+            )
         if not self._task.cancelled():
             self._task.exception()  # it was reported; asyncio need not say it again
 

@@ -22,6 +22,7 @@ from ..cancelling import is_request_to_end
 from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
 from ..checkpoint.storage import OperatorSnapshot, file_name, write_snapshot
+from ..closing import CLOSING_S
 from ..elements import (
     MAX_WATERMARK,
     Barrier,
@@ -218,7 +219,11 @@ class Subtask:
             self._report(Life.FINISHED)
 
     async def _loop(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         while not self._may_close():
+            if task.cancelling():  # a user's function has swallowed the cancellation
+                raise asyncio.CancelledError
             if self._failure is not None:
                 raise self._failure
             if self._mails:
@@ -538,13 +543,17 @@ class Subtask:
     async def _clean_up(self) -> None:
         """Close the input and every operator after a failure or a cancellation, whatever raises.
 
-        Every error is logged; the first one is kept in `closing_error`.
+        Each has `CLOSING_S`. Every error is logged; the first one is kept in `closing_error`.
         """
         self.state = Life.CANCELING
         self._stop_helpers()
         async with AsyncExitStack() as closing:  # the input closes first
-            closing.push_async_callback(self._close, self.chain.close)
-            closing.push_async_callback(self._close, self.input.close)
+            closing.push_async_callback(self._close, lambda: self.chain.close(CLOSING_S))
+            closing.push_async_callback(self._close, self._close_input)
+
+    async def _close_input(self) -> None:
+        async with asyncio.timeout(CLOSING_S):
+            await self.input.close()
 
     async def _close(self, close: Callable[[], Awaitable[None]]) -> None:
         asked = cancellations()

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pravega_lab.engine.flow import observer as seen
+from pravega_lab.engine.flow.batch import Batch
+from pravega_lab.engine.flow.closing import CLOSING_S
 from pravega_lab.engine.flow.elements import SubtaskId
-from pravega_lab.engine.flow.errors import JobFailedError
+from pravega_lab.engine.flow.errors import JobFailedError, StuckSubtaskError
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.restart import NoRestart
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.source.sources import SourceContext, SourceFunction
 from pravega_lab.engine.flow.subtask_states import SubtaskState
+from pravega_lab.engine.flow.task.hosting import STOP_S
 from tests.engine.flow.jobs import CHECKPOINTED, Virtual
 
 TASK = SubtaskId("source → second → third", 0)
@@ -158,3 +162,92 @@ def test_a_subtask_that_is_cancelled_while_it_closes_closes_the_rest() -> None:
 
     virtual.run(story)
     assert log[-2:] == ["second closed", "source closed"]
+
+
+# -- code that does not end when it is cancelled -------------------------------------------------------------
+
+
+class Swallowing(Operator):
+    """An operator whose records take a while, and that swallows up to ``left`` cancellations."""
+
+    def __init__(self, taken: list[int], left: list[int], close_s: float = 0) -> None:
+        self._taken, self._left, self._close_s = taken, left, close_s
+
+    async def process_batch(self, batch: Batch, input: int) -> None:
+        ends_at = asyncio.get_running_loop().time() + 0.01
+        while (rest := ends_at - asyncio.get_running_loop().time()) > 0 or self._left[0] > 1:
+            try:
+                await asyncio.sleep(rest if rest > 0 else 1000)
+            except asyncio.CancelledError:
+                if not self._left[0]:
+                    raise
+                self._left[0] -= 1
+        self._taken += [row["n"] for row, _, _ in batch.records()]
+
+    async def close(self) -> None:
+        close_s, self._close_s = self._close_s, 0
+        await asyncio.sleep(close_s)
+
+
+def swallowing(make: Callable[[], Operator]) -> StreamEnvironment:
+    env = StreamEnvironment("swallowing", chaining=False)
+    env.from_rows([{"n": n} for n in range(200)], batch_rows=1).transform("slow", make)
+    return env
+
+
+def test_a_subtask_whose_code_swallows_the_cancellation_takes_no_further_batch() -> None:
+    virtual, taken = Virtual(), list[int]()
+
+    async def story() -> None:
+        job = virtual.job(swallowing(lambda: Swallowing(taken, [1])))
+        await job.start()
+        await asyncio.sleep(0.5)
+        before = len(taken)
+        await asyncio.wait_for(job.cancel(), 1)
+        await asyncio.sleep(1)
+        assert 0 < before < len(taken) + 1 <= before + 2
+
+    virtual.run(story)
+
+
+def test_a_job_whose_subtask_never_ends_fails_instead_of_starting_another_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    virtual, left, made = Virtual(), [0], list[Operator]()
+
+    def make() -> Operator:
+        made.append(Swallowing([], left))
+        return made[-1]
+
+    async def story() -> None:
+        job = virtual.job(swallowing(make))
+        await job.start()
+        await asyncio.sleep(0.5)
+        left[0] = 1000
+        job.fail_subtask(SubtaskId("source", 0), RuntimeError("broken"))
+        await asyncio.sleep(STOP_S - 1)
+        assert job.state == "restarting"
+        with pytest.raises(JobFailedError, match=r"slow\[0\]#0 has not ended 180 s after") as failed:
+            await asyncio.wait_for(job.wait(), 5)
+        assert isinstance(failed.value.__cause__, StuckSubtaskError)
+        left[0] = 0
+
+    virtual.run(story)
+    assert len(made) == 1
+    assert "ends without the end of a subtask" in caplog.text
+
+
+@pytest.mark.parametrize("failed", ["source", "slow"])
+def test_an_operator_whose_close_never_ends_does_not_keep_a_job_from_restarting(failed: str) -> None:
+    virtual, taken, closings = Virtual(), list[int](), [1e9, 0.0]
+
+    async def story() -> None:
+        env = swallowing(lambda: Swallowing(taken, [0], closings.pop(0)))
+        job = virtual.job(env)
+        await job.start()
+        await asyncio.sleep(0.5)
+        job.fail_subtask(SubtaskId(failed, 0), RuntimeError("broken"))
+        await asyncio.wait_for(job.wait(), CLOSING_S + 10)
+
+    virtual.run(story)
+    assert set(taken) == set(range(200))
