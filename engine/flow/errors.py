@@ -68,7 +68,7 @@ class JobCancelledError(JobError):
 
 
 class StuckSubtaskError(JobError):
-    """Raised when a subtask did not end after it was cancelled. It may still write, so it does not restart."""
+    """Raised when a cancelled subtask does not end. It may still write, so no other attempt may start."""
 
 
 class Reason(Enum):

@@ -29,8 +29,12 @@ def join(folder: str, *names: str) -> str:
 
 
 def relative(path: str, folder: str) -> str:
-    """Return ``path`` relative to ``folder``."""
-    return posixpath.relpath(path.rpartition("://")[2], folder.rpartition("://")[2])
+    """Return ``path`` relative to ``folder``, or as a URL if they are in different file systems."""
+    scheme, _, at = path.rpartition("://")
+    other, _, inside = folder.rpartition("://")
+    if scheme != other:
+        return path if scheme else "file://" + os.path.abspath(path)
+    return posixpath.relpath(at, inside)
 
 
 class GrowingFile(ABC):

@@ -1,8 +1,8 @@
 """Encode and decode ``_metadata``: what a checkpoint or savepoint stores, as JSON that a person can read.
 
-Paths are relative to the folder of the file, so that a savepoint can be moved. The first field reveals a file
-of another program, and a checksum over the rest reveals a damaged one. ``pravega-lab savepoint inspect DIR``
-prints it.
+Paths are relative to the folder of the file, so that a savepoint can be moved. Files in another file system
+have a URL. The first field reveals a file of another program, and a checksum over the rest reveals a damaged
+one. ``pravega-lab savepoint inspect DIR`` prints it.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ def _blob(blob: Blob, folder: str) -> list[Any]:
 
 def _read_blob(entry: list[Any], folder: str) -> Blob:
     path, offset, length, crc = entry
-    return Blob(join(folder, _text(path)), _number(offset), _number(length), _number(crc))
+    at = _text(path) if "://" in _text(path) else join(folder, path)
+    return Blob(at, _number(offset), _number(length), _number(crc))
 
 
 def _text(value: Any) -> str:

@@ -109,8 +109,8 @@ class _LocalTask:
         if not self._task.done():
             self._is_stuck = True
             raise StuckSubtaskError(
-                f"{self._task.get_name()} has not ended {STOP_S:g} s after it was cancelled. Its code swallows "
-                "cancellations or blocks, and it may still write: end the process"
+                f"{self._task.get_name()} has not ended {STOP_S:g} s after it was cancelled. Its code "
+                "ignores cancellations, and it may still write: end the process"
             )
         if not self._task.cancelled():
             self._task.exception()  # it was reported; asyncio need not say it again

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from pravega_lab.engine.flow.checkpoint import metadata
 from pravega_lab.engine.flow.checkpoint.handles import CompletedCheckpoint
 from pravega_lab.engine.flow.checkpoint.storage import CheckpointLayout, CompletedStore, discard, file_name
 from pravega_lab.engine.flow.elements import CheckpointKind
@@ -53,6 +56,23 @@ def test_a_name_is_one_that_every_file_system_accepts() -> None:
 def test_operators_whose_ids_differ_in_punctuation_only_have_different_files() -> None:
     ids = ["count min", "count/min", "count  min", "count_min", "count\ud800min"]
     assert len({file_name(id, 0, 1, 0) for id in ids}) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("folder", "path", "found"),
+    [
+        ("root/job/chk-2", "root/job/shared/a", "root/job/shared/a"),
+        ("/root/job/chk-2", "/elsewhere/a", "/elsewhere/a"),
+        ("s3://bucket/job/chk-2", "s3://other/a", "s3://other/a"),
+        ("s3://bucket/job/chk-2", "memory://job/a", "memory://job/a"),
+        ("/root/job/chk-2", "s3://bucket/job/a", "s3://bucket/job/a"),
+        ("s3://bucket/job/chk-2", "/elsewhere/a", "file:///elsewhere/a"),
+    ],
+)
+def test_metadata_find_a_file_in_another_folder_or_file_system(folder: str, path: str, found: str) -> None:
+    checkpoint = completed(2, path)
+    checkpoint.path = folder
+    assert metadata.decode(metadata.encode(checkpoint), folder).files[1] == found
 
 
 def test_files_and_folders_are_discarded() -> None:
