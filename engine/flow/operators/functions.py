@@ -97,7 +97,10 @@ class KeyedContext(FunctionContext):
         return self._operator.keyed.key
 
     def value_state(self, name: str, default: Any = None) -> ValueState:
-        """Return the state ``name`` with one value for each key."""
+        """Return the state ``name`` with one value for each key.
+
+        A key without a value gets a copy of ``default``.
+        """
         return ValueState(self._operator.keyed, name, default)
 
     def keyed_list_state(self, name: str) -> KeyedListState:

@@ -6,6 +6,7 @@ earlier, completed checkpoint for every key group that has not changed since (ke
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -198,8 +199,9 @@ class ValueState:
         self._state, self._name, self._default = state, name, default
 
     def get(self) -> Any:
-        """Return the value of the current key, or the default."""
-        return self._state.table(self._name).get(self._state.key, self._default)
+        """Return the value of the current key, or a copy of the default."""
+        value = self._state.table(self._name).get(self._state.key, _ABSENT)
+        return copy.deepcopy(self._default) if value is _ABSENT else value
 
     def update(self, value: Any) -> None:
         """Set the value of the current key."""

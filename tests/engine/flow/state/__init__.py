@@ -1,0 +1,1 @@
+"""Keyed state as user functions see it."""
