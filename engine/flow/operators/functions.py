@@ -89,7 +89,10 @@ class FunctionContext:
 
 
 class KeyedContext(FunctionContext):
-    """A keyed context also offers the key of the record or timer, and its state and timers."""
+    """A keyed context also offers the key of the record or timer, and its state and timers.
+
+    A name belongs to one kind of keyed state. Asking for it as another kind raises `IllegalStateError`.
+    """
 
     @property
     def key(self) -> Key:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from pravega_lab.portable.columns import pa
@@ -21,6 +22,16 @@ from .keys import Key, key_group
 
 Table = dict[Key, Any]
 _ABSENT = object()
+
+
+class StateKind(Enum):
+    """Say what the table of a name contains for each key."""
+
+    VALUE = "value state"
+    LIST = "list state"
+    MAP = "map state"
+    REDUCING = "reducing state"
+    TIMERS = "the operator's timers"
 
 
 class KeyedState:
@@ -42,6 +53,19 @@ class KeyedState:
         self._confirmed: dict[int, Blob] = {}
         self._flying: dict[int, dict[int, tuple[int, Blob]]] = {}
         self._integers: dict[str, IntegerTable] = {}  # in front of the table of that name
+        self._kinds: dict[str, StateKind] = {}
+
+    def declare(self, name: str, kind: StateKind) -> None:
+        """Note what the table ``name`` contains.
+
+        Raises:
+            IllegalStateError: the name belongs to state of another kind.
+        """
+        known = self._kinds.setdefault(name, kind)
+        if known is not kind:
+            raise IllegalStateError(
+                f"state {name!r} is {known.value}; asked for as {kind.value}: choose another name"
+            )
 
     def set_key(self, key: Key) -> None:
         """Make ``key`` the current key.
@@ -196,6 +220,7 @@ class ValueState:
     """Keep one value for each key."""
 
     def __init__(self, state: KeyedState, name: str, default: Any = None) -> None:
+        state.declare(name, StateKind.VALUE)
         self._state, self._name, self._default = state, name, default
 
     def get(self) -> Any:
@@ -216,6 +241,7 @@ class KeyedListState:
     """Keep a list for each key."""
 
     def __init__(self, state: KeyedState, name: str) -> None:
+        state.declare(name, StateKind.LIST)
         self._state, self._name = state, name
 
     def get(self) -> list[Any]:
@@ -239,6 +265,7 @@ class MapState:
     """Keep a dict for each key."""
 
     def __init__(self, state: KeyedState, name: str) -> None:
+        state.declare(name, StateKind.MAP)
         self._state, self._name = state, name
 
     def _map(self) -> dict[Any, Any]:
@@ -278,6 +305,7 @@ class ReducingState:
     """Keep one value for each key, combined from all added values by a function of two values."""
 
     def __init__(self, state: KeyedState, name: str, reduce: Callable[[Any, Any], Any]) -> None:
+        state.declare(name, StateKind.REDUCING)
         self._state, self._name, self._reduce = state, name, reduce
 
     def get(self) -> Any:

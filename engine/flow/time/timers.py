@@ -13,7 +13,7 @@ from typing import Any
 
 from ..elements import MIN_TIMESTAMP_MS
 from ..state.keys import Key
-from ..state.state import KeyedState
+from ..state.state import KeyedState, StateKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class _Queue:
     """The timers of one kind: a heap over the timers in keyed state."""
 
     def __init__(self, state: KeyedState, name: str, is_event_time: bool) -> None:
+        state.declare(name, StateKind.TIMERS)
         self._state, self._name, self._is_event_time = state, name, is_event_time
         self._heap: list[tuple[int, int, int, Key, Any]] = []
         self._count = 0
