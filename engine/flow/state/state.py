@@ -1,13 +1,17 @@
 """The live state of one operator in one subtask: keyed state by key group, and three kinds of lists.
 
 Values are kept in dicts. A snapshot encodes them at once. An incremental snapshot refers to the file of an
-earlier, completed checkpoint for every key group that has not changed since (keyed state only).
+earlier, completed checkpoint for every key group that has not changed since (keyed state only). User code may
+change a list, dict or set in place, without a call that could be counted. A group with such values is
+therefore encoded for each snapshot and compared with its file.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -22,6 +26,7 @@ from .keys import Key, key_group
 
 Table = dict[Key, Any]
 _ABSENT = object()
+_CONSTANT = frozenset({type(None), bool, int, float, str, bytes, tuple, frozenset})
 
 
 class StateKind(Enum):
@@ -54,6 +59,8 @@ class KeyedState:
         self._flying: dict[int, dict[int, tuple[int, Blob]]] = {}
         self._integers: dict[str, IntegerTable] = {}  # in front of the table of that name
         self._kinds: dict[str, StateKind] = {}
+        # By group: the count of changes at which nothing in it could be changed in place.
+        self._constant: dict[int, int] = {}
 
     def declare(self, name: str, kind: StateKind) -> None:
         """Note what the table ``name`` contains.
@@ -61,8 +68,11 @@ class KeyedState:
         Raises:
             IllegalStateError: the name belongs to state of another kind.
         """
-        known = self._kinds.setdefault(name, kind)
-        if known is not kind:
+        known = self._kinds.get(name)
+        if known is None:
+            self._kinds[name] = kind
+            self._constant.clear()  # it was decided without the values of this name
+        elif known is not kind:
             raise IllegalStateError(
                 f"state {name!r} is {known.value}; asked for as {kind.value}: choose another name"
             )
@@ -178,12 +188,31 @@ class KeyedState:
             tables = {name: table for name, table in self._tables[group].items() if table}
             if not tables:
                 continue
-            changes, last = self._changes.get(group, 0), self._last.get(group)
-            if not full and last is not None and last[0] == changes and self._confirmed.get(group) == last[1]:
-                snapshot.reused[group] = last[1]
+            changes = self._changes.get(group, 0)
+            file = None if full else self._confirmed_file(group, changes)
+            if file is not None and self._is_constant(group, changes, tables):
+                snapshot.reused[group] = file
+                continue
+            data = plain.to_bytes(tables)
+            if file is not None and (file.length, file.crc) == (len(data), zlib.crc32(data)):
+                snapshot.reused[group] = file
             else:
-                snapshot.written[group] = (changes, plain.to_bytes(tables))
+                snapshot.written[group] = (changes, data)
         return snapshot
+
+    def _confirmed_file(self, group: int, changes: int) -> Blob | None:
+        """Return the confirmed file that was written after as many changes, or None."""
+        last = self._last.get(group)
+        is_usable = last is not None and last[0] == changes and self._confirmed.get(group) == last[1]
+        return last[1] if last is not None and is_usable else None
+
+    def _is_constant(self, group: int, changes: int, tables: dict[str, Table]) -> bool:
+        """Return whether only a counted change can change the values of users in ``tables``."""
+        if self._constant.get(group) != changes:
+            if not all(_are_constant(_values_of(self._kinds.get(name), t)) for name, t in tables.items()):
+                return False
+            self._constant[group] = changes
+        return True
 
     def written(self, checkpoint_id: int, snapshot: KeyedSnapshot, blobs: Mapping[int, Blob]) -> None:
         """Note in which files an incremental snapshot was written."""
@@ -196,6 +225,27 @@ class KeyedState:
         for group, (_, blob) in self._flying.pop(checkpoint_id, {}).items():
             self._confirmed[group] = blob
         self._flying = {n: files for n, files in self._flying.items() if n > checkpoint_id}
+
+
+def _values_of(kind: StateKind | None, table: Table) -> Iterable[Any]:
+    """Return the values in ``table`` that user code holds; the engine changes its own tables itself."""
+    match kind:
+        case StateKind.VALUE | StateKind.REDUCING:
+            return table.values()
+        case StateKind.LIST:
+            return itertools.chain.from_iterable(table.values())
+        case StateKind.MAP:
+            return itertools.chain.from_iterable(entries.values() for entries in table.values())
+    return ()
+
+
+def _are_constant(values: Iterable[Any]) -> bool:
+    """Return whether no list, dict or set is among ``values`` or in their tuples."""
+    while found := list(values):
+        if not _CONSTANT.issuperset(map(type, found)):
+            return False
+        values = itertools.chain.from_iterable(value for value in found if type(value) is tuple)
+    return True
 
 
 def _tables_of(value: Any) -> dict[str, Table]:
