@@ -10,6 +10,7 @@ pyarrow's Parquet is imported when the first file is read, so the module loads w
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -39,13 +40,17 @@ BATCH_ROWS = 10_000
 
 @dataclass(frozen=True)
 class ParquetSplit:
-    """A row group of a file of ``file_bytes``. ``position`` is the next of its ``rows`` to emit, from 0."""
+    """A row group of a file of ``file_bytes``. ``position`` is the next of its ``rows`` to emit, from 0.
+
+    ``footer_crc`` is None in splits of older savepoints.
+    """
 
     path: str
     row_group: int
     rows: int
     file_bytes: int
     position: int = 0
+    footer_crc: int | None = None
 
     @property
     def split_id(self) -> str:
@@ -57,6 +62,8 @@ class ParquetSplit:
 class Footer:
     """What a file says about itself: its columns, its size, and rows and first time of each row group.
 
+    ``crc`` is the CRC-32 of the bytes that say it.
+
     ``columns`` maps the names that the source reads to their types. ``row_groups`` has the number of rows,
     and the lowest value of the column by which the source orders, None without such a column.
     """
@@ -65,6 +72,7 @@ class Footer:
     file_bytes: int
     columns: dict[str, str]
     row_groups: tuple[tuple[int, Any], ...]
+    crc: int
 
 
 def splits_of(footers: Sequence[Footer], *, in_order_of: str | None) -> list[ParquetSplit]:
@@ -87,7 +95,8 @@ def splits_of(footers: Sequence[Footer], *, in_order_of: str | None) -> list[Par
             )
         for number, (rows, lowest) in enumerate(footer.row_groups):
             if rows:
-                found.append((lowest, ParquetSplit(footer.path, number, rows, footer.file_bytes)))
+                split = ParquetSplit(footer.path, number, rows, footer.file_bytes, footer_crc=footer.crc)
+                found.append((lowest, split))
     if in_order_of is not None:
         found.sort(key=lambda pair: pair[0])
     return [split for _, split in found]
@@ -170,9 +179,8 @@ class ParquetFiles:
         columns = {name: str(schema.field(name).type) for name in self._names(path, schema)}
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         lowest = [_lowest(path, number, group, order_by) for number, group in enumerate(groups)]
-        return Footer(
-            path, size, columns, tuple((g.num_rows, low) for g, low in zip(groups, lowest, strict=True))
-        )
+        row_groups = tuple((g.num_rows, low) for g, low in zip(groups, lowest, strict=True))
+        return Footer(path, size, columns, row_groups, _footer_crc(file))
 
     def _read(self, split: ParquetSplit, file: IO[bytes]) -> Any:
         import pyarrow.parquet as pq
@@ -184,9 +192,22 @@ class ParquetFiles:
                 "read it: put the old file back, or start the job without its checkpoint"
             )
         opened = pq.ParquetFile(file)
+        if split.footer_crc not in (None, _footer_crc(file)):
+            raise RestoreError(
+                f"{split.path!r} was written again after the source began to read it: put the old file back, "
+                "or start the job without its checkpoint"
+            )
         table = opened.read_row_group(split.row_group, columns=self._names(split.path, opened.schema_arrow))
         batches = table.combine_chunks().to_batches()
         return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _footer_crc(file: IO[bytes]) -> int:
+    """Return the CRC-32 of the footer, which has the sizes and the statistics of all columns."""
+    end = file.seek(-8, 2)  # followed by the length of the footer and four letters
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(end - length)
+    return zlib.crc32(file.read(length))
 
 
 def _lowest(path: str, number: int, group: Any, order_by: str | None) -> Any:
@@ -296,7 +317,8 @@ class ParquetSource(Source[ParquetSplit, list[ParquetSplit]]):
 
     Args:
         paths: A file, a folder of files, or several of them, plain or as URLs of fsspec. They are read in the
-            order given. The files may not change while a job or its checkpoints need them.
+            order given. The files may not change while a job or its checkpoints need them. A changed file is
+            recognized by its size and by its footer, which has the sizes and statistics of all columns.
         columns: The columns to read, None for all.
         order_by: A column with statistics, for example the event time.
         batch_rows: The largest number of rows of a batch.

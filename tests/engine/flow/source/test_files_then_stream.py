@@ -24,6 +24,7 @@ from pravega_lab.engine.flow.source.hand_over import HandOver, HybridSplit
 from pravega_lab.engine.flow.source.hybrid import HybridSource, HybridState
 from pravega_lab.engine.flow.source.parquet import ParquetSource
 from pravega_lab.engine.flow.source.sources import Boundedness
+from pravega_lab.engine.flow.state import plain_values as plain
 from pravega_lab.engine.simulation.flow.files_then_stream import run_history
 from pravega_lab.engine.simulation.kernel.traffic import Size
 from pravega_lab.errors import BadInputError
@@ -177,6 +178,24 @@ def test_a_file_that_changed_since_the_checkpoint_is_refused(tmp_path: Path) -> 
     files_of(ROWS * 2, tmp_path)
     with pytest.raises(RestoreError, match=r"rows.parquet' has [\d,]+ bytes and had [\d,]+ when"):
         asyncio.run(source.opened.read(split))
+
+
+def test_a_file_that_was_written_again_with_the_same_size_is_refused(tmp_path: Path) -> None:
+    source = ParquetSource(files_of(ROWS, tmp_path, compression=None, use_dictionary=False))
+    [split, *_] = asyncio.run(source.find_splits())
+    assert asyncio.run(source.opened.read(split)).num_rows == 2
+    files_of(ROWS[::-1], tmp_path, compression=None, use_dictionary=False)
+    with pytest.raises(RestoreError, match=r"rows.parquet' was written again after the source began"):
+        asyncio.run(source.opened.read(split))
+
+
+def test_a_split_of_an_older_savepoint_is_still_read(tmp_path: Path) -> None:
+    path = files_of(ROWS, tmp_path)
+    source, stored = ParquetSource(path), (str(path), 1, 2, path.stat().st_size, 1)
+    split = source.split_serializer().from_bytes(1, plain.to_bytes(stored))
+    [waiting] = source.enumerator_serializer().from_bytes(1, plain.to_bytes([stored]))
+    assert split == waiting
+    assert asyncio.run(source.opened.read(split)).column("n").to_pylist() == [2, 3]
 
 
 def test_a_savepoint_among_the_files_resumes_at_its_row(tmp_path: Path) -> None:
