@@ -7,8 +7,9 @@ chain, rows stay rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import Any
 
 from pravega_lab.errors import BadInputError
@@ -101,7 +102,8 @@ class Batch:
         """Return the rows as an Arrow record batch.
 
         Raises:
-            BadInputError: the rows have different columns, or a column has values that share no Arrow type.
+            BadInputError: the rows have different columns, a column has values that share no Arrow type, or
+                dicts in a column have different fields.
         """
         if self._arrow is None:
             assert self._rows is not None
@@ -184,8 +186,32 @@ def _to_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
                 "make each row a dict with all columns, and use None where there is no value"
             )
     try:
-        return pa.RecordBatch.from_pylist(list(rows))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        batch = pa.RecordBatch.from_pylist(list(rows))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise BadInputError(
             f"no Arrow type can hold all values of a column: {error}; the first row is {rows[0]!r}"
         ) from error
+    for name in names:
+        kind = batch.schema.field(name).type
+        if pa.types.is_nested(kind):
+            _refuse_other_fields(name, [row[name] for row in rows], kind)
+    return batch
+
+
+def _refuse_other_fields(column: str, values: Iterable[Any], kind: pa.DataType) -> None:
+    """Refuse dicts with different fields, which Arrow would fill up with the fields of each other."""
+    found = [value for value in values if value is not None]
+    if pa.types.is_struct(kind):
+        fields = {field.name: field.type for field in kind}
+        for value in found:
+            if value.keys() != fields.keys():
+                raise BadInputError(
+                    f"the dicts of a column must have the same fields, but one in {column!r} has "
+                    f"{list(value)} and others also have {[name for name in fields if name not in value]}; "
+                    "give each dict all fields, with None where there is no value"
+                )
+        for name, inner in fields.items():
+            if pa.types.is_nested(inner):
+                _refuse_other_fields(column, [value[name] for value in found], inner)
+    elif pa.types.is_list(kind) and pa.types.is_nested(kind.value_type):
+        _refuse_other_fields(column, chain.from_iterable(found), kind.value_type)

@@ -157,7 +157,9 @@ class types:
     def _is_not(kind: DataType) -> bool:
         return False
 
-    is_integer = is_uint64 = is_boolean = is_string = is_large_string = is_binary = is_dictionary = _is_not
+    is_integer = is_uint64 = is_boolean = is_string = is_large_string = is_binary = is_dictionary = (
+        is_nested
+    ) = _is_not
 
 
 def array(values: Iterable[Any], kind: object = None) -> Array:

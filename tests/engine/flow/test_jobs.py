@@ -561,3 +561,25 @@ def test_rows_of_different_columns_are_refused() -> None:
         _ = Batch.of_rows([{"a": 1}, {"b": 2}]).arrow
     with pytest.raises(BadInputError, match="no Arrow type"):
         _ = Batch.of_rows([{"a": 1}, {"a": "x"}]).arrow
+    with pytest.raises(BadInputError, match=r"no Arrow type.* too large"):
+        _ = Batch.of_rows([{"a": 2**70}]).arrow
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"x": 1}, {"y": 2}),
+        ({}, {"x": 1}),
+        ({"x": {"y": 1}}, {"x": {"z": 1}}),
+        ([{"x": 1}], [{"x": 1}, {"x": 1, "y": 2}]),
+        ([[{"x": 1}]], [None, [None, {"y": 1}]]),
+    ],
+)
+def test_dicts_of_different_fields_in_a_column_are_refused(first: Any, second: Any) -> None:
+    with pytest.raises(BadInputError, match="dicts of a column must have the same fields"):
+        _ = Batch.of_rows([{"a": first}, {"a": second}]).arrow
+
+
+def test_dicts_of_equal_fields_pass_a_channel() -> None:
+    values = [{"x": [{"y": 1}], "z": None}, None, {"z": 2, "x": []}, {"x": None, "z": 3}]
+    assert [row["a"] for row in Batch.of_rows([{"a": value} for value in values]).sealed().rows] == values
