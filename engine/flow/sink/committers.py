@@ -188,6 +188,7 @@ class CommitterOperator(Operator):
         self._last_completed = -1
         self._last = _LastCheckpoint()
         self._committed = 0
+        self._retry_is_scheduled = False
         self._committer: Committer
 
     async def initialize_state(self) -> None:
@@ -249,9 +250,14 @@ class CommitterOperator(Operator):
                 collected.requests = left
         self._collector.forget_done()
         self._tell()
-        if checkpoint_id != END_OF_INPUT and self._collector.waits(checkpoint_id):
-            at_ms = self.context.now_ms() + RETRY_MS
-            self.context.schedule(at_ms, lambda: self._commit_up_to(self._last_completed))
+        waits = checkpoint_id != END_OF_INPUT and self._collector.waits(checkpoint_id)
+        if waits and not self._retry_is_scheduled:
+            self._retry_is_scheduled = True
+            self.context.schedule(self.context.now_ms() + RETRY_MS, self._retry)
+
+    async def _retry(self) -> None:
+        self._retry_is_scheduled = False
+        await self._commit_up_to(self._last_completed)
 
     def _tell(self) -> None:
         """Report the committables that are not committed as pre-committed."""

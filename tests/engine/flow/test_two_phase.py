@@ -25,6 +25,7 @@ from pravega_lab.engine.flow.sink.sinks import (
 )
 from pravega_lab.engine.flow.sink.two_phase import STATE, TwoPhaseCommitOperator
 from pravega_lab.engine.flow.source.collections import RowsSource
+from pravega_lab.engine.flow.source.sources import Boundedness
 from pravega_lab.engine.flow.state import plain_values as plain
 from pravega_lab.engine.flow.state.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
 from pravega_lab.engine.flow.state.keys import key_group, key_group_range, owner_of
@@ -325,3 +326,38 @@ def test_a_global_committer_tells_its_trays_too() -> None:
     _, trays = _by_role(virtual.told.of(seen.SinkTrays))
     assert max(len(tray.pre_committed) for tray in trays) == 20
     assert (trays[-1].pre_committed, trays[-1].committed) == ((), len(sink.committed))
+
+
+class _Away(Committer):
+    """A committer whose store never answers."""
+
+    def __init__(self, calls: list[int]) -> None:
+        self._calls = calls
+
+    def commit(self, requests: Sequence[CommitRequest]) -> None:
+        self._calls.append(len(requests))
+        for request in requests:
+            request.retry_later()
+
+
+class AwaySink(CommittingSink):
+    def create_committer(self, context: SinkContext) -> Committer:
+        return _Away(self.committed)
+
+
+def test_a_committable_is_tried_once_a_second_besides_with_each_checkpoint() -> None:
+    env, sink, virtual = StreamEnvironment(), AwaySink(), Virtual()
+    endless = RowsSource([{"n": 1}], boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
+    env.from_source(endless).sink_to(sink)
+
+    async def story() -> None:
+        job = virtual.job(env)  # a checkpoint every 100 ms
+        await job.start()
+        await asyncio.sleep(20)
+        await job.cancel()
+
+    virtual.run(story)
+    done = len(virtual.told.of(seen.CheckpointCompleted))
+    assert done > 150
+    # With each checkpoint it is tried when the writer announces committables and at its completion.
+    assert 2 * done <= len(sink.committed) <= 2 * done + 20
