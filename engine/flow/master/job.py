@@ -30,6 +30,7 @@ from ..subtask_states import SubtaskState
 from ..task.channels import Wire
 from ..task.hosting import Home, LocalHost, LocalWire, TaskHost
 from .config import JobConfig
+from .job_state import JobState
 from .master import JobMaster
 
 
@@ -66,7 +67,8 @@ class Job:
         self._now_ms = now_ms or steady_clock()
         self._unique_id, self._job_id = unique_id, job_id
         self._home = home
-        self.master: JobMaster
+        self._was_started = False
+        self._master: JobMaster | None = None
 
     async def start(self) -> None:
         """Deploy the job; return when its subtasks have been started.
@@ -75,14 +77,17 @@ class Job:
             DamagedCheckpointError: ``restore_from`` is no checkpoint, or is damaged.
             RestoreError: the checkpoint does not fit the graph.
             JobCancelledError: the job was cancelled while it started.
-            IllegalStateError: the configuration asks for batch execution.
+            IllegalStateError: the configuration asks for batch execution, or the job was started before.
         """
         if self.config.mode is RuntimeMode.BATCH:
             raise IllegalStateError("batch execution has no running job: use batch_mode.run_batch")
+        if self._was_started:
+            raise IllegalStateError("the job was started before: make another one")
+        self._was_started = True
         restore = None
         if self._restore_from is not None:
             restore = await metadata.load(self.files, self._restore_from)
-        self.master = JobMaster(
+        self._master = JobMaster(
             self.graph,
             self.config,
             files=self.files,
@@ -94,12 +99,28 @@ class Job:
             job_id=self._job_id,
             home=self._home,
         )
-        await self.master.start(restore)
+        await self._master.start(restore)
+
+    @property
+    def master(self) -> JobMaster:
+        """Return the master, which runs the job.
+
+        Raises:
+            IllegalStateError: the job was not started.
+        """
+        if self._master is None:
+            raise IllegalStateError("the job was not started: call start() first")
+        return self._master
+
+    @property
+    def has_master(self) -> bool:
+        """Return whether there is a `master`: `start` was called, and has read what it restores."""
+        return self._master is not None
 
     @property
     def state(self) -> str:
         """Return the state of the job, in a word of `observer.JobStateChanged`."""
-        return self.master.state.value
+        return JobState.CREATED.value if self._master is None else self._master.state.value
 
     async def wait(self) -> None:
         """Return when the job has finished.
@@ -149,9 +170,10 @@ class Job:
             IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default.
         """
         self._check_checkpointing()
+        master = self.master
         target = await self._savepoint_folder(folder)
-        request = self.master.coordinator.request(CheckpointKind.SAVEPOINT, self._now_ms(), target=target)
-        return (await self.master.ask(request)).path
+        request = master.coordinator.request(CheckpointKind.SAVEPOINT, self._now_ms(), target=target)
+        return (await master.ask(request)).path
 
     async def stop_with_savepoint(self, folder: str | None = None, *, drain: bool = False) -> str:
         """Stop reading, take a savepoint, commit, and end the job; return the savepoint's folder.

@@ -258,7 +258,7 @@ class SteppedJob:
     @property
     def is_over(self) -> bool:
         """Whether the job has ended, so that no step follows."""
-        return hasattr(self.job, "master") and self.job.state in OVER
+        return self.job.state in OVER
 
     @property
     def errors(self) -> list[str]:
@@ -272,7 +272,7 @@ class SteppedJob:
     def channels(self) -> dict[str, Channel]:
         """Return the channels by the name of their lane, for example ``map[0]>count[1]:0``."""
         found = {}
-        for execution in self.job.master.executions.values() if hasattr(self.job, "master") else ():
+        for execution in self.job.master.executions.values() if self.job.has_master else ():
             subtask = execution.subtask
             if subtask is not None and isinstance(subtask.input, GateInput):
                 found.update({channel.lane: channel for channel in subtask.input._channels})
@@ -325,7 +325,7 @@ class SteppedJob:
         """
         told: list[Any] = [*self.wire.arrived, *self._told]
         self.wire.arrived, self._told = [], []
-        told += self._sample() if hasattr(self.job, "master") else []
+        told += self._sample() if self.job.has_master else []
         for observation in told:
             self._to.observe(observation)
         return bool(told)

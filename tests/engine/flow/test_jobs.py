@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +372,39 @@ def test_a_user_function_that_raises_names_subtask_and_record_and_the_strategy_g
     assert "'n': 7" in str(cause)
     assert isinstance(cause.__cause__, ZeroDivisionError)
     assert len(virtual.told.of(seen.Restored)) == 3
+
+
+def test_a_job_is_started_once() -> None:
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    collect(env.from_rows(WORDS), got)
+
+    async def story() -> None:
+        job = virtual.job(env)
+        await job.start()
+        with pytest.raises(IllegalStateError, match="was started before: make another one"):
+            await job.start()
+        await job.wait()
+
+    virtual.run(story)
+    assert len(got) == len(WORDS)
+
+
+def test_a_job_that_was_not_started_says_so() -> None:
+    virtual, env = Virtual(), StreamEnvironment()
+    collect(env.from_rows(WORDS), [])
+
+    async def story() -> None:
+        job = virtual.job(env)
+        assert job.state == "created"
+        savepoint, stop = partial(job.trigger_savepoint, "sp/1"), partial(job.stop_with_savepoint, "sp/1")
+        for call in (job.cancel, job.wait, job.trigger_checkpoint, savepoint, stop):
+            with pytest.raises(IllegalStateError, match=r"was not started: call start\(\) first"):
+                await call()
+        with pytest.raises(IllegalStateError, match="was not started"):
+            job.explain()
+        assert virtual.files.data == {}  # no folder of a savepoint
+
+    virtual.run(story)
 
 
 def test_state_of_an_unknown_operator_is_refused_or_dropped() -> None:
