@@ -14,6 +14,8 @@ from .restart import FixedDelay, NoRestart, RestartStrategy
 
 __all__ = ["CheckpointConfig", "JobConfig"]
 
+_LEAST = {"timeout_ms": 1, "min_pause_ms": 0, "max_concurrent": 1, "tolerable_failures": 0, "retain": 1}
+
 
 @dataclass(frozen=True)
 class JobConfig:
@@ -29,7 +31,7 @@ class JobConfig:
     ``mode``: batch execution is `batch_mode.run_batch`. ``history``: earlier behaviour of Flink.
 
     Raises:
-        BadInputError: ``channel_capacity`` is below 1, or the checkpoint interval is below 10 ms.
+        BadInputError: ``channel_capacity`` is below 1, or a number of ``checkpoints`` is below its minimum.
     """
 
     checkpoints: CheckpointConfig | None = field(default_factory=CheckpointConfig)
@@ -48,8 +50,13 @@ class JobConfig:
         if self.channel_capacity < 1:
             raise BadInputError(f"channel_capacity={self.channel_capacity}: it must be at least 1 record")
         config = self.checkpoints
-        if config is not None and config.interval_ms is not None and config.interval_ms < 10:
+        if config is None:
+            return
+        if config.interval_ms is not None and config.interval_ms < 10:
             raise BadInputError(f"interval_ms={config.interval_ms}: it must be at least 10 ms")
+        for name, least in _LEAST.items():
+            if getattr(config, name) < least:
+                raise BadInputError(f"{name}={getattr(config, name)}: it must be at least {least}")
 
     @property
     def after_tasks_finish(self) -> bool:

@@ -617,3 +617,12 @@ def test_dicts_of_different_fields_in_a_column_are_refused(first: Any, second: A
 def test_dicts_of_equal_fields_pass_a_channel() -> None:
     values = [{"x": [{"y": 1}], "z": None}, None, {"z": 2, "x": []}, {"x": None, "z": 3}]
     assert [row["a"] for row in Batch.of_rows([{"a": value} for value in values]).sealed().rows] == values
+
+
+@pytest.mark.parametrize("name", ["interval_ms", "timeout_ms", "max_concurrent", "retain"])
+def test_a_configuration_that_can_never_work_is_refused(name: str) -> None:
+    with pytest.raises(BadInputError, match=f"{name}=0: it must be at least"):
+        JobConfig(CheckpointConfig(**{name: 0}))
+    JobConfig(CheckpointConfig(tolerable_failures=0, min_pause_ms=0))
+    with pytest.raises(BadInputError, match="tolerable_failures=-1"):
+        JobConfig(CheckpointConfig(tolerable_failures=-1))
