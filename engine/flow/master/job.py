@@ -33,6 +33,8 @@ from .config import JobConfig
 from .job_state import JobState
 from .master import JobMaster
 
+IN_PROGRESS = "_in_progress"  # marks the folder of a savepoint that is not complete
+
 
 class Job:
     """One execution of a graph.
@@ -68,6 +70,7 @@ class Job:
         self._unique_id, self._job_id = unique_id, job_id
         self._home = home
         self._was_started = False
+        self._unused: set[str] = set()  # folders of savepoints that were refused before they began
         self._master: JobMaster | None = None
 
     async def start(self) -> None:
@@ -173,7 +176,9 @@ class Job:
         master = self.master
         target = await self._savepoint_folder(folder)
         request = master.coordinator.request(CheckpointKind.SAVEPOINT, self._now_ms(), target=target)
-        return (await master.ask(request)).path
+        answer = master.ask(request)
+        self._note_refusal(answer, target)
+        return (await answer).path
 
     async def stop_with_savepoint(self, folder: str | None = None, *, drain: bool = False) -> str:
         """Stop reading, take a savepoint, commit, and end the job; return the savepoint's folder.
@@ -195,6 +200,7 @@ class Job:
         target = await self._savepoint_folder(folder)
         kind = CheckpointKind.TERMINATE if drain else CheckpointKind.SUSPEND
         answer = master.begin_stop(kind, target)
+        self._note_refusal(answer, target)
         stop, ended = master.life.stop, master.life.stop_ended
         assert stop is not None
         assert ended is not None
@@ -223,16 +229,22 @@ class Job:
             folder = join(self.config.savepoint_folder, f"savepoint-{self._unique_id()[:8]}")
         folder = join(folder)
         found = await self.files.names(folder)
-        if found:
+        if found and not (found == [IN_PROGRESS] and folder in self._unused):
             raise SavepointError(
                 f"{folder} is not empty (it has {', '.join(found[:3])}): a savepoint needs a folder for "
                 "itself; name an empty one"
             )
         try:
-            await self.files.write(join(folder, "_in_progress"), b"")
+            await self.files.write(join(folder, IN_PROGRESS), b"")
         except OSError as error:
             raise SavepointError(f"{folder} cannot be written: {error}; name another folder") from error
+        self._unused.discard(folder)
         return folder
+
+    def _note_refusal(self, answer: asyncio.Future[CompletedCheckpoint], folder: str) -> None:
+        """Note that a savepoint was refused at once. One that fails later deletes its folder."""
+        if answer.done():
+            self._unused.add(folder)
 
     # -- for views and faults ------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from pravega_lab.engine.flow.checkpoint import metadata
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import (
+    CheckpointFailedError,
     DamagedCheckpointError,
     IllegalStateError,
     InvalidJobGraphError,
@@ -445,6 +446,27 @@ def test_a_savepoint_wants_an_empty_folder_and_a_job_with_checkpoints() -> None:
         with pytest.raises(IllegalStateError, match="not enabled"):
             await bare.stop_with_savepoint("sp/2")
         await bare.cancel()
+
+    virtual.run(story)
+
+
+def test_the_folder_of_a_refused_savepoint_can_be_used_again() -> None:
+    virtual = Virtual()
+
+    async def story() -> None:
+        config = replace(CHECKPOINTED, restart=FixedDelay(wait_ms=500))
+        job = virtual.job(word_counts(virtual, 1, endless(WORDS)), config)
+        await job.start()
+        await asyncio.sleep(0.25)
+        job.fail_subtask(job.graph.subtasks()[-1], ValueError("broken"))
+        await asyncio.sleep(0.1)
+        assert job.state == "restarting"
+        for call in (job.trigger_savepoint, job.stop_with_savepoint):
+            with pytest.raises(CheckpointFailedError):
+                await call("sp/1")
+        while job.state == "restarting":
+            await asyncio.sleep(0.1)
+        assert await job.stop_with_savepoint("sp/1") == "sp/1"
 
     virtual.run(story)
 
