@@ -29,14 +29,21 @@ class Timer:
     is_event_time: bool
 
 
+HEAP_MIN = 64  # entries; a smaller heap is not worth tidying
+
+
 class _Queue:
-    """The timers of one kind: a heap over the timers in keyed state."""
+    """The timers of one kind: a heap over the timers in keyed state.
+
+    A deleted timer stays in the heap until its time, or until more than half of the heap are such timers.
+    """
 
     def __init__(self, state: KeyedState, name: str, is_event_time: bool) -> None:
         state.declare(name, StateKind.TIMERS)
         self._state, self._name, self._is_event_time = state, name, is_event_time
         self._heap: list[tuple[int, int, int, Key, Any]] = []
         self._count = 0
+        self._live = 0  # timers in keyed state
 
     def restore(self) -> None:
         found = [
@@ -50,6 +57,7 @@ class _Queue:
 
     def _push(self, at_ms: int, group: int, key: Key, namespace: Any) -> None:
         self._count += 1
+        self._live += 1
         heapq.heappush(self._heap, (at_ms, self._count, group, key, namespace))
 
     def register(self, at_ms: int, namespace: Any) -> None:
@@ -62,12 +70,24 @@ class _Queue:
     def delete(self, at_ms: int, namespace: Any) -> None:
         if (at_ms, namespace) in self._state.table(self._name).get(self._state.key, {}):
             self._remove(self._state.current_group, self._state.key, at_ms, namespace)
+            if len(self._heap) > max(HEAP_MIN, 2 * self._live):
+                self._tidy()
+
+    def _tidy(self) -> None:
+        """Drop the entries of deleted timers. Of a timer that was set again, the first entry stays."""
+        kept: dict[tuple[int, int, Key, Any], tuple[int, int, int, Key, Any]] = {}
+        for entry in sorted(self._heap):
+            at_ms, _, group, key, namespace = entry
+            if (at_ms, namespace) in self._state.table(self._name, group).get(key, {}):
+                kept.setdefault((at_ms, group, key, namespace), entry)
+        self._heap = list(kept.values())  # sorted, and so a heap
 
     def _remove(self, group: int, key: Key, at_ms: int, namespace: Any) -> None:
         table = self._state.changing(self._name, group)
         del table[key][(at_ms, namespace)]
         if not table[key]:
             del table[key]
+        self._live -= 1
 
     def due(self, until_ms: int) -> Iterator[Timer]:
         """Yield each timer up to and including ``until_ms``, its key set, also timers set during the call."""
@@ -83,6 +103,7 @@ class _Queue:
 
     def clear(self) -> None:
         self._heap.clear()
+        self._live = 0
 
 
 class TimerService:
