@@ -74,6 +74,10 @@ class StreamContext:
         """Remember the key ranges of segments, which never change."""
         self._ranges.update((segment.segment_id, segment) for segment in segments)
 
+    def known_range(self, segment_id: int) -> SegmentRange:
+        """Return the key range of a segment that `ranges` has looked up before."""
+        return self._ranges[segment_id]
+
     async def ranges(self, segment_ids: Sequence[int]) -> list[SegmentRange]:
         """Return the key ranges of segments, in the order of the argument."""
         unknown = dict.fromkeys(epoch_of(segment) for segment in segment_ids if segment not in self._ranges)

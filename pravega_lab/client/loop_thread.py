@@ -51,9 +51,23 @@ class _Call(Generic[T]):
         finally:
             self.done.release()
 
-    def cancel(self) -> None:
-        """Cancel the coroutine, unless it has ended (called by the loop, after `begin`)."""
+    def leave(self, undo: Callable[[T], object] | None, report: Callable[[], object]) -> None:
+        """Cancel the coroutine, and call ``report`` when it has ended (called by the loop).
+
+        A result that the coroutine returns all the same goes to ``undo`` before.
+        """
+
+        def end(_: object) -> None:
+            try:
+                if self._error is None and undo is not None:
+                    undo(self._result)
+            finally:
+                report()
+
+        if self._task is None:  # the interrupt came before `begin`
+            self.begin()
         assert self._task is not None
+        self._task.add_done_callback(end)
         # Not before its first step, which would leave the coroutine without an end.
         asyncio.get_running_loop().call_soon(self._task.cancel)
 
@@ -98,8 +112,13 @@ class _Wait:
 class Loop(Protocol):
     """Describes what the synchronous client needs of `LoopThread`."""
 
-    def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Run ``call`` to its end and return its result."""
+    def run(self, call: Coroutine[Any, Any, T], undo: Callable[[T], object] | None = None) -> T:
+        """Run ``call`` to its end and return its result.
+
+        Args:
+            undo: Takes back the result, on the loop, if an interrupt of the caller comes when the call has
+                ended already. Without it such a result is lost.
+        """
         ...
 
     def wait_for(self, begin: Callable[[Callable[[bool], None]], None]) -> bool:
@@ -124,8 +143,8 @@ class PageLoop:
     def __init__(self) -> None:
         self._begun: set[asyncio.Task[object]] = set()
 
-    def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """See `LoopThread.run`."""
+    def run(self, call: Coroutine[Any, Any, T], undo: Callable[[T], object] | None = None) -> T:
+        """See `Loop.run`. ``undo`` is not needed: the caller runs in the thread of the loop."""
         return run_here(call)
 
     def wait_for(self, begin: Callable[[Callable[[bool], None]], None]) -> bool:
@@ -152,11 +171,11 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="pravega-client", daemon=True)
         self._thread.start()
 
-    def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Run ``call`` to its end and return its result.
+    def run(self, call: Coroutine[Any, Any, T], undo: Callable[[T], object] | None = None) -> T:
+        """See `Loop.run`.
 
-        An interrupt of the caller cancels the call. The interrupt is raised when the call has ended, or after
-        `EXIT_S`.
+        An interrupt of the caller cancels the call. The interrupt is raised when the call has ended and
+        ``undo`` has taken its result, or after `EXIT_S`.
         """
         if threading.current_thread() is self._thread:
             call.close()
@@ -164,12 +183,14 @@ class LoopThread:
                 "the synchronous client was called from its own loop; use the Async classes there"
             )
         begun = _Call(call)
-        self._loop.call_soon_threadsafe(begun.begin)
         try:
+            self._loop.call_soon_threadsafe(begun.begin)
             begun.done.acquire()
         except BaseException:
-            self._loop.call_soon_threadsafe(begun.cancel)
-            begun.done.acquire(timeout=EXIT_S)
+            left = threading.Lock()
+            left.acquire()
+            self._loop.call_soon_threadsafe(begun.leave, undo, left.release)
+            left.acquire(timeout=EXIT_S)
             raise
         return begun.outcome()
 

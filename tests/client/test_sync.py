@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import client, stream, sync
+from pravega_lab.client import loop_thread as loop
 from pravega_lab.client.byte_streams import reader as byte_reader
 from pravega_lab.client.byte_streams import writer as byte_writer
 from pravega_lab.client.loop_thread import loop_thread
+from pravega_lab.client.reader_group import reading
 from pravega_lab.client.reading import batches, segment_reader
 from pravega_lab.client.registry import (
     AsyncDeserializer,
@@ -60,11 +62,13 @@ INTERNAL = {
     "AsyncEventWriter": {
         "appends", "close_unclosed", "is_failed", "is_open", "name", "stop", "write_durably",
     },
-    "AsyncBatches": {"next_events"},
+    "AsyncBatches": {"next_events", "put_back", "put_back_one"},
+    "AsyncByteReader": {"put_back"},
+    "AsyncEntries": {"put_back"},
     "AsyncTransaction": {"appends", "end_writing"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
-        "check_open",
+        "check_open", "position_before", "put_back",
     },
 }  # fmt: skip
 
@@ -167,6 +171,116 @@ def test_an_interrupt_of_the_caller_cancels_the_call_and_sees_its_end(at_once: b
     with pytest.raises(KeyboardInterrupt):
         loop_thread().run(call())
     assert ended.is_set()
+
+
+@pytest.fixture
+def interrupted(interruptible: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
+    """Interrupts a call when what it does on the loop has ended, and its result is on its way."""
+    caller = threading.get_ident()
+    made = loop._Call
+
+    async def then_interrupt(call: Any) -> Any:
+        result = await call
+        signal.pthread_kill(caller, signal.SIGINT)
+        return result
+
+    def interrupt(call: Callable[[], Any]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(loop, "_Call", lambda begun: made(then_interrupt(begun)))
+            with pytest.raises(KeyboardInterrupt):
+                call()
+
+    return interrupt
+
+
+def test_an_interrupt_does_not_wait_for_a_call_that_has_ended(interrupted: Any) -> None:
+    async def call() -> int:
+        return 7
+
+    found: list[int] = []
+    begin_s = time.monotonic()
+    interrupted(lambda: loop_thread().run(call(), found.append))
+    assert found == [7]
+    assert time.monotonic() - begin_s < loop.EXIT_S
+
+
+def events_of(*batches: Any) -> list[bytes]:
+    return [event for batch in batches for event in batch.column("event").to_pylist()]
+
+
+def test_an_interrupt_loses_no_events_of_a_read(interrupted: Any, new_stream: Any) -> None:
+    made = new_stream()
+    made.write(["a", "b"], "k")
+    before_split = made.tail()
+    made.split(0)
+    made.write(["c", "d"], "k")
+    with made.read() as found:
+        for call in (found.next_batch, found.next_batches, lambda: next(found.events())):
+            interrupted(call)
+            assert found.position() == made.head()
+            assert not found.ended
+        assert next(found.events()) == b"a"
+        interrupted(found.next_batch)
+        assert events_of(found.next_batch()) == [b"b"]
+        assert found.position() == before_split
+        assert events_of(*found) == [b"c", b"d"]
+        assert found.ended
+    with made.follow() as found:
+        interrupted(lambda: found.next_batch(timeout_s=10.0))
+        assert events_of(found.next_batch()) == [b"a", b"b"]
+
+
+def test_an_interrupt_loses_no_events_of_a_segment(interrupted: Any, new_stream: Any) -> None:
+    made = new_stream()
+    made.write(["a", "b"], "k")
+    with made.segment_reader() as segments:
+        interrupted(lambda: segments.read(0, max_bytes=1, timeout_s=10.0))
+        assert segments.position() == made.head()
+        assert events_of(segments.read(0)) == [b"a", b"b"]
+
+
+def test_an_interrupt_loses_no_bytes(interrupted: Any, new_stream: Any) -> None:
+    made = new_stream()
+    with made.byte_writer() as writer, made.byte_reader() as reader:
+        writer.write(b"hello")
+        interrupted(lambda: reader.read(3))
+        assert reader.offset == 0
+        assert reader.read() == b"hello"
+
+
+def test_an_interrupt_loses_no_entries(interrupted: Any, new_stream: Any, client: Any) -> None:
+    table = client.create_key_value_table(f"{new_stream().scope}/table", 1)
+    table.put(b"a", b"1")
+    table.put(b"b", b"2")
+    entries = table.entries()
+    interrupted(lambda: next(entries))
+    interrupted(entries.next_page)
+    assert [entry.value for entry in entries] == [b"1", b"2"]
+
+
+def test_an_interrupt_loses_no_event_and_no_checkpoint_of_a_group(
+    interrupted: Any, new_stream: Any, client: Any
+) -> None:
+    made = new_stream()
+    made.write(["a", "b", "c"], "k")
+    config = reading([made.scoped_name], automatic_checkpoint_interval_ms=-1, group_refresh_time_ms=100)
+    group = client.create_reader_group(f"{made.scope}/group", config)
+    with group.create_reader("one") as reader:
+        assert reader.read_next(timeout_s=10.0).event == b"a"
+        place = reader.position()
+        interrupted(lambda: reader.read_next(timeout_s=10.0))
+        assert reader.position() == place
+        interrupted(lambda: reader.read_batch(timeout_s=10.0))
+        assert reader.position() == place
+        assert reader.read_next().event == b"b"
+        interrupted(lambda: reader.read_batch(timeout_s=10.0))
+        assert reader.read_next().event == b"c"
+        pending = group.initiate_checkpoint("now")
+        interrupted(lambda: reader.read_next(timeout_s=10.0))
+        assert pending.waiting_for() == ("one",)
+        assert reader.read_next().checkpoint == "now"
+        assert reader.read_next().event is None
+        assert pending.result(timeout_s=10.0).name == "now"
 
 
 def test_a_call_that_its_loop_cancels_raises_what_threads_expect() -> None:

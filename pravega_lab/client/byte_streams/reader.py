@@ -58,6 +58,10 @@ class AsyncByteReader:
         except TimeoutError:
             return None
 
+    def put_back(self, data: bytes | None) -> None:
+        """Take back the bytes that `read` returned last, to return them again."""
+        self._offset -= len(data or b"")
+
     async def close(self) -> None:
         """Close the connection."""
         await self._connections.close()

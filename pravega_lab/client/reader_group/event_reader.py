@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import repeat
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
+from pravega_lab.client.framing.event_batch import event_batch
 from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.core.pace import Pace
 from pravega_lab.client.reader_group.core.reader import Answer, Decision, ReaderCore, come_online, go_offline
@@ -31,6 +32,9 @@ from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, Trunc
 from pravega_lab.protocol.metadata.reader_group import RemoveReader
 from pravega_lab.protocol.names import check_stream, parse_segment_name, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
+
+if TYPE_CHECKING:
+    from pravega_lab.client.framing.event_batch import EventBatch
 
 T = TypeVar("T")
 READ_AGAIN_S = 1.0  # of an iteration that finds nothing
@@ -55,6 +59,7 @@ class AsyncReader:
         self._pace = Pace()
         self._begun: OneByOne | None = None  # the events that `next_events` returned last
         self._begun_segment = ""
+        self._missed_checkpoint: str | None = None  # its name was put back
 
     # reading
 
@@ -109,9 +114,21 @@ class AsyncReader:
         begun, self._begun = self._begun, None
         rest = None if begun is None else begun.take_rest()
         if rest is not None:
-            self._sources[self._begun_segment].put_back(rest)
-            self._set_ready(self._begun_segment)
-            self._core.advance(self._begun_segment, rest.column(2)[0].as_py())
+            self._offer_again(self._begun_segment, rest)
+
+    def put_back(self, found: EventRead | BatchRead) -> None:
+        """Take back what `read_next` or `read_batch` returned last, to return it again."""
+        self._missed_checkpoint = found.checkpoint
+        batch = _batch_of(found)
+        if batch is not None and found.stream is not None:
+            segment_id = batch.column(1)[0].as_py()
+            self._offer_again(segment_name(*split_scoped_name(found.stream), segment_id), batch)
+
+    def _offer_again(self, segment: str, batch: EventBatch) -> None:
+        if segment in self._sources:  # else the reader was closed
+            self._sources[segment].put_back(batch)
+            self._set_ready(segment)
+            self._core.advance(segment, batch.column(2)[0].as_py())
 
     async def _read(self, timeout_s: float, take: Callable[[], T | None]) -> T | tuple[str | None, bool]:
         """Return what ``take`` returns, else the name of a checkpoint and whether everything is read."""
@@ -120,7 +137,8 @@ class AsyncReader:
             end = asyncio.get_running_loop().time() + timeout_s
             while True:
                 self._check_open()
-                checkpoint = await self._look_after_group()
+                checkpoint, self._missed_checkpoint = self._missed_checkpoint, None
+                checkpoint = checkpoint or await self._look_after_group()
                 if checkpoint is not None:
                     return checkpoint, False
                 try:
@@ -342,6 +360,14 @@ class AsyncReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _batch_of(found: EventRead | BatchRead) -> EventBatch | None:
+    if isinstance(found, BatchRead):
+        return found.batch
+    if found.event is None or found.segment_id is None or found.offset is None:
+        return None
+    return event_batch([found.event], found.segment_id, [found.offset])
 
 
 class _ReadFailedError(Exception):

@@ -267,14 +267,15 @@ class Reader:
             TruncatedDataError: Unread events were truncated. The next read continues after them.
             ReaderGroupNotFoundError: The group was deleted.
         """
-        return loop_thread().run(self._core.read_next(timeout_s))
+        return loop_thread().run(self._core.read_next(timeout_s), self._core.put_back)
 
     def read_batch(self, timeout_s: float = 0.0, *, max_bytes: int = 8 * MIB) -> BatchRead:
         """Return the next events of one segment, at most ``max_bytes`` of payload; see `read_next`.
 
         Columns: event (binary), segment_id (int64), offset (int64, of the event's header).
         """
-        return loop_thread().run(self._core.read_batch(timeout_s, max_bytes=max_bytes))
+        call = self._core.read_batch(timeout_s, max_bytes=max_bytes)
+        return loop_thread().run(call, self._core.put_back)
 
     def position(self) -> Position:
         """Return the offset after all returned events, for every segment that this reader holds."""

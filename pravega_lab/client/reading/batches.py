@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -42,16 +43,23 @@ class AsyncBatches:
         self._at_once = None if end is None else SEGMENTS_AT_ONCE
         self._batch_bytes = batch_bytes
         self._begun: OneByOne | None = None  # the last batch, of which `events` returns single events
+        self._returned: deque[pa.RecordBatch] = deque()  # put back, to be returned again
 
     @property
     def ended(self) -> bool:
         """Return whether all events of the read were returned."""
-        return self._reader.ended and (self._begun is None or self._begun.next_offset is None)
+        is_taken = self._begun is None or self._begun.next_offset is None
+        return self._reader.ended and is_taken and not self._returned
 
     def position(self) -> StreamCut:
         """Return the cut after the returned events, from which another read can continue."""
-        cut = self._reader.position()
         offset = None if self._begun is None else self._begun.next_offset
+        if self._returned:
+            places = [(batch.column(1)[0].as_py(), batch.column(2)[0].as_py()) for batch in self._returned]
+            if self._begun is not None and offset is not None:
+                places.insert(0, (self._begun.segment_id, offset))
+            return self._reader.position_before(dict(reversed(places)))  # the first place of a segment
+        cut = self._reader.position()
         if self._begun is None or offset is None:
             return cut
         return StreamCut(cut.scoped_stream, {**cut.positions, self._begun.segment_id: offset})
@@ -72,7 +80,17 @@ class AsyncBatches:
 
     def _rest(self) -> pa.RecordBatch | None:
         begun, self._begun = self._begun, None
-        return None if begun is None else begun.take_rest()
+        rest = None if begun is None else begun.take_rest()
+        return self._returned.popleft() if rest is None and self._returned else rest
+
+    def put_back(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Take back the batches that the last call returned, to return them again."""
+        self._returned.extendleft(reversed(batches))
+
+    def put_back_one(self, batch: pa.RecordBatch | None) -> None:
+        """Take back what `next_batch` returned last."""
+        if batch is not None:
+            self.put_back([batch])
 
     async def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
         """Return the next batch, or None at the end of the read or after ``timeout_s`` seconds.
@@ -115,10 +133,14 @@ class AsyncBatches:
         if self._at_once is not None:  # a bounded read; events at the tail are returned at once
             await self._let_arrive(bytes_max)
         batch, n_bytes = await self.next_batch(), 0
-        while batch is not None:
-            found.append(batch)
-            n_bytes += self._reader.last_bytes
-            batch = await self.next_batch(0.0) if n_bytes < bytes_max else None
+        try:
+            while batch is not None:
+                found.append(batch)
+                n_bytes += self._reader.last_bytes
+                batch = await self.next_batch(0.0) if n_bytes < bytes_max else None
+        except BaseException:  # a cancellation while asking for successors
+            self.put_back(found)
+            raise
         return found
 
     async def _let_arrive(self, n_bytes: int) -> None:

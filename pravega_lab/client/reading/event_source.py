@@ -77,7 +77,9 @@ class SegmentSource:
         return batch, behind
 
     def put_back(self, batch: pa.RecordBatch) -> None:
-        """Take back the last events of the batch that `take_batch` returned last, to return them again."""
+        """Take back the last events that `take_batch` or `take_event` returned, to return them again."""
+        if self._events:
+            self._batch, _ = self._singles()
         self._batch = batch if self._batch is None else joined(batch, self._batch)
 
     def _next_batch(self) -> pa.RecordBatch | None:

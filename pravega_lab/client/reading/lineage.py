@@ -151,6 +151,14 @@ class Lineage:
                 found[segment_id] = segment.offset
         return {segment_id: found[segment_id] for segment_id in sorted(found)}
 
+    def positions_before(self, unread: Iterable[tuple[SegmentRange, int]]) -> dict[int, int]:
+        """Return the `positions` as if the events from these offsets of segments on had not been returned."""
+        before = Lineage(self._ordered)
+        before._segments = {i: _Segment(s.range, s.offset, s.is_read) for i, s in self._segments.items()}
+        before._segments |= {segment.segment_id: _Segment(segment, offset) for segment, offset in unread}
+        before._find_blockers([segment.range for segment in before._segments.values()])
+        return before.positions()
+
 
 class _Keys:
     """Holds a set of keys, as ranges that do not touch, ascending."""

@@ -7,13 +7,13 @@ bytes, and `EventDecoder` decodes events. This module combines them for one stre
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.framing.decode import EventDecoder
-from pravega_lab.client.framing.event_batch import cut_off
+from pravega_lab.client.framing.event_batch import cut_off, joined
 from pravega_lab.client.reading import cuts
 from pravega_lab.client.reading.lineage import Lineage, without_placeholders
 from pravega_lab.client.reading.segment_input import BYTES_AHEAD, SegmentInput, TruncatedError
@@ -152,6 +152,12 @@ class AsyncOrderedSegmentReader:
         self._check_begun()
         return StreamCut(self._context.name, self._lineage.positions())
 
+    def position_before(self, places: Mapping[int, int]) -> StreamCut:
+        """Return `position` as if the events from these offsets of segments on had not been returned."""
+        self._check_begun()
+        unread = [(self._context.known_range(segment_id), offset) for segment_id, offset in places.items()]
+        return StreamCut(self._context.name, self._lineage.positions_before(unread))
+
     async def read(
         self, segment_id: int, *, max_bytes: int = 8 * MIB, timeout_s: float | None = 0.0
     ) -> pa.RecordBatch | None:
@@ -198,6 +204,15 @@ class AsyncOrderedSegmentReader:
         elif reading.is_ended:
             await self._end_of(segment_id, reading)
         return batch
+
+    def put_back(self, batch: pa.RecordBatch | None) -> None:
+        """Take back what `read` returned last, to return it again."""
+        segment_id = None if batch is None else batch.column(1)[0].as_py()
+        if batch is None or segment_id not in self._reading:  # nothing came, or the read was closed
+            return
+        reading = self._reading[segment_id]
+        reading.decoded = batch if reading.decoded is None else joined(batch, reading.decoded)
+        self._lineage.advance(segment_id, reading.position)
 
     def _open(self, segment_id: int) -> _Reading:
         """Start requesting a segment's bytes, ahead of `take`."""

@@ -99,7 +99,7 @@ class ByteReader:
             TruncatedDataError: The bytes at `offset` were truncated. ``error.resume_at`` is the present head.
             BadInputError: `offset` lies after the tail.
         """
-        return run(self._core.read(size, timeout_s))
+        return run(self._core.read(size, timeout_s), self._core.put_back)
 
     def close(self) -> None:
         """Close the connection."""

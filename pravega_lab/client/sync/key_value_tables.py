@@ -156,14 +156,14 @@ class Entries:
         if self._page:
             page, self._page = list(self._page), deque()
             return page
-        return run(self._core.next_page())
+        return run(self._core.next_page(), self._core.put_back)
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> KeyValueEntry:
         if not self._page:
-            self._page = deque(run(self._core.next_page()))
+            self._page = deque(run(self._core.next_page(), self._core.put_back))
         if not self._page:
             raise StopIteration
         return self._page.popleft()

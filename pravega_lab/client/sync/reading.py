@@ -41,7 +41,7 @@ class Batches:
     def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
         """Return the next batch, or None if the read has ended or none came within ``timeout_s`` seconds."""
         self._begin()
-        return run(self._core.next_batch(timeout_s))
+        return run(self._core.next_batch(timeout_s), self._core.put_back_one)
 
     def next_batches(self, bytes_max: int = 8 * MIB) -> list[pa.RecordBatch]:
         """Return the next batch and all others that have arrived; none when the read has ended.
@@ -50,7 +50,7 @@ class Batches:
         take most of the time. A read with an end waits up to 50 ms for ``bytes_max`` bytes of them.
         """
         self._begin()
-        return run(self._core.next_batches(bytes_max))
+        return run(self._core.next_batches(bytes_max), self._core.put_back)
 
     def events(self) -> Iterator[bytes]:
         """Return the events (payloads) one by one: ``for event in batches.events(): ...``.
@@ -125,7 +125,8 @@ class OrderedSegmentReader:
             BadInputError: The segment is not available. The message names the segments to read first.
             TruncatedDataError: Events at the position were truncated; see ``resume_at``.
         """
-        return run(self._core.read(segment_id, max_bytes=max_bytes, timeout_s=timeout_s))
+        call = self._core.read(segment_id, max_bytes=max_bytes, timeout_s=timeout_s)
+        return run(call, self._core.put_back)
 
     @property
     def ended(self) -> bool:

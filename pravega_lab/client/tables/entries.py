@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Self
 
 from pravega_lab.client.tables.partitions import successor
@@ -65,6 +65,10 @@ class AsyncEntries:
             while source.entries and (not ends or source.entries[0][:2] <= min(ends)):
                 found.append(source.entries.popleft())
         return sorted(found)
+
+    def put_back(self, page: Iterable[KeyValueEntry]) -> None:
+        """Take back the entries that `next_page` returned last, to return them again."""
+        self._page.extendleft(reversed(list(page)))
 
     def __aiter__(self) -> Self:
         return self

@@ -35,7 +35,7 @@ PAIRS = [
     (state_sync.StateSynchronizer, synchronizer.AsyncStateSynchronizer),
 ]
 # What the core's parts offer to each other.
-INTERNAL = {"AsyncReader": {"next_events"}}
+INTERNAL = {"AsyncReader": {"next_events", "put_back"}}
 
 
 @pytest.mark.parametrize(("sync", "core"), PAIRS, ids=lambda kind: kind.__name__)

@@ -43,6 +43,19 @@ def test_the_position_covers_all_keys_in_the_middle_of_a_merge() -> None:
     assert lineage.positions() == {MERGED.segment_id: 0}
 
 
+def test_the_position_before_events_that_were_put_back() -> None:
+    lineage = Lineage()
+    lineage.add([(A, 10), (B, 20)])
+    lineage.add([(MERGED, 0)])
+    lineage.finish(A.segment_id)
+    lineage.finish(B.segment_id)
+    lineage.advance(MERGED.segment_id, 30)
+    assert lineage.positions_before([(MERGED, 5)]) == {MERGED.segment_id: 5}
+    assert lineage.positions_before([(B, 20)]) == {A.segment_id: -1, B.segment_id: 20}
+    assert lineage.positions_before([(MERGED, 5), (B, 20), (A, 10)]) == {A.segment_id: 10, B.segment_id: 20}
+    assert lineage.positions() == {MERGED.segment_id: 30}, "nothing has changed"
+
+
 def test_a_segment_behind_one_that_is_not_known_yet_waits_all_the_same() -> None:
     # 0.5..1 is read and leads on to MERGED and RIGHT; A is not, so both wait although MERGED came second.
     lineage = Lineage()

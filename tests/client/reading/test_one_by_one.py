@@ -16,6 +16,8 @@ from pravega_lab.client.reader_group.core import pace
 from pravega_lab.client.reader_group.core.pace import Pace
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
 from pravega_lab.client.reading.one_by_one import OneByOne
+from pravega_lab.errors import StoreUnavailableError
+from pravega_lab.protocol.stream_cut import StreamCut
 from tests.client.helpers import assert_each_once_in_order, events_of, numbered
 
 NewStream = Callable[..., Stream]
@@ -76,6 +78,30 @@ def test_what_a_loop_leaves_comes_with_the_next_call(new_stream: NewStream) -> N
     with stream.read() as batches:
         next(batches.events())
         assert events_of(batches.next_batches()) == numbered(9, 1, 1)[0]
+
+
+def test_an_error_loses_no_batches_that_the_call_had_taken(
+    uri: str, new_stream: NewStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = new_stream()
+    stream.write("before", "k")
+    stream.split(0)
+    stream.write("after", "k")
+
+    async def refuse(name: str, segment_id: int) -> None:
+        raise StoreUnavailableError("the controller does not answer")
+
+    async def read() -> None:
+        async with AsyncClient(uri) as client, client.stream(stream.scoped_name).follow() as batches:
+            with monkeypatch.context() as patch:
+                patch.setattr(client._controller, "successors", refuse)
+                with pytest.raises(StoreUnavailableError):
+                    await batches.next_batches()
+            assert batches.position() == StreamCut(stream.scoped_name, {0: 0})
+            assert events_of(await batches.next_batches()) == [b"before"]
+            assert events_of(await batches.next_batches()) == [b"after"]
+
+    asyncio.run(read())
 
 
 def test_events_at_the_tail_come_as_they_are_written(new_stream: NewStream) -> None:
