@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.client import AsyncClient, Client, JsonFormat, Stream, Whole
+from pravega_lab.client import AsyncClient, Client, JsonFormat, Revision, Stream, Whole
 from pravega_lab.client.shared_state.errors import NoStateYetError
 from pravega_lab.errors import BadInputError, ProtocolError
 
@@ -79,6 +79,55 @@ def test_a_log(client: Client, new_stream: Callable[..., Stream]) -> None:
     assert (log.set_mark(end, None), log.mark(), log.set_mark(begin, None)) == (True, end, False)
     assert (log.set_mark(None, end), log.mark(), log.set_mark(begin, None)) == (True, None, True)
     log.close()
+
+
+def test_a_log_takes_its_own_revisions_only(client: Client, new_stream: Callable[..., Stream]) -> None:
+    streams = [new_stream(name) for name in ("one", "two")]
+    one, two = (client.revisioned_stream(stream.scoped_name) for stream in streams)
+    for log in (one, two):
+        log.append(b"entry")
+    foreign, end = one.latest(), two.latest()
+    for refused, what in [
+        (foreign, "another log"),
+        (end._replace(offset=-5), "0 or more"),
+        (end.to_text(), "no revision"),
+    ]:
+        calls: list[Callable[[], object]] = [
+            lambda at=refused: two.append_if_at(at, b"never"),
+            lambda at=refused: two.read_from(at),
+            lambda at=refused: two.read_some(at),
+            lambda at=refused: two.set_mark(at, None),
+            lambda at=refused: two.set_mark(None, at),
+            lambda at=refused: two.truncate(at),
+        ]
+        for call in calls:
+            with pytest.raises(BadInputError, match=what):
+                call()
+    with pytest.raises(BadInputError, match="after the end"):
+        two.read_from(end._replace(offset=end.offset + 1))
+    with pytest.raises(BadInputError, match="of type str"):
+        two.append("text")  # type: ignore[arg-type]
+    assert [entry.data for entry in two.read_from(two.oldest())] == [b"entry"]
+    for log in (one, two):
+        log.close()
+
+
+def test_a_log_that_was_created_again_takes_no_revision_of_the_first(
+    client: Client, new_stream: Callable[..., Stream]
+) -> None:
+    stream = new_stream()
+    log = client.revisioned_stream(stream.scoped_name)
+    log.append(b"entry")
+    kept = log.latest().to_text()
+    stream.seal()
+    stream.delete()
+    client.create_stream(stream.scoped_name)
+    again = client.revisioned_stream(stream.scoped_name)
+    again.append(b"entry")
+    with pytest.raises(BadInputError, match="created again"):
+        again.append_if_at(Revision.from_text(kept), b"never")
+    for opened in (log, again):
+        opened.close()
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\x03{}", b"\0\0\0\x01no", b"\0\0\0\x02\0\0\0\x09{}"])

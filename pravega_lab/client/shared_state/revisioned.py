@@ -126,30 +126,50 @@ class AsyncRevisionedStream:
     async def _at(self, offset: int) -> Revision:
         return Revision(self._context.segment_name(await self.segment_id()), offset)
 
+    async def _check(self, revision: Revision) -> None:
+        """Raise `BadInputError` for what is no revision of this log: its offset would mean something else."""
+        if not isinstance(revision, Revision):
+            raise BadInputError(f"{revision!r} is no revision; Revision.from_text() reads one from text")
+        segment = self._context.segment_name(await self.segment_id())
+        if revision.segment != segment:
+            raise BadInputError(
+                f"{revision.to_text()} is a revision of another log, or of a stream that was deleted and "
+                f"created again: this log is {segment}. oldest() and latest() return its revisions"
+            )
+        if revision.offset < 0:
+            raise BadInputError(f"{revision.to_text()}: the offset of a revision is 0 or more")
+
     # reading
 
     async def read_from(self, revision: Revision) -> list[Entry]:
         """Return all entries from ``revision`` to the present end."""
-        segment_id = await self.segment_id()
-        info = await self._context.info(segment_id)
-        if revision.offset < info.start_offset:
-            raise self._truncated(revision.offset, info.start_offset)
+        end = await self._end_after(revision)
         data = bytearray()
-        while revision.offset + len(data) < info.write_offset:
-            data += await self._read(revision.offset + len(data), info.write_offset)
+        while revision.offset + len(data) < end:
+            data += await self._read(revision.offset + len(data), end)
         return list(_entries(revision, bytes(data)))
 
     async def read_some(self, revision: Revision) -> list[Entry]:
         """Return the first entries from ``revision``, none at the end. Continue after the last entry."""
-        info = await self._context.info(await self.segment_id())
-        if revision.offset < info.start_offset:
-            raise self._truncated(revision.offset, info.start_offset)
+        end = await self._end_after(revision)
         data = b""
-        while revision.offset + len(data) < info.write_offset:
-            data += await self._read(revision.offset + len(data), info.write_offset)
+        while revision.offset + len(data) < end:
+            data += await self._read(revision.offset + len(data), end)
             if _whole(data):
                 return list(_entries(revision, data[: _whole(data)]))
         return list(_entries(revision, data))  # empty, or cut off
+
+    async def _end_after(self, revision: Revision) -> int:
+        """Return the present end of the log, if ``revision`` lies between the oldest entry and that end."""
+        await self._check(revision)
+        info = await self._context.info(await self.segment_id())
+        if revision.offset < info.start_offset:
+            raise self._truncated(revision.offset, info.start_offset)
+        if revision.offset > info.write_offset:
+            raise BadInputError(
+                f"{revision.to_text()} lies after the end of the log, which is at {info.write_offset}"
+            )
+        return info.write_offset
 
     async def _read(self, offset: int, end: int) -> bytes:
         name = self._context.segment_name(await self.segment_id())
@@ -172,6 +192,7 @@ class AsyncRevisionedStream:
 
     async def append_if_at(self, revision: Revision, data: bytes) -> Revision | None:
         """Append if the log ends at ``revision``. Return the new end, or None if the log has grown."""
+        await self._check(revision)
         async with self._writing:
             return await self._append(data, revision.offset)
 
@@ -181,6 +202,8 @@ class AsyncRevisionedStream:
             await self._append(data, None)
 
     async def _append(self, data: bytes, expected: int | None) -> Revision | None:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise BadInputError(f"data of type {type(data).__name__}: an entry of a log is bytes")
         if len(data) > EVENT_BYTES_MAX:
             raise EventTooLargeError(f"an entry of {len(data)} bytes; a log takes {EVENT_BYTES_MAX} at most")
         retries = Retries(f"append to {self._context.name}", self._context.retry_for_s, self._context.chance)
@@ -257,6 +280,9 @@ class AsyncRevisionedStream:
 
     async def set_mark(self, revision: Revision | None, expected: Revision | None) -> bool:
         """Move the mark if it is at ``expected`` now, and return whether it was. None is no mark."""
+        for at in (revision, expected):
+            if at is not None:
+                await self._check(at)
         segment_id = await self.segment_id()
         name = self._context.segment_name(segment_id)
         after, before = (NO_MARK if at is None else at.offset for at in (revision, expected))
@@ -278,6 +304,7 @@ class AsyncRevisionedStream:
 
     async def truncate(self, revision: Revision) -> None:
         """Drop the entries before ``revision``."""
+        await self._check(revision)
         name = self._context.segment_name(await self.segment_id())
         reply = await self._ask(TruncateSegment(0, name, revision.offset, NO_TOKEN))
         if not isinstance(reply, SegmentTruncated | SegmentIsTruncated):

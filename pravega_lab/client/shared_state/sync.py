@@ -18,8 +18,8 @@ U = TypeVar("U")
 class RevisionedStream:
     """Uses a stream of one segment as a log: entries with revisions, conditional appends, a mark.
 
-    Calls raise `StreamNotFoundError`, `StreamSealedError` and `StoreUnavailableError`. An append whose answer
-    was lost is looked up, so it is in the log once.
+    Calls raise `StreamNotFoundError`, `StreamSealedError` and `StoreUnavailableError`, and `BadInputError`
+    for a revision of another log. An append whose answer was lost is looked up, so it is in the log once.
 
     Source: reader-groups.md C1.
     """
@@ -40,6 +40,7 @@ class RevisionedStream:
 
         Raises:
             TruncatedDataError: ``revision`` lies before `oldest`.
+            BadInputError: It lies after `latest`.
             ProtocolError: No entry begins there.
         """
         return loop_thread().run(self._core.read_from(revision))
