@@ -1,7 +1,8 @@
 """Run the event loop of the synchronous client: one daemon thread per process, started on first use.
 
-A forked child inherits neither the thread nor its loop. `loop_thread` starts new ones there. In a browser
-there is no thread: the caller is suspended while the page's own loop runs (`pravega_lab.portable.threads`).
+A forked child inherits neither the thread nor its loop. `loop_thread` starts new ones there, and what the
+parent has opened raises (`keep_to_this_process`). In a browser there is no thread: the caller is suspended
+while the page's own loop runs (`pravega_lab.portable.threads`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, wait
 from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
 
+from pravega_lab.errors import PravegaError
 from pravega_lab.portable.alone import IS_BROWSER
 from pravega_lab.portable.threads import run_here
 
@@ -243,10 +246,48 @@ def loop_thread() -> Loop:
         return _by_process[os.getpid()]
 
 
+class _OfParent:
+    """Takes the place, in a forked child, of what uses connections of the parent process."""
+
+    def __init__(self, kept: object, what: str) -> None:
+        self._kept = kept  # its transports would leave the epoll set that the child shares with the parent
+        self._what = what
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._error()
+
+    def __call__(self, *_: object) -> Any:
+        raise self._error()
+
+    def _error(self) -> PravegaError:
+        return PravegaError(f"this {self._what} was opened before fork: open another one in this process")
+
+    async def close(self) -> None:
+        """Do nothing: only the parent closes its connections."""
+
+    async def __aexit__(self, *_: object) -> None:
+        """Do nothing, as `close`."""
+
+
+_of_this_process: WeakSet[Any] = WeakSet()
+
+
+def keep_to_this_process(owner: object) -> None:
+    """Have all calls of ``owner`` raise in a forked child, where its connections are those of the parent.
+
+    Its attributes ``_core`` and ``_add`` are replaced there, so that a call in this process needs no check.
+    """
+    _of_this_process.add(owner)
+
+
 def _forget_parent() -> None:
     global _making
     _making = threading.Lock()
     _by_process.clear()
+    for owner in list(_of_this_process):
+        for name in {"_core", "_add"} & vars(owner).keys():
+            setattr(owner, name, _OfParent(getattr(owner, name), type(owner).__name__))
+    _of_this_process.clear()
 
 
 if not IS_BROWSER:

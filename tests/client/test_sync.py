@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.client import client, stream, sync
+from pravega_lab.client import JsonFormat, Whole, client, stream, sync
 from pravega_lab.client import loop_thread as loop
 from pravega_lab.client.byte_streams import reader as byte_reader
 from pravega_lab.client.byte_streams import writer as byte_writer
@@ -37,6 +37,7 @@ from pravega_lab.client.shared_state import revisioned, synchronizer
 from pravega_lab.client.shared_state.sync import RevisionedStream, StateSynchronizer
 from pravega_lab.client.tables import entries, key_value_table, table
 from pravega_lab.client.writing import transaction, writer
+from pravega_lab.errors import PravegaError
 
 PAIRS = [
     (sync.Client, client.AsyncClient),
@@ -289,6 +290,84 @@ def test_a_call_that_its_loop_cancels_raises_what_threads_expect() -> None:
 
     with pytest.raises(CancelledError):
         loop_thread().run(call())
+
+
+def in_child(call: Callable[[], None]) -> None:
+    """Run ``call`` in a forked child and check that it returns."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a call that waits for ever
+        try:
+            call()
+            os._exit(0)
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+            os._exit(4)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_a_forked_child_cannot_use_what_its_parent_opened(new_stream: Any, client: Any) -> None:
+    made, log_stream, notes = (new_stream(name) for name in ("s", "log", "notes"))
+    made.write(["a", "b", "c"], "k")
+    group = client.create_reader_group(f"{made.scope}/group", reading([made.scoped_name]))
+    table = client.create_key_value_table(f"{made.scope}/table", 1)
+    table.put(b"a", b"1")
+    state = client.state_synchronizer(log_stream.scoped_name, JsonFormat(dict.update))
+    state.initialize(Whole({}))
+    state.fetch()
+    with (
+        made.writer() as writer,
+        made.begin_transaction() as transaction,
+        made.follow() as batches,
+        made.segment_reader() as segments,
+        notes.byte_writer() as byte_writer,
+        notes.byte_reader() as byte_reader,
+        group.create_reader("one") as reader,
+    ):
+        log, entries = client.revisioned_stream(log_stream.scoped_name), table.entries()
+        opened = [batches, segments, byte_writer, byte_reader, reader, log, state, writer, transaction]
+        calls: list[Callable[[], object]] = [
+            lambda: writer.write("child", "k"),
+            writer.flush,
+            lambda: transaction.write("child", "k"),
+            transaction.flush,
+            transaction.commit,
+            lambda: batches.next_batch(timeout_s=5.0),
+            lambda: segments.read(0, timeout_s=5.0),
+            lambda: byte_writer.write(b"child"),
+            lambda: byte_reader.read(timeout_s=5.0),
+            lambda: reader.read_next(timeout_s=5.0),
+            log.latest,
+            state.fetch,
+            lambda: next(entries),
+        ]
+
+        def use() -> None:
+            for call in calls:
+                with pytest.raises(PravegaError, match="opened before fork"):
+                    call()
+            for one in opened:
+                one.close()
+            made.write("of the child", "k")
+
+        writer.write("before", "k")
+        byte_writer.write(b"bytes")
+        writer.flush()
+        assert reader.read_next(timeout_s=10.0).event == b"a"
+        in_child(use)
+        writer.write("after", "k")
+        writer.flush()
+        transaction.write("committed", "k")
+        transaction.commit(wait=True)
+        assert reader.read_next(timeout_s=10.0).event == b"b"
+        assert byte_reader.read() == b"bytes"
+        assert [entry.value for entry in entries] == [b"1"]
+        assert state.update(lambda known: [{"by": "parent"}])
+    with made.read() as found:
+        assert events_of(*found) == [b"a", b"b", b"c", b"before", b"of the child", b"after", b"committed"]
+    for one in (log, state):
+        one.close()
 
 
 def test_a_forked_child_makes_its_own_connections(uri: str, new_stream: Any) -> None:

@@ -15,7 +15,7 @@ from pravega_lab.client.connection.connection import Connection, Reply
 from pravega_lab.client.connection.receiver import ReadReply
 from pravega_lab.client.connection.retry import TransientError
 from pravega_lab.client.context import StoreAccess, StreamContext
-from pravega_lab.client.loop_thread import loop_thread
+from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.errors import (
     ProtocolError,
@@ -189,6 +189,7 @@ class GroupLog:
 
     def __init__(self, client: HasStoreAccess, group: str) -> None:
         self._core = loop_thread().run(_made(client._core, group))
+        keep_to_this_process(self)
 
     def locate(self) -> LogPlace:
         """Look where the log is now; may be called at any time, from any thread.

@@ -12,7 +12,7 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import loop_thread
+from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
 from pravega_lab.client.reader_group.values import (
     BatchRead,
     Checkpoint,
@@ -227,6 +227,7 @@ class PendingCheckpoint:
 
     def __init__(self, core: AsyncPendingCheckpoint) -> None:
         self._core = core
+        keep_to_this_process(self)
         self.name: str = core.name
 
     def result(self, timeout_s: float | None = None) -> Checkpoint:
@@ -251,6 +252,7 @@ class Reader:
 
     def __init__(self, core: AsyncReader) -> None:
         self._core = core
+        keep_to_this_process(self)
         self.reader_id: str = core.reader_id
 
     def read_next(self, timeout_s: float = 0.0) -> EventRead:

@@ -2,8 +2,9 @@
 
 It decides nothing: every call goes to the object of the same name in the asyncio core (``AsyncClient``,
 ``AsyncStream``, …; same methods, same arguments), on the loop thread of this process. Any thread may use the
-objects. After ``fork``, a `Client`, `Stream` or `Table` of the parent opens new connections in the child.
-Importing this folder starts nothing.
+objects. After ``fork``, a `Client`, `Stream` or table of the parent opens new connections in the child.
+Writers, readers and transactions that the parent has opened raise `PravegaError` there. Importing this folder
+starts nothing.
 
 The docstrings here are the contract of both. This folder may import every other one of the client.
 """

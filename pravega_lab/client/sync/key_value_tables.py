@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
+from pravega_lab.client.loop_thread import keep_to_this_process
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import NO_VERSION
 
@@ -149,6 +150,7 @@ class Entries:
 
     def __init__(self, core: AsyncEntries) -> None:
         self._core = core
+        keep_to_this_process(self)
         self._page: deque[KeyValueEntry] = deque()
 
     def next_page(self) -> list[KeyValueEntry]:

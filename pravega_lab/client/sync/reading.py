@@ -8,7 +8,7 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import loop_thread
+from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import MIB
 
@@ -30,6 +30,7 @@ class Batches:
 
     def __init__(self, core: AsyncBatches) -> None:
         self._core = core
+        keep_to_this_process(self)
         self._closing: weakref.finalize[..., Batches] | None = None  # since the read has begun
 
     def _begin(self) -> None:
@@ -108,6 +109,7 @@ class OrderedSegmentReader:
 
     def __init__(self, core: AsyncOrderedSegmentReader) -> None:
         self._core = core
+        keep_to_this_process(self)
 
     def available(self) -> list[int]:
         """Return the ids of the segments that may be read now, ascending; none if all are read."""

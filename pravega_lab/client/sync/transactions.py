@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from pravega_lab.client.loop_thread import keep_to_this_process
 from pravega_lab.client.sync.core import collect_soon, refuse, run
 from pravega_lab.client.values import TransactionState
 from pravega_lab.client.writing.event_buffer import Added
@@ -27,6 +28,7 @@ class Transaction:
 
     def __init__(self, core: AsyncTransaction) -> None:
         self._core = core
+        keep_to_this_process(self)
         self._add = refuse if core.appends is None else core.appends.buffer.add
         self.txn_id: UUID = core.txn_id
 

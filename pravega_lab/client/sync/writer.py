@@ -7,7 +7,7 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
-from pravega_lab.client.loop_thread import loop_thread
+from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
 from pravega_lab.client.sync.core import collect_soon, run
 from pravega_lab.client.writing.event_buffer import Added
 from pravega_lab.client.writing.writer import warn_of_unclosed
@@ -33,6 +33,7 @@ class EventWriter:
 
     def __init__(self, core: AsyncEventWriter) -> None:
         self._core = core
+        keep_to_this_process(self)
         core.warns = False  # the finalizer of this object warns
         self._add = core.appends.buffer.add
         weakref.finalize(self, _close_unclosed, core, os.getpid())
