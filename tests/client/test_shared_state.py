@@ -51,6 +51,44 @@ def test_two_programs_share_a_state(client: Client, new_stream: Callable[..., St
         opened.close()
 
 
+def add(counts: dict[str, int], update: dict[str, int]) -> None:
+    for name, number in update.items():
+        counts[name] += number
+
+
+def test_updates_that_the_state_cannot_apply_are_not_written(
+    client: Client, new_stream: Callable[..., Stream]
+) -> None:
+    name = new_stream().scoped_name
+    ann, ben = (client.state_synchronizer(name, JsonFormat(add)) for _ in range(2))
+    ann.initialize(Whole({"a": 1}))
+    ann.fetch()
+    with pytest.raises(KeyError):
+        ann.update(lambda counts: [{"a": 1}, {"b": 1}])
+    assert ann.state == {"a": 1}
+    assert ann.update(lambda counts: [{"a": 1}])
+    ben.fetch()
+    assert ann.state == ben.state == {"a": 2}
+    for opened in (ann, ben):
+        opened.close()
+
+
+def test_an_entry_that_the_state_cannot_apply_is_applied_by_no_fetch(
+    client: Client, new_stream: Callable[..., Stream]
+) -> None:
+    name = new_stream().scoped_name
+    ann, ben = (client.state_synchronizer(name, JsonFormat(apply)) for apply in (add, book))
+    ann.initialize(Whole({"a": 1}))
+    ann.fetch()
+    ben.append([{"a": 1, "b": 1}])
+    for _ in range(2):
+        with pytest.raises(ProtocolError, match=r"#epoch.0:\d+:0: .* KeyError: 'b'"):
+            ann.fetch()
+        assert not ann.has_state
+    for opened in (ann, ben):
+        opened.close()
+
+
 def test_the_asynchronous_face(uri: str, new_stream: Callable[..., Stream]) -> None:
     name = new_stream().scoped_name
 

@@ -31,7 +31,9 @@ class JsonFormat:
 
     Args:
         apply: Changes the state, its first argument, by an update, its second one. Every program has to use
-            the same function: the same updates make the same state everywhere.
+            the same function: the same updates make the same state everywhere. `StateSynchronizer.update`
+            applies its updates to a copy before it writes them. What this function raises then reaches the
+            caller, and nothing is written.
     """
 
     def __init__(self, apply: Callable[[Any, Any], None]) -> None:
@@ -60,6 +62,12 @@ class JsonFormat:
     def apply(self, state: Any, update: Any) -> None:
         """Change the state by an update."""
         self._apply(state, update)
+
+    def check(self, state: Any, updates: Sequence[Any]) -> None:
+        """Raise what `apply` raises for the updates, without a change of the state."""
+        tried = copy.deepcopy(state)
+        for update in updates:
+            self._apply(tried, update)
 
     def write_whole(self, update: Any) -> bytes:
         """Return an entry that begins a log."""

@@ -131,7 +131,12 @@ class StateSynchronizer(Generic[S, U]):
         return loop_thread().run(self._core.initialize(whole))
 
     def fetch(self) -> None:
-        """Apply all updates written so far. Raises `ProtocolError`, with the revision, for bad entries."""
+        """Apply all updates written so far.
+
+        Raises:
+            ProtocolError: An entry is damaged, or the format cannot apply it; the message has its revision.
+                In the second case there is no state any more, and another `fetch` raises the same.
+        """
         loop_thread().run(self._core.fetch())
 
     def update(self, decide: Callable[[S], Sequence[U]]) -> Sequence[U]:
@@ -139,7 +144,8 @@ class StateSynchronizer(Generic[S, U]):
 
         Args:
             decide: Is called again, with a newer state, whenever another program wrote first. Without updates
-                nothing is written. An error that it raises reaches the caller, with nothing written.
+                nothing is written. What it raises reaches the caller, with nothing written, and so does what
+                the format raises when it applies the updates.
         """
         return loop_thread().run(self._core.update(decide))
 

@@ -38,6 +38,10 @@ class StateFormat(Protocol[S, U]):
         """Change the state by an update."""
         ...
 
+    def check(self, state: S, updates: Sequence[U]) -> None:
+        """Raise what `apply` would raise for updates that are to be written. The state does not change."""
+        ...
+
     def write_whole(self, update: U) -> bytes:
         """Return an entry that begins a log."""
         ...
@@ -118,16 +122,26 @@ class AsyncStateSynchronizer(Generic[S, U]):
 
     def _take(self, at: Revision, data: bytes) -> None:
         try:
-            self._apply(at, self._rules.read(data))
+            updates = self._rules.read(data)
         except ProtocolError as error:
             raise type(error)(f"{at.to_text()}: {error}") from error
+        self._apply(at, updates)
 
     def _apply(self, at: Revision, updates: Sequence[U]) -> None:
-        for update in updates:
-            if self._rules.is_whole(update):
-                self._state, self._whole_at = self._begin(update), at.offset
-            elif self._state is not None:  # the first whole state includes earlier updates
-                self._rules.apply(self._state, update)
+        try:
+            for update in updates:
+                if self._rules.is_whole(update):
+                    self._state, self._whole_at = self._begin(update), at.offset
+                elif self._state is not None:  # the first whole state includes earlier updates
+                    self._rules.apply(self._state, update)
+        except Exception as error:
+            # The state may have changed in part, so that nothing can be applied to it again.
+            self._revision, self._state = None, None
+            if isinstance(error, ProtocolError):
+                raise type(error)(f"{at.to_text()}: {error}") from error
+            raise ProtocolError(
+                f"{at.to_text()}: the state cannot apply this entry: {type(error).__name__}: {error}"
+            ) from error
 
     def _begin(self, whole: U) -> S:
         return self._rules.begin(whole)
@@ -137,7 +151,11 @@ class AsyncStateSynchronizer(Generic[S, U]):
         async with self._turn:
             while True:
                 updates = decide(self.state)
-                if not updates or await self._write(self._rules.write(updates), updates):
+                if not updates:
+                    return updates
+                data = self._rules.write(updates)
+                self._rules.check(self.state, updates)  # in the log, they would stop every program
+                if await self._write(data, updates):
                     return updates
                 await self._fetch()
 

@@ -55,6 +55,9 @@ class Numbers:
     def apply(self, state: list[int], update: list[int]) -> None:
         state += update
 
+    def check(self, state: list[int], updates: Sequence[list[int]]) -> None:
+        pass
+
     def write_whole(self, update: list[int]) -> bytes:
         return self.write([update])
 

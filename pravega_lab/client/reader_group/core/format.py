@@ -31,6 +31,9 @@ class GroupFormat:
         """See `StateFormat.apply`."""
         state.apply(update)
 
+    def check(self, state: GroupState, updates: Sequence[Update]) -> None:
+        """Check nothing: what a member decides from a state can be applied to that state."""
+
     def write_whole(self, update: Update) -> bytes:
         """See `StateFormat.write_whole`."""
         return StateEvent(True, (update,)).to_bytes()
