@@ -100,6 +100,14 @@ class StreamSealed(Observation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamDeleted(Observation):
+    """The stream is gone. Segments that open after this belong to another stream with the same name."""
+
+    kind: ClassVar[str] = "stream_deleted"
+    stream: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentMeasured(Observation):
     """Offsets (bytes) and rates of a segment. ``events_per_s`` is ``None`` if it is not known.
 

@@ -22,6 +22,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentReleased,
     SegmentSealed,
     SegmentTiered,
+    StreamDeleted,
     StreamScaled,
     StreamSealed,
     StreamSeen,
@@ -221,6 +222,10 @@ class SegmentHistory:
     def _stream_sealed(self, o: StreamSealed) -> None:
         self.sealed_streams.append(o.stream)
 
+    def _stream_deleted(self, o: StreamDeleted) -> None:
+        if o.stream in self.sealed_streams:  # another stream with this name may follow
+            self.sealed_streams.remove(o.stream)
+
     def _measured(self, o: SegmentMeasured) -> None:
         row = self._touch(o.stream, o.segment_id)
         if row is None:
@@ -303,6 +308,7 @@ _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
     SegmentSealed: SegmentHistory._sealed,
     StreamScaled: SegmentHistory._scaled,
     StreamSealed: SegmentHistory._stream_sealed,
+    StreamDeleted: SegmentHistory._stream_deleted,
     SegmentMeasured: SegmentHistory._measured,
     SegmentTiered: SegmentHistory._tiered,
     SegmentAcquired: SegmentHistory._acquired,

@@ -71,8 +71,7 @@ class StreamObserver(Journalled):
         self.journal = Journal(f"{stream.scoped_name} at {uri}") if journal is None else journal
         self.tracker = StreamTracker(stream.scoped_name, event_bytes=event_bytes, uri=uri)
         self.shows = ("streams",)
-        self._stream, self._every_ms = stream, every_ms
-        self._sampling = event_bytes is None
+        self._stream, self._every_ms, self._event_bytes = stream, every_ms, event_bytes
         self._policy_due_ms = self._sample_due_ms = self._head_due_ms = self._tiers_due_ms = 0
         self._turn = self._tiers_turn = 0
         self._recorded = {_event(o) for o in recorded}
@@ -134,13 +133,25 @@ class StreamObserver(Journalled):
         if isinstance(error, StreamNotFoundError):
             self._was_missing = True
             text = f"there is no stream {self._stream.scoped_name} (yet): {text}"
+            if self.tracker.epoch is not None:
+                self._begin_again(_now_ms())
         if text != self._trouble:
             self._trouble = text
             self.journal.append(Trouble(time_ms=_now_ms(), source=self._stream.scoped_name, message=text))
 
+    def _begin_again(self, now_ms: int) -> None:
+        """Report the end of the stream, and wait for another stream with its name."""
+        self.journal.extend(self.tracker.vanished(now_ms=now_ms))
+        name, uri = self.tracker.stream, self.tracker.uri
+        self.tracker = StreamTracker(name, event_bytes=self._event_bytes, uri=uri)
+        self._was_missing, self._boundaries, self._recorded = True, {}, set()
+        self._policy_due_ms = self._sample_due_ms = self._head_due_ms = self._tiers_due_ms = 0
+
     def _look(self) -> None:
         active = self._stream.segments()
         now_ms = _now_ms()
+        if self._is_of_another_stream(active):
+            self._begin_again(now_ms)
         # The policy at that moment explains a scale, so it is asked again with each scale.
         if now_ms >= self._policy_due_ms or self._has_scaled(active):
             self._policy_due_ms = now_ms + POLICY_EVERY_MS
@@ -153,6 +164,17 @@ class StreamObserver(Journalled):
             self._look_at_sealed(now_ms)
         self._look_at_tiers(now_ms)
         self.journal.tick(_now_ms())
+
+    def _is_of_another_stream(self, active: list[SegmentRange]) -> bool:
+        """Return whether the stream was deleted and created again: segments of the two never share an id
+        (pravega.md A8).
+        """
+        known = self.tracker.epoch
+        if known is None or not active:
+            return False
+        newest = max(epoch_of(r.segment_id) for r in active)
+        now = self._stream.epoch_segments(known) if newest > known else active
+        return {r.segment_id for r in now} != set(self.tracker.active)
 
     def _has_scaled(self, active: list[SegmentRange]) -> bool:
         return bool(active) and max(epoch_of(r.segment_id) for r in active) != self.tracker.epoch
@@ -276,7 +298,7 @@ class StreamObserver(Journalled):
             end, now_ms = info.write_offset, _now_ms()
             seen = self.tracker.measured(r.segment_id, info.start_offset, end, now_ms=now_ms)
             self.journal.extend(seen)
-        if self._sampling and n <= INFOS_PER_ROUND:
+        if self._event_bytes is None and n <= INFOS_PER_ROUND:
             self._sample(lengths)
         self._boundaries = lengths
 

@@ -17,6 +17,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentOpened,
     SegmentSealed,
     SegmentTiered,
+    StreamDeleted,
     StreamScaled,
     StreamSealed,
     StreamSeen,
@@ -281,6 +282,14 @@ class StreamTracker:
         ]
         self._ranges = {}
         return [*found, StreamSealed(time_ms=now_ms, stream=self.stream)]
+
+    def vanished(self, *, now_ms: int) -> list[Observation]:
+        """Report that the stream is gone. Another stream with this name needs another tracker."""
+        found: list[Observation] = [
+            SegmentSealed(time_ms=now_ms, stream=self.stream, segment_id=i) for i in self._ranges
+        ]
+        self._ranges = {}
+        return [*found, StreamDeleted(time_ms=now_ms, stream=self.stream)]
 
 
 def _connected(

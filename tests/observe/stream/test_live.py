@@ -13,6 +13,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.observations import (
     SegmentMeasured,
     SegmentSealed,
+    StreamDeleted,
     StreamScaled,
     StreamSealed,
 )
@@ -95,6 +96,47 @@ def test_a_stream_that_is_not_there_yet_is_waited_for(
         assert watch.look()
     rows = fold_segments(watch.since()).rows
     assert [(r.label, r.exact) for r in rows] == [("#0 e0", True)]
+
+
+def test_a_stream_that_is_deleted_and_created_again_is_another_stream(
+    uri: str, client: Client, stream: Stream
+) -> None:
+    name = stream.scoped_name
+    with observe(uri, stream=name, every_ms=50) as watch:
+        assert watch.look()
+        stream.seal()
+        stream.delete()
+        assert watch.look()
+        assert not fold_segments(watch.since()).active
+        client.create_stream(name, scaling=ScalingPolicy.fixed(3)).write(["a"], ["k"])
+        assert watch.look()
+        assert str(watch.explain()) == f"{name} has 3 active segments; nobody reads here."
+    history = fold_segments(watch.since())
+    assert [(r.label, r.end_ms is None, r.exact) for r in history.rows] == [
+        ("#0 e0", False, False),
+        *((f"#{n} e0", True, True) for n in (1, 2, 3)),
+    ]
+    assert sum(r.write_offset or 0 for r in history.active) == 9
+    assert history.streams[name].min_segments == 3
+
+
+def test_a_stream_that_is_replaced_between_two_looks_is_another_stream(
+    uri: str, client: Client, stream: Stream
+) -> None:
+    name, scaling = stream.scoped_name, stream.configuration().scaling
+    with observe(uri, stream=name, every_ms=60_000) as watch:
+        for scales in range(3):  # of the next stream, before it is looked at; the last has a newer epoch
+            assert watch.look()
+            stream.seal()
+            stream.delete()
+            stream = client.create_stream(name, scaling=scaling)
+            for _ in range(scales):
+                stream.split(stream.segments()[0].segment_id)
+        assert watch.look()
+    history = fold_segments(watch.since())
+    assert [r.segment_id for r in history.active] == [r.segment_id for r in stream.segments()]
+    assert len([o for o in watch.since() if isinstance(o, StreamDeleted)]) == 3
+    assert not watch.trouble
 
 
 def test_closing_ends_the_threads(uri: str, stream: Stream) -> None:

@@ -7,6 +7,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentMeasured,
     SegmentOpened,
     SegmentSealed,
+    StreamDeleted,
     StreamScaled,
     StreamSealed,
     StreamSeen,
@@ -51,6 +52,15 @@ def test_a_policy_is_told_once() -> None:
     assert (seen.policy, seen.target_rate) == ("events", 100)
     assert made.saw_policy(EVENTS, now_ms=6) == []
     assert len(made.saw_policy(Policy("fixed"), now_ms=7)) == 1
+
+
+def test_segments_of_a_stream_end_when_it_is_gone() -> None:
+    made = tracker()
+    made.saw_epoch(1, [B, C], now_ms=5)
+    found = made.vanished(now_ms=9)
+    assert [type(o) for o in found] == [SegmentSealed, SegmentSealed, StreamDeleted]
+    assert [o.segment_id for o in found if isinstance(o, SegmentSealed)] == [B.segment_id, C.segment_id]
+    assert {o.time_ms for o in found} == {9}
 
 
 def test_the_first_epoch_opens_without_a_scale() -> None:
