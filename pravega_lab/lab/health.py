@@ -169,7 +169,7 @@ def _observers(watches: Iterable[Any]) -> Iterator[Part]:
     if not watches:
         yield Part("observers", Health.RESTING, "none; lab.show(stream) opens a view")
         return
-    trouble = [watch.trouble[-1] for watch in watches if watch.trouble]
+    trouble = [one.message for watch in watches for one in list(watch.journal.troubles.values())[-1:]]
     seen = sum(watch.journal.next_seq for watch in watches)
     words = f"{_count(len(watches), 'observer', 'observers')}, {seen:,} observations"
     health = Health.ILL if trouble else Health.WELL

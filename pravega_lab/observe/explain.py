@@ -25,6 +25,7 @@ from pravega_lab.observe.job.explain import explain_job
 from pravega_lab.observe.job.fold import JobHistory
 from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.observations import Observation, Trouble
+from pravega_lab.observe.journal.troubles import take_trouble
 from pravega_lab.observe.query.fold import BatchHistory, BatchRow
 from pravega_lab.observe.stream.fold import SegmentHistory
 
@@ -49,10 +50,7 @@ def explain(journal: Explained) -> Explanation:
     for observation in journal.iterate():
         for fold in (groups, batches, segments, jobs):
             fold.apply(observation)
-        if isinstance(observation, Trouble):
-            troubles[observation.source] = observation
-        else:
-            troubles.pop(getattr(observation, "group", getattr(observation, "stream", "")), None)
+        take_trouble(troubles, observation)
     ends = (groups.now_ms, batches.now_ms, segments.now_ms, jobs.now_ms, journal.until_ms)
     now_ms = max((end for end in ends if end is not None), default=0)
     said = [f"Trouble, {span(now_ms - t.time_ms)} ago: {t.message.rstrip('.')}." for t in troubles.values()]

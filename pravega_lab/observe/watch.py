@@ -92,7 +92,10 @@ class Watch(Journalled):
 
     @property
     def trouble(self) -> list[str]:
-        """Return what the observers failed to do, the newest last."""
+        """Return what the observers failed to do, the newest last, also what is over.
+
+        ``journal.troubles`` contains what they fail to do now.
+        """
         return [o.message for o in self.journal.since() if isinstance(o, Trouble)]
 
     def close(self) -> None:

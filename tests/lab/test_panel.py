@@ -49,6 +49,17 @@ def test_the_parts_of_a_lab_that_is_well(lab: Lab) -> None:
     }
 
 
+def test_trouble_of_an_observer_is_shown_until_it_is_over(lab: Lab) -> None:
+    watch = lab.observe(lab.stream("demo/later"))
+    assert watch.look()
+    health, words = said(lab)["observers"]
+    assert health is Health.ILL
+    assert "there is no stream demo/later (yet)" in words
+    lab.create_stream("demo/later")
+    assert watch.look()
+    assert said(lab)["observers"][0] is Health.WELL
+
+
 def test_a_store_that_died_is_said_with_the_next_step(lab: Lab) -> None:
     assert lab.store is not None
     lab.store.kill()

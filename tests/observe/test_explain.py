@@ -15,7 +15,9 @@ from pravega_lab.observe.journal.observations import (
     Observation,
     QueryStarted,
     SegmentMeasured,
+    SegmentOpened,
     Trouble,
+    TroubleOver,
 )
 from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
@@ -157,6 +159,19 @@ def test_trouble_comes_first_and_gaps_last() -> None:
     sentences = said(journal)
     assert sentences[0].endswith("ago: no answer.")
     assert sentences[-1] == "Not all was seen: 3 facts dropped (the oldest; the journal is full)."
+
+
+def test_trouble_lasts_until_its_source_reports_the_end() -> None:
+    journal = Journal()
+    journal.append(Trouble(time_ms=1, source="s/x", message="no answer"))
+    journal.append(Trouble(time_ms=2, source="s/y", message="not there"))
+    journal.append(SegmentOpened(time_ms=3, stream="s/x", segment_id=0, low=0.0, high=1.0))
+    assert [o.message for o in journal.troubles.values()] == ["no answer", "not there"]
+    journal.append(TroubleOver(time_ms=4, source="s/x"))
+    assert [o.message for o in journal.troubles.values()] == ["not there"]
+    assert [sentence for sentence in said(journal) if "Trouble" in sentence] == [
+        "Trouble, 0.0 s ago: not there."
+    ]
 
 
 def test_a_query_says_how_far_it_is() -> None:

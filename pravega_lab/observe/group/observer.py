@@ -26,7 +26,7 @@ from pravega_lab.observe.group.rows import split_segment
 from pravega_lab.observe.group.tracker import GroupTracker
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import Observation, Trouble
+from pravega_lab.observe.journal.observations import Observation, Trouble, TroubleOver
 from pravega_lab.portable import threads
 from pravega_lab.protocol.names import segment_name
 
@@ -170,7 +170,8 @@ class GroupObserver(Journalled):
         self._backlog_end = place.write_offset
         self._backlog_ms = self._backlog_age()
         self._live_ms = ceil(1000 * place.round_trip_s)
-        self._trouble, self._missing_ms = "", None
+        self._missing_ms = None
+        self._say_trouble_over()
         self._log.read_from(place, tracker.offset)
 
     def _backlog_age(self) -> int | None:
@@ -251,6 +252,11 @@ class GroupObserver(Journalled):
         if text != self._trouble:
             self._trouble = text
             self.journal.append(Trouble(time_ms=_now_ms(), source=self.group, message=text))
+
+    def _say_trouble_over(self) -> None:
+        if self._trouble:
+            self._trouble = ""
+            self.journal.append(TroubleOver(time_ms=_now_ms(), source=self.group))
 
     def _has_looked(self) -> None:
         with self._looked:

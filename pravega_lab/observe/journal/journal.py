@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal import file
 from pravega_lab.observe.journal.gap import Gap
-from pravega_lab.observe.journal.observations import Observation, kinds, numbered
+from pravega_lab.observe.journal.observations import Observation, Trouble, kinds, numbered
 from pravega_lab.observe.journal.records import to_record
 from pravega_lab.observe.journal.spill import Spill
+from pravega_lab.observe.journal.troubles import take_trouble
 from pravega_lab.portable.frames import require_frames
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Journal:
         self.source = source
         self.seed = seed
         self.live = live
+        self.troubles: dict[str, Trouble] = {}  # what observers fail to do now, by source, the newest last
         self.missing: dict[str, str] = {}  # why something never got in here, by whom it concerns
         self._facts = _Ring(capacity)
         self._samples = _Ring(capacity)
@@ -110,6 +112,7 @@ class Journal:
             taken = numbered(observation, self._next)
             self._next += 1
             self.start_ms = min(taken.time_ms, taken.time_ms if self.start_ms is None else self.start_ms)
+            take_trouble(self.troubles, taken)
             ring = self._samples if taken.sample else self._facts
             cut = ring.add(taken)
             if cut:

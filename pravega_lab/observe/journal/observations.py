@@ -257,6 +257,14 @@ class Trouble(Observation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TroubleOver(Observation):
+    """The observer has looked again, after trouble of this source."""
+
+    kind: ClassVar[str] = "trouble_over"
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Note(Observation):
     """A sentence for the reader of the journal: a fault that was injected, a step of a lesson."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pravega_lab.errors import BadInputError, require
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import INFERRED, Trouble
+from pravega_lab.observe.journal.observations import INFERRED, Trouble, TroubleOver
 from pravega_lab.observe.query.sources import CheckpointFolder, Event, Listener, ProgressFile
 from pravega_lab.observe.query.tracker import FILLS, QueryTracker
 
@@ -120,7 +120,7 @@ class QueryObserver(Journalled):
             last = self._closing.is_set()
             try:
                 self._look()
-                self._trouble = ""
+                self._say_trouble_over()
             except Exception as error:  # no caller could catch it in this thread: the journal has it
                 self._say_trouble(error)
             if last:
@@ -132,6 +132,11 @@ class QueryObserver(Journalled):
         if text != self._trouble:
             self._trouble = text
             self.journal.append(Trouble(time_ms=_now_ms(), source=self.name or "query", message=text))
+
+    def _say_trouble_over(self) -> None:
+        if self._trouble:
+            self._trouble = ""
+            self.journal.append(TroubleOver(time_ms=_now_ms(), source=self.name or "query"))
 
     def _look(self) -> None:
         alive = bool(getattr(self._driver, "alive", False))

@@ -18,7 +18,7 @@ from pravega_lab.client.scaling import ASKED_HERE
 from pravega_lab.errors import NotFoundError, PravegaError, StreamNotFoundError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import Observation, Trouble
+from pravega_lab.observe.journal.observations import Observation, Trouble, TroubleOver
 from pravega_lab.observe.stream.causes import Policy
 from pravega_lab.observe.stream.tracker import StreamTracker
 from pravega_lab.portable import threads
@@ -115,7 +115,7 @@ class StreamObserver(Journalled):
                 self._begun += 1
             try:
                 self._look()
-                self._trouble = ""
+                self._say_trouble_over()
             except PravegaError as error:
                 self._say_trouble(error)
                 wait_ms = 4 * self._every_ms
@@ -146,6 +146,11 @@ class StreamObserver(Journalled):
         self.tracker = StreamTracker(name, event_bytes=self._event_bytes, uri=uri)
         self._was_missing, self._boundaries, self._recorded = True, {}, set()
         self._policy_due_ms = self._sample_due_ms = self._head_due_ms = self._tiers_due_ms = 0
+
+    def _say_trouble_over(self) -> None:
+        if self._trouble:
+            self._trouble = ""
+            self.journal.append(TroubleOver(time_ms=_now_ms(), source=self._stream.scoped_name))
 
     def _look(self) -> None:
         active = self._stream.segments()

@@ -46,7 +46,7 @@ def test_a_store_that_is_killed_and_comes_back(tmp_path: Path) -> None:
             log.append(rg.updates([rg.AddReader("before")]))
             assert watch.look(WAIT_S)
             first.kill()
-            wait_until(lambda: bool(watch.trouble))
+            wait_until(lambda: bool(watch.journal.troubles))
             port = int(uri.rsplit(":", 1)[1])
             second = Standalone(
                 "--data", str(tmp_path / "data"), controller_port=port, segment_store_port=store_port
@@ -55,6 +55,7 @@ def test_a_store_that_is_killed_and_comes_back(tmp_path: Path) -> None:
             log.append(rg.updates([rg.AddReader("after")]))
             wait_until(lambda: ("AddReader", "after") in updates(watch))
             assert watch.look(WAIT_S)
+            assert not watch.journal.troubles
             assert updates(watch) == [
                 ("ReaderGroupStateInit", ""), ("AddReader", "before"), ("AddReader", "after")
             ]  # fmt: skip

@@ -94,6 +94,7 @@ def test_a_stream_that_is_not_there_yet_is_waited_for(
         assert name in watch.trouble[0]
         client.create_stream(name)
         assert watch.look()
+        assert not watch.journal.troubles
     rows = fold_segments(watch.since()).rows
     assert [(r.label, r.exact) for r in rows] == [("#0 e0", True)]
 
