@@ -14,7 +14,13 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import Journal
-from pravega_lab.observe.journal.observations import SegmentRead, SegmentTiered
+from pravega_lab.observe.journal.observations import (
+    SegmentOpened,
+    SegmentRead,
+    SegmentTiered,
+    Trouble,
+    TroubleOver,
+)
 from pravega_lab.protocol.hashing import key_position
 from pravega_lab.widgets import (
     Board,
@@ -52,6 +58,36 @@ def journal() -> Journal:
 def views(journal: Journal) -> Iterator[View]:
     yield SegmentMap(journal)
     yield QueryTimeline(journal)
+
+
+def test_a_view_says_that_it_is_not_live_while_its_source_is_in_trouble() -> None:
+    journal = Journal("two streams")
+    for name in ("s/a", "s/b"):
+        journal.append(SegmentOpened(time_ms=0, stream=name, segment_id=0, low=0.0, high=1.0))
+    here, other, ledger = (
+        SegmentMap(journal, stream="s/a"),
+        SegmentMap(journal, stream="s/b"),
+        LedgerView(journal),
+    )
+    first = here.snapshot()
+    assert first.facts["trouble"] == ""
+    journal.append(Trouble(time_ms=5, source="s/a", message="no answer."))
+    change = here._produce(False)
+    assert change is not None
+    assert change.facts["trouble"] == here.trouble == ledger.trouble == "no answer"
+    assert here.words[1] == "Not live: no answer."
+    assert other.trouble == ""
+    assert here.snapshot(live=False).facts["trouble"] == ""
+    journal.append(TroubleOver(time_ms=6, source="s/a"))
+    assert here.snapshot().facts["trouble"] == ""
+
+
+def test_a_view_of_a_group_says_also_that_its_streams_are_in_trouble() -> None:
+    journal = busy_group().journal
+    journal.live = True
+    board, timeline = ReaderBoard(journal), CheckpointTimeline(journal)
+    journal.append(Trouble(time_ms=5, source="another/stream", message="no answer"))
+    assert board.trouble == timeline.trouble == "no answer"
 
 
 def test_the_frame_of_a_segment_map(journal: Journal) -> None:

@@ -93,6 +93,10 @@ class CheckpointTimeline(View):
         is_job = bool(history.jobs.lives) if self.job is None else self.job
         return JobCheckpoints(history, self.group) if is_job else GroupCheckpoints(history, self.group)
 
+    def _concerns(self, source: str) -> bool:
+        history: TimelineHistory = self._history
+        return source == (self.group or history.first_group) or source not in history.groups  # or a stream
+
     # Rows for the page.
 
     def _pack(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 RECORDING = "a recording: nothing can be done to it"
-STILL = {"live": False, "control": "", "no_control": RECORDING, "answer": ""}  # for pages without a kernel
+# For pages without a kernel.
+STILL = {"live": False, "trouble": "", "control": "", "no_control": RECORDING, "answer": ""}
 _ADDRESS = re.compile(r"( at )?\b(tcp|tls)://\S+")
 SVG_RECTANGLES_MAX = 1_000  # above, a PNG is smaller and faster
 
@@ -161,6 +162,10 @@ class View(anywidget.AnyWidget):
     def _wants(self, observation: Observation) -> bool:
         return True
 
+    def _concerns(self, source: str) -> bool:
+        """Return whether the view shows something of this source: a stream, a reader group or a query."""
+        return True
+
     def _catch_up(self) -> Any:
         """Return the history with all observations of the journal. Hold the lock while you use it."""
         for observation in self.journal.since(self._read_to):
@@ -209,6 +214,7 @@ class View(anywidget.AnyWidget):
         return {
             "title": self.title or self._observed or "nothing yet",
             "live": journal.live,
+            "trouble": self.trouble,
             "seed": journal.seed,
             "gap": str(journal.gap),
             "origin_ms": start_ms,
@@ -216,6 +222,13 @@ class View(anywidget.AnyWidget):
             "ticking": history.start_ms is not None,
             "answer": self.answer,
         }
+
+    @property
+    def trouble(self) -> str:
+        """Why the view does not show the present, in words; "" while it does, and in a recording."""
+        troubles = list(self.journal.troubles.values()) if self.journal.live else []
+        found = dict.fromkeys(t.message.rstrip(".") for t in troubles if self._concerns(t.source))
+        return "; ".join(found)
 
     def snapshot(self, *, live: bool | None = None) -> Payload:
         """Return everything that the page needs, as one payload."""
@@ -333,13 +346,14 @@ class View(anywidget.AnyWidget):
 
     @property
     def words(self) -> list[str]:
-        """What the view shows in sentences: its summary, and then each reason that it knows, oldest first.
+        """What the view shows in sentences: its summary, why that is not the present, and each reason that
+        it knows, oldest first.
 
         A narrow view leaves out reasons that have no room. All of them are here.
         """
-        summary = self.alternative
+        said = [self.alternative, *([f"Not live: {self.trouble}."] if self.trouble else [])]
         with self._lock:
-            return [summary, *self._reasons(self._catch_up())]
+            return [*said, *self._reasons(self._catch_up())]
 
     def _reasons(self, history: Any) -> list[str]:
         """Return the reasons that the picture states, one sentence each."""

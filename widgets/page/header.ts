@@ -1,5 +1,6 @@
-// The line above the picture: title, live or recording, time, gaps; and what is shown while there is nothing to draw.
+// The line above the picture: title, state, time, trouble, gaps; and what is shown while there is nothing to draw.
 
+import type { CommonFacts } from "./data/store.ts";
 import { count, seconds, wallTime } from "./drawing/format.ts";
 import type { Box } from "./drawing/scale.ts";
 import { element } from "./elements.ts";
@@ -10,13 +11,31 @@ export function showHeader(frame: Frame, b: Box): void {
   const { facts } = frame.store;
   parts.root.dataset.theme = theme.dark ? "dark" : "light";
   parts.title.textContent = facts.title ?? "";
-  parts.badge.textContent = facts.live === undefined ? "" : facts.live ? "● live" : "■ recording";
-  parts.badge.classList.toggle("is-live", Boolean(facts.live));
+  showState(frame);
   const seed = facts.seed == null ? "" : ` · seed ${facts.seed}`;
   parts.time.textContent = member.ticking ? `${seconds(b.now - b.origin)} ${wallTime(b.now)}${seed}` : seed;
   parts.gap.textContent = facts.gap ? `gap: ${facts.gap}` : "";
   parts.gap.title = parts.gap.textContent;
   showObservation(frame, b.now);
+}
+
+/** Return the state of a view: live, live but without news because of trouble, or a recording. */
+export function stateOf({ live, trouble }: Partial<CommonFacts>): "" | "live" | "not live" | "recording" {
+  if (live === undefined) return "";
+  return !live ? "recording" : trouble ? "not live" : "live";
+}
+
+const MARKS = { "": "", live: "● live", "not live": "✕ not live", recording: "■ recording" };
+
+function showState({ parts, store: { facts } }: Frame): void {
+  const state = stateOf(facts);
+  parts.badge.textContent = MARKS[state];
+  parts.badge.classList.toggle("is-live", state === "live");
+  parts.badge.classList.toggle("is-ill", state === "not live");
+  const trouble = state === "not live" ? (facts.trouble ?? "") : "";
+  if (parts.trouble.textContent === trouble) return; // a screen reader would say it again
+  parts.trouble.textContent = trouble;
+  parts.badge.title = trouble;
 }
 
 /** Show the number of the last observation. On a board one view of each journal knows what was observed when. */

@@ -22,7 +22,8 @@ export function partsOf(parent: Element, scale: number) {
   const call = element(foot, "code", "plab-call");
   const keys = element(root, "div", "plab-help", { hidden: "" });
   const aloud = element(root, "div", "plab-aloud", { "aria-live": "polite" });
-  return { root, ...head, legend, body, stage, canvas, empty, tip, folded, ...bar, call, keys, aloud };
+  const trouble = element(root, "div", "plab-aloud", { role: "status" }); // a tooltip of the header shows it
+  return { root, ...head, legend, body, stage, canvas, empty, tip, folded, ...bar, call, keys, aloud, trouble };
 }
 
 function headOf(root: Element) {

@@ -83,6 +83,9 @@ class QueryTimeline(View):
         self.query = self.query or query
         return bool(query == self.query)
 
+    def _concerns(self, source: str) -> bool:
+        return not self.query or source in (self.query, "query")
+
     # Rows for the page.
 
     def _pack(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:

@@ -72,6 +72,9 @@ class ReaderBoard(View):
     def _group(self) -> str:
         return self.group or str(self._history.first_group)
 
+    def _concerns(self, source: str) -> bool:
+        return source == self._group or source not in self._history.groups  # or a stream
+
     # Rows for the page.
 
     def _pack(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:

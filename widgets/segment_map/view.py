@@ -85,6 +85,9 @@ class SegmentMap(View):
         self.stream = self.stream or stream
         return bool(stream == self.stream)
 
+    def _concerns(self, source: str) -> bool:
+        return not self.stream or source == self.stream or source in self._history.groups
+
     # Rows for the page.
 
     def _pack(self, *, everything: bool) -> tuple[dict[str, bytes], dict[str, list[Any]]]:

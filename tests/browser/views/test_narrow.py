@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from pravega_lab.observe import Journal
+from pravega_lab.observe.journal.observations import Trouble
 from pravega_lab.widgets import LedgerView, ReaderBoard, show
+from pravega_lab.widgets.live.view import STILL
 from tests.browser.axe import violations
 from tests.browser.narrow import CLIPPED, CUT, OUTSIDE, OVERLAPPING, RECORD
 from tests.browser.page import SHARED, WAIT_MS, Errors, canvas, seek, settle, view, wait_painted
@@ -85,6 +87,31 @@ def test_nothing_is_cut_and_nothing_inaccessible(narrow: tuple[str, Any]) -> Non
         page.emulate_media(color_scheme=scheme)
         settle(page)
         assert violations(page) == []
+
+
+def test_a_view_in_trouble_says_why_it_is_not_live(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = busy_group().journal
+    journal.live = True
+    why = "read demo/flights: no success within 2 s, last: 127.0.0.1:12345 refuses the connection"
+    journal.append(Trouble(time_ms=journal.until_ms or 0, source="demo/readers", message=why))
+    monkeypatch.setitem(STILL, "live", True)  # a page that no kernel corrects
+    monkeypatch.setitem(STILL, "trouble", why)
+    page = browser.new_page(viewport={"width": 450, "height": 900})
+    page.goto(show(journal).export(tmp_path / "page.html").as_uri())
+    for n in range(page.locator(".plab").count()):
+        wait_painted(page, n)
+        head = view(page, n).locator(".plab-head")
+        assert head.locator(".plab-badge").inner_text() == "✕ not live"
+        assert head.locator(".plab-badge").get_attribute("title") == why
+        assert view(page, n).locator(".plab-aloud[role=status]").text_content() == why
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        settle(page)
+        assert page.evaluate(CLIPPED) == []
+        assert violations(page) == []
+    page.close()
 
 
 def test_a_button_of_the_ledger_keeps_the_focus(browser: Any, tmp_path: Path) -> None:

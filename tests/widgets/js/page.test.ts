@@ -9,6 +9,7 @@ import { bytes, count, seconds, wallTime } from "../../../widgets/page/drawing/f
 import { ticks } from "../../../widgets/page/drawing/scale.ts";
 import { commonStart, firstFit, placeLabels, shortName } from "../../../widgets/page/drawing/text.ts";
 import { create, pairs, piece } from "../../../widgets/page/elements.ts";
+import { stateOf } from "../../../widgets/page/header.ts";
 import { hearAlways } from "../../../widgets/page/hearing.ts";
 import { legendPieces } from "../../../widgets/page/legend.ts";
 import { Clock, type Member } from "../../../widgets/page/time/clock.ts";
@@ -281,4 +282,11 @@ test("a model hears the kernel by the class below anywidget's", async () => {
   assert.deepEqual(heard, ["a message"]);
   assert.equal(await hearAlways(model, undefined), false);
   assert.equal(await hearAlways({}, "an id"), false);
+});
+
+test("a view that is in trouble is not live, and a recording is never in trouble", () => {
+  assert.equal(stateOf({}), "");
+  assert.equal(stateOf({ live: true, trouble: "" }), "live");
+  assert.equal(stateOf({ live: true, trouble: "no answer" }), "not live");
+  assert.equal(stateOf({ live: false, trouble: "no answer" }), "recording");
 });

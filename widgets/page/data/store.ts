@@ -13,6 +13,7 @@ export type SentMoment = [t: number, kind: string, text: string, hasCut: number]
 export interface CommonFacts {
   title: string;
   live: boolean;
+  trouble: string;
   seed: number | null;
   gap: string;
   origin_ms: number;
