@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ from pravega_lab.widgets.boards.board import stacked
 from pravega_lab.widgets.drawings.drawing import Drawing
 from pravega_lab.widgets.drawings.line_figure import LineFigure
 from pravega_lab.widgets.drawings.line_picture import Line, Mark, line_picture
+from pravega_lab.widgets.live.still import still
 from pravega_lab.widgets.svg.palette import GROUND, STYLE, TEXT, THEMED, VERMILION, on_dark, rgb
 from tests.observe.examples import splitting_story
 from tests.observe.group.examples import busy_group
@@ -39,7 +41,8 @@ def test_it_is_a_picture_and_the_same_in_words() -> None:
     drawn = lines()
     bundle = drawn._repr_mimebundle_()
     assert bundle["text/plain"] == repr(drawn) == "Up <and> down\nup goes up,\ndown goes down."
-    root = ElementTree.fromstring(bundle["image/svg+xml"])
+    assert f'alt="{escape(repr(drawn))}"' in bundle["text/html"]
+    root = ElementTree.fromstring(drawn.svg)
     assert root.findtext(f"{SVG}title") == "Up <and> down"
     assert root.findtext(f"{SVG}desc") == repr(drawn)
     assert drawn.svg == lines().svg
@@ -56,7 +59,7 @@ def test_a_figure_has_the_same_lines_and_a_picture_for_pages_without_plotly() ->
     ]
     assert [note.text for note in figure.layout.annotations] == ["× breaks"]
     bundle = shown._repr_mimebundle_()
-    assert bundle["image/svg+xml"] == shown.drawing.svg
+    assert bundle["text/html"] == still(shown.drawing.svg, repr(shown))
     assert bundle["application/vnd.plotly.v1+json"]["data"][0]["name"] == "up"
     assert repr(shown) == bundle["text/plain"] == "Compared\nup goes up."
 

@@ -1,6 +1,7 @@
 """A picture that is drawn once from known values: an SVG where it can be shown, and the same in words.
 
-It needs no kernel, no JavaScript and no widget. Notebooks, pages and mail show it alike.
+It needs no kernel, no JavaScript and no widget. Notebooks, pages and mail show it alike. Notebooks
+receive it as HTML, because an SVG has no alternative text there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..live.still import still
 from ..svg.picture import Picture
 
 
@@ -33,7 +35,7 @@ class Drawing:
         return path
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"image/svg+xml": self.svg, "text/plain": repr(self)}
+        return {"text/html": still(self.svg, repr(self)), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
         return "\n".join(self.words)
