@@ -48,6 +48,12 @@ def wait(until: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def test_each_field_has_a_description(controls: Controls) -> None:
+    row = controls.rows["split this segment"]
+    assert row.choice.description == "what to act on: split this segment"
+    assert row.number.description == "parts: split this segment"
+
+
 @pytest.mark.slow
 def test_split_and_merge_here(lab: Lab, controls: Controls) -> None:
     stream = lab.stream(STREAM)

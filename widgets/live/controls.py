@@ -23,6 +23,7 @@ from .clock import Clock
 from .jupyter import ipywidgets, needed
 
 REFRESH_S = 1.0
+_UNSEEN = {"description_width": "0px"}
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,16 @@ class _Row:
         self.busy = False
         self.lock = threading.RLock()
         """Held while the choices change and while a click reads them: new choices begin with the first."""
-        self.choice = ipywidgets.Dropdown(options=[], layout={"width": "19em"})
-        self.number = ipywidgets.FloatText(value=act.value or 0.0, layout={"width": "6em"})
+        # Descriptions without width: a screen reader says them, and the button beside them shows them.
+        self.choice = ipywidgets.Dropdown(
+            options=[], description=f"what to act on: {act.name}", style=_UNSEEN, layout={"width": "19em"}
+        )
+        self.number = ipywidgets.FloatText(
+            value=act.value or 0.0,
+            description=f"{act.unit}: {act.name}",
+            style=_UNSEEN,
+            layout={"width": "6em"},
+        )
         self.button = ipywidgets.Button(description=act.name, layout={"width": "15em"})
         self.words = ipywidgets.HTML(layout={"flex": "1 1 20em"})
         self._said = ""

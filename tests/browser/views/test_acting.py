@@ -125,3 +125,12 @@ def test_the_number_shown_is_the_journals(page: Any) -> None:
 
 def test_the_console_stayed_clean(errors: Errors) -> None:
     assert [e for e in errors if "favicon" not in e] == []
+
+
+def test_each_field_has_a_name_of_its_own(page: Any) -> None:
+    row = page.locator(".widget-vbox .widget-hbox").filter(
+        has=page.get_by_role("button", name="split this segment")
+    )
+    assert row.get_by_role("spinbutton", name="parts: split this segment", exact=True).count() == 1
+    assert row.get_by_role("combobox", name="what to act on: split this segment", exact=True).count() == 1
+    assert page.get_by_role("spinbutton", name="null").count() == 0
