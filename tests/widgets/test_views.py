@@ -90,6 +90,17 @@ def test_a_view_of_a_group_says_also_that_its_streams_are_in_trouble() -> None:
     assert board.trouble == timeline.trouble == "no answer"
 
 
+def test_active_segments_of_a_young_stream_reach_the_line_of_now() -> None:
+    journal = Journal("young", live=False)
+    journal.append(SegmentOpened(time_ms=0, stream="s/a", segment_id=0, low=0.0, high=1.0))
+    journal.tick(500)
+    root = ElementTree.fromstring(SegmentMap(journal).picture()[1])
+    now_x = (LEFT + RIGHT) // 2
+    lines = [e.get("d", "") for e in root.iter("{http://www.w3.org/2000/svg}path")]
+    assert [d.split()[0] for d in lines if f" {TOP - 3}L" in d] == [f"M{now_x}"]
+    assert any(d.startswith(f"M{now_x} ") and f"H{LEFT}V" in d for d in lines)  # the edge of the segment
+
+
 def test_the_frame_of_a_segment_map(journal: Journal) -> None:
     frame = SegmentMap(journal).frame
     assert list(frame["label"])[:3] == ["#0 e0", "#1 e1", "#2 e1"]

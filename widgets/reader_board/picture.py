@@ -289,7 +289,8 @@ def _draw_reasons(picture: Picture, scene: Scene) -> None:
 
 
 def _draw_gutter(picture: Picture, scene: Scene) -> None:
-    picture.line(RIGHT, TOP - 8, RIGHT, scene.bottom, TEXT)
+    now_x = scene.x(None)  # before the axis ends, if there is less than a second
+    picture.line(now_x, TOP - 8, now_x, scene.bottom, TEXT)
     columns = (RIGHT + 7, RIGHT + 62, RIGHT + 118)
     for x, text in zip(columns, ("reader", "state", "held/fair"), strict=True):
         picture.text(x, TOP - 12, text)

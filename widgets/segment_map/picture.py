@@ -251,7 +251,8 @@ def _draw_waiting(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[flo
 
 
 def _draw_gutter(picture: Picture, scene: Scene) -> None:
-    picture.line(RIGHT, TOP - 3, RIGHT, STRIP_BOTTOM, TEXT)
+    now_x = scene.across.x(scene.seconds(None))  # before the axis ends, if there is less than a second
+    picture.line(now_x, TOP - 3, now_x, STRIP_BOTTOM, TEXT)
     picture.text(RIGHT + 8, TOP - 5, "active, keys")
     owned = "owner" in scene.facts["knows"]
     rate_x = RIGHT + (112 if owned else 140)
@@ -381,7 +382,8 @@ def _label_raster(raster: Raster, scene: Scene) -> None:
         raster.rect(LEFT - 4, _y(key), LEFT, _y(key) + 1, SOFT)
         raster.text(LEFT - 8 - text_width(number(key)), round(_y(key)) - 5, number(key), SOFT)
     raster.rect(LEFT, STRIP_BOTTOM, RIGHT, STRIP_BOTTOM + 1, LINE)
-    raster.rect(RIGHT, TOP - 3, RIGHT + 1, STRIP_BOTTOM, TEXT)
+    now_x = round(scene.across.x(scene.seconds(None)))
+    raster.rect(now_x, TOP - 3, now_x + 1, STRIP_BOTTOM, TEXT)
     for t in steps(0, scene.across.end_s, 8):
         x, text = round(scene.across.x(t)), f"{number(t)} s"
         raster.rect(x, STRIP_BOTTOM, x + 1, STRIP_BOTTOM + 5, SOFT)
