@@ -22,6 +22,9 @@ from pravega_lab.errors import (
 if TYPE_CHECKING:
     from pravega_lab.client import Client
 
+#: The table segment in each scope in which Spark's sinks keep one record each.
+REGISTER_TABLE = "spark-sinks"
+
 
 class Catalog:
     """The scopes and streams of one store, with the descriptions of its tables."""
@@ -45,7 +48,7 @@ class Catalog:
             raise AlreadyExistsError(f"scope {scope} exists already")
 
     def drop_database(self, scope: str, *, cascade: bool = False) -> None:
-        """Delete a scope; with ``cascade``, its streams too.
+        """Delete a scope with the records of Spark's sinks; with ``cascade``, its streams too.
 
         Raises:
             ScopeNotFoundError: There is no such scope.
@@ -55,6 +58,7 @@ class Catalog:
         if not cascade and self.client.list_streams(scope):
             raise NotEmptyError(f"scope {scope} has streams. Drop them first, or drop the scope with CASCADE")
         self.descriptions.remove_scope(scope)
+        self.client.table(f"{scope}/{REGISTER_TABLE}").delete()
         self.client.delete_scope(scope, recursive=cascade)
 
     def tables(self, scope: str) -> list[str]:

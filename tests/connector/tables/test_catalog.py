@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pravega_lab.client import Client, connect
-from pravega_lab.connector.tables.catalog import Catalog
+from pravega_lab.connector.tables.catalog import REGISTER_TABLE, Catalog
 from pravega_lab.connector.tables.description import Description, describe
 from pravega_lab.connector.tables.descriptions import TABLE, StoredDescriptions
 from pravega_lab.errors import (
@@ -92,10 +92,12 @@ def test_only_an_empty_database_is_dropped_without_cascade(
     with pytest.raises(NotEmptyError, match="CASCADE"):
         catalog.drop_database(scope)
     assert catalog.describe(scope, "orders") is not None
+    client.table(f"{scope}/{REGISTER_TABLE}").create()
     catalog.drop_database(scope, cascade=True)
     assert scope not in catalog.databases()
     client.create_scope(scope)
-    assert client.table(f"{scope}/{TABLE}").create()  # nothing is left of the old one
+    for table in (TABLE, REGISTER_TABLE):
+        assert client.table(f"{scope}/{table}").create()  # nothing is left of the old one
 
 
 def test_what_is_missing_is_named(catalog: Catalog, scope_name: Callable[[], str]) -> None:

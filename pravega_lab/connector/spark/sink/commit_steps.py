@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: The table in the scope of the output stream. It holds one record per sink.
-REGISTER_TABLE = "spark-sinks"
 #: How long to wait until the store has carried out a commit or an abort that it accepted.
 SETTLE_S_MAX = 600.0
 _AT_ONCE = 16

@@ -14,7 +14,8 @@ this batch, not done (a replay)         * none gone: commit what is recorded, ab
                                         * none committed, some gone: abort the rest, then record the newcomers
                                         * some committed, some gone: newcomers for the missing partitions
                                           only, if all counts and digests agree with the record; else fail
-this batch, done, or a later one        abort the newcomers
+this batch, done, or a later one        * abort the newcomers
+                                        * of a batch job with other rows than its record: fail
 ======================================  ====================================================================
 
 The *newcomers* are the transactions that the tasks have just written. *Gone* means aborted or unknown. Facts:
@@ -30,7 +31,11 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from pravega_lab.connector.spark.sink.digest import MODULUS
 from pravega_lab.errors import PravegaError, SinkConflictError
+
+#: The query id in the record of a batch job, which has batch 0 only.
+BATCH_JOB = "batch job"
 
 #: Pravega forgets the outcome of a transaction after 24 h (pravega.md A10). One hour allows for clocks that
 #: differ.
@@ -66,7 +71,8 @@ class Record:
     """The last decided batch of a sink.
 
     ``query`` distinguishes a replay from a batch of another query, for example of a fork or of a new
-    checkpoint.
+    checkpoint. ``first_segments`` has the ids of the segments of epoch 0 for a batch job: they distinguish
+    the stream from a later one of the same name. A streaming query leaves it empty.
     """
 
     query: str
@@ -75,6 +81,7 @@ class Record:
     partitions: tuple[Written, ...]
     done: bool
     recorded_ms: int
+    first_segments: tuple[int, ...] = ()
 
     @property
     def transactions(self) -> tuple[UUID, ...]:
@@ -97,7 +104,9 @@ class Record:
         """
         try:
             fields = json.loads(value)
-            return cls(**{**fields, "partitions": tuple(_unpack(part) for part in fields["partitions"])})
+            fields["partitions"] = tuple(_unpack(part) for part in fields["partitions"])
+            fields["first_segments"] = tuple(fields.get("first_segments", ()))
+            return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
             raise SinkConflictError(
                 f"the register of the sink holds {value[:80]!r}, which is not a record of a batch. "
@@ -157,13 +166,18 @@ def decide(record: Record | None, wanted: Record, fates: Mapping[UUID, Fate] | N
             forgotten from a transaction that never existed.
 
     Raises:
-        SinkConflictError: The sink id is used by another query or for another stream, or a batch was lost,
-            wholly or in part, and cannot be completed. The message names batch, partitions and transactions.
+        SinkConflictError: The sink id is used by another query, for another stream or by a batch job with
+            other rows, or a batch was lost, wholly or in part, and cannot be completed. The message names
+            batch, partitions and transactions.
     """
     if record is None:
         return _first(wanted)
     _check_owner(record, wanted)
+    if _is_of_earlier_stream(record, wanted):
+        return _first(wanted)
     if record.batch > wanted.batch or (record.batch == wanted.batch and record.done):
+        if wanted.query == BATCH_JOB:
+            _check_same_rows(record, wanted)
         return Finished(tuple(txn for txn in wanted.transactions if txn not in record.transactions))
     if record.done:
         return _first(wanted)
@@ -238,6 +252,28 @@ def _check_owner(record: Record, wanted: Record) -> None:
                 f"this sink id was used for {what} {found}, now {what} {asked} asks for it. Batch numbers "
                 f"of two cannot be told apart: give each a sink id of its own with option 'sink_id'"
             )
+
+
+def _is_of_earlier_stream(record: Record, wanted: Record) -> bool:
+    """Return whether the stream was deleted and created again since the record was written."""
+    return bool(record.first_segments) and record.first_segments != wanted.first_segments
+
+
+def _check_same_rows(record: Record, wanted: Record) -> None:
+    """Check that a repeated job has the rows of its record, in any order and in any partitions."""
+    found, asked = _sum(record.partitions), _sum(wanted.partitions)
+    if found != asked:
+        raise SinkConflictError(
+            f"a batch job with this sink id wrote {found[0]} rows into {record.stream}, and the job that "
+            f"uses the sink id now has {asked[0]} rows that are not the same. None of them is written. For "
+            f"new rows, set option 'sink_id' to an id that was not used before. If the job is the same one "
+            f"and computes other rows in each run, there is nothing to do: it has written its rows"
+        )
+
+
+def _sum(partitions: Sequence[Written]) -> tuple[int, int]:
+    """Return the row count and the digest of all partitions together."""
+    return sum(part.rows for part in partitions), sum(part.digest for part in partitions) % MODULUS
 
 
 def _check_remembered(record: Record, fates: Mapping[UUID, Fate], now_ms: int) -> None:

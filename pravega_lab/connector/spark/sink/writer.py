@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
@@ -22,24 +22,22 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pravega_lab.connector.spark.connections import client_of, stream_of
 from pravega_lab.connector.spark.options import Cluster, PravegaOptions
 from pravega_lab.connector.spark.sink.commit_steps import (
-    REGISTER_TABLE,
     PassingRegister,
     Register,
     Settlement,
     TableRegister,
 )
 from pravega_lab.connector.spark.sink.digest import add, digest_of
-from pravega_lab.connector.spark.sink.register import Record, Written, abortable
+from pravega_lab.connector.spark.sink.register import BATCH_JOB, Record, Written, abortable
 from pravega_lab.connector.spark.sink.rows import arrays, check_rows, without_source_columns
 from pravega_lab.connector.spark.source.streams import ensure_stream
 from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query
+from pravega_lab.connector.tables.catalog import REGISTER_TABLE
 from pravega_lab.errors import BadInputError, PravegaError
 
 if TYPE_CHECKING:
     from pravega_lab.client import Stream
 
-#: The query id in the record of a batch job, which has batch 0 only.
-BATCH_JOB = "batch job"
 #: How long a streaming query does not look again whether its stream exists. A batch job always looks.
 ENSURED_S = 10.0
 _ensured_s: dict[tuple[Cluster, str], float] = {}
@@ -192,7 +190,8 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
     """The batch sink: all rows of a job become visible or none, unless the driver dies while it commits.
 
     Option ``sink_id`` gives the job an identity. Running the job again under the same id completes what a
-    dead driver left unfinished, and adds nothing that is already in the stream.
+    dead driver left unfinished, and adds nothing that is already in the stream. Another job, with other rows,
+    is refused under that id.
     """
 
     def __init__(self, options: PravegaOptions, schema: Any, overwrite: bool) -> None:
@@ -219,14 +218,18 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
         """Commit the rows of the job.
 
         Raises:
-            SinkConflictError: The job cannot be completed; see `register.decide`.
+            SinkConflictError: The job cannot be completed, or the sink id is that of a job with other rows;
+                see `register.decide`.
             StoreUnavailableError: The outcome is unknown.
         """
         written = [message for message in messages if message is not None]
         if self._options.exactly_once and written:
             sink_id = self._options.sink_id
             register = self._register(sink_id) if sink_id else PassingRegister()
-            self._settlement(register).settle(self._record(BATCH_JOB, 0, written))
+            record = self._record(BATCH_JOB, 0, written)
+            if sink_id:
+                record = replace(record, first_segments=self._first_segments())
+            self._settlement(register).settle(record)
 
     def abort(self, messages: list[TaskWritten | None]) -> None:
         """Abort the transactions that are not recorded."""
@@ -238,3 +241,7 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
             sink_id = self._options.sink_id
             record = self._register(sink_id).read()[0] if sink_id else None
             self._settlement(PassingRegister()).abort(abortable(record, 0, transactions))
+
+    def _first_segments(self) -> tuple[int, ...]:
+        stream = stream_of(self._options.cluster, self._options.output)
+        return tuple(segment.segment_id for segment in stream.epoch_segments(0))

@@ -16,8 +16,8 @@ import pytest
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, TransactionState, connect
 from pravega_lab.connector.spark import Driver, submit
-from pravega_lab.connector.spark.sink.commit_steps import REGISTER_TABLE
 from pravega_lab.connector.spark.sink.register import Record
+from pravega_lab.connector.tables.catalog import REGISTER_TABLE
 from pravega_lab.testing import StoreProxy
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pravega_lab.connector.spark.sink.register import (
+    BATCH_JOB,
     Abort,
     Commit,
     Fate,
@@ -150,6 +151,34 @@ def test_a_sink_id_belongs_to_one_query_and_one_stream(fields: dict[str, str]) -
         decide(OLD, replace(NEW, **fields), None, now_ms=0)  # type: ignore[arg-type]
 
 
+JOB = record(0, rows(A, 2, 5), rows(B, 1, 2**64 - 2), done=True, query=BATCH_JOB, first_segments=(0, 1))
+
+
+def test_a_job_repeated_in_other_partitions_adds_nothing() -> None:
+    again = replace(JOB, partitions=(rows(C, 3, 3), Written()), done=False)
+    assert decide(JOB, again, None, now_ms=0) == Finished((C,))
+
+
+@pytest.mark.parametrize("other", [rows(C, 4, 3), rows(C, 3, 4)])
+def test_a_job_with_other_rows_under_an_old_sink_id_is_refused(other: Written) -> None:
+    day_2 = replace(JOB, partitions=(other,), done=False)
+    with pytest.raises(SinkConflictError, match=r"wrote 3 rows into s/out.*that was not used before"):
+        decide(JOB, day_2, None, now_ms=0)
+
+
+def test_a_job_that_died_is_completed_before_other_rows_are_refused() -> None:
+    died, day_2 = replace(JOB, done=False), replace(JOB, partitions=(rows(C),), done=False)
+    assert decide(died, day_2, {A: COMMITTED, B: OPEN}, now_ms=0) == Commit((A, B))
+    assert decide(died, day_2, {A: COMMITTED, B: COMMITTED}, now_ms=0) == Put(JOB)
+
+
+def test_a_record_of_an_earlier_stream_of_the_name_does_not_count() -> None:
+    again = replace(JOB, partitions=(rows(C),), done=False, first_segments=(2, 3))
+    assert decide(JOB, again, None, now_ms=0) == Put(again)
+    unknown = replace(JOB, first_segments=())  # of a version that did not record them
+    assert decide(unknown, replace(JOB, done=False), None, now_ms=0) == Finished(())
+
+
 def test_abort_touches_only_what_is_not_recorded() -> None:
     assert abortable(OLD, 4, (A, B, C)) == (C,)
     assert abortable(record(3, rows(A)), 4, (B, C)) == (B, C)
@@ -157,7 +186,7 @@ def test_abort_touches_only_what_is_not_recorded() -> None:
 
 
 def test_a_record_survives_the_table() -> None:
-    written = record(9, rows(A, 3, 2**128 - 1), Written(), done=True, recorded_ms=5)
+    written = record(9, rows(A, 3, 2**128 - 1), Written(), done=True, recorded_ms=5, first_segments=(1, 2))
     assert Record.from_bytes(written.to_bytes()) == written
 
 

@@ -101,9 +101,17 @@ def test_a_batch_job_writes_every_row_once(spark: Any, client: Client, scope: st
 
 
 def test_a_batch_job_with_an_identity_can_be_run_again(spark: Any, client: Client, scope: str) -> None:
-    for _ in range(2):
-        write(numbers(spark, 100), sink(client, scope, sink_id="monday"))
-    assert len(events(client.stream(f"{scope}/out"))) == 100
+    for partitions in (3, 2):
+        write(numbers(spark, 100, partitions), sink(client, scope, sink_id="monday"))
+    stream = client.stream(f"{scope}/out")
+    assert len(events(stream)) == 100
+    with pytest.raises(PySparkException, match=r"wrote 100 rows .* now has 20 rows that are not the same"):
+        write(numbers(spark, 20), sink(client, scope, sink_id="monday"))
+    assert len(events(stream)) == 100
+    stream.seal()
+    stream.delete()
+    write(numbers(spark, 100), sink(client, scope, sink_id="monday"))
+    assert len(events(stream)) == 100
 
 
 def test_a_plain_append_writes_binary_events_without_keys(spark: Any, client: Client, scope: str) -> None:
