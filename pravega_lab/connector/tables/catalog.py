@@ -52,14 +52,30 @@ class Catalog:
 
         Raises:
             ScopeNotFoundError: There is no such scope.
-            NotEmptyError: It has streams, and ``cascade`` is False.
+            NotEmptyError: It has streams or other contents, such as groups of the registry, and ``cascade``
+                is False. Nothing was deleted.
         """
         self.check_database(scope)
-        if not cascade and self.client.list_streams(scope):
+        if cascade:  # the scope goes last, so that the call can be repeated if the registry does not answer
+            self._forget(scope)
+            self.client.delete_scope(scope, recursive=True)
+        else:  # the scope goes first, because the store may refuse it
+            self._check_empty(scope)
+            self.client.delete_scope(scope)
+            self._forget(scope)
+
+    def _check_empty(self, scope: str) -> None:
+        if self.client.list_streams(scope):
             raise NotEmptyError(f"scope {scope} has streams. Drop them first, or drop the scope with CASCADE")
+        if groups := self.descriptions.groups(scope):
+            raise NotEmptyError(
+                f"scope {scope} has groups in the schema registry: {', '.join(groups)}. Delete them "
+                f"first, or drop the scope with CASCADE"
+            )
+
+    def _forget(self, scope: str) -> None:
         self.descriptions.remove_scope(scope)
         self.client.table(f"{scope}/{REGISTER_TABLE}").delete()
-        self.client.delete_scope(scope, recursive=cascade)
 
     def tables(self, scope: str) -> list[str]:
         """Return the names of the streams of a scope, sorted. Raises `ScopeNotFoundError`."""

@@ -33,8 +33,11 @@ class Descriptions(Protocol):
     def drop(self, scope: str, stream: str) -> None:
         """Forget what describes a stream that is to be deleted."""
 
+    def groups(self, scope: str) -> list[str]:
+        """Return the names of the groups that a registry has for a scope."""
+
     def remove_scope(self, scope: str) -> None:
-        """Forget the descriptions of all streams of a scope that is to be deleted."""
+        """Forget the descriptions of all streams of a scope, and delete its groups."""
 
 
 class StoredDescriptions:
@@ -89,8 +92,12 @@ class StoredDescriptions:
         """Forget the description of a stream that is to be deleted."""
         self.remove(scope, stream)
 
+    def groups(self, scope: str) -> list[str]:
+        """Return no groups: the store has none."""
+        return []
+
     def remove_scope(self, scope: str) -> None:
-        """Forget the descriptions of all streams of a scope that is to be deleted."""
+        """Forget the descriptions of all streams of a scope."""
         self._client.table(f"{scope}/{TABLE}").delete()
 
     def _first_segments(self, scope: str, stream: str) -> tuple[int, ...]:

@@ -118,10 +118,14 @@ class RegisteredDescriptions:
         self.registry.in_namespace(scope).delete_group(stream)
         self._stored.drop(scope, stream)
 
+    def groups(self, scope: str) -> list[str]:
+        """Return the names of the groups that the registry has for a scope."""
+        return list(self.registry.in_namespace(scope).list_groups())
+
     def remove_scope(self, scope: str) -> None:
-        """Forget the descriptions of all streams of a scope that is to be deleted, and delete its groups."""
+        """Forget the descriptions of all streams of a scope, and delete its groups."""
         registry = self.registry.in_namespace(scope)
-        for group in registry.list_groups():
+        for group in self.groups(scope):
             registry.delete_group(group)
         self._stored.remove_scope(scope)
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pravega_lab.client import Client, connect
+from pravega_lab.client.registry import SchemaRegistry
 from pravega_lab.connector.tables.catalog import REGISTER_TABLE, Catalog
 from pravega_lab.connector.tables.description import Description, describe
 from pravega_lab.connector.tables.descriptions import TABLE, StoredDescriptions
+from pravega_lab.connector.tables.registered import RegisteredDescriptions
 from pravega_lab.errors import (
     AlreadyExistsError,
     BadInputError,
@@ -17,6 +19,7 @@ from pravega_lab.errors import (
     ScopeNotFoundError,
     StreamNotFoundError,
 )
+from tests.standalone import Standalone, logged_url
 
 ORDERS = describe("id bigint, item string", "json")
 
@@ -98,6 +101,42 @@ def test_only_an_empty_database_is_dropped_without_cascade(
     client.create_scope(scope)
     for table in (TABLE, REGISTER_TABLE):
         assert client.table(f"{scope}/{table}").create()  # nothing is left of the old one
+
+
+@pytest.fixture
+def registered() -> Iterator[Catalog]:
+    """The catalog of a store with a registry. It has a scope ``shop`` and a group ``precious`` there."""
+    store = Standalone("--memory", "--registry-port", "0")
+    with store as uri, connect(uri) as client:
+        registry = SchemaRegistry(logged_url(store, "registry_open"))
+        client.create_scope("shop")
+        registry.in_namespace("shop").create_group("precious", "Avro")
+        yield Catalog(client, RegisteredDescriptions(StoredDescriptions(client), registry))
+
+
+def test_a_database_with_groups_is_dropped_with_cascade_only(registered: Catalog) -> None:
+    with pytest.raises(NotEmptyError, match="groups in the schema registry: precious"):
+        registered.drop_database("shop")
+    assert registered.descriptions.groups("shop") == ["precious"]
+    registered.drop_database("shop", cascade=True)
+    assert registered.descriptions.groups("shop") == []
+
+
+def test_a_refused_drop_of_a_database_deletes_nothing(
+    catalog: Catalog, scope_name: Callable[[], str]
+) -> None:
+    scope = scope_name()
+    catalog.create_database(scope)
+    create(catalog, scope, "orders", ORDERS)
+    catalog.drop_table(scope, "orders")
+    table = catalog.client.create_key_value_table(f"{scope}/table", 1, 1)
+    with pytest.raises(NotEmptyError):
+        catalog.drop_database(scope)
+    assert not catalog.client.table(f"{scope}/{TABLE}").create()
+    table.delete()
+    catalog.drop_database(scope)
+    catalog.create_database(scope)
+    assert catalog.client.table(f"{scope}/{TABLE}").create()
 
 
 def test_what_is_missing_is_named(catalog: Catalog, scope_name: Callable[[], str]) -> None:
