@@ -114,8 +114,12 @@ class RegisteredDescriptions:
         self._stored.remove(scope, stream)
 
     def drop(self, scope: str, stream: str) -> None:
-        """Forget the description of a stream that is to be deleted, and delete its group."""
-        self.registry.in_namespace(scope).delete_group(stream)
+        """Forget the description of a stream that is to be deleted, and delete its group.
+
+        The group stays if the store describes the stream in another format or with another group.
+        """
+        if self._has_own_group(scope, stream):
+            self.registry.in_namespace(scope).delete_group(stream)
         self._stored.drop(scope, stream)
 
     def groups(self, scope: str) -> list[str]:
@@ -128,6 +132,16 @@ class RegisteredDescriptions:
         for group in self.groups(scope):
             registry.delete_group(group)
         self._stored.remove_scope(scope)
+
+    def _has_own_group(self, scope: str, stream: str) -> bool:
+        try:
+            found = self._stored.get(scope, stream)
+        except BadInputError:  # the description is of an earlier stream, so the group may be of any
+            return False
+        if found is None:
+            return True
+        own = (scope, stream)
+        return found.format == REGISTRY and self._is_here(found) and _group(*own, found.options) == own
 
     def _is_here(self, description: Description) -> bool:
         return description.options.get("registry_uri", self.registry.uri) == self.registry.uri

@@ -8,6 +8,7 @@ import pytest
 
 from pravega_lab.client import Client, connect
 from pravega_lab.client.registry import SchemaRegistry
+from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.tables.catalog import REGISTER_TABLE, Catalog
 from pravega_lab.connector.tables.description import Description, describe
 from pravega_lab.connector.tables.descriptions import TABLE, StoredDescriptions
@@ -120,6 +121,25 @@ def test_a_database_with_groups_is_dropped_with_cascade_only(registered: Catalog
     assert registered.descriptions.groups("shop") == ["precious"]
     registered.drop_database("shop", cascade=True)
     assert registered.descriptions.groups("shop") == []
+
+
+@pytest.mark.parametrize(
+    ("description", "stays"),
+    [
+        (None, False),
+        (Description(ORDERS.columns, REGISTRY), False),
+        (ORDERS, True),
+        (Description(ORDERS.columns, REGISTRY, {"registry_group": "other"}), True),
+        (Description(ORDERS.columns, REGISTRY, {"registry_namespace": "other"}), True),
+        (Description(ORDERS.columns, REGISTRY, {"registry_uri": "http://localhost:1"}), True),
+    ],
+)
+def test_a_dropped_table_takes_only_its_own_group_along(
+    registered: Catalog, description: Description | None, stays: bool
+) -> None:
+    create(registered, "shop", "precious", description)
+    registered.drop_table("shop", "precious")
+    assert registered.descriptions.groups("shop") == (["precious"] if stays else [])
 
 
 def test_a_refused_drop_of_a_database_deletes_nothing(
