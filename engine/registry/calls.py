@@ -23,7 +23,7 @@ from pravega_lab.protocol.registry.versions import VersionInfo
 
 from .compatibility import accepts, reads_group
 from .formats.normal import normalise, text_of
-from .records import CODEC, CREATED, ENCODING, Record, record
+from .records import CODEC, CREATED, ENCODING, ENDED, Record, record
 from .requests import Answer, RefusedRequestError, Request, json_answer
 from .state import Group, State, StoredSchema, digest_of
 
@@ -105,9 +105,13 @@ def create_group(context: Context) -> Decision:
     if (context.namespace, name) in state.groups:
         raise RefusedRequestError(409)
     _check_count(len(state.groups), context.limits.groups, "groups of the registry")
+    ended = state.ended.get((context.namespace, name))
     group = Group(state.created + 1, context.namespace, name, properties)
+    removals: tuple[Record, ...] = ()
+    if ended is not None:
+        group.first_encoding, removals = ended.next_encoding, (record(ENDED, ended.number),)
     created = record(CREATED, value=group.number)
-    return Decision(Answer(201), (created, group.to_record()))
+    return Decision(Answer(201), (created, group.to_record(), *removals))
 
 
 def get_group(context: Context) -> Decision:
@@ -259,19 +263,20 @@ def get_encoding_id(context: Context) -> Decision:
     known = group.by_encoding.get((version, codec))
     if known is not None:
         return Decision(json_answer({"encodingId": known}))
-    number = len(group.encodings)
-    _check_count(number, context.limits.of_group, "encodings of the group")
+    count = len(group.encodings)
+    _check_count(count, context.limits.of_group, "encodings of the group")
     value = {"version": version.to_json(), "codec": codec}
-    kept = record(ENCODING, group.number, number, value=value)
-    return Decision(json_answer({"encodingId": number}), (kept,))
+    kept = record(ENCODING, group.number, count, value=value)
+    return Decision(json_answer({"encodingId": group.next_encoding}), (kept,))
 
 
 def get_encoding(context: Context) -> Decision:
     """Return what an encoding id stands for."""
     group, number = context.group, _number(context.parts["id"])
-    if number is None or number >= len(group.encodings):
+    found = None if number is None else group.encoding(number)
+    if found is None:
         raise RefusedRequestError(404)
-    version, name = group.encodings[number]
+    version, name = found
     codec = group.codec(name)
     assert codec is not None
     return Decision(json_answer(EncodingInfo(group.schemas[version.id].schema, version, codec).to_json()))

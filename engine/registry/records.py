@@ -2,7 +2,8 @@
 
 Every change is a list of records, applied the same way while the registry runs and when it starts again. The
 keys begin with `PREFIX`. Groups have a number that is never used again, so a group that is deleted and
-created again shares no record with the old one.
+created again shares no record with the old one. A deleted group leaves a record of kind `ENDED`, because the
+next group of its name continues its encoding ids: events of the old group are never read as ones of the new.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 from typing import Any, NamedTuple
 
 PREFIX = "registry/"
-CREATED, GROUP, SCHEMA, CODEC, ENCODING = KINDS = ("created", "group", "schema", "codec", "encoding")
+KINDS = ("created", "group", "schema", "codec", "encoding", "ended")
+CREATED, GROUP, SCHEMA, CODEC, ENCODING, ENDED = KINDS
 
 
 class Record(NamedTuple):

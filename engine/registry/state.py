@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pravega_lab.protocol.registry.compatibility import Compatibility
 from pravega_lab.protocol.registry.names import NO_CODEC
@@ -14,7 +14,7 @@ from pravega_lab.protocol.registry.values import CodecType, GroupProperties, Sch
 from pravega_lab.protocol.registry.versions import VersionInfo
 
 from .formats.normal import Normal
-from .records import CODEC, CREATED, ENCODING, GROUP, KINDS, SCHEMA, Record, parse_key, record
+from .records import CODEC, CREATED, ENCODING, ENDED, GROUP, KINDS, SCHEMA, Record, parse_key, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,25 @@ class StoredSchema:
         )
 
 
+class Ended(NamedTuple):
+    """A deleted group, by its number, and the encoding id with which the next group of its name begins."""
+
+    number: int
+    next_encoding: int
+
+
 @dataclass(eq=False, slots=True)
 class Group:
-    """A group. ``number`` is its own among all groups ever created, from 1."""
+    """A group. ``number`` is its own among all groups ever created, from 1.
+
+    ``first_encoding`` is the id of its first encoding. It is 0 unless an earlier group had the same name.
+    """
 
     number: int
     namespace: str
     name: str
     properties: GroupProperties
+    first_encoding: int = 0
     schemas: list[StoredSchema] = field(default_factory=list)
     codecs: dict[str, CodecType] = field(default_factory=dict)
     encodings: list[tuple[VersionInfo, str]] = field(default_factory=list)
@@ -97,6 +108,16 @@ class Group:
         """Return a codec of the group. No codec at all is one too."""
         return CodecType() if name == NO_CODEC else self.codecs.get(name)
 
+    @property
+    def next_encoding(self) -> int:
+        """Return the id of the next encoding."""
+        return self.first_encoding + len(self.encodings)
+
+    def encoding(self, number: int) -> tuple[VersionInfo, str] | None:
+        """Return the version and the codec of an encoding id."""
+        is_known = self.first_encoding <= number < self.next_encoding
+        return self.encodings[number - self.first_encoding] if is_known else None
+
     # Records of changes
 
     def to_record(self, properties: GroupProperties | None = None) -> Record:
@@ -105,6 +126,7 @@ class Group:
             "namespace": self.namespace,
             "name": self.name,
             "properties": (properties or self.properties).to_json(),
+            "first_encoding": self.first_encoding,
         }
         return record(GROUP, self.number, value=value)
 
@@ -113,17 +135,24 @@ class Group:
         return record(SCHEMA, self.number, stored.version.id, value=stored.to_json())
 
     def removals(self) -> Iterator[Record]:
-        """Yield the removal of every record of the group."""
+        """Yield the removal of every record of the group, and what it leaves if it has encoding ids."""
         yield record(GROUP, self.number)
         for kind, count in ((SCHEMA, self.schemas), (CODEC, self.codecs), (ENCODING, self.encodings)):
             yield from (record(kind, self.number, number) for number in range(len(count)))
+        if self.next_encoding:
+            value = {"namespace": self.namespace, "name": self.name, "next_encoding": self.next_encoding}
+            yield record(ENDED, self.number, value=value)
 
 
 class State:
-    """All groups. ``created`` counts the groups that were ever created."""
+    """All groups. ``created`` counts the groups that were ever created.
+
+    ``ended`` has the last deleted group of each namespace and name that has none now.
+    """
 
     def __init__(self, records: Iterable[tuple[str, bytes]] = ()) -> None:
         self.groups: dict[tuple[str, str], Group] = {}
+        self.ended: dict[tuple[str, str], Ended] = {}
         self.created = 0
         self._by_number: dict[int, Group] = {}
         order = {kind: number for number, kind in enumerate(KINDS)}
@@ -150,6 +179,8 @@ class State:
             self.created = value
         elif kind == GROUP:
             self._put_group(numbers[0], value)
+        elif kind == ENDED:
+            self.ended[value["namespace"], value["name"]] = Ended(numbers[0], value["next_encoding"])
         else:
             group = self._by_number[numbers[0]]
             if kind == SCHEMA:
@@ -159,7 +190,7 @@ class State:
                 group.codecs[codec.name] = codec
             else:
                 encoding = (VersionInfo.of_json(value["version"]), value["codec"])
-                group.by_encoding[encoding] = len(group.encodings)
+                group.by_encoding[encoding] = group.next_encoding
                 group.encodings.append(encoding)
 
     def _put_group(self, number: int, value: Any) -> None:
@@ -168,8 +199,10 @@ class State:
         if known is not None:
             known.properties = properties
             return
-        group = Group(number, value["namespace"], value["name"], properties)
+        first_encoding = value.get("first_encoding", 0)
+        group = Group(number, value["namespace"], value["name"], properties, first_encoding)
         self._by_number[number] = self.groups[group.namespace, group.name] = group
+        self.ended.pop((group.namespace, group.name), None)
 
 
 def _put_schema(group: Group, stored: StoredSchema) -> None:

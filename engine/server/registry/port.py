@@ -134,7 +134,8 @@ class RegistryPort:
         answer, records = self._registry.decide(asked, now_ms, may)
         if not records:
             return answer, storage.barrier()
-        if storage.is_full and any(record.value is not None for record in records):
+        grows = sum(-1 if record.value is None else 1 for record in records) > 0
+        if storage.is_full and grows:
             raise StoreFull("The disk of the store is full, and this would make it grow. Make room on it.")
         ticket = storage.submit([PutRecord(*record) for record in records], now_ms=now_ms)
         self._registry.apply(records)

@@ -99,13 +99,15 @@ class AsyncSchemaRegistry:
         )
         body = {"groupName": _group(group), "groupProperties": wanted.to_json()}
         answer = await self._call("POST", "/groups", body, also=(409,))
-        return answer.status != 409
+        if answer.status == 409:
+            return False
+        self._forget_encodings(group)  # those of an earlier group of this name
+        return True
 
     async def delete_group(self, group: str) -> None:
         """Delete a group with its schemas. A group that does not exist is fine."""
         await self._call("DELETE", _path(group))
-        for key in [key for key in self._encodings if key[0] == group]:
-            del self._encodings[key]
+        self._forget_encodings(group)
 
     async def group_properties(self, group: str) -> GroupProperties:
         """Return the properties of a group."""
@@ -223,12 +225,18 @@ class AsyncSchemaRegistry:
         return int(json.loads(answer.body)["encodingId"])
 
     async def encoding(self, group: str, encoding_id: int) -> EncodingInfo:
-        """Return what an encoding id stands for. It never changes, so it is asked for once."""
+        """Return what an encoding id stands for. It is asked for once: it does not change while the group is
+        there, and in the embedded registry never.
+        """
         known = self._encodings.get((group, encoding_id))
         if known is None:
             known = EncodingInfo.of_json(await self._json("GET", _path(group, "encodings", str(encoding_id))))
             self._encodings[group, encoding_id] = known
         return known
+
+    def _forget_encodings(self, group: str) -> None:
+        for key in [key for key in self._encodings if key[0] == group]:
+            del self._encodings[key]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.uri!r}, namespace={self.namespace!r})"

@@ -10,12 +10,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pravega_lab.client.registry import GZIP, SNAPPY, SchemaRegistry, Serializer, avro_schema, json_schema
+from pravega_lab.client.registry import (
+    GZIP,
+    SNAPPY,
+    Deserializer,
+    SchemaRegistry,
+    Serializer,
+    avro_schema,
+    json_schema,
+)
 from pravega_lab.client.registry.schemas import protobuf_schema
 from pravega_lab.connector.rows.formats import row_format
 from pravega_lab.connector.rows.parsing import UnreadableRowError, parse_events
-from pravega_lab.connector.rows.registry.registry_rows import registry_columns
-from pravega_lab.errors import BadInputError, IncompatibleSchemaError, RegistryUnavailableError
+from pravega_lab.connector.rows.registry.registry_rows import forget_encoders, registry_columns
+from pravega_lab.errors import BadInputError, IncompatibleSchemaError, NotFoundError, RegistryUnavailableError
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.standalone import Standalone, logged_url
 
@@ -180,6 +188,30 @@ def test_bad_events_are_found_and_the_others_keep_their_rows(registry: SchemaReg
     assert [one.index for one in unreadable] == list(range(1, len(bad) + 1))
     for one, (_, words) in zip(unreadable, bad, strict=True):
         assert words in one.reason
+
+
+def test_no_event_is_read_with_a_schema_of_another_group_of_the_name(registry: SchemaRegistry) -> None:
+    old = Serializer(registry, "g", user(ID, AGE), register=True)
+    reader = Deserializer(registry, "g")
+    value = {"id": 1, "age": 2}
+    assert reader.deserialize(old.serialize(value)) == value
+    other = SchemaRegistry(registry.uri, namespace=registry.namespace)
+    other.delete_group("g")
+    new = Serializer(other, "g", user(AGE, ID), register=True)
+    assert reader.deserialize(new.serialize(value)) == value
+    assert reader.deserialize(old.serialize(value)) == value  # it knows the schema of the old group
+    with pytest.raises(NotFoundError):
+        Deserializer(other, "g").deserialize(old.serialize(value))
+
+
+def test_a_job_does_not_write_with_the_schema_of_a_deleted_group(registry: SchemaRegistry) -> None:
+    table = pa.RecordBatch.from_pylist([{"id": 1}])
+    encode = rows(registry, table.schema, registry_register=True).encode
+    encode(table)
+    registry.delete_group("g")
+    forget_encoders()
+    events = encode(table)
+    assert rows(registry).parse(events).to_pylist() == [{"id": 1}]
 
 
 def test_a_version_that_the_columns_do_not_fit_is_unreadable(registry: SchemaRegistry) -> None:

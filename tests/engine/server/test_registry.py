@@ -272,13 +272,21 @@ def test_a_full_disk_refuses_what_grows_and_takes_deletions() -> None:
             body = {"groupName": f"g{number}", "groupProperties": GROUP}
             return await port.answer(asked("POST", "/v1/groups", body))
 
-        created = 0
+        disk.files_left = 9
+        given = {"groupName": "encoded", "groupProperties": GROUP}
+        assert (await port.answer(asked("POST", "/v1/groups", given))).status == 201
+        added = await port.answer(asked("POST", "/v1/groups/encoded/schemas", schema(0)))
+        encoding = {"versionInfo": json.loads(added.body), "codecType": ""}
+        assert (await port.answer(asked("PUT", "/v1/groups/encoded/encodings", encoding))).status == 200
+        disk.files_left = created = 0
         while (answer := await create(created)).status == 201:
             created += 1
         assert (answer.status, b"full" in answer.body) == (507, True)
         assert created
         listed = await port.answer(asked("GET", "/v1/groups"))
-        assert len(json.loads(listed.body)["groups"]) == created  # and not the one that was refused
+        # with the one that has an encoding, and not the one that was refused
+        assert len(json.loads(listed.body)["groups"]) == created + 1
+        assert (await port.answer(asked("DELETE", "/v1/groups/encoded"))).status == 204
         assert (await port.answer(asked("DELETE", "/v1/groups/g0"))).status == 204
         disk.files_left = 9
         while (answer := await create(created)).status == 507:

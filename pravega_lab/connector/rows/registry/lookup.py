@@ -16,7 +16,8 @@ from pravega_lab.protocol.registry.values import EncodingInfo, SchemaInfo, Schem
 CODECS = {"none": NO_CODEC, "gzip": GZIP, "snappy": SNAPPY}
 KINDS = {"avro": AVRO, "json": JSON, "protobuf": PROTOBUF}
 KEPT_S = 10.0
-"""How long a worker of Spark writes with what it knows. Then it asks again: a group may be replaced."""
+"""How long a worker of Spark writes with what it knows. Then it asks again: a group may be replaced. A batch
+job always asks."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,10 @@ class Kept:
         """Return the value of a key, None if there is none or it is too old."""
         made_s, value = self._values.get(key, (0.0, None))
         return value if value is not None and time.monotonic() - made_s < self._kept_s else None
+
+    def clear(self) -> None:
+        """Drop all values."""
+        self._values.clear()
 
     def put(self, key: Any, value: Any) -> None:
         """Keep a value."""

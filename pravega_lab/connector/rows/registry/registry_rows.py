@@ -26,6 +26,11 @@ _encoders = Kept()
 """Encoders of this process: a sink makes a format for each batch."""
 
 
+def forget_encoders() -> None:
+    """Let the next rows of this process be written with what the registry has then."""
+    _encoders.clear()
+
+
 class RegistryRows:
     """Parses and encodes rows of one Arrow schema with the schemas of a registry's group.
 

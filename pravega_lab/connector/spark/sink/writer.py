@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from pravega_lab.connector.rows.registry.registry_rows import forget_encoders
 from pravega_lab.connector.spark.connections import client_of, stream_of
 from pravega_lab.connector.spark.options import Cluster, PravegaOptions
 from pravega_lab.connector.spark.sink.commit_steps import (
@@ -199,6 +200,7 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
             raise BadInputError(
                 "mode 'overwrite': a stream is only appended to. Use mode('append'), or truncate it first"
             )
+        forget_encoders()  # the process may have planned an earlier job, with a group that was replaced since
         super().__init__(options, schema)
 
     def write(self, iterator: Iterator[Any]) -> TaskWritten:
@@ -212,6 +214,7 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
         context = TaskContext.get()
         if context is not None and not self._options.in_catalog:
             refuse_new_table(self._options.address, context.getLocalProperty)
+        forget_encoders()
         return TaskWritten("", write_rows(self._options, iterator))
 
     def commit(self, messages: list[TaskWritten | None]) -> None:
