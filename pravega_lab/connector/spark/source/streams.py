@@ -104,11 +104,21 @@ class StreamView:
         return {segment: self.length(segment) if offset < 0 else offset for segment, offset in cut.items()}
 
     def between(self, start: Mapping[int, int], end: Mapping[int, int]) -> list[int]:
-        """Return the ids of the segments between two cuts, including those of both cuts, ascending."""
+        """Return the ids of the segments between two cuts, including those of both cuts, ascending.
+
+        Raises:
+            SegmentNotFoundError: The stream does not have a segment of a cut.
+        """
         if start.keys() == end.keys():
             return sorted(start)
         stream = stream_of(self._cluster, self.name)
-        return stream.segments_between(StreamCut(self.name, dict(start)), StreamCut(self.name, dict(end)))
+        try:
+            return stream.segments_between(StreamCut(self.name, dict(start)), StreamCut(self.name, dict(end)))
+        except SegmentNotFoundError as error:
+            raise SegmentNotFoundError(
+                f"{error}. If the stream was deleted and created again, or the checkpoint is of another "
+                f"store, start the query with a new checkpointLocation"
+            ) from error
 
     def spans(self, segments: list[int]) -> dict[int, Span]:
         """Return the key ranges of segments, also of sealed ones.

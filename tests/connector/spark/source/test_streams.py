@@ -84,6 +84,15 @@ def test_ends_of_events_are_found_also_of_one_larger_than_a_read(stream: Stream)
         stream.event_end(segment, 0, ends[-1] + 1)
 
 
+def test_a_stream_that_was_created_again_needs_a_new_checkpoint(stream: Stream) -> None:
+    start = view_of(stream).head()
+    stream.seal()
+    stream.delete()
+    again = stream.client.create_stream(stream.scoped_name)
+    with pytest.raises(SegmentNotFoundError, match=r"created again.* a new checkpointLocation"):
+        view_of(again).slices(start, view_of(again).tail())
+
+
 def test_cuts_given_as_options(stream: Stream) -> None:
     view = view_of(stream)
     write(stream, 0, 50)
