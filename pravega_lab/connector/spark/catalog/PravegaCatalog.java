@@ -143,6 +143,17 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     return new StreamTable(name + "." + table.namespace()[0] + "." + table.name(), answer);
   }
 
+  public Table loadTable(Identifier table, String version) throws NoSuchTableException {
+    loadTable(table);
+    throw new UnsupportedOperationException(
+        "a stream has no versions (VERSION AS OF, TIMESTAMP AS OF). Read between two stream cuts: "
+            + "SELECT … FROM " + table.name() + " WITH (start_stream_cut '…', end_stream_cut '…')");
+  }
+
+  public Table loadTable(Identifier table, long timestamp) throws NoSuchTableException {
+    return loadTable(table, "");
+  }
+
   public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     for (int i = 0; i < schema.length(); i++) {
