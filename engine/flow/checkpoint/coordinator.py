@@ -420,7 +420,7 @@ class CheckpointCoordinator:
         self._recent.append(completed.checkpoint_id)
         is_plain_savepoint = completed.kind is CheckpointKind.SAVEPOINT
         if not is_plain_savepoint:
-            self._replaced(self.store.add(completed))
+            self._replaced(*self.store.add(completed))
             self.needs_full = False
         self._let_go(completed.checkpoint_id)
         if not is_plain_savepoint:
@@ -535,16 +535,16 @@ class CheckpointCoordinator:
         own = [path for path in self._own_files(savepoint) if not path.startswith(savepoint.path + "/")]
         return list(dict.fromkeys(p if "/shared/" in p else posixpath.dirname(p) + "/" for p in own))
 
-    def _replaced(self, paths: list[str]) -> None:
-        """Clean what no retained checkpoint needs.
+    def _replaced(self, paths: list[str], returned: list[str]) -> None:
+        """Clean what no retained checkpoint needs; ``returned`` are folders to which some referred before.
 
-        Shared files stay until all checkpoints that are pending now have ended: their tasks may have built on
-        the one that was replaced.
+        These folders and shared files stay until all checkpoints that are pending now have ended: their tasks
+        may have built on the one that was replaced.
         """
-        shared = [path for path in paths if "/shared/" in path] if self.pending else []
+        shared = [path for path in paths if "/shared/" in path] + returned if self.pending else []
         if shared:
             self._kept_back.append((set(self.pending), shared))
-        self._clean([path for path in paths if path not in shared])
+        self._clean([path for path in paths + returned if path not in shared])
 
     def _let_go(self, checkpoint_id: int) -> None:
         for pending, _ in self._kept_back:
@@ -552,6 +552,7 @@ class CheckpointCoordinator:
         free = [path for pending, paths in self._kept_back if not pending for path in paths]
         self._kept_back = [(pending, paths) for pending, paths in self._kept_back if pending]
         used = {path for kept in self.store.checkpoints for path in kept.files}
+        used |= {posixpath.dirname(path) + "/" for path in used}
         self._clean([path for path in dict.fromkeys(free) if path not in used])
 
     def _clean(self, paths: list[str]) -> None:

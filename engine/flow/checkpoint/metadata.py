@@ -82,6 +82,7 @@ async def load(files: Files, folder: str) -> CompletedCheckpoint:
     Raises:
         DamagedCheckpointError: the folder has no metadata, or it is damaged or of another program.
     """
+    folder = join(folder)
     try:
         data = await files.read(join(folder, METADATA))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import DamagedCheckpointError
@@ -170,30 +170,44 @@ class CompletedStore:
     def __init__(self, retain: int = 1) -> None:
         self.retain = retain
         self.checkpoints: list[CompletedCheckpoint] = []
+        self._claimed: CompletedCheckpoint | None = None
+        self._lent: dict[str, None] = {}  # folders of dropped checkpoints that retained ones refer to
 
     @property
     def latest(self) -> CompletedCheckpoint | None:
         """Return the newest checkpoint, None if there is none."""
         return self.checkpoints[-1] if self.checkpoints else None
 
-    def add(self, checkpoint: CompletedCheckpoint) -> list[str]:
+    def claim(self, checkpoint: CompletedCheckpoint) -> None:
+        """Add the checkpoint, or savepoint, that the job was started from and owns from now on."""
+        self._claimed = checkpoint
+        self.checkpoints.append(checkpoint)
+
+    def add(self, checkpoint: CompletedCheckpoint) -> tuple[list[str], list[str]]:
         """Add the newest checkpoint; return what no retained checkpoint needs any more.
 
-        These are files, and folders (ending in ``/``). A savepoint belongs to the user and is never among
-        them.
+        These are files and folders (ending in ``/``), and apart from them folders to which other checkpoints
+        referred before. A savepoint belongs to the user and is not among them, unless the job has claimed it.
         """
         self.checkpoints.append(checkpoint)
         dropped = self.checkpoints[: -self.retain]
         self.checkpoints = self.checkpoints[-self.retain :]
         used = {path for kept in self.checkpoints for path in kept.files}
         gone: dict[str, None] = {}
+        returned = [folder for folder in self._lent if not _is_used(folder, used)]
+        for folder in returned:
+            del self._lent[folder]
         for old in dropped:
-            if old.kind.is_savepoint:
+            if old.kind.is_savepoint and old is not self._claimed:
                 continue  # the user's
             gone.update(dict.fromkeys(path for path in old.files if path not in used and "/shared/" in path))
-            if not any(path.startswith(old.path + "/") for path in used):
-                gone[old.path + "/"] = None
-        return list(gone)
+            folder = old.path + "/"
+            (self._lent if _is_used(folder, used) else gone)[folder] = None
+        return list(gone), returned
+
+
+def _is_used(folder: str, used: Collection[str]) -> bool:
+    return any(path.startswith(folder) for path in used)
 
 
 async def discard(files: Files, paths: list[str]) -> None:

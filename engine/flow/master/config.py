@@ -27,7 +27,8 @@ class JobConfig:
     memory). ``savepoint_folder``: where savepoints without a folder are written. ``sample_interval_ms``: how
     often the observer gets throughput and channel contents; None: never. ``exactly_once``: barriers are
     aligned; False: at least once. ``allow_non_restored_state``: state of operators that the job does not have
-    is dropped. ``claim``: the job owns the checkpoint that it restores, and deletes it when it is superseded.
+    is dropped. ``claim``: the job owns the checkpoint or savepoint that it restores, and deletes its folder
+    when newer checkpoints no longer refer to it.
     ``mode``: batch execution is `batch_mode.run_batch`. ``history``: earlier behaviour of Flink.
 
     Raises:

@@ -180,6 +180,8 @@ class JobMaster:
         except BaseException:
             await self._close_coordinators()
             raise
+        if restore is not None and self.config.claim:
+            self.coordinator.store.claim(restore)
         self.coordinator.restored(next_full=restore is not None and not self.config.claim)
         subtasks = self.graph.subtasks()
         self._failover.report_restored(restore, subtasks, is_global=True)

@@ -569,6 +569,39 @@ def test_an_ordinary_loop_and_real_files(tmp_path: Path) -> None:
 # -- graphs that can never run -------------------------------------------------------------------------------
 
 
+def test_a_claimed_savepoint_goes_when_no_checkpoint_refers_to_it() -> None:
+    virtual = Virtual()
+
+    def counting() -> StreamEnvironment:
+        env = StreamEnvironment("counting")
+        source = RowsSource(
+            WORDS * 10,
+            batch_rows=1,
+            pause_ms=lambda: 5,
+            boundedness=Boundedness.CONTINUOUS_UNBOUNDED,
+        )
+        collect(env.from_source(source, uid="rows").key_by("word").aggregate(count()).uid("counts"), [])
+        return env
+
+    async def story() -> None:
+        job = virtual.job(counting())
+        await job.start()
+        await asyncio.sleep(0.25)
+        savepoint = await job.stop_with_savepoint("sp/1")
+        job = virtual.job(counting(), replace(CHECKPOINTED, claim=True), restore_from=savepoint + "/")
+        await job.start()
+        claimed = job.latest_checkpoint
+        assert claimed is not None
+        assert claimed.path == savepoint
+        await asyncio.sleep(0.05)
+        job.fail_subtask(job.graph.subtasks()[0], ValueError("before the first checkpoint"))
+        await asyncio.sleep(1)
+        await job.cancel()
+        assert [path for path in virtual.files.data if path.startswith(savepoint)] == []
+
+    virtual.run(story)
+
+
 def test_a_machine_whose_clock_is_set_back_takes_checkpoints_on(monkeypatch: pytest.MonkeyPatch) -> None:
     env = StreamEnvironment()
     source = RowsSource(WORDS, batch_rows=4, boundedness=Boundedness.CONTINUOUS_UNBOUNDED)

@@ -11,7 +11,7 @@ from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.checkpoint import effects as do
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from pravega_lab.engine.flow.checkpoint.failures import FailureManager, reason_of
-from pravega_lab.engine.flow.checkpoint.handles import MasterState
+from pravega_lab.engine.flow.checkpoint.handles import CompletedCheckpoint, MasterState
 from pravega_lab.engine.flow.checkpoint.history import History, Triggering
 from pravega_lab.engine.flow.checkpoint.pending import AckResult, Request, RequestQueue
 from pravega_lab.engine.flow.checkpoint.plan import CheckpointPlan, TaskAck
@@ -505,6 +505,26 @@ def test_state_that_no_checkpoint_needs_is_discarded_and_requests_wait_meanwhile
     driven.coordinator.cleaned()
     assert driven.kinds() == ["AskCoordinators"]
     assert driven.coordinator.pending[2].request is waiting
+
+
+def test_a_folder_that_others_referred_to_stays_until_pending_checkpoints_have_ended() -> None:
+    driven = Driven(max_concurrent=9)
+    driven.coordinator.store.claim(CompletedCheckpoint(0, KIND, "g", 0, "claimed"))
+    refers = [{"o": SubtaskState({0: Blob("claimed/x", 0, 1, 0)})}, {}]
+    for states in refers:
+        driven.triggered()
+        completed = CompletedCheckpoint(driven.next_id - 1, KIND, "g", 0, f"chk-{driven.next_id - 1}")
+        state = completed.operators["o"] = OperatorState("o", "o", "v0", 1, 128)
+        state.subtasks = dict(enumerate(states.values()))
+        driven.acknowledge(driven.next_id - 1, A, B)
+        driven.effects()
+        if not states:
+            driven.triggered(CheckpointKind.SAVEPOINT)
+        driven.coordinator.finalized(completed, 0)
+    discarded = [e.paths for e in driven.effects() if isinstance(e, do.Discard)]
+    assert discarded == [("chk-1/",)]
+    driven.completed()
+    assert [e.paths for e in driven.effects() if isinstance(e, do.Discard)] == [("claimed/",)]
 
 
 def test_a_failed_checkpoint_takes_no_file_of_another_with_it_whatever_the_folders_are_called() -> None:
