@@ -88,11 +88,11 @@ class Failover:
         if life.stop is not None:
             life.stop.task_failed(error)
             if life.stop.fatal is not None:
-                self._give_up(life.stop.fatal)
+                self.give_up(life.stop.fatal)
                 return
         delay_ms = None if isinstance(error, RestoreError) else self._restart.delay_ms(self._now_ms())
         if delay_ms is None:
-            self._give_up(error)
+            self.give_up(error)
             return
         if subtask is not None:
             self._to_recover[subtask] = None
@@ -102,7 +102,8 @@ class Failover:
         if self._recovery is None or self._recovery.done():
             self._recovery = life.in_background(self._recover(delay_ms), "recovery")
 
-    def _give_up(self, error: BaseException) -> None:
+    def give_up(self, error: BaseException) -> None:
+        """Fail the job for good, because of ``error``."""
         if self._life.state is JobState.FAILING:
             return
         self._life.move(JobState.FAILING, message_of(error))
@@ -158,7 +159,7 @@ class Failover:
                     self._recover_all |= is_global
                     again_ms = self._restart.delay_ms(self._now_ms())
                     if again_ms is None or isinstance(error, RestoreError | StuckSubtaskError):
-                        self._give_up(error)
+                        self.give_up(error)
                         return
                     await asyncio.sleep(again_ms / 1000)
         if life.state is JobState.RESTARTING:

@@ -29,7 +29,7 @@ _ENDS = (JobState.FINISHED, JobState.FAILED)
 
 # Subtasks may all finish, and so end the job, while it is about to restart, to fail or to be cancelled.
 MOVES: dict[JobState, tuple[JobState, ...]] = {
-    JobState.CREATED: (JobState.RUNNING, JobState.CANCELLING),
+    JobState.CREATED: (JobState.RUNNING, JobState.FAILING, JobState.CANCELLING),
     JobState.RUNNING: (JobState.RESTARTING, JobState.FAILING, JobState.CANCELLING, *_ENDS),
     # Another failure during a restart is another move to RESTARTING, with its own reason.
     JobState.RESTARTING: (

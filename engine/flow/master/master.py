@@ -161,10 +161,22 @@ class JobMaster:
     async def start(self, restore: CompletedCheckpoint | None) -> None:
         """Restore ``restore`` if it is given, deploy every subtask, and begin periodic checkpoints.
 
+        A job that cannot start has failed, and everything of it is closed.
+
         Raises:
             RestoreError: the checkpoint does not fit the job.
             JobCancelledError: the job was cancelled while hooks were restored; nothing was deployed.
+            UserFunctionError: an operator cannot be created.
         """
+        try:
+            await self._start(restore)
+        except (Exception, asyncio.CancelledError) as error:
+            if self.state in (JobState.CREATED, JobState.RUNNING):  # no one else ends it
+                self._failover.give_up(error)
+                await shield(self.done)
+            raise
+
+    async def _start(self, restore: CompletedCheckpoint | None) -> None:
         self._failover.initial = restore
         if restore is not None:
             check_finished_graph(self.graph, restore)
@@ -175,11 +187,7 @@ class JobMaster:
         await self.hooks.restore(restore, finished=plan.finished_operators)
         if self.state is not JobState.CREATED:
             raise JobCancelledError(f"job {self.graph.name!r} was cancelled while it started")
-        try:
-            self._start_coordinators(restore, plan.finished_operators)
-        except BaseException:
-            await self._close_coordinators()
-            raise
+        self._start_coordinators(restore, plan.finished_operators)
         if restore is not None and self.config.claim:
             self.coordinator.store.claim(restore)
         self.coordinator.restored(next_full=restore is not None and not self.config.claim)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pravega_lab.errors import PravegaError
+
 from ..checkpoint.alignment import AlignedBarriers, BarrierTracker
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.storage import BlobReader
 from ..elements import SubtaskId
-from ..errors import DamagedCheckpointError, RestoreError
-from ..graph.graph import JobEdge, JobGraph, JobVertex
+from ..errors import DamagedCheckpointError, RestoreError, UserFunctionError
+from ..graph.graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from ..observer import Observer
 from ..operators.operator import Operator, OperatorContext
 from ..source.input import FinishedSourceInput, LegacyInput, Rendezvous, SourceInput, UnmetTriggers
@@ -185,7 +187,7 @@ class Deployer:
         writers = outgoing.get(id, [])
         tags = {n: writer.edge.tag for n, writer in enumerate(writers)}
         subtask = Subtask(id, attempt, settings, self.gateway, writers, tags, self.observer, self.now_ms)
-        operators = [chained.node.make() for chained in vertex.operators]
+        operators = [_made(chained) for chained in vertex.operators]
         for chained, operator in zip(vertex.operators, operators, strict=True):
             operator.setup(self._context(vertex, chained.operator_id, chained.name, subtask, plan))
         subtask.chain = Chain(operators, subtask.out, is_finished=vertex.name in plan.finished)
@@ -259,3 +261,15 @@ class Deployer:
                 raise DamagedCheckpointError(
                     f"{context.name}, subtask {id.index}: the timers in its state are damaged: {error}"
                 ) from error
+
+
+def _made(chained: ChainedOperator) -> Operator:
+    try:
+        return chained.node.make()
+    except PravegaError:
+        raise
+    except Exception as error:
+        raise UserFunctionError(
+            f"{chained.name} cannot be created ({type(error).__name__}: {error}): each subtask gets a copy "
+            "of its functions, so create what cannot be copied, such as a lock or a client, in open()"
+        ) from error

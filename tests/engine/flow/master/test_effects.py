@@ -6,6 +6,7 @@ Each of these used to leave a job that neither continued nor failed.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from pravega_lab.engine.flow.errors import (
     JobCancelledError,
     JobFailedError,
     Reason,
+    UserFunctionError,
 )
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
@@ -30,6 +32,7 @@ from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
 from pravega_lab.engine.flow.observer import NoObserver
+from pravega_lab.engine.flow.operators.functions import KeyedProcessFunction
 from pravega_lab.engine.flow.sink.committers import _LastCheckpoint
 from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsReader, RowsSource, RowsSplit
 from pravega_lab.engine.flow.source.coordinator import SourceCoordinator
@@ -659,6 +662,50 @@ def test_a_cancellation_whose_caller_stops_waiting_ends_the_job(close: str) -> N
         assert virtual.told.of(seen.JobStateChanged)[-1].state == "cancelled"
 
     virtual.run(story)
+
+
+# -- starts --------------------------------------------------------------------------------------------------
+
+
+class Locked(KeyedProcessFunction):
+    """A function that cannot be copied."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def process(self, row: Any, context: Any) -> None:
+        context.emit(row)
+
+
+@pytest.mark.parametrize("fault", ["function", "hook", "cancellation"])
+def test_a_job_that_cannot_start_has_failed_and_closes_everything(fault: str) -> None:
+    virtual, source, closed = Virtual(), Source(), list[str]()
+    source.closings = [lambda: closed.append("enumerator")]
+    hook = Hook(close=lambda: closed.append("hook"))
+
+    async def story() -> None:
+        env = StreamEnvironment("faulty", observer=virtual.told)
+        rows = env.from_source(source, uid="rows")
+        collect(rows.key_by("n").process(Locked(), name="locked") if fault == "function" else rows, [])
+        job = virtual.job(env, TOLERANT)
+        node = next(operator for _, operator in job.graph.operators()).node
+        node.make_hook = lambda: hook
+        if fault != "function":
+            hook.calls["reset"] = _raise if fault == "hook" else lambda: asyncio.Event().wait()
+        starting = asyncio.ensure_future(job.start())
+        await asyncio.sleep(0.1)
+        assert starting.cancel() == (fault == "cancellation")
+        with pytest.raises((UserFunctionError, StorageError, asyncio.CancelledError)) as raised:
+            await starting
+        assert ("locked cannot be created" in str(raised.value)) == (fault == "function")
+        assert job.state == "failed"
+        with pytest.raises(JobFailedError):
+            await asyncio.wait_for(job.wait(), 1)
+        await asyncio.wait_for(job.cancel(), 1)
+
+    virtual.run(story)
+    assert "hook" in closed
+    assert ("enumerator" in closed) == (fault == "function")
 
 
 # -- stops ---------------------------------------------------------------------------------------------------
