@@ -14,7 +14,7 @@ from inspect import isawaitable
 from typing import Any
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.portable.waiting import is_being_cancelled
+from pravega_lab.portable.waiting import is_being_cancelled, wait
 
 from ..errors import CheckpointFailedError, IllegalStateError, Reason
 from ..observer import Observer, SplitsAssigned
@@ -22,6 +22,8 @@ from ..state import plain_values as plain
 from .events import AddSplits, NoMoreSplits, ReaderRegistration, RequestSplit, SourceEventWrapper
 from .operator_coordinator import CoordinatorContext, OperatorCoordinator, SubtaskGateway
 from .sources import Source, SplitEnumerator
+
+CALLS_END_S = 30.0  # half of what a coordinator has to close
 
 
 def _version_and_state(value: Any) -> tuple[int, bytes]:
@@ -77,6 +79,7 @@ class SourceCoordinator(OperatorCoordinator):
         self._lane: deque[Callable[[], Awaitable[None] | None]] = deque()
         self._wake = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
+        self._is_waiting = False  # for a call of the enumerator
         self._helpers: list[asyncio.Task[None]] = []
         self._restored: Any = None
         self._has_restored = False
@@ -132,7 +135,11 @@ class SourceCoordinator(OperatorCoordinator):
                 try:
                     waits = self._lane.popleft()()
                     if waits is not None and isawaitable(waits):
+                        self._is_waiting = True
                         await waits
+                        self._is_waiting = False
+                        if is_being_cancelled():
+                            return  # the call has swallowed the cancellation
                 except (Exception, asyncio.CancelledError) as error:
                     if is_being_cancelled():
                         raise
@@ -258,9 +265,16 @@ class SourceCoordinator(OperatorCoordinator):
         self._do(keep)
 
     async def close(self) -> None:
-        """Stop the lane, and close the enumerator."""
-        for task in [*self._helpers, *([self._runner] if self._runner else [])]:
+        """Stop the lane, and close the enumerator when the calls that were under way have ended.
+
+        A call that does not end within `CALLS_END_S` is left to itself.
+        """
+        tasks = [*self._helpers, *([self._runner] if self._runner else [])]
+        for task in tasks:
             task.cancel()
+        calls = [task for task in tasks if not task.done() and (task is not self._runner or self._is_waiting)]
+        if calls:
+            await wait(calls, timeout=CALLS_END_S)
         if self._enumerator is not None:
             waits = self._enumerator.close()
             if waits is not None and isawaitable(waits):

@@ -53,7 +53,7 @@ SEEDS = {
     "barrier-before-end-of-data": 0,
     "fastest-watermark": 10,
     "finished-runs-again": 4,
-    "pending-not-in-state": 24,
+    "pending-not-in-state": 13,
     "pending-aborted-at-restore": 13,
     "recovery-outlives-cancel": 20,
     "checkpoint-before-restart": 700066,

@@ -14,10 +14,16 @@ from pravega_lab.engine.flow.checkpoint.history import History
 from pravega_lab.engine.flow.checkpoint.metadata import load
 from pravega_lab.engine.flow.errors import JobCancelledError, RestoreError
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.restart import FixedDelay
 from pravega_lab.engine.flow.operators.functions import count
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
-from pravega_lab.engine.flow.source.collections import RowsSource
-from pravega_lab.engine.flow.source.sources import Boundedness, SourceContext, SourceFunction
+from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsSource, RowsSplit
+from pravega_lab.engine.flow.source.sources import (
+    Boundedness,
+    SourceContext,
+    SourceFunction,
+    SplitEnumeratorContext,
+)
 from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.engine.simulation.flow.external import ExternalLog, HookSource, InducedSource, LogHook
 from tests.engine.flow.jobs import CHECKPOINTED, Virtual
@@ -307,3 +313,56 @@ def test_an_enumerator_that_raises_fails_the_job_globally() -> None:
     virtual.run(story)
     kinds = [o.is_global for o in virtual.told.of(seen.Restored)]
     assert kinds[:3] == [True, False, True]
+
+
+class SlowToEnd(RowsEnumerator):
+    """Its calls never return, and take a while to end when they are cancelled."""
+
+    def __init__(self, told: list[str], context: SplitEnumeratorContext[RowsSplit]) -> None:
+        super().__init__(context, ())
+        self._told = told
+        self._number = sum(what.startswith("close") for what in told)
+
+    async def start(self) -> None:
+        self._context.call_async(lambda: self._work("work"), lambda *_: None)
+        await self._work("call")
+
+    async def _work(self, what: str) -> None:
+        self._told.append(f"{what} {self._number} begins")
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            await asyncio.sleep(0.5)
+            self._told.append(f"{what} {self._number} has ended")
+
+    def close(self) -> None:
+        self._told.append(f"close {self._number}")
+
+
+class SlowSource(RowsSource):
+    def __init__(self, told: list[str]) -> None:
+        super().__init__([])
+        self._told = told
+
+    def create_enumerator(self, context: SplitEnumeratorContext[RowsSplit]) -> SlowToEnd:
+        return SlowToEnd(self._told, context)
+
+
+def test_calls_of_an_enumerator_end_before_it_is_closed_and_the_next_one_starts() -> None:
+    virtual, env, told = Virtual(), StreamEnvironment(), []
+    env.from_source(SlowSource(told)).sink_to(TwoPhaseFileSink("out", virtual.files))
+
+    async def story() -> None:
+        job = virtual.job(env, replace(CHECKPOINTED, restart=FixedDelay(wait_ms=10)))
+        await job.start()
+        await asyncio.sleep(0.05)
+        job.master.fail_globally(ValueError("broken"))
+        job.master.act()
+        await asyncio.sleep(2)
+        await job.cancel()
+
+    virtual.run(story)
+    for number, (*began, ended, last, closed) in enumerate((told[:5], told[5:])):
+        assert began == [f"call {number} begins", f"work {number} begins"]
+        assert {ended, last} == {f"call {number} has ended", f"work {number} has ended"}
+        assert closed == f"close {number}"
