@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context
@@ -15,12 +16,26 @@ from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 from ...flow.batch import Batch
 from ...flow.elements import Barrier
 from ...flow.files import MemoryFiles
+from ...flow.master import failure_log
 from ...flow.task.channels import Channel
 from ..kernel.faults import Faults
 from ..kernel.loop import SimulationLoop
 from ..kernel.process import Process
 from ..kernel.traffic import CALLS, CREDITS, ELEMENTS
 from .oddities import Oddities, OddStorageError
+
+
+def _is_of_a_real_job(record: logging.LogRecord) -> bool:
+    """Return whether a line about a failure is for the log. Failures of simulated jobs are drawn or asked
+    for, and their observers show them.
+    """
+    try:
+        return not isinstance(asyncio.get_running_loop(), SimulationLoop)
+    except RuntimeError:
+        return True
+
+
+logging.getLogger(failure_log.__name__).addFilter(_is_of_a_real_job)
 
 
 @dataclass

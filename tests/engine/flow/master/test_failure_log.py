@@ -1,0 +1,76 @@
+"""Failures and restarts of a job are logged, and do not fill the log."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from dataclasses import replace
+
+import pytest
+
+from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.errors import JobFailedError
+from pravega_lab.engine.flow.files import MemoryFiles
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master import failure_log
+from pravega_lab.engine.flow.master.failure_log import PERIOD_MS, FailureLog
+from pravega_lab.engine.flow.master.job import run
+from pravega_lab.engine.flow.master.restart import FixedDelay
+from tests.engine.flow.jobs import CHECKPOINTED, Virtual, collect
+
+
+def failure(value: object) -> Exception:
+    try:
+        if value is None:
+            raise KeyError("wrod")
+        raise ValueError(value)
+    except Exception as error:
+        return error
+
+
+def test_a_failure_has_its_traceback_once_and_restarts_are_not_logged_all(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = FailureLog("words")
+    for number in range(1000):  # the same place raises, with another message each time
+        log.restart("map[0]", failure(number), 100, number * 100)
+    log.restart("map[1]", failure(None), 100, 99_901)
+    lines = [(record.getMessage(), record.exc_info is not None) for record in caplog.records]
+    assert lines[0] == ("job 'words': map[0] failed, and restarts in 100 ms (restart 1): 0", True)
+    assert lines[1] == ("job 'words': map[0] failed, and restarts in 100 ms (restart 101): 100", False)
+    assert len(lines) == 1000 * 100 // PERIOD_MS + 1
+    assert lines[-1] == ("job 'words': map[1] failed, and restarts in 100 ms (restart 1001): 'wrod'", True)
+
+
+def typo() -> StreamEnvironment:
+    def mistaken(row: Row) -> Row:
+        return {"word": row["wrod"]}
+
+    env = StreamEnvironment("words")
+    collect(env.from_rows([{"word": "to"}]).map(mistaken), [])
+    return env
+
+
+CONFIG = replace(CHECKPOINTED, restart=FixedDelay(attempts=2, wait_ms=1))
+
+
+def test_a_typo_in_a_function_is_shown(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(JobFailedError):
+        run(typo().job_graph(), CONFIG, files=MemoryFiles())
+    assert caplog.records[0].name == failure_log.__name__
+    assert "map → collect[0] failed, and restarts in 1 ms (restart 1)" in caplog.text
+    assert "KeyError: 'wrod'" in caplog.text
+    assert "mistaken" in caplog.text  # the function, in the traceback
+
+
+def test_a_simulated_job_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    importlib.import_module("pravega_lab.engine.simulation.flow.world")
+    with pytest.raises(JobFailedError):
+        Virtual().finish(typo(), CONFIG)
+    assert caplog.records == []
+
+
+def test_the_tutorials_keep_failures_off_standard_error() -> None:
+    importlib.import_module("pravega_lab.tutorials")
+    handlers = logging.getLogger(failure_log.__name__).handlers
+    assert any(isinstance(handler, logging.NullHandler) for handler in handlers)
