@@ -14,7 +14,9 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ..flow.graph.graph import JobGraph
@@ -59,7 +61,8 @@ class ProcessLauncher:
 class WorkerProcesses:
     """Hold the processes of one epoch. It is a `launching.Launched`.
 
-    A worker reads its specification from standard input, and shares the standard error of this process.
+    A worker reads its specification from standard input, and shares the standard error of this process. Its
+    standard input stays open, so that its end says that this process has ended.
     """
 
     def __init__(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> None:
@@ -73,7 +76,12 @@ class WorkerProcesses:
             threading.Thread(target=self._watch, args=(spec, index, process), daemon=True).start()
 
     def _watch(self, spec: WorkerSpec, index: int, process: subprocess.Popen[bytes]) -> None:
-        process.communicate(pickle.dumps((spec, index)))
+        assert process.stdin is not None
+        with suppress(OSError), process.stdin as pipe:
+            pipe.write(pickle.dumps((spec, index)))
+            pipe.flush()
+            process.wait()
+        process.wait()
         self._on_end(f"worker {index} (pid {process.pid}) ended with code {process.returncode}")
 
     async def stop(self) -> None:
@@ -92,7 +100,18 @@ def main() -> None:
     from .worker.worker import run_worker
 
     spec, index = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_with_the_driver, daemon=True).start()
     try:
         run_worker(spec, index)
     except JobCancelledError as error:
         sys.exit(str(error))
+
+
+def _end_with_the_driver() -> None:
+    """End this process when the driver is gone, also if a user's function is stuck.
+
+    A worker that is not stuck has ended by itself before.
+    """
+    os.read(sys.stdin.fileno(), 1)
+    time.sleep(END_S)
+    os._exit(1)
