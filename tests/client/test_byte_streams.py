@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from pravega_lab.client import AsyncClient, EventPointer, ScalingPolicy, Stream
 from pravega_lab.client.byte_streams import writer as byte_writer
+from pravega_lab.client.byte_streams.reader import AsyncByteReader
 from pravega_lab.client.connection.connection import ConnectionLostError
 from pravega_lab.client.connection.retry import FullError
 from pravega_lab.client.writing import large_event
@@ -91,6 +94,67 @@ def test_a_read_at_the_tail_waits(uri: str, new_stream: Callable[..., Stream]) -
     asyncio.run(follow())
 
 
+def test_a_read_with_a_time_limit_continues_for_the_next_call(
+    new_stream: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ask = AsyncByteReader._ask
+
+    async def counted(self: AsyncByteReader, offset: int, size: int) -> Any:
+        asked.append(offset)
+        return await ask(self, offset, size)
+
+    monkeypatch.setattr(AsyncByteReader, "_ask", counted)
+    stream = new_stream()
+    with stream.byte_writer() as writer, stream.byte_reader() as reader:
+        assert reader.read(timeout_s=0) is None
+        writer.write(b"hello")
+        assert reader.read(3, timeout_s=0) == b"hel"
+        assert next(filter(None, (reader.read(timeout_s=1e-6) for _ in count()))) == b"lo"
+        asked.clear()
+        while not asked:
+            assert reader.read(timeout_s=0.001) is None
+        for _ in range(10):
+            assert reader.read(timeout_s=0.001) is None
+        assert asked == [5]
+        writer.write(b" world")
+        assert reader.read(1, timeout_s=10.0) == b" "
+        assert reader.read(timeout_s=10.0) == b"world"
+        assert reader.read(timeout_s=0.001) is None
+        reader.seek(6)
+        assert reader.read(timeout_s=10.0) == b"world"
+        assert reader.read(timeout_s=0.001) is None
+
+
+def test_threads_that_share_a_reader_get_every_byte_once(new_stream: Callable[..., Stream]) -> None:
+    stream = new_stream()
+    with stream.byte_writer() as writer:
+        writer.write(bytes(range(200)))
+        writer.seal()
+    found: list[bytes] = []
+    with stream.byte_reader() as reader, ThreadPoolExecutor(4) as threads:
+        for done in [
+            threads.submit(lambda: found.extend(iter(lambda: reader.read(1), b""))) for _ in range(4)
+        ]:
+            done.result()
+    assert sorted(found) == [bytes([number]) for number in range(200)]
+
+
+def test_a_read_of_a_reader_that_is_closed_ends(uri: str, new_stream: Callable[..., Stream]) -> None:
+    name = new_stream().scoped_name
+
+    async def close() -> None:
+        async with AsyncClient(uri) as client, client.stream(name).byte_reader() as reader:
+            held = asyncio.ensure_future(reader.read(timeout_s=60.0))
+            while reader._reading is None:
+                await asyncio.sleep(0)
+            await reader.close()
+            with pytest.raises(PravegaError, match="was closed"):
+                await held
+
+    asyncio.run(close())
+
+
 def test_what_is_no_byte_stream(new_stream: Callable[..., Stream]) -> None:
     several = new_stream(segments=2)
     with several.byte_writer() as writer, pytest.raises(BadInputError, match="one that is never scaled"):
@@ -101,7 +165,13 @@ def test_what_is_no_byte_stream(new_stream: Callable[..., Stream]) -> None:
     with one.byte_writer() as writer, pytest.raises(BadInputError):
         writer.write("text")  # type: ignore[arg-type]
     with one.byte_reader() as reader:
-        for call in (lambda: reader.seek(-1), lambda: reader.read(0)):
+        text: Any = "1"
+        for call in (
+            lambda: reader.seek(-1),
+            lambda: reader.read(0),
+            lambda: reader.seek(text),
+            lambda: reader.read(text),
+        ):
             with pytest.raises(BadInputError):
                 call()
         reader.seek(5)

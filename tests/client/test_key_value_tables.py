@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import pytest
 
@@ -113,6 +115,10 @@ def test_more_entries_than_a_page(client: Client, table: KeyValueTable) -> None:
     keys = [(e.primary, e.secondary) for e in wide.entries()]
     assert len(keys) == 3600
     assert keys == sorted(keys)
+    shared = wide.entries()
+    with ThreadPoolExecutor(4) as threads:
+        parts = [threads.submit(lambda: list(chain(*iter(shared.next_page, [])))) for _ in range(4)]
+    assert sorted((e.primary, e.secondary) for part in parts for e in part.result()) == keys
 
 
 def test_bad_input(client: Client, table: KeyValueTable) -> None:

@@ -13,7 +13,8 @@ from pravega_lab.client.connection.retry import retrying
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB, SegmentInfo
-from pravega_lab.errors import BadInputError, RefusedError, TruncatedDataError
+from pravega_lab.errors import BadInputError, PravegaError, RefusedError, TruncatedDataError
+from pravega_lab.portable.waiting import gather, wait
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 
 READ_BYTES_MAX = 2 * MIB
@@ -26,6 +27,9 @@ class AsyncByteReader:
         self._context = context
         self._connections = Connections(context.stores)
         self._segment_id: int | None = None
+        self._turn = asyncio.Lock()
+        self._reading: asyncio.Task[bytes] | None = None  # which outlives the call whose time is over
+        self._reading_at = 0
         self._offset = 0
         self.seek(offset)
 
@@ -36,8 +40,8 @@ class AsyncByteReader:
 
     def seek(self, offset: int) -> None:
         """Move to an offset, in bytes from the beginning of the stream."""
-        if offset < 0:
-            raise BadInputError(f"seek({offset}): an offset is 0 or more; head() and tail() are the bounds")
+        if not isinstance(offset, int) or offset < 0:
+            raise BadInputError(f"seek({offset!r}): an offset is 0 or more; head() and tail() are the bounds")
         self._offset = offset
 
     async def head(self) -> int:
@@ -50,13 +54,48 @@ class AsyncByteReader:
 
     async def read(self, size: int = READ_BYTES_MAX, timeout_s: float | None = None) -> bytes | None:
         """Return the next bytes, ``b""`` at the end of a sealed stream, None if none come in time."""
-        if size < 1:
-            raise BadInputError(f"read({size}): ask for 1 byte or more")
+        if not isinstance(size, int) or size < 1:
+            raise BadInputError(f"read({size!r}): ask for 1 byte or more")
+        waiting = asyncio.timeout(None if timeout_s == 0 else timeout_s)
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._read(min(size, READ_BYTES_MAX))
+            async with waiting, self._turn:
+                if timeout_s == 0 and await self._is_at_tail():
+                    return None
+                data = await self._next(min(size, READ_BYTES_MAX), may_end_before=timeout_s is not None)
+                self._offset += len(data)
+                return data
         except TimeoutError:
-            return None
+            if not waiting.expired():
+                raise
+        return None
+
+    async def _is_at_tail(self) -> bool:
+        info = await self._info()
+        return self._offset == info.write_offset and not info.is_sealed
+
+    async def _next(self, size: int, *, may_end_before: bool) -> bytes:
+        """Return bytes at the offset. A call whose time is over before leaves its read to the next call."""
+        if self._reading is not None and self._reading_at != self._offset:
+            await self._drop_read()
+        if self._reading is None and not may_end_before:
+            return await self._read(self._offset, size)
+        if self._reading is None:
+            self._reading_at = self._offset
+            self._reading = asyncio.get_running_loop().create_task(self._read(self._offset, size))
+        reading = self._reading
+        if not reading.done():  # a wait takes a step, in which a time limit may end it
+            await wait({reading})
+        self._reading = None
+        if reading.cancelled():
+            raise PravegaError(f"the reader of {self._context.name} was closed")
+        return reading.result()[:size]
+
+    async def _drop_read(self) -> None:
+        """Cancel the read that waits at the store."""
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await gather(reading, return_exceptions=True)
 
     def put_back(self, data: bytes | None) -> None:
         """Take back the bytes that `read` returned last, to return them again."""
@@ -64,6 +103,7 @@ class AsyncByteReader:
 
     async def close(self) -> None:
         """Close the connection."""
+        await self._drop_read()
         await self._connections.close()
 
     async def __aenter__(self) -> Self:
@@ -82,39 +122,36 @@ class AsyncByteReader:
     async def _info(self) -> SegmentInfo:
         return await self._context.info(await self._segment())
 
-    async def _read(self, size: int) -> bytes:
+    async def _read(self, offset: int, size: int) -> bytes:
         context = self._context
         info = await self._info()
-        if self._offset > info.write_offset:
-            raise BadInputError(
-                f"{context.name}: read at {self._offset}; the stream ends at {info.write_offset}"
-            )
+        if offset > info.write_offset:
+            raise BadInputError(f"{context.name}: read at {offset}; the stream ends at {info.write_offset}")
         while True:
             what = f"read of {context.name}"
-            reply = await retrying(what, context.retry_for_s, context.chance, lambda: self._ask(size))
+            reply = await retrying(what, context.retry_for_s, context.chance, lambda: self._ask(offset, size))
             if isinstance(reply, SegmentIsTruncated):
                 raise TruncatedDataError(
-                    f"{context.name}: the bytes from {self._offset} to {reply.start_offset} were truncated; "
+                    f"{context.name}: the bytes from {offset} to {reply.start_offset} were truncated; "
                     "seek to head()",
                     reply.start_offset,
                 )
             if isinstance(reply, SegmentIsSealed):
                 continue  # sealed while the read was held
             if not isinstance(reply, ReadReply):
-                raise RefusedError(f"{what} at {self._offset}: the store answered {type(reply).__name__}")
+                raise RefusedError(f"{what} at {offset}: the store answered {type(reply).__name__}")
             data = bytes(reply.data[:size])
             if data or reply.end_of_segment:
-                self._offset += len(data)
                 return data
             await self._info()  # raises if the segment was deleted
 
-    async def _ask(self, size: int) -> Reply:
+    async def _ask(self, offset: int, size: int) -> Reply:
         context, segment_id = self._context, await self._segment()
         connection = await self._connections.get(await context.stores.endpoint(context.name, segment_id))
         token = await context.token(write=False)
         name = context.segment_name(segment_id)
         try:
-            return check_reply(await connection.ask(ReadSegment(name, self._offset, size, token, 0)))
+            return check_reply(await connection.ask(ReadSegment(name, offset, size, token, 0)))
         except asyncio.CancelledError:
             connection.close()  # with the read that the store holds
             raise

@@ -93,7 +93,8 @@ class ByteReader:
 
         Args:
             size: At most 2 MiB come at once.
-            timeout_s: How long to wait. None: until bytes come or the stream is sealed.
+            timeout_s: How long to wait. None: until bytes come or the stream is sealed. 0: return what is
+                there. A read whose time is over continues for the next call.
 
         Returns:
             ``b""`` at the end of a sealed stream, None if no byte came in time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Self
@@ -48,9 +49,14 @@ class AsyncEntries:
         self._plan, self._fetch = plan, fetch
         self._sources: list[_Source] | None = None
         self._page: deque[KeyValueEntry] = deque()
+        self._turn = asyncio.Lock()
 
     async def next_page(self) -> list[KeyValueEntry]:
         """Return the next entries, none at the end."""
+        async with self._turn:
+            return await self._next_page()
+
+    async def _next_page(self) -> list[KeyValueEntry]:
         if self._page:
             page, self._page = list(self._page), deque()
             return page
