@@ -17,6 +17,7 @@ from pravega_lab.client.connection.tokens import Tokens, is_write, refused
 from pravega_lab.client.controller.calls import Controller
 from pravega_lab.errors import (
     AccessDeniedError,
+    BadInputError,
     Definite,
     PravegaError,
     RefusedError,
@@ -68,7 +69,19 @@ class SegmentStores:
         self._shared = Connections(self)
         self.writers = WriterConnections(self)
         self._own: list[Connection] = []
+        self._loop: asyncio.AbstractEventLoop | None = None  # which the connections belong to
         self._is_closed = False
+
+    def check_loop(self) -> None:
+        """Raise `BadInputError` in another event loop than that of the first call: a wait would never end."""
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif loop is not self._loop:
+            raise BadInputError(
+                "this AsyncClient was used in another event loop: open one in each asyncio.run(), or use "
+                "connect()"
+            )
 
     async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
         """Return the endpoint that serves a segment; remembered until `forget`."""
@@ -162,6 +175,7 @@ class SegmentStores:
 
     async def ask_all(self, stream: str, requests: Mapping[int, Command]) -> list[Reply]:
         """Ask each segment for one thing, and return the replies in the order of ``requests``; see `ask`."""
+        self.check_loop()
         requests = {i: await self._signed(stream, request) for i, request in requests.items()}
         by_endpoint: dict[Endpoint | None, list[int]] = {}
         for segment_id in requests:
@@ -203,7 +217,9 @@ class Connections:
         Raises:
             OSError, TransientError: The store cannot be reached.
             PravegaError: The connections were closed in the meantime.
+            BadInputError: The client belongs to another event loop.
         """
+        self._stores.check_loop()
         connection = self.get_open(endpoint)
         if connection is not None:
             return connection

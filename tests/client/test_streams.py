@@ -211,6 +211,20 @@ def test_a_closed_client_does_not_go_on_trying() -> None:
     assert time.monotonic() - begin < 5
 
 
+def test_an_async_client_belongs_to_one_event_loop(uri: str, new_stream: NewStream) -> None:
+    client, loop = AsyncClient(uri), asyncio.new_event_loop()
+    stream = client.stream(new_stream().scoped_name)
+    writer = stream.writer()
+    loop.run_until_complete(stream.write("one", "k"))
+    loop.run_until_complete(writer.write("two", "k"))
+    for call in (stream.write("three", "k"), writer.flush(), stream.tail(), stream.byte_reader().read()):
+        with pytest.raises(BadInputError, match="in another event loop"):
+            asyncio.run(asyncio.wait_for(call, 10.0))
+    loop.run_until_complete(writer.close())
+    loop.run_until_complete(client.close())
+    loop.close()
+
+
 def test_scaling(new_stream: NewStream) -> None:
     stream = new_stream()
     left, right = stream.split(0)

@@ -97,6 +97,7 @@ class Appends:
             PravegaError: The error that ended the writer earlier, or now.
         """
         self._check()
+        self.context.stores.check_loop()
         await self._load_routes()
         await self._empty_buffer()
         ticket = self._enter(ticket or Ticket(), len(events))
@@ -115,6 +116,7 @@ class Appends:
 
     async def flush(self) -> None:
         """Wait until all events put or added before are durable."""
+        self.context.stores.check_loop()
         if len(self.buffer):
             await self._empty_buffer()
         self._send_joined()
