@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from pravega_lab.client import NOT_EXISTS, AsyncClient, Client, Table
+from pravega_lab.client.tables.table import VALUE_BYTES_MAX
 from pravega_lab.client.values import TableValue
 from pravega_lab.errors import BadInputError, ConditionFailedError, ConditionUnknownError, NotFoundError
 from tests.client.helpers import CuttingProxy
@@ -62,6 +63,15 @@ def test_many_keys_are_all_listed(table: Table) -> None:
     for i in range(700):
         table.put(b"%05d" % i, b"v%d" % i)
     assert {k: v.value for k, v in table.items().items()} == {b"%05d" % i: b"v%d" % i for i in range(700)}
+
+
+def test_values_that_exceed_a_reply_are_read_in_parts(table: Table) -> None:
+    keys = [b"%d" % number for number in range(17)]
+    for key in keys:
+        table.put(key, key + bytes(VALUE_BYTES_MAX - len(key)))
+    found = table.get_many([*keys, b"none"])
+    assert [value and value.value.rstrip(b"\0") for value in found] == [*keys, None]
+    assert table.get_many([]) == []
 
 
 def test_what_a_table_does_not_take(client: Client, table: Table) -> None:

@@ -38,7 +38,11 @@ class Table:
         return run(self._core.get(key))
 
     def get_many(self, keys: Sequence[bytes]) -> list[TableValue | None]:
-        """Return the values of several keys in one request; see `get`."""
+        """Return the values of several keys; see `get`.
+
+        Up to 15 keys are read at once. More of them are read one part after the other: together they are no
+        snapshot.
+        """
         return run(self._core.get_many(keys))
 
     def put(self, key: bytes, value: bytes, version: int = NO_VERSION) -> int:

@@ -18,7 +18,7 @@ from pravega_lab.client.tables import controller_calls as calls
 from pravega_lab.client.tables.entries import AsyncEntries, Range
 from pravega_lab.client.tables.partitions import Partitions
 from pravega_lab.client.tables.requests import NO_OFFSET, TableRequests, condition_failed, expect
-from pravega_lab.client.tables.table import VALUE_BYTES_MAX
+from pravega_lab.client.tables.table import GET_KEYS_MAX, VALUE_BYTES_MAX
 from pravega_lab.client.tables.values import (
     Condition,
     KeyValueEntry,
@@ -54,9 +54,6 @@ CHANGES_MAX = 256
 """The number of changes in a batch, as in the Java client."""
 
 BATCH_BYTES_MAX = 0xFFFFFF - 8192
-GET_KEYS_MAX = 15
-"""The number of keys in a request: a reply has at most 16 MiB, and a value nearly 1 MiB."""
-
 PAGE_ENTRIES = 500
 
 T = TypeVar("T")

@@ -45,6 +45,8 @@ from pravega_lab.protocol.wire.commands import (
 KEY_BYTES_MAX = 8192
 VALUE_BYTES_MAX = 1024 * 1024 - KEY_BYTES_MAX
 PAGE_ENTRIES = 500
+GET_KEYS_MAX = 15
+"""The number of keys in a request: a reply has at most 16 MiB, and a value nearly 1 MiB."""
 
 
 class AsyncTable:
@@ -71,14 +73,16 @@ class AsyncTable:
         return (await self.get_many([key]))[0]
 
     async def get_many(self, keys: Sequence[bytes]) -> list[TableValue | None]:
-        """Return the values of several keys in one request; see `get`."""
-        if not keys:
-            return []
+        """Return the values of several keys, up to 15 at once; see `get`."""
         for key in keys:
             _check(key)
-        wanted = tuple(TableKey(key, NO_VERSION) for key in keys)
-        reply = expect(TableRead, await self._requests.ask(0, ReadTable(0, self._segment, NO_TOKEN, wanted)))
-        return [TableValue(e.value, e.key.version) if e.key.version >= 0 else None for e in reply.entries]
+        found: list[TableValue | None] = []
+        for begin in range(0, len(keys), GET_KEYS_MAX):
+            wanted = tuple(TableKey(key, NO_VERSION) for key in keys[begin : begin + GET_KEYS_MAX])
+            request = ReadTable(0, self._segment, NO_TOKEN, wanted)
+            entries = expect(TableRead, await self._requests.ask(0, request)).entries
+            found += [TableValue(e.value, e.key.version) if e.key.version >= 0 else None for e in entries]
+        return found
 
     async def put(self, key: bytes, value: bytes, version: int = NO_VERSION) -> int:
         """Set a value, on the condition ``version``, and return its new version."""
