@@ -32,7 +32,14 @@ from pravega_lab.client.values import (
 from pravega_lab.client.writing.large_event import LargeEventWriter
 from pravega_lab.client.writing.transaction import AsyncTransaction, begin
 from pravega_lab.client.writing.writer import AsyncEventWriter
-from pravega_lab.errors import AccessDeniedError, BadInputError, RefusedError, ScaleRefusedError
+from pravega_lab.errors import (
+    AccessDeniedError,
+    BadInputError,
+    Definite,
+    RefusedError,
+    ScaleRefusedError,
+    SegmentNotFoundError,
+)
 from pravega_lab.protocol.metadata.event_pointer import EventPointer
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -210,6 +217,16 @@ class AsyncStream:
 
     async def write(self, events: Events, keys: Keys = None) -> int:
         """Write events, and return their number when they are durable."""
+        is_kept = self._writer is not None
+        try:
+            return await self._write(events, keys)
+        except SegmentNotFoundError as error:
+            if not is_kept or error.definite is not Definite.NO:
+                raise
+        # The stream was deleted and created again since the last write.
+        return await self._write(events, keys)
+
+    async def _write(self, events: Events, keys: Keys) -> int:
         if self._writer is None or self._writer.is_failed:
             self._writer = self.writer()
         writer = self._writer

@@ -104,6 +104,21 @@ def test_a_stream_of_the_same_name_again(client: Client, scope_name: Callable[[]
         stream.delete()
 
 
+def test_a_write_to_a_stream_that_another_client_created_again(
+    uri: str, client: Client, scope_name: Callable[[], str]
+) -> None:
+    stream = client.create_stream(f"{scope_name()}/s")
+    stream.write("first", "k")
+    with connect(uri) as other:
+        again = other.stream(stream.scoped_name)
+        again.seal()
+        again.delete()
+        other.create_stream(stream.scoped_name)
+    assert stream.write("second", "k") == 1
+    with stream.read() as batches:
+        assert list(batches.events()) == [b"second"]
+
+
 def test_a_deleted_stream_keeps_no_connection(uri: str, scope_name: Callable[[], str]) -> None:
     scope = scope_name()
     with connect(uri) as client:
