@@ -32,7 +32,7 @@ def connect(
     """Return a client of the store at ``uri``. It connects with its first call.
 
     Args:
-        uri: ``tcp://host:port`` of a controller, ``tls://host:port`` of one with TLS.
+        uri: ``tcp://host:port`` of a controller, ``tls://host:port`` of one with TLS. ``host:port`` is tcp.
         retry_for_s: How many seconds a call retries after it lost a connection that worked. A controller
             that never answered fails the call after 5 s.
         access: ``ca_file``, ``credentials``, ``credentials_file``, ``validate_host_name`` and ``rewrite``;
