@@ -395,6 +395,8 @@ def test_pointers_to_nothing(new_stream: Callable[..., Stream]) -> None:
             stream.fetch(wrong)
     with pytest.raises(BadInputError, match="points into"):
         other.fetch(pointer)
+    with pytest.raises(BadInputError, match="pass an EventPointer"):
+        stream.fetch(pointer.to_text())  # type: ignore[arg-type]
     stream.truncate(stream.tail())
     with pytest.raises(TruncatedDataError):
         stream.fetch(pointer)

@@ -122,9 +122,14 @@ def test_more_entries_than_a_page(client: Client, table: KeyValueTable) -> None:
 
 
 def test_bad_input(client: Client, table: KeyValueTable) -> None:
-    for numbers in ((0, 0), (4, -1), (200, 57)):
+    for numbers in ((0, 0), (4, -1), (200, 57), (4.5, 0), ("4", 0)):
         with pytest.raises(BadInputError):
-            client.create_key_value_table("any/t", *numbers)
+            client.create_key_value_table("any/t", *numbers)  # type: ignore[arg-type]
+    for partitions in (0, 2**31, 1.5):
+        with pytest.raises(BadInputError, match="partitions"):
+            client.create_key_value_table("any/t", 4, partitions=partitions)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match="no pair"):
+        table.get_many([b"aaaa"])  # type: ignore[list-item]
     with pytest.raises(BadInputError, match="'_'"):
         client.create_key_value_table("any/a_b", 4)
     calls: list[Callable[[], object]] = [

@@ -305,6 +305,8 @@ class AsyncReaderGroup:
         state = await self._access.fetch()
         if to is not None and config is not None:
             raise BadInputError("reset: pass a place or a configuration, not both")
+        if not isinstance(to, Checkpoint | Mapping | None):
+            raise BadInputError(f"reset({to!r}): pass a Checkpoint, or a dict with a cut for each stream")
         if config is None:
             cuts = to.stream_cuts if isinstance(to, Checkpoint) else to
             if cuts is None:

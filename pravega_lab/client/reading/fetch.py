@@ -15,6 +15,8 @@ READ_BYTES_MAX = 2 * MIB
 
 async def fetch(context: StreamContext, pointer: EventPointer) -> bytes:
     """Return the event to which ``pointer`` points."""
+    if not isinstance(pointer, EventPointer):
+        raise BadInputError(f"fetch({pointer!r}): pass an EventPointer; from_text() reads one from text")
     if pointer.stream != context.name:
         raise BadInputError(f"{pointer.to_text()} points into {pointer.stream}, not into {context.name}")
     info = await context.info(pointer.segment_id)

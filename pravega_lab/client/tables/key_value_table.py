@@ -166,6 +166,9 @@ class AsyncKeyValueTable:
         self, at: Partitions, keys: Sequence[tuple[bytes, bytes]]
     ) -> list[KeyValueEntry | None]:
         by_segment: dict[int, dict[bytes, None]] = {}
+        for pair in keys:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise BadInputError(f"get_many: {pair!r:.80} is no pair of a primary and a secondary key")
         wanted = [at.key(primary, secondary) for primary, secondary in keys]
         for (primary, _), key in zip(keys, wanted, strict=True):
             by_segment.setdefault(at.segment_of(primary), {})[key] = None

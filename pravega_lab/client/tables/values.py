@@ -30,13 +30,17 @@ class KeyValueTableConfiguration:
     def __post_init__(self) -> None:
         """Raise `BadInputError` for numbers that can never work."""
         primary, secondary = self.primary_key_length, self.secondary_key_length
+        if not all(isinstance(number, int) for number in (primary, secondary, self.partitions)):
+            raise BadInputError(f"{self}: lengths of keys and partitions are whole numbers")
         if primary < 1 or secondary < 0 or primary + secondary > KEY_BYTES_MAX:
             raise BadInputError(
                 f"keys of {primary} and {secondary} bytes: a primary key has at least 1, a secondary key 0 "
                 f"or more, and both together at most {KEY_BYTES_MAX}"
             )
-        if self.partitions < 1:
-            raise BadInputError(f"{self.partitions} partitions: a key-value table has at least 1")
+        if not 1 <= self.partitions < 2**31:
+            raise BadInputError(
+                f"{self.partitions} partitions: a key-value table has at least 1, and fewer than {2**31}"
+            )
 
 
 class KeyVersion(NamedTuple):

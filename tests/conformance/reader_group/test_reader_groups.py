@@ -312,6 +312,8 @@ def test_resets_by_several(client: Client, stream: Stream, uri: str) -> None:
     assert group.config().generation == first.generation + 3
     with pytest.raises(BadInputError):
         group.reset({"no/stream": stream.tail()})
+    with pytest.raises(BadInputError, match="a cut for each stream"):
+        group.reset(stream.tail())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("controller_knows", [False, True])
