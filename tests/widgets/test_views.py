@@ -43,8 +43,11 @@ from pravega_lab.widgets.segment_map.picture import BOTTOM, LEFT, RIGHT, TIERED,
 from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT, TIER
 from pravega_lab.widgets.svg.palette import TEXT
 from pravega_lab.widgets.svg.picture import data_size
+from pravega_lab.widgets.svg.text import placed, short_name
 from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
-from tests.observe.group.examples import busy_group
+from tests.observe.group.examples import busy_group, large_group
+from tests.observe.job.examples import both_systems, whole_run
+from tests.observe.ledger.examples import judged_run
 from tests.widgets.typescript import typescript_of
 
 
@@ -99,6 +102,27 @@ def test_active_segments_of_a_young_stream_reach_the_line_of_now() -> None:
     lines = [e.get("d", "") for e in root.iter("{http://www.w3.org/2000/svg}path")]
     assert [d.split()[0] for d in lines if f" {TOP - 3}L" in d] == [f"M{now_x}"]
     assert any(d.startswith(f"M{now_x} ") and f"H{LEFT}V" in d for d in lines)  # the edge of the segment
+
+
+@pytest.mark.parametrize(
+    "made", [splitting_story, busy_group, large_group, whole_run, both_systems, judged_run]
+)
+def test_no_label_of_a_static_picture_is_cut(made: Any) -> None:
+    things = made()
+    journals = things if isinstance(things, tuple) else [getattr(things, "journal", things)]
+    for view in show(*journals).views:
+        root = ElementTree.fromstring(view.picture()[1])
+        texts = [e.text or "" for e in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert [text for text in texts if "…" in text] == []
+
+
+def test_a_label_is_shortened_or_left_out() -> None:
+    assert short_name("reader-0", 8, 7, 1) == "reader-0"
+    assert short_name("host-00-reader-7", 8, 8, 3) == "reader-7"
+    assert short_name("host-00-reader-17", 6, 5, 4) == "4."
+    assert placed([5, 20], "#1 → r1: fair share", "#1 → r1") == (1, "#1 → r1: fair share")
+    assert placed([7, 5], "#1 → r1: fair share", "#1 → r1") == (0, "#1 → r1")
+    assert placed([3, 5], "#1 → r1: fair share", "#1 → r1") == (0, "")
 
 
 def test_the_frame_of_a_segment_map(journal: Journal) -> None:

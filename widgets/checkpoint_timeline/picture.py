@@ -7,7 +7,7 @@ from typing import Any
 from ..groups.history import BoardHistory
 from ..svg.palette import LINE, NONE, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Picture, amount, data_size, number, steps
-from ..svg.text import common_start, squeezed
+from ..svg.text import common_start, first_fit, short_name
 from .rows import Checkpoint, CheckpointSource, Part, counted, held_up
 
 WIDTH, LEFT, RIGHT = 900, 96, 660
@@ -186,7 +186,7 @@ def _draw_part(
     if scene.is_reader(part):
         picture.rect(4, middle - 5, 5, 10, reader_colour(max(0, part.row - scene.source.readers_from)))
     struck = 'text-decoration="line-through"' if part.skipped else ""
-    name = squeezed(part.name, 24 if scene.is_job else 12, scene.common)
+    name = _name(scene, part)
     picture.text(13, middle + 3.5, name, fill=TEXT, extra=f'font-weight="600" {struck}'.strip())
     right = float(scene.left)
     over_ms = scene.now_ms if c.end_ms is None else c.end_ms
@@ -211,6 +211,14 @@ def _draw_part(
     )
 
 
+def _name(scene: Scene, part: Part) -> str:
+    """Return the name of a row: a reader may be its number, a chain its first and its last word."""
+    if scene.is_reader(part):
+        return short_name(part.name, 12, scene.common, part.row - scene.source.readers_from + 1)
+    head, tail = part.name.split(" ")[0], part.name.split(" ")[-1]
+    return first_fit(24 if scene.is_job else 12, part.name, f"{head} {tail}", tail)
+
+
 def _said(scene: Scene, c: Checkpoint, part: Part) -> str:
     if part.end_ms is not None:
         time = f"{amount(part.end_ms - c.start_ms)} ms"
@@ -227,7 +235,7 @@ def _draw_cut(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     streams = list(dict.fromkeys(piece.stream for piece in c.cut))
     if scene.is_job and not streams:
         for place, line in enumerate(line for line in c.about if line):
-            picture.text(RIGHT + 8, scene.rows_top + 8 + 15 * place, squeezed(line, 38, 0))
+            picture.text(RIGHT + 8, scene.rows_top + 8 + 15 * place, first_fit(38, line, line.split(", ")[0]))
         return
     if c.state != "completed" or not streams:
         text = "the cut, when all passed" if c.state == "running" else "no cut"

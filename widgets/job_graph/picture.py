@@ -23,6 +23,7 @@ from pravega_lab.observe.job.words import mark_words
 
 from ..svg.palette import HOT, LINE, NONE, SOFT, TEXT, VERMILION, reader_colour
 from ..svg.picture import Picture, amount, data_size, number
+from ..svg.text import first_fit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -69,7 +70,8 @@ def job_svg(history: JobHistory, facts: dict[str, Any], gap: str) -> str:
         vertex = box.tasks[0].vertex
         if vertex.index not in named:
             named[vertex.index] = None
-            name = _cut(f"{vertex.short} ×{vertex.parallelism}", box.width)
+            number_ = f"×{vertex.parallelism}"
+            name = _fitted(box.width, f"{vertex.short} {number_}", vertex.short, number_)
             picture.text(box.x, box.y - 6, name, size=11, fill=TEXT, extra='font-weight="600"')
         _draw_box(picture, box)
     last = history.said.items[-1:]
@@ -219,9 +221,11 @@ def _draw_box(picture: Picture, box: Box) -> None:
     if folded:
         counts = Counter(t.state for t in box.tasks)
         head = f"{len(box.tasks)} subtasks"
-        state = ", ".join(f"{n} {word}" for word, n in counts.items())
+        parts = [f"{n} {word}" for word, n in counts.items()]
+        state, brief = ", ".join(parts), f"{len(failed)} {FAILED}" if failed else parts[0]
     else:
         head, state = f"{task.subtask + 1}/{task.vertex.parallelism}", task.state
+        brief = state.split(" ")[0]
     fill = VERMILION if failed else TEXT
     picture.text(box.x + 6, box.y + 14, head, size=11, fill=TEXT, extra='font-weight="600"')
     start = box.x + 12 + 6.4 * len(head)
@@ -230,7 +234,12 @@ def _draw_box(picture: Picture, box: Box) -> None:
         start += 14
     struck = 'text-decoration="line-through"' if done else ""
     picture.text(
-        start, box.y + 14, _cut(state, box.x + box.width - start - 4), size=10.5, fill=fill, extra=struck
+        start,
+        box.y + 14,
+        _fitted(box.x + box.width - start - 4, state, brief),
+        size=10.5,
+        fill=fill,
+        extra=struck,
     )
     rates = [sum(t.in_per_s or 0 for t in box.tasks), sum(t.out_per_s or 0 for t in box.tasks)]
     known = any(t.out_per_s is not None for t in box.tasks)
@@ -240,10 +249,10 @@ def _draw_box(picture: Picture, box: Box) -> None:
         else f"{amount(max(rates))} records/s"
     )
     speed = both if known else "– records/s"
-    picture.text(box.x + 6, box.y + 29, _cut(speed, box.width - 10))
+    picture.text(box.x + 6, box.y + 29, _fitted(box.width - 10, speed, speed.split(" · ")[0]))
     sizes = [t.state_bytes for t in box.tasks if t.state_bytes is not None]
     kept = f"state {data_size(sum(sizes))}" if sizes else "no snapshot yet"
-    picture.text(box.x + 6, box.y + 43, _cut(kept, box.width - 10))
+    picture.text(box.x + 6, box.y + 43, _fitted(box.width - 10, kept))
     if any(t.trays for t in box.tasks):
         _draw_trays(picture, box)
 
@@ -280,9 +289,8 @@ def _fit(texts: list[str], widths: list[float]) -> bool:
     return all(LETTER * len(text) < width for text, width in zip(texts, widths, strict=True))
 
 
-def _cut(text: str, width: float) -> str:
-    most = max(1, int(width / LETTER))
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _fitted(width: float, *texts: str) -> str:
+    return first_fit(int(width / LETTER), *texts)
 
 
 def job_figure(history: JobHistory, facts: dict[str, Any]) -> Figure:

@@ -9,6 +9,7 @@ from pravega_lab.observe.ledger.observations import COLUMNS, LedgerCounted, Ledg
 
 from ..svg.palette import LINE, READERS, TEXT, VERMILION
 from ..svg.picture import Across, Picture, amount, number
+from ..svg.text import first_fit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -89,14 +90,15 @@ def _faults(picture: Picture, history: LedgerHistory) -> None:
         fault = history.faults[place]
         picture.rect(x - 8, y - 8, 3, 10, VERMILION)
         words = f"{number((fault.time_ms - start_ms) / 1000)} s  {fault.text}"
-        picture.text(x, y, _short(words, 56), fill=TEXT)
-        picture.text(x, y + 12, _short(f"effect: {history.effect(place)}", 56))
+        picture.text(x, y, first_fit(56, words, words.split(": ")[0]), fill=TEXT)
+        effect = f"effect: {history.effect(place)}"
+        picture.text(x, y + 12, first_fit(56, effect, effect.split(", ")[0]))
         y += 28
     if history.offences:
         first = history.offences[0]
         picture.text(x, y + 4, f"first offending event: {first.what}", fill=TEXT, extra='font-weight="600"')
         for k, words in enumerate(_offence(first, start_ms), 1):
-            picture.text(x, y + 4 + 12 * k, _short(words, 58))
+            picture.text(x, y + 4 + 12 * k, first_fit(58, words, words.split(", ")[0]))
 
 
 def _offence(o: LedgerOffended, start_ms: int) -> list[str]:
@@ -109,10 +111,6 @@ def _offence(o: LedgerOffended, start_ms: int) -> list[str]:
     if o.read_ms is not None:
         words.append(f"{'read again' if o.first_ms is not None else 'read'} {at(o.read_ms, o.read_where)}")
     return words
-
-
-def _short(text: str, n: int) -> str:
-    return text if len(text) <= n else f"{text[: n - 1]}…"
 
 
 def _strip(picture: Picture, history: LedgerHistory, top: float, span_ms: Span) -> None:

@@ -8,9 +8,9 @@ from pravega_lab.observe.group.observations import ReaderLeft
 from pravega_lab.observe.group.rows import NOBODY, CheckpointRow, Holding, Move, ReaderRow, Waiting
 
 from ..groups.history import BoardHistory
-from ..svg.palette import SOFT, TEXT, VERMILION, ink, reader_colour
+from ..svg.palette import HALO, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number
-from ..svg.text import common_start, squeezed
+from ..svg.text import common_start, first_fit, placed, short_name
 from .rows import busiest
 
 WIDTH, LEFT, RIGHT = 900, 46, 684
@@ -67,6 +67,7 @@ class Scene:
         self.lanes = [Lane(None, [b for b in bars if b.reader == NOBODY], waits)]
         self.lanes += [Lane(row, [b for b in bars if b.reader == row.reader], []) for row in rows]
         self.common = common_start([row.reader for row in rows])
+        self.labels: list[tuple[float, float, str]] = []  # in lanes: drawn over the lines of checkpoints
         self.of = {lane.row.reader if lane.row else NOBODY: lane for lane in self.lanes}
         self.bottom = self._arrange()
         self.height = round(self.bottom + CAUSES + 30)
@@ -104,6 +105,8 @@ def reader_svg(history: BoardHistory, facts: dict[str, Any], gap: str, span_ms: 
     for move in [m for m in history.moves if m.group == scene.group][-200:]:
         _draw_move(picture, scene, move)
     _draw_departures(picture, scene)
+    for x, y, text in scene.labels:
+        picture.text(x, y, text, size=9.5, fill=TEXT, extra=HALO)
     _draw_reasons(picture, scene)
     _draw_gutter(picture, scene)
     picture.time_axis(scene.across, scene.height - 22)
@@ -149,12 +152,12 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
         for joined, left in lane.row.sessions:
             x0, x1 = scene.x(joined), scene.x(left)
             picture.rect(x0, lane.y + 1, x1 - x0, lane.height - 2, colour, 'fill-opacity=".14"')
-        picture.rect(4, lane.middle - 5, 5, 10, colour)
+        picture.rect(4, lane.middle - 5, 5, 10, colour, title=lane.row.reader)
         faded = "" if lane.row.is_online else 'opacity=".5"'
         picture.text(
             12,
             lane.middle + 3.5,
-            squeezed(lane.row.reader, 6, scene.common),
+            short_name(lane.row.reader, 6, scene.common, lane.row.index + 1),
             fill=TEXT,
             extra=faded + ' font-weight="600"',
         )
@@ -166,13 +169,14 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
         words = waiting.words_since(scene.start_ms)
         picture.rect(x0, y, x1 - x0, height, "none", f'stroke="{TEXT}" stroke-dasharray="2 2"', words)
         if height >= 8:
-            text = f"#{waiting.segment_id & 0xFFFFFFFF} {words}"
+            number_ = f"#{waiting.segment_id & 0xFFFFFFFF}"
+            text = f"{number_} {words}"
             others = [scene.x(w.start_ms) for w in lane.waits if lane.place(-1 - w.index)[0] == y]
             room = min([x for x in others if x > x0], default=float(RIGHT)) - x1
             inside = x1 - x0 > min(5.6 * len(text), room)
             n_letters = int((x1 - x0 if inside else room) / 5.6)
-            short = text if len(text) <= n_letters else f"{text[: n_letters - 1]}…" if n_letters > 2 else ""
-            picture.text(x0 + 3 if inside else x1 + 3, y + height / 2 + 3.3, short, size=9.5, fill=TEXT)
+            short = first_fit(n_letters, text, f"{number_} waits", number_)
+            scene.labels.append((x0 + 3 if inside else x1 + 3, y + height / 2 + 3.3, short))
 
 
 def _draw_bar(picture: Picture, scene: Scene, lane: Lane, bar: Holding) -> None:
@@ -186,8 +190,8 @@ def _draw_bar(picture: Picture, scene: Scene, lane: Lane, bar: Holding) -> None:
         )
         others = [scene.x(b.start_ms) for b in lane.bars if lane.rows[b.index] == lane.rows[bar.index]]
         room = min([x for x in others if x > x1], default=float(RIGHT)) - x1
-        if height >= 8 and room > 5.4 * len(f"{label} {long}"):
-            picture.text(x1 + 3, y + height / 2 + 3.3, f"{label} {long}", size=9.5)
+        if height >= 8 and room > 6 * len(f"{label} {long}"):
+            scene.labels.append((x1 + 3, y + height / 2 + 3.3, f"{label} {long}"))
         return
     colour = reader_colour(lane.row.index)
     picture.rect(
@@ -269,8 +273,12 @@ def _draw_departures(picture: Picture, scene: Scene) -> None:
 
 def move_text(move: Move) -> str:
     """Return a move in words, such as ``#5 r2 → r4: fair share … (inferred)``."""
+    return f"{_move_title(move)}: {move.reason} ({move.reason_kind})"
+
+
+def _move_title(move: Move) -> str:
     source = f"{move.from_reader} " if move.from_reader else ""
-    return f"#{move.segment_id & 0xFFFFFFFF} {source}→ {move.to_reader}: {move.reason} ({move.reason_kind})"
+    return f"#{move.segment_id & 0xFFFFFFFF} {source}→ {move.to_reader}"
 
 
 def _draw_reasons(picture: Picture, scene: Scene) -> None:
@@ -281,9 +289,8 @@ def _draw_reasons(picture: Picture, scene: Scene) -> None:
         x, text = scene.x(move.time_ms), move_text(move)
         picture.path(f"M{number(x - 3.5)} {number(y)}h7l-3.5 -5z", f'fill="{TEXT}"')
         rooms = [int((limit - x - 2) / 5.7) for limit in limits]
-        row = next((k for k, room in enumerate(rooms) if room >= len(text)), rooms.index(max(rooms)))
-        if rooms[row] >= min(len(text), 20):
-            shown = text if len(text) <= rooms[row] else text[: rooms[row] - 1] + "…"
+        row, shown = placed(rooms, text, _move_title(move))
+        if shown:
             picture.text(x + 1, y - 9 - 12 * row, shown, fill=TEXT)
             limits[row] = x - 7
 
@@ -291,7 +298,7 @@ def _draw_reasons(picture: Picture, scene: Scene) -> None:
 def _draw_gutter(picture: Picture, scene: Scene) -> None:
     now_x = scene.x(None)  # before the axis ends, if there is less than a second
     picture.line(now_x, TOP - 8, now_x, scene.bottom, TEXT)
-    columns = (RIGHT + 7, RIGHT + 62, RIGHT + 118)
+    columns = (RIGHT + 7, RIGHT + 58, RIGHT + 123)
     for x, text in zip(columns, ("reader", "state", "held/fair"), strict=True):
         picture.text(x, TOP - 12, text)
     picture.text(WIDTH - 4, TOP - 12, "unread", anchor="end")
@@ -305,13 +312,18 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
             picture.text(columns[1], y, ", ".join(w for w in words if w) or "all held")
             continue
         picture.text(
-            columns[0], y, squeezed(row.reader, 10, scene.common), fill=TEXT if row.is_online else SOFT
+            columns[0],
+            y,
+            short_name(row.reader, 8, scene.common, row.index + 1),
+            fill=TEXT if row.is_online else SOFT,
         )
         picture.text(columns[1], y, {"left": "offline"}.get(row.state, row.state))
         if not row.is_online:
             continue
-        picture.text(columns[2], y, f"{len(row.held)}/{number(round(row.fair_share, 1))}", fill=TEXT)
+        held = f"{len(row.held)}/{number(round(row.fair_share, 1))}"
+        picture.text(columns[2], y, held, fill=TEXT)
+        size = data_size(row.unread_bytes)
         age = "" if row.behind_since_ms is None else f" {(scene.now_ms - row.behind_since_ms) / 1000:.0f} s"
-        picture.text(
-            WIDTH - 4, y, f"{data_size(row.unread_bytes)}{age if row.unread_bytes else ''}", anchor="end"
-        )
+        room = int((WIDTH - 4 - columns[2]) / 6) - len(held) - 1
+        unread = first_fit(room, f"{size}{age if row.unread_bytes else ''}", size)
+        picture.text(WIDTH - 4, y, unread, anchor="end")

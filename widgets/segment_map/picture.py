@@ -6,10 +6,10 @@ from typing import Any
 
 from pravega_lab.observe.stream.fold import SegmentRow
 
-from ..svg.palette import COLD, HOT, LINE, NONE, SOFT, TEXT, mix, reader_colour
+from ..svg.palette import COLD, HALO, HOT, LINE, NONE, SOFT, TEXT, mix, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number, steps
 from ..svg.raster import Raster, text_width
-from ..svg.text import common_start, squeezed
+from ..svg.text import common_start, first_fit, placed, short_name
 from .history import MapHistory, Stretch, owner_words, short_words
 from .rows import tier_text
 
@@ -171,7 +171,9 @@ def _draw_legend(picture: Picture, scene: Scene) -> None:
     if scene.facts["colour"] == "owner":
         names = scene.history.readers
         entries = [("url(#plab-hatch)", "nobody"), (NONE, "sealed: paler, closed")]
-        entries += [(reader_colour(i), squeezed(name, 10, 0)) for i, name in enumerate(names[:4])]
+        common = common_start(names)
+        shown = [short_name(name, 10, common, i) for i, name in enumerate(names[:4], 1)]
+        entries += [(reader_colour(i), name) for i, name in enumerate(shown)]
         if len(names) > 4:
             entries.append(("#ffffff", f"+{len(names) - 4}"))
     else:
@@ -226,8 +228,9 @@ def _draw_segment(picture: Picture, scene: Scene, row: SegmentRow) -> None:
     edge = f"M{number(x1)} {number(y0)}H{number(x0)}V{number(y1)}H{number(x1)}{close}"
     picture.path(edge, 'fill="none" stroke="#000000" stroke-opacity=".4"')
     if x1 - x0 > 6.5 * len(row.label) + 6 and y1 - y0 >= 12:
-        halo = 'font-weight="600" stroke="#ffffff" stroke-width="3" paint-order="stroke"'  # on every colour
-        picture.text(x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=TEXT, extra=halo)
+        picture.text(
+            x0 + 4, (y0 + y1) / 2 + 3.5, row.label, size=10.5, fill=TEXT, extra=f'font-weight="600" {HALO}'
+        )
 
 
 def _draw_tier(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[float, float]) -> None:
@@ -253,8 +256,8 @@ def _draw_waiting(picture: Picture, scene: Scene, row: SegmentRow, ys: tuple[flo
 def _draw_gutter(picture: Picture, scene: Scene) -> None:
     now_x = scene.across.x(scene.seconds(None))  # before the axis ends, if there is less than a second
     picture.line(now_x, TOP - 3, now_x, STRIP_BOTTOM, TEXT)
-    picture.text(RIGHT + 8, TOP - 5, "active, keys")
     owned = "owner" in scene.facts["knows"]
+    picture.text(RIGHT + 8, TOP - 5, "active" if owned else "active, keys")
     rate_x = RIGHT + (112 if owned else 140)
     picture.text(rate_x, TOP - 5, scene.facts["rate_unit"], anchor="end")
     picture.text(rate_x + 6, TOP - 5, "unread" if "unread" in scene.facts["knows"] else "stored")
@@ -271,17 +274,26 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
         rate = row.bytes_per_s if scene.by_bytes else row.events_per_s
         unread = "unread" in scene.facts["knows"]
         size = data_size(row.unread_bytes) if unread else _stored(row)
-        text = f"#{row.number} {number3(row.low)}–{number3(row.high)}"
-        picture.text(RIGHT + 8, y + 3.5, text, fill=TEXT)
-        picture.text(rate_x, y + 3.5, "–" if rate is None else scene.rate_text(rate), fill=TEXT, anchor="end")
+        speed = "–" if rate is None else scene.rate_text(rate)
+        label, keys = f"#{row.number}", f"{number3(row.low)}–{number3(row.high)}"
+        room = int((rate_x - RIGHT - 12) / 5.6) - len(speed)
+        picture.text(RIGHT + 8, y + 3.5, first_fit(room, f"{label} {keys}", label), fill=TEXT)
+        picture.text(rate_x, y + 3.5, speed, fill=TEXT, anchor="end")
         if not owned:
             picture.text(rate_x + 6, y + 3.5, size)
             continue
         picture.text(rate_x + 6, y + 3.5, size)
-        words = squeezed(short_words(scene.history.owner_of(row)), 9, common)
-        picture.text(rate_x + 56, y + 3.5, words, fill=TEXT)
+        picture.text(rate_x + 56, y + 3.5, _owner(scene.history, row, common), fill=TEXT)
     if shown < len(active):
         picture.text(RIGHT + 8, BOTTOM + 12, f"{shown} of {len(active)} active")
+
+
+def _owner(history: MapHistory, row: SegmentRow, common: int) -> str:
+    """Return the owner in the room of its column: a reader may be its number in the order of joining."""
+    words = short_words(history.owner_of(row))
+    if row.reader is not None and words == row.reader:
+        return short_name(words, 9, common, history.place_of(words) + 1)
+    return first_fit(9, words, words.split(" ")[0])
 
 
 def _stored(row: SegmentRow) -> str:
@@ -302,9 +314,8 @@ def _draw_causes(picture: Picture, scene: Scene) -> None:
         picture.path(f"M{number(x - 4)} {number(y - 6)}h8l-4 6z", f'fill="{TEXT}"')
         picture.line(x, y, x, STRIP_BOTTOM, TEXT, 'stroke-opacity=".4"')
         rooms = [int((limit - x - 2) / 5.7) for limit in limits]
-        row = next((k for k, room in enumerate(rooms) if room >= len(text)), rooms.index(max(rooms)))
-        if rooms[row] >= min(len(text), 16):
-            shown = text if len(text) <= rooms[row] else text[: rooms[row] - 1] + "…"
+        row, shown = placed(rooms, text, text.split(": ")[0])
+        if shown:
             picture.text(x + 1, y - 9 - 12 * row, shown, fill=TEXT)
             limits[row] = x - 7
 

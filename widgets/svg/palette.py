@@ -48,6 +48,7 @@ def _style() -> str:
 
 
 STYLE = f"<style>{_style()}</style>"
+HALO = 'stroke="#ffffff" stroke-width="3" paint-order="stroke"'  # of text on lines and on every colour
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

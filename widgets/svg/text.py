@@ -1,4 +1,4 @@
-"""Names shortened to the room that a picture has for them."""
+"""Texts in the room that a picture has for them: they are shortened or left out, and never cut."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ def common_start(names: list[str]) -> int:
     return n
 
 
-def squeezed(name: str, n: int, common: int) -> str:
-    """Return ``name`` in at most ``n`` letters.
+def first_fit(n: int, *texts: str) -> str:
+    """Return the first of several texts that has at most ``n`` letters, or "": no text is cut."""
+    return next((text for text in texts if len(text) <= n), "")
 
-    A longer name first loses its ``common`` leading letters, which all names share, then its middle.
+
+def short_name(name: str, n: int, common: int, number: int) -> str:
+    """Return ``name`` in at most ``n`` letters: whole, without the ``common`` letters that all names begin
+    with, or as its number in the order of joining.
     """
-    text = name if len(name) <= n else name[common:]
-    return text if len(text) <= n else f"{text[: n // 2]}…{text[len(text) - (n - 1) // 2 :]}"
+    return first_fit(n, name, name[common:], f"{number}.")
+
+
+def placed(rooms: list[int], *forms: str) -> tuple[int, str]:
+    """Return the first of several forms of a label that one of the lines has room for, and that line."""
+    fits = ((line, text) for text in forms for line, n in enumerate(rooms) if len(text) <= n)
+    return next(fits, (0, ""))
