@@ -47,6 +47,14 @@ def test_the_jobs_of_the_engine_page_run(tmp_path: Path, monkeypatch: pytest.Mon
         assert {json.loads(line)["word"] for path in files for line in path.open()} == words
 
 
+@pytest.mark.parametrize("page", ["acting.md", "howto/incident.md"])
+def test_a_board_is_the_last_line_of_a_block_so_that_a_notebook_shows_it(page: str) -> None:
+    blocks = re.findall(r"```python\n(.*?)\n```", (DOCS / page).read_text(), re.DOTALL)
+    [made] = [block for block in blocks if re.search(r"^board = ", block, re.MULTILINE)]
+    assert made.splitlines()[-1].startswith("board ")
+    assert not made.splitlines()[-1].startswith("board =")
+
+
 def prose(page: Path) -> str:
     """Return the text of ``page`` without its blocks of code, where ``#`` is a comment and not a heading."""
     return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
