@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 from ..groups.history import BoardHistory
@@ -234,8 +235,8 @@ def _said(scene: Scene, c: Checkpoint, part: Part) -> str:
 def _draw_cut(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     streams = list(dict.fromkeys(piece.stream for piece in c.cut))
     if scene.is_job and not streams:
-        for place, line in enumerate(line for line in c.about if line):
-            picture.text(RIGHT + 8, scene.rows_top + 8 + 15 * place, first_fit(38, line, line.split(", ")[0]))
+        for place, line in enumerate(line for text in c.about for line in wrap(text, 38)):
+            picture.text(RIGHT + 8, scene.rows_top + 8 + 15 * place, line)
         return
     if c.state != "completed" or not streams:
         text = "the cut, when all passed" if c.state == "running" else "no cut"

@@ -289,7 +289,9 @@ def _draw_reasons(picture: Picture, scene: Scene) -> None:
         x, text = scene.x(move.time_ms), move_text(move)
         picture.path(f"M{number(x - 3.5)} {number(y)}h7l-3.5 -5z", f'fill="{TEXT}"')
         rooms = [int((limit - x - 2) / 5.7) for limit in limits]
-        row, shown = placed(rooms, text, _move_title(move))
+        title = _move_title(move)
+        brief = f"{title}: {move.reason.split('; ')[0]} ({move.reason_kind})"
+        row, shown = placed(rooms, text, brief, title)
         if shown:
             picture.text(x + 1, y - 9 - 12 * row, shown, fill=TEXT)
             limits[row] = x - 7
