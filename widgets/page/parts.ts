@@ -22,7 +22,7 @@ export function partsOf(parent: Element, scale: number) {
   const call = element(foot, "code", "plab-call");
   const keys = element(root, "div", "plab-help", { hidden: "" });
   const aloud = element(root, "div", "plab-aloud", { "aria-live": "polite" });
-  const trouble = element(root, "div", "plab-aloud", { role: "status" }); // a tooltip of the header shows it
+  const trouble = element(root, "div", "plab-trouble", { role: "status" }); // a tooltip of the header shows it
   return { root, ...head, legend, body, stage, canvas, empty, tip, folded, ...bar, call, keys, aloud, trouble };
 }
 

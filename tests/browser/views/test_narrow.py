@@ -105,7 +105,7 @@ def test_a_view_in_trouble_says_why_it_is_not_live(
         head = view(page, n).locator(".plab-head")
         assert head.locator(".plab-badge").inner_text() == "✕ not live"
         assert head.locator(".plab-badge").get_attribute("title") == why
-        assert view(page, n).locator(".plab-aloud[role=status]").text_content() == why
+        assert view(page, n).locator(".plab-trouble").text_content() == why
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
         settle(page)
