@@ -160,15 +160,11 @@ class AsyncRevisionedStream:
         return list(_entries(revision, data))  # empty, or cut off
 
     async def _end_after(self, revision: Revision) -> int:
-        """Return the present end of the log, if ``revision`` lies between the oldest entry and that end."""
+        """Return the present end of the log, if ``revision`` is one of this log and was not truncated."""
         await self._check(revision)
         info = await self._context.info(await self.segment_id())
         if revision.offset < info.start_offset:
             raise self._truncated(revision.offset, info.start_offset)
-        if revision.offset > info.write_offset:
-            raise BadInputError(
-                f"{revision.to_text()} lies after the end of the log, which is at {info.write_offset}"
-            )
         return info.write_offset
 
     async def _read(self, offset: int, end: int) -> bytes:

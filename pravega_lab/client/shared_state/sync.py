@@ -41,7 +41,6 @@ class RevisionedStream:
 
         Raises:
             TruncatedDataError: ``revision`` lies before `oldest`.
-            BadInputError: It lies after `latest`.
             ProtocolError: No entry begins there.
         """
         return loop_thread().run(self._core.read_from(revision))
