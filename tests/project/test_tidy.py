@@ -81,6 +81,7 @@ FLOW_LAYERS = [
     "errors",
     "cancelling",
     "closing",
+    "clock",
     "subtask_states",
     "batch",
     "elements",

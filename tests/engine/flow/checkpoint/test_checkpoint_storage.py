@@ -72,10 +72,10 @@ def test_operators_whose_ids_differ_in_punctuation_only_have_different_files() -
     ("folder", "path", "found"),
     [
         ("root/job/chk-2", "root/job/shared/a", "root/job/shared/a"),
-        ("/root/job/chk-2", "/elsewhere/a", "/elsewhere/a"),
+        ("/data/job/chk-2", "/elsewhere/a", "/elsewhere/a"),
         ("s3://bucket/job/chk-2", "s3://other/a", "s3://other/a"),
         ("s3://bucket/job/chk-2", "memory://job/a", "memory://job/a"),
-        ("/root/job/chk-2", "s3://bucket/job/a", "s3://bucket/job/a"),
+        ("/data/job/chk-2", "s3://bucket/job/a", "s3://bucket/job/a"),
         ("s3://bucket/job/chk-2", "/elsewhere/a", "file:///elsewhere/a"),
     ],
 )
