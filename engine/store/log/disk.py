@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
 
+from pravega_lab.errors import BadInputError
+
 from ..errors import DiskFull
 from .folder_lock import LOCK, FolderLock, make_private_folder, open_private
 from .format import FILE_HEADER_BYTES, file_id_of
@@ -26,6 +28,9 @@ from .format import FILE_HEADER_BYTES, file_id_of
 Result = TypeVar("Result")
 Record = tuple[str, bytes]
 """Name and content of a small file."""
+
+BACKUP_LIST = "backup.json"
+"""The list of the files in the folder of a backup."""
 
 SMALL_BYTES_MAX = 32 * 1024
 QUICK_S_MAX = 0.001
@@ -162,6 +167,7 @@ class RealDisk:
     Another thread makes files and snapshots, which takes longer, so appends do not wait for them.
 
     Raises:
+        BadInputError: The folder is a backup, which nothing may change.
         StoreInUse: Another process has the folder.
         DiskFull: The disk has no room for the lock file.
     """
@@ -172,6 +178,7 @@ class RealDisk:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        _refuse_backup(self.folder)
         with _naming_a_full_disk(f"no room for a store in {str(self.folder)!r}"):
             make_private_folder(self.folder)
             if not os.access(self.folder, os.W_OK | os.X_OK):  # else it would stop when the log needs a file
@@ -386,6 +393,15 @@ def _header(path: Path) -> bytes:
 
 
 _ZEROS = bytes(1 << 20)
+
+
+def _refuse_backup(folder: Path) -> None:
+    if (folder / BACKUP_LIST).exists():
+        raise BadInputError(
+            f"The folder {str(folder)!r} is a backup, and a change would make it useless. Restore it into a"
+            f" new folder with 'pravega-lab admin restore'. If a store has already changed it, delete"
+            f" {BACKUP_LIST!r} there: the folder is then no longer a backup."
+        )
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from zlib import crc32
 
 from pravega_lab.engine.store.admin.log_scan import scan_logs, tail_of
 from pravega_lab.engine.store.admin.verify import Verdict, verify
-from pravega_lab.engine.store.log.disk import RealDisk
+from pravega_lab.engine.store.log.disk import BACKUP_LIST, RealDisk
 from pravega_lab.engine.store.log.folder_lock import LOCK
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
@@ -31,7 +31,6 @@ from pravega_lab.errors import BadInputError, CorruptStoreError, StoreFullError
 from .folder import FrozenFolder, on_folder
 from .tier_copies import FOLDER, Listed, copy_chunks, restore_chunks
 
-LIST = "backup.json"
 FORMAT = 1
 FORMAT_WITH_CHUNKS = 2
 UNFINISHED = ".unfinished"
@@ -93,7 +92,7 @@ def _copy(
     ends = {scan.name: scan.end for scan in tail_of(scan_logs(frozen, []))}
     listed = []
     for name, size in frozen.files().items():
-        if name == LIST:  # the folder is itself a backup
+        if name == BACKUP_LIST:  # the folder is itself a backup
             continue
         data = frozen.read(name, 0, ends.get(name, size)).rstrip(b"\0")
         _write(unfinished / name, data, size)
@@ -105,7 +104,7 @@ def _copy(
         "made_ms": time.time_ns() // 1_000_000,
     }
     text = json.dumps({**about, "files": listed, "chunks": chunks}, indent=1).encode()
-    _write(unfinished / LIST, text, len(text))
+    _write(unfinished / BACKUP_LIST, text, len(text))
     with FrozenFolder(unfinished) as copy:
         verdict = _require_sound(verify(copy), unfinished)
     _publish(unfinished, target)
@@ -169,7 +168,7 @@ def _copied(target: Path, files: Sequence[Listed], verdict: Verdict) -> Copied:
 def _listed(folder: Path) -> tuple[dict[str, Listed], list[Listed]]:
     """Return the files that a backup lists, by name, and its chunks. Raises BadInputError."""
     try:
-        found = json.loads((folder / LIST).read_bytes())
+        found = json.loads((folder / BACKUP_LIST).read_bytes())
         _check_format(found["format"], folder)
         files = {file["name"]: file for file in map(_checked, found["files"])}
         chunks = [_checked(chunk | {"size": chunk["bytes"]}) for chunk in found.get("chunks", ())]
@@ -177,11 +176,11 @@ def _listed(folder: Path) -> tuple[dict[str, Listed], list[Listed]]:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInputError(
-            f"{str(folder)!r} is no backup: its {LIST} cannot be read ({type(error).__name__}: {error})."
-            " Give --from a folder that 'pravega-lab admin backup' made."
+            f"{str(folder)!r} is no backup: its {BACKUP_LIST} cannot be read ({type(error).__name__}:"
+            f" {error}). Give --from a folder that 'pravega-lab admin backup' made."
         ) from None
     for name in files:
-        if Path(name).name != name or name in (LOCK, LIST, "..", "."):
+        if Path(name).name != name or name in (LOCK, BACKUP_LIST, "..", "."):
             raise BadInputError(f"The backup {str(folder)!r} lists {name!r}, which is no file of a store.")
     return files, chunks
 

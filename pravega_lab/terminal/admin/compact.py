@@ -31,7 +31,7 @@ def compact(data: str | Path, *, file_bytes: int = DEFAULT_FILE_BYTES) -> Compac
     """Rewrite the log of a stopped store to what its streams need. A crash at any time leaves a whole store.
 
     Raises:
-        BadInputError: ``data`` is no store.
+        BadInputError: ``data`` is no store, or it is a backup.
         StoreInUse: The store is running.
         StoreVersionError: Another release wrote the store, in a format that this one does not read.
         CorruptStoreError: The store is damaged; nothing was changed.

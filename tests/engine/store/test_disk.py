@@ -24,6 +24,7 @@ from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.disk import MemoryDisk, RealDisk
 from pravega_lab.engine.store.log.format import file_header, file_name
 from pravega_lab.engine.store.storage.recovery import open_storage
+from pravega_lab.errors import BadInputError
 from tests.engine.store.storage_driver import TornDisk, run
 
 A = "s/a/0.#epoch.0"
@@ -288,6 +289,13 @@ def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
         RealDisk(tmp_path)
     disk.close()
     RealDisk(tmp_path).close()
+
+
+def test_a_backup_is_no_folder_of_a_store(tmp_path: Path) -> None:
+    (tmp_path / "backup.json").write_text("{}")
+    with pytest.raises(BadInputError, match=r"is a backup, .* Restore it into a new folder"):
+        RealDisk(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["backup.json"]
 
 
 def test_a_folder_in_which_no_file_can_be_made_is_refused_at_once(

@@ -247,6 +247,15 @@ def test_a_file_in_the_place_of_an_unfinished_backup_is_left_alone(data: Path) -
     assert mine.read_text() == "mine"
 
 
+def test_a_backup_is_not_compacted(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    backup = data.parent / "backup"
+    admin.backup(data, backup)
+    before = {path.name: path.read_bytes() for path in backup.iterdir()}
+    assert main(["admin", "compact", "--data", str(backup)]) == 1
+    assert "is a backup, and a change would make it useless" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in backup.iterdir()} == before
+
+
 def test_a_backup_can_be_backed_up(data: Path) -> None:
     first, second = data.parent / "first", data.parent / "second"
     admin.backup(data, first)
