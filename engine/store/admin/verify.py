@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from ..errors import CorruptStoreError, StoreVersionError
+from ..log.chunks import BLOCK_BYTES, Chunk, damaged_block
 from ..log.disk import Disk
 from ..log.format import FILE_HEADER_BYTES, file_name
 from ..log.history import read_history
@@ -17,6 +19,7 @@ from .rules import check_state
 GROUPS = "groups are right"
 TAIL = "the log ends well"
 PLACES = "segments are in valid groups"
+CHUNKS = "chunks of tier 2 are whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class Verdict:
         files, groups, log_bytes: How much of the log was checked; ``log_bytes`` up to the ends of the groups.
         segments, records: What the metadata rules were applied to, 0 if the store cannot be opened.
         is_running: Whether a process served the store during the check.
+        chunks: The chunks of tier 2 that were compared with their checksums.
+        unchecked_chunks, unchecked_bytes: Those that were not, and their bytes.
         other_version: Why this release does not read the store, if another release wrote it, else None.
     """
 
@@ -38,6 +43,9 @@ class Verdict:
     segments: int
     records: int
     is_running: bool
+    chunks: int = 0
+    unchecked_chunks: int = 0
+    unchecked_bytes: int = 0
     other_version: StoreVersionError | None = None
 
     @property
@@ -55,25 +63,39 @@ class Verdict:
         """Return the findings of the level DAMAGE."""
         return [found for found in self.findings if found.level is Level.DAMAGE]
 
+    def with_all_chunks(self) -> Verdict:
+        """Return the verdict after another check of all chunks that this one did not check."""
+        chunks = self.chunks + self.unchecked_chunks
+        return replace(self, chunks=chunks, unchecked_chunks=0, unchecked_bytes=0)
+
     def __str__(self) -> str:
+        chunks = f" {self.chunks} chunks in tier 2," if self.chunks else ""
         checked = (
-            f"{self.groups} groups in {self.files} log files ({self.log_bytes} bytes),"
+            f"{self.groups} groups in {self.files} log files ({self.log_bytes} bytes),{chunks}"
             f" {self.segments} segments and {self.records} records checked"
         )
         notes = len(self.findings) - len(self.damage)
         remarks = f", {notes} notes" if notes else ""
+        if self.unchecked_chunks:
+            remarks += (
+                f"; {self.unchecked_chunks} chunks ({self.unchecked_bytes} bytes) in tier 2 not checked"
+            )
         if self.is_sound:
             return f"sound: {checked}, 0 damaged{remarks}"
         return f"DAMAGED: {len(self.damage)} places; {checked}{remarks}"
 
 
-def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
+def verify(
+    disk: Disk, *, is_running: bool = False, read_chunk: Callable[[str], bytes | None] | None = None
+) -> Verdict:
     """Check everything that ``disk`` holds. Nothing is written, and the disk must not change during the
     check.
 
     Args:
         is_running: A process writes to the store, and ``disk`` is a copy of what it had at one moment. The
             last group may then be on its way.
+        read_chunk: Returns a chunk of tier 2 by its name, None if it is missing. Without it, no chunk is
+            checked.
     """
     findings: list[Finding] = []
     logs = scan_logs(disk, findings)
@@ -87,6 +109,10 @@ def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
         findings += _recorded_cuts(disk)
         findings += _places(storage, logs)
         findings += check_state(storage)
+    chunks = storage._synced.chunks.values() if storage else ()
+    unchecked = chunks if read_chunk is None else ()
+    if storage is not None and read_chunk is not None:
+        findings += _chunks(chunks, storage._files.store_id, read_chunk)
     return Verdict(
         tuple(findings),
         len(logs),
@@ -95,6 +121,9 @@ def verify(disk: Disk, *, is_running: bool = False) -> Verdict:
         len(storage.segments()) if storage else 0,
         sum(1 for _ in storage.records()) if storage else 0,
         is_running,
+        len(chunks) - len(unchecked),
+        len(unchecked),
+        sum(chunk.length for chunk in unchecked),
         other_version,
     )
 
@@ -180,4 +209,20 @@ def _places(storage: Storage, logs: dict[int, FileScan]) -> list[Finding]:
             what = f"Bytes of segment {name!r} at {position} are after the valid groups, which end at {end}."
             found.append(damage(PLACES, file_name(file), what, RESTORE, max(position, end)))
             break
+    return found
+
+
+def _chunks(
+    chunks: Collection[Chunk], store_id: bytes, read_chunk: Callable[[str], bytes | None]
+) -> list[Finding]:
+    """Find the chunks that are missing or are not as they were written."""
+    found: list[Finding] = []
+    for chunk in chunks:
+        data = read_chunk(chunk.name)
+        if data is None:
+            found.append(damage(CHUNKS, chunk.name, "The chunk is missing in tier 2."))
+        elif (block := damaged_block(chunk, 0, data, store_id)) is not None or len(data) != chunk.length:
+            offset = BLOCK_BYTES * block if block is not None else min(len(data), chunk.length)
+            what = f"The chunk in tier 2 has other bytes (checksum). It has {len(data)} of {chunk.length}."
+            found.append(damage(CHUNKS, chunk.name, what, offset=offset))
     return found

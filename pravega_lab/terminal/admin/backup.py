@@ -13,13 +13,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from pravega_lab.engine.store.admin.findings import Finding, damage
 from pravega_lab.engine.store.admin.log_scan import scan_logs, tail_of
 from pravega_lab.engine.store.admin.verify import Verdict, verify
 from pravega_lab.engine.store.log.disk import BACKUP_LIST, RealDisk
@@ -29,10 +30,11 @@ from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError, StoreFullError
 
 from .folder import FrozenFolder, on_folder
-from .tier_copies import FOLDER, Listed, copy_chunks, restore_chunks
+from .tier_copies import FOLDER, Listed, chunk_content, chunks_of_backup, copy_chunks, restore_chunks
 
 FORMAT = 1
 FORMAT_WITH_CHUNKS = 2
+COPIED = "a backup is as it was made"
 UNFINISHED = ".unfinished"
 FILE_BYTES_MAX = 1 << 40
 """No file of a store is that large."""
@@ -106,7 +108,7 @@ def _copy(
     text = json.dumps({**about, "files": listed, "chunks": chunks}, indent=1).encode()
     _write(unfinished / BACKUP_LIST, text, len(text))
     with FrozenFolder(unfinished) as copy:
-        verdict = _require_sound(verify(copy), unfinished)
+        verdict = _require_sound(verify(copy), unfinished).with_all_chunks()
     _publish(unfinished, target)
     return _copied(target, [*listed, *chunks], verdict)
 
@@ -158,7 +160,31 @@ def _fill(
         verdict = _require_sound(verify(restored), unfinished)
         store_id = Tiered(open_storage(restored)).store_id
     restore_chunks(folder, chunks, store_id, tier2, options)
-    return verdict
+    return verdict.with_all_chunks()
+
+
+def check_backup(backup: FrozenFolder) -> Verdict:
+    """Check a backup as a store, and that `restore` would find every file and chunk as it was copied.
+
+    Raises:
+        BadInputError: The list of the backup cannot be read.
+    """
+    files, chunks = _listed(backup.folder)
+    verdict = verify(backup, read_chunk=chunks_of_backup(backup.folder))
+    known = {found.where for found in verdict.damage}
+    found = [*_differences(backup.folder, files, _content)]
+    found += _differences(backup.folder, {str(chunk["name"]): chunk for chunk in chunks}, chunk_content)
+    return replace(verdict, findings=(*verdict.findings, *(f for f in found if f.where not in known)))
+
+
+def _differences(
+    folder: Path, listed: Mapping[str, Listed], content: Callable[[Path, str, Listed], bytes]
+) -> Iterator[Finding]:
+    for name, file in listed.items():
+        try:
+            content(folder, name, file)
+        except CorruptStoreError as error:
+            yield damage(COPIED, name, str(error), "")
 
 
 def _copied(target: Path, files: Sequence[Listed], verdict: Verdict) -> Copied:

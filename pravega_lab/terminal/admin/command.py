@@ -32,6 +32,12 @@ ACTIONS = {
 }
 
 
+COUNTS = (
+    *("files", "groups", "log_bytes", "segments", "records"),
+    *("chunks", "unchecked_chunks", "unchecked_bytes"),
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     about = "; ".join(f"{action}: {what}" for action, what in ACTIONS.items())
@@ -45,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tier2",
         metavar="URL",
-        help="of backup: the folder in tier 2 that the store uses; of restore: a new one",
+        help="of backup and verify: the folder in tier 2 that the store uses; of restore: a new one",
     )
     parser.add_argument("--tier2-options", metavar="JSON", help="options of its file system")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each row, and for the result")
@@ -93,7 +99,7 @@ def _check_options(args: argparse.Namespace) -> None:
         if (value is not None) != (args.action == action):
             verb = "needs" if value is None else "takes no"
             raise BadInputError(f"{args.action} {verb} {option} DIR")
-    if args.tier2 is not None and args.action not in ("backup", "restore"):
+    if args.tier2 is not None and args.action not in ("verify", "backup", "restore"):
         raise BadInputError(f"{args.action} takes no --tier2: it looks at the data folder alone")
 
 
@@ -117,12 +123,10 @@ def _inspect(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    verdict = check(args.data)
+    verdict = check(args.data, tier2=args.tier2, tier2_options=storage_options(args.tier2_options))
     found = [finding_row(finding) for finding in verdict.findings]
     if args.json:
-        counts = {
-            name: getattr(verdict, name) for name in ("files", "groups", "log_bytes", "segments", "records")
-        }
+        counts = {name: getattr(verdict, name) for name in COUNTS}
         end = {
             "verdict": "sound" if verdict.is_sound else "damaged",
             "is_running": verdict.is_running,

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pravega_lab.engine.store.admin import listing
 from pravega_lab.engine.store.admin.findings import Finding
 from pravega_lab.engine.store.admin.log_scan import operations_of
 from pravega_lab.engine.store.admin.verify import Verdict, verify
+from pravega_lab.engine.store.log.disk import BACKUP_LIST
 from pravega_lab.engine.store.log.format import file_id_of
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.errors import BadInputError, CorruptStoreError, require
 
+from .backup import check_backup
 from .folder import FrozenFolder, on_folder
+from .tier_copies import chunks_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,24 +67,55 @@ def frame(data: str | Path, what: str = "streams", name: str | None = None) -> p
     return pd.DataFrame(rows(data, what, name))
 
 
-def check(data: str | Path) -> Verdict:
+def check(
+    data: str | Path, *, tier2: str | None = None, tier2_options: Mapping[str, Any] | None = None
+) -> Verdict:
     """Check every checksum and every rule of a stopped or running store (``pravega-lab admin verify``).
 
+    A backup is also compared with its list, its chunks included.
+
+    Args:
+        tier2: The folder in tier 2 of a store that has one. Without it, no chunk is checked.
+        tier2_options: Options of its file system (fsspec).
+
     Raises:
-        BadInputError: ``data`` is no store.
+        BadInputError: ``data`` is no store, ``tier2`` belongs to another one, or ``data`` is a backup, which
+            has its chunks in itself.
+        StoreUnavailableError: Tier 2 failed.
     """
     before: list[Finding] = []
     while True:
         with FrozenFolder(data) as folder:
-            verdict = _checked(folder)
+            verdict = _checked(folder, tier2, tier2_options)
             # A group that a running store is writing can look like damage, but not twice at the same place.
             if verdict.is_sound or not folder.is_running or verdict.damage == before:
                 return verdict
             before = verdict.damage
 
 
-def _checked(folder: FrozenFolder) -> Verdict:
-    return verify(folder, is_running=folder.is_running)
+def _checked(
+    folder: FrozenFolder, tier2: str | None = None, options: Mapping[str, Any] | None = None
+) -> Verdict:
+    if BACKUP_LIST in folder.files():
+        if tier2 is not None:
+            raise BadInputError(
+                f"{str(folder.folder)!r} is a backup, and its chunks are in it. Leave --tier2 out."
+            )
+        return check_backup(folder)
+    check = partial(verify, folder, is_running=folder.is_running)
+    store_id = None if tier2 is None else _store_id(folder)
+    if tier2 is None or store_id is None:
+        return check()
+    with chunks_in(tier2, options or {}, store_id) as read_chunk:
+        return check(read_chunk=read_chunk)
+
+
+def _store_id(folder: FrozenFolder) -> bytes | None:
+    """Return the id of the store, None if it does not open."""
+    try:
+        return open_storage(folder)._files.store_id
+    except Exception:  # whatever the bytes are, `verify` says what is wrong
+        return None
 
 
 def finding_row(found: Finding) -> Row:

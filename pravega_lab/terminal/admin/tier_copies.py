@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from zlib import crc32
@@ -65,6 +65,41 @@ def copy_chunks(
     return listed
 
 
+@contextmanager
+def chunks_in(
+    url: str, options: Mapping[str, Any], store_id: bytes
+) -> Iterator[Callable[[str], bytes | None]]:
+    """Yield a function that returns a chunk of a store by its name, None if it is missing in tier 2.
+
+    Raises:
+        BadInputError: The folder in tier 2 belongs to another store.
+        StoreUnavailableError: Tier 2 failed. The function raises it, too.
+    """
+    with closing(FsspecObjects(url, dict(options))) as objects:
+
+        def read(name: str) -> bytes | None:
+            try:
+                return _answer(objects.read(name))
+            except FileNotFoundError:
+                return None
+
+        if read(MARKER) not in (None, marker(store_id)):
+            raise BadInputError(
+                f"--tier2 {url!r} belongs to another store. Give the --tier2 that this store uses."
+            )
+        yield read
+
+
+def chunks_of_backup(source: Path) -> Callable[[str], bytes | None]:
+    """Return a function that returns a chunk in the folder of a backup, None if it is missing there."""
+
+    def read(name: str) -> bytes | None:
+        path = source / FOLDER / name
+        return path.read_bytes() if path.exists() else None
+
+    return read
+
+
 def restore_chunks(
     source: Path, chunks: Sequence[Listed], store_id: bytes, url: str | None, options: Mapping[str, Any]
 ) -> None:
@@ -97,15 +132,24 @@ def restore_chunks(
 
 def _contents(source: Path, chunks: Mapping[str, Listed]) -> Iterator[tuple[str, bytes]]:
     for name, chunk in chunks.items():
-        if Path(name).name != name:
-            raise BadInputError(f"The backup {str(source)!r} lists {name!r}, which is no chunk.")
-        path = source / FOLDER / name
-        data = path.read_bytes() if path.exists() else b""
-        if len(data) != chunk["bytes"] or crc32(data) != chunk["crc32"]:
-            raise CorruptStoreError(
-                f"The chunk {name!r} of the backup is missing or damaged. Use another backup."
-            )
-        yield name, data
+        yield name, chunk_content(source, name, chunk)
+
+
+def chunk_content(source: Path, name: str, chunk: Listed) -> bytes:
+    """Return a chunk of a backup.
+
+    Raises:
+        BadInputError: The name is none of a chunk.
+        CorruptStoreError: The chunk is missing, or differs from what was copied.
+    """
+    if Path(name).name != name:
+        raise BadInputError(f"The backup {str(source)!r} lists {name!r}, which is no chunk.")
+    data = chunks_of_backup(source)(name)
+    if data is None or len(data) != chunk["bytes"] or crc32(data) != chunk["crc32"]:
+        raise CorruptStoreError(
+            f"The chunk {name!r} of the backup is missing or damaged. Use another backup."
+        )
+    return data
 
 
 def _read(objects: Objects, name: str) -> bytes:

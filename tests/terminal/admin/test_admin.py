@@ -23,7 +23,7 @@ from pravega_lab.client import connect
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.engine.simulation.store.world import events_in
 from pravega_lab.engine.store.log import operations as ops
-from pravega_lab.engine.store.log.chunks import Chunk
+from pravega_lab.engine.store.log.chunks import MARKER, Chunk, checksums_of, marker
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError, StoreUnavailableError, StoreVersionError
@@ -112,6 +112,70 @@ def test_verify_prints_a_verdict(data: Path, capsys: pytest.CaptureFixture[str])
         admin.backup(data, data.parent / "backup")
     with pytest.raises(CorruptStoreError, match="not compacted"):
         admin.compact(data)
+
+
+@pytest.fixture
+def tiered(tmp_path: Path) -> tuple[Path, Path]:
+    """The data folder of a stopped store, and its folder in tier 2, which has all bytes of two segments."""
+    folder, objects = tmp_path / "store", tmp_path / "objects"
+    driver = Driver(stored(STORES[0]))
+    store = Tiered(driver.storage)
+    for folder_made in (folder, objects):
+        folder_made.mkdir()
+    for number in store.unmoved()[:2]:
+        pieces = tuple(store.ranges(number, None))
+        data = b"".join(store.read(piece) or b"" for piece in pieces)
+        chunk = store.next_chunk
+        name = f"chunk-{chunk:012d}-0a"
+        checksums = checksums_of(data, store.store_id, chunk)
+        driver.do(ops.MoveToTier(Chunk(chunk, name, len(data), checksums), pieces))
+        (objects / name).write_bytes(data)
+    (objects / MARKER).write_bytes(marker(store.store_id))
+    for name, content in driver.disk.contents.items():
+        (folder / name).write_bytes(content)
+    return folder, objects
+
+
+def test_verify_checks_chunks_with_tier2_and_says_how_many_it_did_not(
+    tiered: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, objects = tiered
+    words = ["admin", "verify", "--data", str(folder)]
+    assert main(words) == 0
+    assert re.search(r": sound: .*; 2 chunks \(\d+ bytes\) in tier 2 not checked$", said(capsys)[-1])
+    assert main([*words, "--tier2", str(objects)]) == 0
+    assert re.search(r": sound: .* 2 chunks in tier 2, .* 0 damaged$", said(capsys)[-1])
+    first, second = sorted(objects.glob("chunk-*"))
+    first.write_bytes(b"?" + first.read_bytes()[1:])
+    second.unlink()
+    assert main([*words, "--json", "--tier2", str(objects)]) == 1
+    *found, end = map(json.loads, said(capsys))
+    assert [row["where"] for row in found] == [first.name, second.name]
+    assert [row["offset"] for row in found] == [0, None]
+    assert (end["verdict"], end["chunks"], end["unchecked_chunks"]) == ("damaged", 2, 0)
+    (objects / MARKER).write_bytes(marker(bytes(16)))
+    with pytest.raises(BadInputError, match="belongs to another store"):
+        admin.check(folder, tier2=str(objects))
+
+
+@pytest.mark.parametrize("fault", ["chunk flipped", "chunk missing", "file missing", "file flipped"])
+def test_verify_compares_a_backup_with_its_list(tiered: tuple[Path, Path], fault: str) -> None:
+    folder, objects = tiered
+    backup = folder.parent / "backup"
+    assert "not checked" not in str(admin.backup(folder, backup, tier2=str(objects)).verdict)
+    verdict = admin.check(backup)
+    assert (verdict.is_sound, verdict.chunks, verdict.unchecked_chunks) == (True, 2, 0)
+    with pytest.raises(BadInputError, match="Leave --tier2 out"):
+        admin.check(backup, tier2=str(objects))
+    kind, harm = fault.split()
+    name = next((backup / "tier2").iterdir()).name if kind == "chunk" else "history"
+    path = backup / ("tier2" if kind == "chunk" else "") / name
+    content = bytearray(path.read_bytes())
+    content[10] ^= 1
+    path.unlink() if harm == "missing" else path.write_bytes(content)
+    assert [found.where for found in admin.check(backup).damage].count(name) == 1
+    with pytest.raises(CorruptStoreError):
+        admin.restore(backup, folder.parent / "restored", tier2=str(folder.parent / "elsewhere"))
 
 
 @pytest.mark.parametrize("name", ["log-000000000002", "snapshot"])
