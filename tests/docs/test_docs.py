@@ -120,6 +120,12 @@ def source_of(dotted: str) -> tuple[Path, list[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_empty_line_cuts_a_table(page: Path) -> None:
+    """Rows after it are rendered as plain text, unless they begin a table of their own."""
+    assert re.findall(r"\|\n\n(\|.*)\n(?!\|[-: |]+\n)", prose(page)) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text()
     folders = "pravega_lab|engine|widgets|tests|benchmarks|notebooks|binder|docs"
