@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from pravega_lab.engine.server.limits.limits import Limits
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "glossary.md"
@@ -123,6 +125,11 @@ def source_of(dotted: str) -> tuple[Path, list[str]]:
 def test_no_empty_line_cuts_a_table(page: Path) -> None:
     """Rows after it are rendered as plain text, unless they begin a table of their own."""
     assert re.findall(r"\|\n\n(\|.*)\n(?!\|[-: |]+\n)", prose(page)) == []
+
+
+def test_the_unit_file_allows_the_connections_that_the_store_serves_by_default() -> None:
+    [descriptors] = re.findall(r"^LimitNOFILE=(\d+)$", (DOCS / "operations.md").read_text(), re.MULTILINE)
+    assert Limits().within(int(descriptors)) == Limits()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
