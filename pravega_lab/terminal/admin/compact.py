@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from pravega_lab.engine.store.admin.verify import Verdict, verify
 from pravega_lab.engine.store.errors import DiskFull
 from pravega_lab.engine.store.log.disk import Disk, RealDisk
 from pravega_lab.engine.store.log.files import DEFAULT_FILE_BYTES
+from pravega_lab.engine.store.log.format import file_id_of
 from pravega_lab.engine.store.storage.recovery import open_storage
-from pravega_lab.errors import CorruptStoreError, StoreFullError
+from pravega_lab.errors import BadInputError, CorruptStoreError, StoreFullError
 
 from .folder import FrozenFolder
 
@@ -31,13 +33,14 @@ def compact(data: str | Path, *, file_bytes: int = DEFAULT_FILE_BYTES) -> Compac
     """Rewrite the log of a stopped store to what its streams need. A crash at any time leaves a whole store.
 
     Raises:
-        BadInputError: ``data`` is no store, or it is a backup.
+        BadInputError: ``data`` is no store, it is a backup, or its files belong to another user.
         StoreInUse: The store is running.
         StoreVersionError: Another release wrote the store, in a format that this one does not read.
         CorruptStoreError: The store is damaged; nothing was changed.
         StoreFullError: There is no room for the copy. The store is as it was.
     """
-    FrozenFolder(data).close()  # refuses what is no store before a lock file is made in it
+    with FrozenFolder(data) as folder:  # refuses what is no store before a lock file is made in it
+        _require_owner(folder)
     disk = RealDisk(data)
     try:
         before_bytes = sum(disk.files().values())
@@ -52,6 +55,18 @@ def compact(data: str | Path, *, file_bytes: int = DEFAULT_FILE_BYTES) -> Compac
     with FrozenFolder(data) as folder:
         verdict = verify(folder)
         return Compacted(before_bytes, sum(folder.files().values()), live_bytes, verdict)
+
+
+def _require_owner(store: FrozenFolder) -> None:
+    """Refuse a store of another user: that user could not open the files that replace those of the store."""
+    *_, last = (name for name in store.files() if file_id_of(name) is not None)
+    owner, mine = (store.folder / last).stat().st_uid, os.geteuid()
+    if owner != mine:
+        raise BadInputError(
+            f"The files of the store in {str(store.folder)!r} belong to the user with the id {owner}, who"
+            f" could not open files of the user with the id {mine}. Run the command as that user, for example"
+            f" with sudo -u '#{owner}'."
+        )
 
 
 async def carry_out(disk: Disk, file_bytes: int) -> int:

@@ -320,6 +320,16 @@ def test_a_backup_is_not_compacted(data: Path, capsys: pytest.CaptureFixture[str
     assert {path.name: path.read_bytes() for path in backup.iterdir()} == before
 
 
+def test_a_store_of_another_user_is_not_compacted(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root could, but the files that it makes are closed to the user who runs the store."""
+    me = os.geteuid()
+    before = sorted(data.iterdir())
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    with pytest.raises(BadInputError, match=rf"belong to the user with the id {me}, .* sudo -u '#{me}'"):
+        admin.compact(data)
+    assert sorted(data.iterdir()) == before
+
+
 def test_a_backup_can_be_backed_up(data: Path) -> None:
     first, second = data.parent / "first", data.parent / "second"
     admin.backup(data, first)
