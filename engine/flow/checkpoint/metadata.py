@@ -21,6 +21,8 @@ from .storage import METADATA
 
 FORMAT = "pravega-lab job checkpoint"
 VERSION = 1
+_HEAD = f'{{\n "format": "{FORMAT}"'.encode()
+"""What every `_metadata` of this engine begins with."""
 
 
 def encode(checkpoint: CompletedCheckpoint) -> bytes:
@@ -53,6 +55,11 @@ def decode(data: bytes, folder: str) -> CompletedCheckpoint:
         is_ours = body["format"] == FORMAT
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours, body = False, {}
+    if not is_ours and data[: len(_HEAD)] == _HEAD[: len(data)]:
+        raise DamagedCheckpointError(
+            f"{where} is damaged: its {len(data)} bytes are not one whole JSON object, as if it were cut or"
+            " something had been added; take another checkpoint"
+        )
     if not is_ours:
         raise DamagedCheckpointError(
             f"{where} is not the metadata of a checkpoint of this engine (it begins with {data[:40]!r}); "

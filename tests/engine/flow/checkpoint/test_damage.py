@@ -198,6 +198,16 @@ def test_flipped_or_cut_metadata_is_refused(data: st.DataObject) -> None:
         assert metadata.decode(bytes(encoded), "folder") == checkpoint()
 
 
+@pytest.mark.parametrize("change", ["cut", "empty", "added"])
+def test_metadata_that_were_cut_or_extended_are_damaged_and_not_of_another_program(change: str) -> None:
+    whole = metadata.encode(checkpoint())
+    found = {"cut": whole[: len(whole) // 2], "empty": b"", "added": whole + b" x"}[change]
+    with pytest.raises(DamagedCheckpointError, match=r"_metadata is damaged: .* take another checkpoint"):
+        metadata.decode(found, "folder")
+    with pytest.raises(DamagedCheckpointError, match="is not the metadata of a checkpoint of this engine"):
+        metadata.decode(b"[]" + found, "folder")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
