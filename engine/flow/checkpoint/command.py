@@ -6,6 +6,8 @@ import argparse
 import asyncio
 from collections.abc import Iterator
 
+from pravega_lab.errors import BadInputError, PravegaError
+
 from ..files import FsspecFiles
 from ..state.handles import OperatorState
 from . import metadata
@@ -28,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         DamagedCheckpointError: it is damaged, or was not written by this engine.
+        BadInputError: the file system of the folder does not exist, or fails.
     """
     checkpoint = asyncio.run(_load_and_check(args.folder))
     print("\n".join(describe(checkpoint)))
@@ -37,7 +40,15 @@ def run(args: argparse.Namespace) -> int:
 
 async def _load_and_check(folder: str) -> CompletedCheckpoint:
     files = FsspecFiles()
-    checkpoint = await metadata.load(files, folder)
+    try:
+        checkpoint = await metadata.load(files, folder)
+    except (PravegaError, ModuleNotFoundError):
+        raise
+    except Exception as error:  # each file system raises errors of its own
+        raise BadInputError(
+            f"{folder!r} cannot be read ({type(error).__name__}: {error}). Give a path, or a URL of a file"
+            " system that fsspec knows, that answers, and that takes the credentials of this user."
+        ) from error
     reader = BlobReader(files)
     for blob in checkpoint.blobs():
         await reader.read(blob)

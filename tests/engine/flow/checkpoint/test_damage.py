@@ -12,10 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import fsspec.implementations.memory
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pravega_lab.cli import main
 from pravega_lab.engine.flow.checkpoint import metadata
 from pravega_lab.engine.flow.checkpoint.handles import CompletedCheckpoint, MasterState
 from pravega_lab.engine.flow.checkpoint.storage import BlobReader
@@ -206,6 +208,19 @@ def test_metadata_that_were_cut_or_extended_are_damaged_and_not_of_another_progr
         metadata.decode(found, "folder")
     with pytest.raises(DamagedCheckpointError, match="is not the metadata of a checkpoint of this engine"):
         metadata.decode(b"[]" + found, "folder")
+
+
+@pytest.mark.parametrize("url", ["nope://x", "memory://x"])
+def test_a_url_that_cannot_be_read_is_refused_in_words(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: object, path: str) -> bytes:
+        raise RuntimeError("unable to locate credentials")
+
+    monkeypatch.setattr(fsspec.implementations.memory.MemoryFileSystem, "cat_file", refuse)
+    assert main(["savepoint", "inspect", url]) == 1
+    why = "ValueError: Protocol not known" if url == "nope://x" else "RuntimeError: unable to locate"
+    assert f"pravega-lab savepoint: '{url}' cannot be read ({why}" in capsys.readouterr().err
 
 
 JSON = st.recursive(
