@@ -30,7 +30,16 @@ from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError, StoreFullError
 
 from .folder import FrozenFolder, on_folder
-from .tier_copies import FOLDER, Listed, chunk_content, chunks_of_backup, copy_chunks, restore_chunks
+from .tier_copies import (
+    FOLDER,
+    Listed,
+    chunk_content,
+    chunks_of_backup,
+    copy_chunks,
+    require_new_tier2,
+    require_tier2,
+    restore_chunks,
+)
 
 FORMAT = 1
 FORMAT_WITH_CHUNKS = 2
@@ -83,7 +92,8 @@ def backup(
 
 
 def _backup(frozen: FrozenFolder, target: Path, tier2: str | None, options: Mapping[str, Any]) -> Copied:
-    _require_sound(verify(frozen, is_running=frozen.is_running), frozen.folder)
+    found = _require_sound(verify(frozen, is_running=frozen.is_running), frozen.folder)
+    require_tier2(found.unchecked_chunks, tier2)
     with _prepared(target) as unfinished:
         return _copy(frozen, unfinished, target, tier2, options)
 
@@ -135,6 +145,7 @@ def restore(
     folder = Path(source)
     files, chunks = _listed(folder)
     target = _new_folder(Path(data), "--data")
+    require_new_tier2(folder, len(chunks), tier2)
     with _prepared(target) as unfinished:
         verdict = _fill(unfinished, folder, files, chunks, tier2, tier2_options or {})
         _publish(unfinished, target)

@@ -30,26 +30,37 @@ FOLDER = "tier2"
 Listed = Mapping[str, Any]
 
 
+def require_tier2(chunks: int, url: str | None) -> None:
+    """Raise BadInputError if a store has bytes in tier 2, and there is no ``url`` to copy them from."""
+    if chunks and url is None:
+        raise BadInputError(
+            f"Segments of this store have bytes in {chunks} chunks in tier 2. Give the --tier2 that it"
+            " uses, so that the backup contains them."
+        )
+
+
+def require_new_tier2(source: Path, chunks: int, url: str | None) -> None:
+    """Raise BadInputError if a backup has chunks, and there is no ``url`` to copy them to."""
+    if chunks and url is None:
+        raise BadInputError(
+            f"The backup {str(source)!r} has {chunks} chunks of tier 2. Give --tier2 a new folder for them."
+        )
+
+
 def copy_chunks(
     frozen: FrozenFolder, url: str | None, options: Mapping[str, Any], write: Callable[[str, bytes], None]
 ) -> list[Listed]:
     """Copy every chunk that a state of a store needs, and return their names, sizes and checksums.
 
     Args:
-        url: The folder in tier 2, None if the store has none.
+        url: The folder in tier 2, None if the store has none. See `require_tier2`.
         write: Stores a chunk under its name.
 
     Raises:
-        BadInputError: The store has bytes in tier 2, and there is no ``url``.
         CorruptStoreError: A chunk is missing or damaged.
     """
     tiered = Tiered(open_storage(frozen))
     chunks = list(tiered.chunks())
-    if chunks and url is None:
-        raise BadInputError(
-            f"Segments of this store have bytes in {len(chunks)} chunks in tier 2. Give the --tier2 that it"
-            " uses, so that the backup contains them."
-        )
     if url is None or not chunks:
         return []
     listed: list[Listed] = []
@@ -103,19 +114,14 @@ def chunks_of_backup(source: Path) -> Callable[[str], bytes | None]:
 def restore_chunks(
     source: Path, chunks: Sequence[Listed], store_id: bytes, url: str | None, options: Mapping[str, Any]
 ) -> None:
-    """Copy the chunks of a backup into a new folder of tier 2.
+    """Copy the chunks of a backup into a new folder of tier 2; see `require_new_tier2`.
 
     Raises:
-        BadInputError: There is no ``url``, or something else is in that folder.
+        BadInputError: Something else is in that folder.
         CorruptStoreError: A chunk of the backup is missing or damaged.
     """
-    if not chunks:
+    if url is None or not chunks:
         return
-    if url is None:
-        raise BadInputError(
-            f"The backup {str(source)!r} has {len(chunks)} chunks of tier 2. Give --tier2 a new folder for"
-            " them."
-        )
     contents = {str(chunk["name"]): chunk for chunk in chunks}
     with closing(FsspecObjects(url, dict(options))) as objects:
         names = set(_answer(objects.names()))

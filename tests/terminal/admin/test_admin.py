@@ -178,6 +178,19 @@ def test_verify_compares_a_backup_with_its_list(tiered: tuple[Path, Path], fault
         admin.restore(backup, folder.parent / "restored", tier2=str(folder.parent / "elsewhere"))
 
 
+def test_a_missing_tier2_is_noticed_before_anything_is_copied(
+    tiered: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, objects = tiered
+    backup = folder.parent / "backup"
+    admin.backup(folder, backup, tier2=str(objects))
+    monkeypatch.setattr(Path, "mkdir", lambda *_, **__: pytest.fail("a folder was made"))
+    with pytest.raises(BadInputError, match=r"in 2 chunks in tier 2\. Give the --tier2 that it uses"):
+        admin.backup(folder, folder.parent / "second")
+    with pytest.raises(BadInputError, match=r"has 2 chunks of tier 2\. Give --tier2 a new folder"):
+        admin.restore(backup, folder.parent / "restored")
+
+
 @pytest.mark.parametrize("name", ["log-000000000002", "snapshot"])
 @pytest.mark.parametrize("action", ["backup --to {here}/backup", "compact"])
 def test_a_store_of_a_newer_release_is_refused_for_its_version_alone(
