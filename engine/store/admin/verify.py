@@ -220,7 +220,8 @@ def _chunks(
     for chunk in chunks:
         data = read_chunk(chunk.name)
         if data is None:
-            found.append(damage(CHUNKS, chunk.name, "The chunk is missing in tier 2."))
+            what = "The chunk is missing in tier 2. Is this the --tier2 of the store, and is it mounted?"
+            found.append(damage(CHUNKS, chunk.name, what))
         elif (block := damaged_block(chunk, 0, data, store_id)) is not None or len(data) != chunk.length:
             offset = BLOCK_BYTES * block if block is not None else min(len(data), chunk.length)
             what = f"The chunk in tier 2 has other bytes (checksum). It has {len(data)} of {chunk.length}."

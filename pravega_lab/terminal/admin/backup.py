@@ -182,10 +182,12 @@ def check_backup(backup: FrozenFolder) -> Verdict:
     """
     files, chunks = _listed(backup.folder)
     verdict = verify(backup, read_chunk=chunks_of_backup(backup.folder))
+    of_chunks = list(_differences(backup.folder, {str(c["name"]): c for c in chunks}, chunk_content))
+    chunks_named = {found.where for found in of_chunks}
+    kept = [found for found in verdict.findings if found.where not in chunks_named]
     known = {found.where for found in verdict.damage}
-    found = [*_differences(backup.folder, files, _content)]
-    found += _differences(backup.folder, {str(chunk["name"]): chunk for chunk in chunks}, chunk_content)
-    return replace(verdict, findings=(*verdict.findings, *(f for f in found if f.where not in known)))
+    of_files = [f for f in _differences(backup.folder, files, _content) if f.where not in known]
+    return replace(verdict, findings=(*kept, *of_files, *of_chunks))
 
 
 def _differences(

@@ -173,7 +173,9 @@ def test_verify_compares_a_backup_with_its_list(tiered: tuple[Path, Path], fault
     content = bytearray(path.read_bytes())
     content[10] ^= 1
     path.unlink() if harm == "missing" else path.write_bytes(content)
-    assert [found.where for found in admin.check(backup).damage].count(name) == 1
+    [found] = [found for found in admin.check(backup).damage if found.where == name]
+    assert found.what.endswith("Use another backup.")
+    assert found.next_step == ""
     with pytest.raises(CorruptStoreError):
         admin.restore(backup, folder.parent / "restored", tier2=str(folder.parent / "elsewhere"))
 
