@@ -26,11 +26,11 @@ from pravega_lab.observe.watch import Watch, observe
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.explain import Explanation
     from pravega_lab.observe.ledger.ledger import Ledger
-    from pravega_lab.observe.ledger.numbered import json_ids, numbered
+    from pravega_lab.observe.ledger.numbered import count_by_key, json_ids, numbered
 
 __all__ = [
-    "Gap", "JobObserver", "Journal", "Ledger", "Watch", "fold_batches", "fold_groups", "fold_jobs",
-    "fold_segments", "json_ids", "merge", "numbered", "observe",
+    "Gap", "JobObserver", "Journal", "Ledger", "Watch", "count_by_key", "fold_batches", "fold_groups",
+    "fold_jobs", "fold_segments", "json_ids", "merge", "numbered", "observe",
 ]  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
         from pravega_lab.observe.ledger.ledger import Ledger
 
         return Ledger
-    if name in ("json_ids", "numbered"):
+    if name in ("count_by_key", "json_ids", "numbered"):
         from pravega_lab.observe.ledger import numbered as parsers
 
         return getattr(parsers, name)

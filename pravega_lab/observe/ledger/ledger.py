@@ -174,7 +174,13 @@ class Ledger:
             self._changed()
 
     def settled(self, column: Arrival = "read") -> None:
-        """Note that all known events have had their chance to be in ``column``: the others are lost."""
+        """Note that all known events have had their chance to be in ``column``: the others are lost.
+
+        Raises:
+            BadInputError: ``column`` is neither ``read`` nor ``committed``.
+        """
+        if column not in ARRIVALS:
+            raise BadInputError(f"settled({column!r}): it is one of {', '.join(ARRIVALS)}")
         with self._lock:
             missing = self._books.settle(column, OFFENCES_MAX)
             self._offended(column, missing, None, None, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.ledger.fold import fold_ledger, sentence
 from pravega_lab.observe.ledger.ledger import Ledger, NotExactError
-from pravega_lab.observe.ledger.numbered import json_ids, make, numbered
+from pravega_lab.observe.ledger.numbered import count_by_key, json_ids, make, numbered
 from pravega_lab.observe.ledger.observations import LedgerCounted, LedgerOffended
 
 
@@ -223,6 +224,12 @@ def test_a_ledgers_journal_is_saved_and_loaded(ledger: Ledger, tmp_path: Path) -
     assert sentence(newest) == "1 doubled, 1 not yet known"
 
 
+def test_a_column_that_cannot_be_settled_is_named(ledger: Ledger) -> None:
+    wrong: Any = "acknowledged"
+    with pytest.raises(BadInputError, match=r"^settled\('acknowledged'\): it is one of read, committed$"):
+        ledger.settled(wrong)
+
+
 def test_numbered_events_are_parsed_as_made() -> None:
     events = make([7, 8], ["a", "b"], [0, 4], 32)
     assert [len(e) for e in events] == [32, 32]
@@ -232,3 +239,8 @@ def test_numbered_events_are_parsed_as_made() -> None:
         numbered(pa.array([b"hello"]))
     parse: Any = json_ids("row", "tail")
     assert parse(pa.array([b'{"row": 3, "tail": "N1"}'])) == ([3], ["N1"])
+
+
+def test_the_parsers_and_the_count_by_key_are_exported() -> None:
+    observe: Any = import_module("pravega_lab.observe")
+    assert (observe.numbered, observe.json_ids, observe.count_by_key) == (numbered, json_ids, count_by_key)
