@@ -19,6 +19,7 @@ from tests.conformance.secure.store import SecureStore
 from tests.spark.jvm import options
 
 DOCS = Path(__file__).parents[2] / "docs"
+EXACTLY_ONCE = DOCS / "howto/exactly-once.md"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 HIDDEN = "pravega-segmentstore-0.svc"  # in docs/cluster.md
 FILE = re.compile(r"# (\w+\.py)\n")
@@ -131,5 +132,35 @@ def test_the_guide_to_exactly_once_runs_as_printed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", options())
-    run_page("howto/exactly-once.md", folder, {})
+    names = run_page("howto/exactly-once.md", folder, {})
     assert "lost: 0 doubled: 0 runs of the job: 2\n" in capsys.readouterr().out
+    [other_moments] = re.findall(r"## Other moments to try\n\n((?:- .*\n)+)", EXACTLY_ONCE.read_text())
+    held = re.findall(r'proxy\.hold\("(\w+)"\)', other_moments)
+    assert len(held) == 3
+    assert set(held) <= set(names["proxy"].seen)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_guide_to_exactly_once_doubles_without_its_option(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The three changes that the page asks for."""
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", options())
+    text = EXACTLY_ONCE.read_text()
+    job, kill, verify = BLOCK.findall(text)
+    option, checkpoint = (
+        '    .option("exactly_once", "false")\n',
+        '    .option("checkpointLocation", checkpoint)\n',
+    )
+    assert option.strip() in text
+    (folder / "job.py").write_text(job.replace(checkpoint, option + checkpoint))
+    hold = 'proxy.hold("DataAppended")'
+    assert hold in text
+    kill = kill.replace('proxy.hold("TableEntriesUpdated", nth=2)', hold).replace('"checkpoint"', '"without"')
+    assert hold in kill
+    names: dict[str, Any] = {}
+    exec(kill, names)
+    with names["lab"], pytest.raises(AssertionError):
+        exec(verify, names)
+    assert re.search(r"lost: 0 doubled: [1-9]\d* runs of the job: 2\n", capsys.readouterr().out)
