@@ -6,6 +6,7 @@ What works is in `tests/conformance/registry`, on the embedded registry and on a
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -21,10 +22,11 @@ from hypothesis import strategies as st
 from pravega_lab.client.registry import GZIP, NO_CODEC, SNAPPY, SchemaRegistry, Serializer, avro_schema
 from pravega_lab.client.registry.rest import ANSWER_BYTES_MAX
 from pravega_lab.client.registry.serializers import codecs
-from pravega_lab.errors import BadInputError, Definite, RegistryUnavailableError
+from pravega_lab.errors import BadInputError, Definite, RegistryUnavailableError, TlsError
 from pravega_lab.protocol.avro.datum import read_datum, write_datum
 from pravega_lab.protocol.avro.schema import parse_schema
 from pravega_lab.protocol.registry.header import encode_header, encoding_id_of
+from tests.certificates import make_certificates
 
 USER = avro_schema({"type": "record", "name": "User", "fields": [{"name": "id", "type": "long"}]})
 
@@ -46,15 +48,18 @@ def nobody() -> str:
 def test_an_unreachable_registry_is_named_at_once(nobody: str) -> None:
     with pytest.raises(RegistryUnavailableError, match=f"registry at {nobody} does not answer") as raised:
         SchemaRegistry(nobody).list_groups()
-    assert raised.value.definite is Definite.UNKNOWN
+    assert raised.value.definite is Definite.NO
     with pytest.raises(RegistryUnavailableError, match=nobody):
         Serializer(SchemaRegistry(nobody), "g", USER).serialize({"id": 1})
 
 
 def test_a_registry_that_never_answers_is_named_when_the_time_is_over(silent: str) -> None:
     began_s = time.monotonic()
-    with pytest.raises(RegistryUnavailableError, match=f"{silent} does not answer: no answer within 0.2 s"):
+    with pytest.raises(
+        RegistryUnavailableError, match=f"{silent} does not answer: no answer within 0.2 s"
+    ) as raised:
         SchemaRegistry(silent, timeout_s=0.2).group_properties("g")
+    assert raised.value.definite is Definite.UNKNOWN
     assert time.monotonic() - began_s < 5
 
 
@@ -80,6 +85,7 @@ def test_what_is_no_answer_of_a_registry_is_reported_with_its_address(answer: by
             connection, _ = server.accept()
             with connection:
                 connection.recv(4096)
+                server.close()  # a probe for TLS is refused at once
                 connection.sendall(answer)
 
         thread = threading.Thread(target=serve)
@@ -87,6 +93,47 @@ def test_what_is_no_answer_of_a_registry_is_reported_with_its_address(answer: by
         with pytest.raises(RegistryUnavailableError, match=uri):
             SchemaRegistry(uri).group_properties("g")
         thread.join()
+
+
+def test_a_port_that_hangs_up_is_not_called_a_count_of_bytes() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            connection, _ = server.accept()
+            with connection:
+                server.close()
+                connection.recv(4096)
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        with pytest.raises(RegistryUnavailableError, match="it hung up before the end of an HTTP answer"):
+            SchemaRegistry(f"http://127.0.0.1:{server.getsockname()[1]}").list_groups()
+        thread.join()
+
+
+def test_a_registry_that_speaks_tls_is_named(tmp_path: Path) -> None:
+    make_certificates(tmp_path, ["IP:127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for _ in ("the call", "the probe"):
+                connection, _ = server.accept()
+                with connection, suppress(OSError):
+                    context.wrap_socket(connection, server_side=True).close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(TlsError, match=f"^{host} speaks TLS. Write https://{host}, and give ca_file="):
+            SchemaRegistry(f"http://{host}").list_groups()
+        thread.join()
+
+
+def test_an_unknown_policy_is_refused_with_the_known_ones(nobody: str) -> None:
+    with pytest.raises(BadInputError, match=r"policy 'backward' is not one of AllowAny, .*, Backward, "):
+        SchemaRegistry(nobody).create_group("g", "Avro", "backward")
 
 
 @pytest.mark.parametrize(

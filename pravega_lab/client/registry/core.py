@@ -20,7 +20,7 @@ from pravega_lab.errors import (
     RegistryUnavailableError,
 )
 from pravega_lab.protocol.registry.compatibility import Compatibility
-from pravega_lab.protocol.registry.names import ALLOW_ANY, FORMATS, NO_CODEC, SerializationFormat
+from pravega_lab.protocol.registry.names import ALLOW_ANY, FORMATS, NO_CODEC, POLICIES, SerializationFormat
 from pravega_lab.protocol.registry.values import (
     CodecType,
     EncodingInfo,
@@ -300,7 +300,11 @@ def _group(name: str) -> str:
 
 
 def _policy(given: str | Compatibility) -> Compatibility:
-    return Compatibility.of_json({"policy": given}) if isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    if given not in POLICIES:
+        raise BadInputError(f"the compatibility policy {given!r} is not one of {', '.join(POLICIES)}")
+    return Compatibility.of_json({"policy": given})
 
 
 def _format(given: str | SerializationFormat) -> SerializationFormat:

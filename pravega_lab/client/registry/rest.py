@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pravega_lab.client.connection.access import Access
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
 from pravega_lab.client.connection.own_stores import with_own_credentials
-from pravega_lab.errors import BadInputError, RegistryUnavailableError, TlsError
+from pravega_lab.errors import BadInputError, Definite, RegistryUnavailableError, TlsError
 
 ANSWER_BYTES_MAX = 64 << 20
 HEAD_BYTES_MAX = 64 << 10
@@ -64,8 +64,8 @@ class RestLink:
 
         Raises:
             RegistryUnavailableError: There was no answer within the time limit. A call that changes something
-                may have taken effect.
-            TlsError: The registry can be reached, but not safely.
+                may have taken effect, unless there was no connection.
+            TlsError: The registry can be reached, but not safely, or not without TLS.
             BadInputError: The credentials cannot be read any more.
         """
         try:
@@ -76,18 +76,29 @@ class RestLink:
         except TimeoutError:
             raise self._unavailable(f"no answer within {self._timeout_s:g} s") from None
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
-            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise self._unavailable(why) from error
+            if not self._dialer.is_secure and await self._dialer.is_tls(self._endpoint):
+                raise TlsError(
+                    f"{self._endpoint} speaks TLS. Write https://{self._endpoint}, and give ca_file= with the"
+                    " certificate of the authority that signed its own"
+                ) from error
+            raise self._unavailable(_in_words(error)) from error
 
-    def _unavailable(self, why: str) -> RegistryUnavailableError:
-        return RegistryUnavailableError(
+    def _unavailable(
+        self, why: str, definite: Definite = RegistryUnavailableError.definite
+    ) -> RegistryUnavailableError:
+        error = RegistryUnavailableError(
             f"the schema registry at {self.uri} does not answer: {why}. Is it running there? The embedded one"
             " is 'pravega-lab standalone --registry-port N'"
         )
+        error.definite = definite
+        return error
 
     async def _call(self, method: str, target: str, body: Any) -> RestAnswer:
         protocol = _Protocol()
-        await self._dialer.connect(lambda: protocol, self._endpoint)
+        try:
+            await self._dialer.connect(lambda: protocol, self._endpoint)
+        except OSError as error:
+            raise self._unavailable(_in_words(error), Definite.NO) from error  # nothing was sent
         try:
             protocol.transport.write(self._request(method, target, body))
             return await _read_answer(protocol.reader, method)
@@ -104,6 +115,12 @@ class RestLink:
         if body is not None:
             lines += ["Content-Type: application/json", f"Content-Length: {len(encoded)}"]
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + encoded
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, EOFError):
+        return "it hung up before the end of an HTTP answer"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 class _Protocol(asyncio.StreamReaderProtocol):

@@ -22,7 +22,7 @@ from pravega_lab.engine.server.registry.http import BODY_BYTES_MAX, HttpRequest
 from pravega_lab.engine.server.registry.port import RegistryPort
 from pravega_lab.engine.server.runner import StoreRunner
 from pravega_lab.engine.store.security.passwords import password_line
-from pravega_lab.errors import AccessDeniedError, RegistryUnavailableError, TlsError
+from pravega_lab.errors import AccessDeniedError, TlsError
 from tests.certificates import make_certificates
 from tests.engine.registry.recording import Exchange, answered, comparable, exchanges
 from tests.engine.server.test_runner import SmallDisk, running
@@ -330,5 +330,5 @@ def test_tls_with_the_certificate_of_the_store(tmp_path: Path) -> None:
             SchemaRegistry(url, ca_file=ca_file, credentials=("ann", "wrong")).list_groups()
         with pytest.raises(TlsError, match="not signed by"):
             SchemaRegistry(url, credentials=("ann", "secret")).list_groups()
-        with pytest.raises(RegistryUnavailableError, match=url.replace("https", "http")):
+        with pytest.raises(TlsError, match=f"speaks TLS. Write {url}"):
             SchemaRegistry(url.replace("https", "http"), timeout_s=2).list_groups()
