@@ -356,9 +356,38 @@ def test_a_name_that_can_never_be(client: Client, name: Any) -> None:
 # Nobody there, or somebody else
 
 
-@pytest.mark.parametrize("uri", ["", "localhost", "http://localhost:9090", "tcp://x:99999", None, 9090])
+@pytest.mark.parametrize(
+    "uri", ["", "localhost", "http://localhost:9090", "tcp://x:99999", "tcp://a b:1", None, 9090]
+)
 def test_an_address_that_is_none(uri: Any) -> None:
     told(e.BadInputError, lambda: connect(uri), "tcp://host:port")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("localhost",), "'localhost' is no address of a controller; write tcp://host:port"),
+        (("tcp://",), "'tcp://' is no address of a controller; write tcp://host:port"),
+        (("http://x:1",), "'http://x:1' is no address of a controller; write tcp://host:port"),
+        (("tcp://a b:9090",), "'tcp://a b:9090' is no address of a controller; write tcp://host:port"),
+        (
+            ("tcp://a:1", "--registry", "b:2"),
+            "'b:2' is no address of a schema registry: write http://host:port",
+        ),
+        (
+            ("tcp://a:1", "--registry", "http://b c:2"),
+            "'http://b c:2' is no address of a schema registry: write",
+        ),
+    ],
+)
+def test_a_catalog_at_no_address(
+    words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(("catalog", *words)) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith(f"pravega-lab catalog: {sentence}")
+    assert said.out == ""
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ class AsyncClient:
         **access: Unpack[AccessOptions],
     ) -> None:
         self.uri = uri
-        scheme, endpoint = _parse(uri)
+        scheme, endpoint = parse_address(uri)
         given = Access.of(access)
         dialer = Dialer(with_own_credentials(given, *endpoint) if link is None else given, scheme == TLS)
         dialer.check_secrets(endpoint)
@@ -195,8 +195,8 @@ class AsyncClient:
         await self.close()
 
 
-def _parse(uri: str) -> tuple[str, Endpoint]:
-    """Return the scheme, ``tcp`` or ``tls``, and the endpoint. Raises `BadInputError`."""
+def parse_address(uri: str) -> tuple[str, Endpoint]:
+    """Return scheme (``tcp`` or ``tls``) and endpoint of a controller. Raises `BadInputError`."""
     wanted = "write tcp://host:port, or tls://host:port for a controller with TLS"
     if not isinstance(uri, str):
         raise BadInputError(f"{uri!r} is no address of a controller; {wanted}")
@@ -207,6 +207,6 @@ def _parse(uri: str) -> tuple[str, Endpoint]:
         port = parts.port
     except ValueError as error:
         raise BadInputError(f"{uri!r} is no address of a controller: {error}; {wanted}") from error
-    if parts.scheme not in ("tcp", TLS) or not parts.hostname or port is None:
+    if parts.scheme not in ("tcp", TLS) or not parts.hostname or " " in parts.hostname or port is None:
         raise BadInputError(f"{uri!r} is no address of a controller; {wanted}")
     return parts.scheme, Endpoint(parts.hostname, port)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any, NamedTuple, cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pravega_lab.client.connection.access import Access
 from pravega_lab.client.connection.dialer import Dialer, Endpoint
@@ -29,6 +29,19 @@ class RestAnswer(NamedTuple):
         return self.body.decode("utf-8", "replace")[:1000]
 
 
+def split_address(uri: str) -> tuple[SplitResult, Endpoint]:
+    """Return the parts of a registry's address, and its endpoint. Raises `BadInputError`."""
+    parts = urlsplit(uri)
+    try:
+        port = parts.port or DEFAULT_PORT
+    except ValueError:
+        port = 0
+    host = parts.hostname
+    if parts.scheme not in ("http", "https") or not host or " " in host or not port or parts.path.strip("/"):
+        raise BadInputError(f"{uri!r} is no address of a schema registry: write http://host:port")
+    return parts, Endpoint(host, port)
+
+
 class RestLink:
     """Makes the calls of one client, each on a connection of its own.
 
@@ -41,16 +54,9 @@ class RestLink:
     """
 
     def __init__(self, uri: str, access: Access, timeout_s: float) -> None:
-        parts = urlsplit(uri)
-        try:
-            port = parts.port or DEFAULT_PORT
-        except ValueError:
-            port = 0
-        if parts.scheme not in ("http", "https") or not parts.hostname or not port or parts.path.strip("/"):
-            raise BadInputError(f"{uri!r} is no address of a schema registry: write http://host:port")
+        parts, self._endpoint = split_address(uri)
         self.uri = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-        self._endpoint = Endpoint(parts.hostname, port)
-        access = with_own_credentials(access, parts.hostname, port)
+        access = with_own_credentials(access, *self._endpoint)
         self._dialer = Dialer(access, parts.scheme == "https")
         self._dialer.check_secrets(self._endpoint)
         self._timeout_s = timeout_s

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
+from pravega_lab.client.client import parse_address
+from pravega_lab.client.registry.rest import split_address
 from pravega_lab.connector.spark.catalog.jar import CLASS, SETTING, jar_path, make_jar
 from pravega_lab.connector.spark.session.java import find_java
 from pravega_lab.connector.spark.session.registration import installed_spark
@@ -23,7 +25,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Compile the catalog if it is not in the cache, and print the options of spark-submit."""
+    """Compile the catalog if it is not in the cache, and print the options of spark-submit.
+
+    Raises:
+        BadInputError: An address is malformed.
+    """
+    parse_address(args.uri)
+    if args.registry:
+        split_address(args.registry)
     version = installed_spark()
     path = jar_path(version)
     if not path.exists():
