@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pravega_lab.connector.simulation.bugs import CONNECTOR_BUGS, FORM_OF
+from pravega_lab.connector.simulation.families import PLANTED, run_any
 from pravega_lab.connector.simulation.scenario import run_connector
 from pravega_lab.connector.simulation.table import ROWS, SIZE
+from pravega_lab.engine.simulation.kernel.faults import plan_of
 from tests.connector.flow import test_config
+from tests.engine.simulation.planted_page import seeds_and_rules
 
 SEEDS = range(30)  # the first that finds it ends the search
 # No run of the simulation changes the streams of a job: a test that is made for it does.
@@ -33,3 +36,14 @@ def test_a_planted_bug_is_found(name: str) -> None:
             assert not without.problems
             return
     pytest.fail(f"{name} was not found: {bug.what}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "name"),
+    [(kind, name) for kind in ("files", "connector") for name in PLANTED[kind] if name not in CAUGHT_BY],
+)
+def test_a_planted_bug_violates_the_rule_that_the_page_names(scenario: str, name: str) -> None:
+    seed, rule = seeds_and_rules()[name]
+    problems = run_any(seed, scenario, name, plan_of("")).problems
+    assert any(rule in problem for problem in problems), problems[:3]

@@ -20,6 +20,7 @@ from pravega_lab.errors import PravegaError
 from tests.engine.flow.checkpoint import test_coordinator, test_option_1
 from tests.engine.flow.master import test_effects, test_regions
 from tests.engine.flow.source import test_files_then_stream, test_sources
+from tests.engine.simulation.planted_page import seeds_and_rules
 
 SMALL = Size(messages=1_000, failures=1)
 
@@ -146,8 +147,11 @@ def test_equal_seeds_are_equal_runs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEEDS)
-def test_a_planted_bug_is_found(name: str) -> None:
-    assert run_flow(SEEDS[name], bug=name).problems
+def test_a_planted_bug_is_found_as_the_page_says(name: str) -> None:
+    seed, rule = seeds_and_rules()[name]
+    assert seed == SEEDS[name]
+    problems = run_flow(seed, bug=name).problems
+    assert any(rule in problem for problem in problems), problems[:3]
 
 
 @pytest.mark.parametrize("name", CAUGHT_BY)
