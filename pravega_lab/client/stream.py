@@ -39,6 +39,7 @@ from pravega_lab.errors import (
     RefusedError,
     ScaleRefusedError,
     SegmentNotFoundError,
+    StreamSealedError,
 )
 from pravega_lab.protocol.metadata.event_pointer import EventPointer
 from pravega_lab.protocol.names import SegmentRange
@@ -220,10 +221,10 @@ class AsyncStream:
         is_kept = self._writer is not None
         try:
             return await self._write(events, keys)
-        except SegmentNotFoundError as error:
+        except (SegmentNotFoundError, StreamSealedError) as error:
             if not is_kept or error.definite is not Definite.NO:
                 raise
-        # The stream was deleted and created again since the last write.
+        # The stream may have been deleted and created again. A released store calls the old one sealed.
         return await self._write(events, keys)
 
     async def _write(self, events: Events, keys: Keys) -> int:
