@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import stat
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -368,8 +369,14 @@ class RealDisk:
 
     def files(self) -> dict[str, int]:
         """See Disk."""
-        found = {path.name: path.stat().st_size for path in self.folder.iterdir() if path.is_file()}
-        return {name: found[name] for name in sorted(found) if name != LOCK and not name.endswith(".tmp")}
+        found = {}
+        for path in self.folder.iterdir():
+            if path.name != LOCK and path.suffix != ".tmp":
+                with contextlib.suppress(FileNotFoundError):  # another thread has just deleted it
+                    status = path.stat()
+                    if stat.S_ISREG(status.st_mode):
+                        found[path.name] = status.st_size
+        return dict(sorted(found.items()))
 
     def delete(self, name: str) -> None:
         """See Disk. The removal is not synced: a file that comes back is removed again."""

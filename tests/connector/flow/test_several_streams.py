@@ -358,8 +358,10 @@ def test_a_savepoint_that_does_not_say_its_stream_is_refused_for_several(
             await asyncio.sleep(2)
             path = await first.stop_with_savepoint("savepoint", drain=False)
             await until(out, 40)
+            kept = MemoryFiles()  # a job deletes the savepoint that it has claimed
+            kept.data.update(files.data)
             await to_the_end(job_with(world, files, source_of(world, "test/in"), path))
-            several = job_with(world, files, source_of(world), path)
+            several = job_with(world, kept, source_of(world), path)
             await several.start()
             with pytest.raises(JobFailedError, match="read to its end, and does not say which"):
                 await several.wait()
