@@ -26,7 +26,8 @@ from pravega_lab.observe.group.rows import split_segment
 from pravega_lab.observe.group.tracker import GroupTracker
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import Observation, Trouble, TroubleOver
+from pravega_lab.observe.journal.observations import Observation
+from pravega_lab.observe.journal.troubles import TroubleOf
 from pravega_lab.portable import threads
 from pravega_lab.protocol.names import segment_name
 
@@ -78,7 +79,7 @@ class GroupObserver(Journalled):
         self._contact_ms: int | None = None  # when the log was last known to have been read to its end
         self._missing_ms: int | None = None  # when it was last known not to exist
         self._gaps = 0
-        self._trouble = ""
+        self._trouble = TroubleOf(self.journal.append)
         self._closing = threads.Event()
         self._looked = threads.Condition()
         self._looks = 0
@@ -171,7 +172,7 @@ class GroupObserver(Journalled):
         self._backlog_ms = self._backlog_age()
         self._live_ms = ceil(1000 * place.round_trip_s)
         self._missing_ms = None
-        self._say_trouble_over()
+        self._trouble.end(self.group, _now_ms())
         self._log.read_from(place, tracker.offset)
 
     def _backlog_age(self) -> int | None:
@@ -226,7 +227,7 @@ class GroupObserver(Journalled):
         self.journal.extend(self.tracker.vanished(now_ms=_now_ms()))
         self._contact_ms, self._missing_ms, self._streams = None, _now_ms(), []
         words = "is gone" if was_there else "is not there (yet)"
-        if was_there or not self._trouble:
+        if was_there or not self._trouble.text:
             self._say_trouble(f"group {self.group} {words}: {error}")
 
     def _skip_damage(self, error: ProtocolError) -> None:
@@ -249,14 +250,7 @@ class GroupObserver(Journalled):
         )
 
     def _say_trouble(self, text: str) -> None:
-        if text != self._trouble:
-            self._trouble = text
-            self.journal.append(Trouble(time_ms=_now_ms(), source=self.group, message=text))
-
-    def _say_trouble_over(self) -> None:
-        if self._trouble:
-            self._trouble = ""
-            self.journal.append(TroubleOver(time_ms=_now_ms(), source=self.group))
+        self._trouble.say(self.group, text, _now_ms())
 
     def _has_looked(self) -> None:
         with self._looked:

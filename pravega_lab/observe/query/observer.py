@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pravega_lab.errors import BadInputError, require
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import INFERRED, Trouble, TroubleOver
+from pravega_lab.observe.journal.observations import INFERRED
+from pravega_lab.observe.journal.troubles import TroubleOf
 from pravega_lab.observe.query.sources import CheckpointFolder, Event, Listener, ProgressFile
 from pravega_lab.observe.query.tracker import FILLS, QueryTracker
 
@@ -66,7 +67,7 @@ class QueryObserver(Journalled):
         self._pid = 0
         self._was_alive = False
         self._runs = 0
-        self._trouble = ""
+        self._trouble = TroubleOf(self.journal.append)
         self._every_ms = every_ms
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observe query", daemon=True)
@@ -120,23 +121,12 @@ class QueryObserver(Journalled):
             last = self._closing.is_set()
             try:
                 self._look()
-                self._say_trouble_over()
+                self._trouble.end(self.name or "query", _now_ms())
             except Exception as error:  # no caller could catch it in this thread: the journal has it
-                self._say_trouble(error)
+                self._trouble.say(self.name or "query", f"{type(error).__name__}: {error}", _now_ms())
             if last:
                 return
             self._closing.wait(self._every_ms / 1000)
-
-    def _say_trouble(self, error: Exception) -> None:
-        text = f"{type(error).__name__}: {error}"
-        if text != self._trouble:
-            self._trouble = text
-            self.journal.append(Trouble(time_ms=_now_ms(), source=self.name or "query", message=text))
-
-    def _say_trouble_over(self) -> None:
-        if self._trouble:
-            self._trouble = ""
-            self.journal.append(TroubleOver(time_ms=_now_ms(), source=self.name or "query"))
 
     def _look(self) -> None:
         alive = bool(getattr(self._driver, "alive", False))

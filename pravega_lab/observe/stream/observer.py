@@ -18,7 +18,8 @@ from pravega_lab.client.scaling import ASKED_HERE
 from pravega_lab.errors import NotFoundError, PravegaError, StreamNotFoundError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.journalled import Journalled
-from pravega_lab.observe.journal.observations import Observation, Trouble, TroubleOver
+from pravega_lab.observe.journal.observations import Observation
+from pravega_lab.observe.journal.troubles import TroubleOf
 from pravega_lab.observe.stream.causes import Policy
 from pravega_lab.observe.stream.tracker import StreamTracker
 from pravega_lab.portable import threads
@@ -76,7 +77,7 @@ class StreamObserver(Journalled):
         self._turn = self._tiers_turn = 0
         self._recorded = {_event(o) for o in recorded}
         self._boundaries: dict[int, int] = {}  # lengths at the last look: events begin there
-        self._trouble = ""
+        self._trouble = TroubleOf(self.journal.append)
         self._was_missing = False
         self._closing = threads.Event()
         self._wake = threads.Event()  # ends the wait for the next look
@@ -115,7 +116,7 @@ class StreamObserver(Journalled):
                 self._begun += 1
             try:
                 self._look()
-                self._say_trouble_over()
+                self._trouble.end(self._stream.scoped_name, _now_ms())
             except PravegaError as error:
                 self._say_trouble(error)
                 wait_ms = 4 * self._every_ms
@@ -135,9 +136,7 @@ class StreamObserver(Journalled):
             text = f"there is no stream {self._stream.scoped_name} (yet): {text}"
             if self.tracker.epoch is not None:
                 self._begin_again(_now_ms())
-        if text != self._trouble:
-            self._trouble = text
-            self.journal.append(Trouble(time_ms=_now_ms(), source=self._stream.scoped_name, message=text))
+        self._trouble.say(self._stream.scoped_name, text, _now_ms())
 
     def _begin_again(self, now_ms: int) -> None:
         """Report the end of the stream, and wait for another stream with its name."""
@@ -146,11 +145,6 @@ class StreamObserver(Journalled):
         self.tracker = StreamTracker(name, event_bytes=self._event_bytes, uri=uri)
         self._was_missing, self._boundaries, self._recorded = True, {}, set()
         self._policy_due_ms = self._sample_due_ms = self._head_due_ms = self._tiers_due_ms = 0
-
-    def _say_trouble_over(self) -> None:
-        if self._trouble:
-            self._trouble = ""
-            self.journal.append(TroubleOver(time_ms=_now_ms(), source=self._stream.scoped_name))
 
     def _look(self) -> None:
         active = self._stream.segments()

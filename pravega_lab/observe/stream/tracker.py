@@ -276,20 +276,18 @@ class StreamTracker:
         if self._sealed or not self._ranges:
             return []
         self._sealed = True
-        found: list[Observation] = [
-            SegmentSealed(time_ms=now_ms, stream=self.stream, segment_id=i, length_bytes=lengths.get(i))
-            for i in self._ranges
-        ]
-        self._ranges = {}
-        return [*found, StreamSealed(time_ms=now_ms, stream=self.stream)]
+        return [*self._all_sealed(lengths, now_ms), StreamSealed(time_ms=now_ms, stream=self.stream)]
 
     def vanished(self, *, now_ms: int) -> list[Observation]:
         """Report that the stream is gone. Another stream with this name needs another tracker."""
-        found: list[Observation] = [
-            SegmentSealed(time_ms=now_ms, stream=self.stream, segment_id=i) for i in self._ranges
+        return [*self._all_sealed({}, now_ms), StreamDeleted(time_ms=now_ms, stream=self.stream)]
+
+    def _all_sealed(self, lengths: Mapping[int, int], now_ms: int) -> list[Observation]:
+        ended, self._ranges = self._ranges, {}
+        return [
+            SegmentSealed(time_ms=now_ms, stream=self.stream, segment_id=i, length_bytes=lengths.get(i))
+            for i in ended
         ]
-        self._ranges = {}
-        return [*found, StreamDeleted(time_ms=now_ms, stream=self.stream)]
 
 
 def _connected(
