@@ -24,6 +24,7 @@ from ..state.state import KeyedSnapshot
 from .handles import CompletedCheckpoint
 
 METADATA = "_metadata"
+IN_PROGRESS = "_in_progress"  # in the folder of a checkpoint or savepoint that is not complete
 
 
 @dataclass

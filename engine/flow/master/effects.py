@@ -19,7 +19,7 @@ from ..checkpoint import metadata
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.pending import Request
-from ..checkpoint.storage import METADATA, CheckpointLayout, discard, gathered
+from ..checkpoint.storage import IN_PROGRESS, METADATA, CheckpointLayout, discard, gathered
 from ..elements import Barrier, SubtaskId
 from ..errors import CheckpointFailedError, JobCancelledError, JobFailedError, Reason
 from ..files import Files, join
@@ -187,7 +187,7 @@ class EffectRunner:
 
     async def _prepare_location(self, checkpoint_id: int, target: str | None) -> None:
         folder = self._layout.of_checkpoint(checkpoint_id) if target is None else target
-        await self._files.write(join(folder, "_in_progress"), b"")
+        await self._files.write(join(folder, IN_PROGRESS), b"")
         self._coordinator.location_ready(checkpoint_id, folder)
 
     def _coordinator_done(
@@ -247,7 +247,7 @@ class EffectRunner:
         written = await gathered(self._files, checkpoint) if checkpoint.kind.is_savepoint else checkpoint
         await self._files.write(join(checkpoint.path, METADATA), metadata.encode(written))
         try:
-            await self._files.delete(join(checkpoint.path, "_in_progress"))
+            await self._files.delete(join(checkpoint.path, IN_PROGRESS))
         except (Exception, asyncio.CancelledError) as error:
             if is_being_cancelled():
                 raise

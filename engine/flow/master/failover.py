@@ -65,7 +65,7 @@ class Failover:
         self._executions, self._hooks, self._coordinator = executions, hooks, coordinator
         self._observer, self._now_ms, self._act, self._end = observer, now_ms, act, end
         self._restart = config.fresh_restart()
-        self._log = FailureLog(graph.name)
+        self._failures = FailureLog(graph.name)
         self._to_recover: dict[SubtaskId, None] = {}  # whose region failed
         self._recover_all = False
         self._recovery: asyncio.Task[None] | None = None
@@ -96,7 +96,9 @@ class Failover:
         if delay_ms is None:
             self.give_up(error)
             return
-        self._log.restart("the job" if subtask is None else str(subtask), error, delay_ms, self._now_ms())
+        self._failures.restart(
+            "the job" if subtask is None else str(subtask), error, delay_ms, self._now_ms()
+        )
         if subtask is not None:
             self._to_recover[subtask] = None
         self._coordinator.stop_scheduler()
@@ -164,7 +166,7 @@ class Failover:
                     if again_ms is None or isinstance(error, RestoreError | StuckSubtaskError):
                         self.give_up(error)
                         return
-                    self._log.restart("the recovery", error, again_ms, self._now_ms())
+                    self._failures.restart("the recovery", error, again_ms, self._now_ms())
                     await asyncio.sleep(again_ms / 1000)
         if life.state is JobState.RESTARTING:
             life.move(JobState.RUNNING)

@@ -19,6 +19,7 @@ from pravega_lab.portable.waiting import FIRST_COMPLETED, shield, wait
 
 from ..checkpoint import metadata
 from ..checkpoint.handles import CompletedCheckpoint
+from ..checkpoint.storage import IN_PROGRESS
 from ..clock import steady_clock
 from ..elements import CheckpointKind, SubtaskId
 from ..errors import IllegalStateError, JobCancelledError, SavepointError
@@ -32,8 +33,6 @@ from ..task.hosting import Home, LocalHost, LocalWire, TaskHost
 from .config import JobConfig
 from .job_state import JobState
 from .master import JobMaster
-
-IN_PROGRESS = "_in_progress"  # marks the folder of a savepoint that is not complete
 
 
 class Job:

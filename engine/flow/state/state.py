@@ -203,8 +203,9 @@ class KeyedState:
     def _confirmed_file(self, group: int, changes: int) -> Blob | None:
         """Return the confirmed file that was written after as many changes, or None."""
         last = self._last.get(group)
-        is_usable = last is not None and last[0] == changes and self._confirmed.get(group) == last[1]
-        return last[1] if last is not None and is_usable else None
+        if last is None or last[0] != changes or self._confirmed.get(group) != last[1]:
+            return None
+        return last[1]
 
     def _is_constant(self, group: int, changes: int, tables: dict[str, Table]) -> bool:
         """Return whether only a counted change can change the values of users in ``tables``."""

@@ -219,10 +219,8 @@ class Subtask:
             self._report(Life.FINISHED)
 
     async def _loop(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
         while not self._may_close():
-            if task.cancelling():  # a user's function has swallowed the cancellation
+            if is_being_cancelled():  # a user's function has swallowed the cancellation
                 raise asyncio.CancelledError
             if self._failure is not None:
                 raise self._failure
