@@ -12,7 +12,7 @@ from pravega_lab.connector.tables.description import Description
 from pravega_lab.errors import BadInputError, NotFoundError
 
 if TYPE_CHECKING:
-    from pravega_lab.client import Client
+    from pravega_lab.client import Client, Stream
 
 #: The table segment in each scope that has the descriptions, by the name of the stream.
 TABLE = "table-descriptions"
@@ -101,5 +101,9 @@ class StoredDescriptions:
         self._client.table(f"{scope}/{TABLE}").delete()
 
     def _first_segments(self, scope: str, stream: str) -> tuple[int, ...]:
-        segments = self._client.stream(f"{scope}/{stream}").epoch_segments(0)
-        return tuple(segment.segment_id for segment in segments)
+        return first_segments(self._client.stream(f"{scope}/{stream}"))
+
+
+def first_segments(stream: Stream) -> tuple[int, ...]:
+    """Return the ids of the segments of epoch 0. A later stream of the same name has others."""
+    return tuple(segment.segment_id for segment in stream.epoch_segments(0))

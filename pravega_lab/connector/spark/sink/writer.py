@@ -34,6 +34,7 @@ from pravega_lab.connector.spark.sink.rows import arrays, check_rows, without_so
 from pravega_lab.connector.spark.source.streams import ensure_stream
 from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query
 from pravega_lab.connector.tables.catalog import REGISTER_TABLE
+from pravega_lab.connector.tables.descriptions import first_segments
 from pravega_lab.errors import BadInputError, PravegaError
 
 if TYPE_CHECKING:
@@ -231,7 +232,8 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
             register = self._register(sink_id) if sink_id else PassingRegister()
             record = self._record(BATCH_JOB, 0, written)
             if sink_id:
-                record = replace(record, first_segments=self._first_segments())
+                stream = stream_of(self._options.cluster, self._options.output)
+                record = replace(record, first_segments=first_segments(stream))
             self._settlement(register).settle(record)
 
     def abort(self, messages: list[TaskWritten | None]) -> None:
@@ -244,7 +246,3 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
             sink_id = self._options.sink_id
             record = self._register(sink_id).read()[0] if sink_id else None
             self._settlement(PassingRegister()).abort(abortable(record, 0, transactions))
-
-    def _first_segments(self) -> tuple[int, ...]:
-        stream = stream_of(self._options.cluster, self._options.output)
-        return tuple(segment.segment_id for segment in stream.epoch_segments(0))
