@@ -249,20 +249,15 @@ def test_it_follows_until_the_time_is_over(
     assert "Readers" in capsys.readouterr().out
 
 
+def printing_json(store: StoreProcess, *options: str) -> subprocess.Popen[str]:
+    """Start a watch of the group that prints lines of JSON, in a process of its own."""
+    command = [sys.executable, "-m", "pravega_lab.cli", "watch", store.uri, GROUP, "--json", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 @pytest.mark.slow
 def test_a_reader_of_its_lines_may_go_away(store: StoreProcess) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pravega_lab.cli",
-        "watch",
-        store.uri,
-        GROUP,
-        "--json",
-        "--seconds",
-        "30",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with printing_json(store, "--seconds", "30") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
@@ -276,18 +271,7 @@ def test_a_recording_is_saved_while_lines_are_printed_and_at_sigterm(
     store: StoreProcess, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.jsonl"
-    command = [
-        sys.executable,
-        "-m",
-        "pravega_lab.cli",
-        "watch",
-        store.uri,
-        GROUP,
-        "--json",
-        "--record",
-        str(path),
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with printing_json(store, "--record", str(path)) as process:
         assert process.stdout is not None
         process.stdout.readline()
         assert any(isinstance(o, GroupSeen) for o in Journal.load(path).since())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import LongType, StructType
 
-from pravega_lab.client import EventPointer, ScalingPolicy, Stream, connect
+from pravega_lab.client import Client, EventPointer, ScalingPolicy, Stream, connect
 from pravega_lab.connector.rows.pointers import event_pointers
 from pravega_lab.connector.spark.data_source import FilteringReader, PravegaDataSource, PravegaReader
 from pravega_lab.connector.spark.options.parsing import CATALOG_TABLE
@@ -191,9 +191,7 @@ def test_queries_of_one_frame_do_not_share_their_filters(
 ) -> None:
     """Spark keeps the plan that it made with the filters of the first query for all others."""
     with connect(store) as client:
-        address = {"controller": client.uri, "scope": scope_name(), "stream": "shared"}
-        stream = client.create_stream(f"{address['scope']}/shared", scaling=ScalingPolicy.fixed(2))
-        stream.write([f"event {n}" for n in range(100)], [str(n) for n in range(100)])
+        _, address = written(client, scope_name(), segments=2, events=100)
     assert spark.conf.get(SETTING) == "true"
     rows = spark.read.format("pravega").options(**address).load()
     first, second = rows.where("segment_id = 0"), rows.where("segment_id = 1")
@@ -211,9 +209,7 @@ def test_a_query_reads_the_same_with_filters_pushed_and_not(
     spark: Any, store: str, scope_name: Callable[[], str]
 ) -> None:
     with connect(store) as client:
-        address = {"controller": client.uri, "scope": scope_name(), "stream": "pushed"}
-        stream = client.create_stream(f"{address['scope']}/pushed", scaling=ScalingPolicy.fixed(3))
-        stream.write([f"event {n}" for n in range(300)], [str(n) for n in range(300)])
+        stream, address = written(client, scope_name(), segments=3, events=300)
         before = spark.conf.get(SETTING)
         try:
             for pushes in ("true", "false", "true"):
@@ -221,6 +217,13 @@ def test_a_query_reads_the_same_with_filters_pushed_and_not(
                 read_filtered(spark, stream, address)
         finally:
             spark.conf.set(SETTING, before)
+
+
+def written(client: Client, scope: str, *, segments: int, events: int) -> tuple[Stream, dict[str, str]]:
+    """Return a new stream with events, and the options that address it."""
+    stream = client.create_stream(f"{scope}/pushed", scaling=ScalingPolicy.fixed(segments))
+    stream.write([f"event {n}" for n in range(events)], [str(n) for n in range(events)])
+    return stream, {"controller": client.uri, "scope": scope, "stream": "pushed"}
 
 
 def read_filtered(spark: Any, stream: Stream, address: dict[str, str]) -> None:
