@@ -9,7 +9,9 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 import warnings
+from collections.abc import Iterator
 
 from pravega_lab.client.framing.values import ArrayFraming
 
@@ -19,7 +21,12 @@ class _Compilation:
 
     Neither a fork nor the end of the interpreter interrupts a step: both would leave locks of numba or LLVM
     held. They wait for the present step, a second at most.
+
+    Numba once iterates over the builtins, which IPython changes at the start and the end of each cell. A step
+    that this disturbed is done again.
     """
+
+    TRIES, PAUSE_S = 20, 0.05
 
     def __init__(self) -> None:
         from pravega_lab.client.framing import uncompiled
@@ -51,12 +58,15 @@ class _Compilation:
         try:
             with self._step:
                 from pravega_lab.client.framing import compiled
-            steps = compiled.compile_steps()
-            while not self._is_stopped:
-                with self._step:
-                    next(steps)
-        except StopIteration:
-            self.framing, self.is_compiled = compiled, True
+            for tries_left in reversed(range(self.TRIES)):
+                try:
+                    if self._take_steps(compiled.compile_steps()):
+                        self.framing, self.is_compiled = compiled, True
+                    return
+                except RuntimeError as error:
+                    if not tries_left or "changed size during iteration" not in str(error):
+                        raise
+                    time.sleep(self.PAUSE_S)
         except ImportError:
             pass  # numba is not installed, or not for this numpy
         except Exception as error:
@@ -64,7 +74,16 @@ class _Compilation:
                 f"events are framed by plain Python, because compiling failed: {error}", stacklevel=1
             )
 
+    def _take_steps(self, steps: Iterator[None]) -> bool:
+        """Return whether all ``steps`` were taken."""
+        while not self._is_stopped:
+            with self._step:
+                if next(steps, _END) is _END:
+                    return True
+        return False
 
+
+_END = object()
 _here: _Compilation | None = None
 _starting = threading.Lock()
 
