@@ -159,7 +159,7 @@ def test_a_converted_notebook_shows_its_pictures_without_network_and_kernel(note
     page = HTMLExporter().from_notebook_node(notebook)[0]
     board, view = re.findall(r'<img[^>]*class="plab-still"[^>]*>', page)
     assert 'alt="Morning &amp; &quot;evening&quot;. SegmentMap: ' in board
-    assert "alt=\"SegmentMap: 'demo/flights', 1 segments, 1 active\"" in view.replace("&#x27;", "'")
+    assert "alt=\"SegmentMap: 'demo/flights', 1 segment, 1 active\"" in view.replace("&#x27;", "'")
     for image in (board, view):
         data = re.search(r'src="data:image/svg\+xml;base64,([^"]*)"', image)
         assert data is not None

@@ -1,4 +1,5 @@
 // What was so at a moment of the past: which phases parts had begun, who had passed, what held a checkpoint up.
+import { plural } from "../page/drawing/format.ts";
 import { type CheckpointModel, PHASES_MAX, STATES } from "./model.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -103,11 +104,11 @@ export function summary(model: CheckpointModel, t: number): string {
   const all = known(model, t);
   const completed = all.filter((c) => stateAt(model, c, t) === "completed").length;
   const requests = all.filter((c) => !model.col.number[c]).length;
-  const counted = `${all.length - requests} checkpoints, ${completed} completed`;
-  const failed = requests ? `, ${requests} failed requests` : "";
+  const asked = `${plural(all.length - requests, "checkpoint")}, ${completed} completed`;
+  const failed = requests ? `, ${plural(requests, "failed request")}` : "";
   const last = all.at(-1);
   const newest = last === undefined ? "" : `; ${model.labelOf(last)}: ${heldUp(model, last, t)}`;
-  return `${model.facts.source || "no group"}: ${counted}${failed}${newest}`;
+  return `${model.facts.source || "no group"}: ${asked}${failed}${newest}`;
 }
 
 /** Return the times (ms) at which checkpoints began and ended. */

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from pravega_lab.observe.group.rows import CheckpointRow, split_segment
 
 from ..groups.history import BoardHistory, CutPiece
+from ..svg.text import plural
 
 STATES = ("running", "completed", "failed", "cancelled", "unknown")
 GROUP_STATES = {"cleared": "failed", "reset": "cancelled"}
@@ -121,8 +122,8 @@ def counted(checkpoints: Sequence[Checkpoint]) -> str:
     """Return how many checkpoints there are, how many are complete, and how many requests had no number."""
     requests = sum(not c.number for c in checkpoints)
     done = sum(c.state == "completed" for c in checkpoints)
-    said = f"{len(checkpoints) - requests:,} checkpoints, {done:,} completed"
-    return f"{said}, {requests:,} failed requests" if requests else said
+    said = f"{plural(len(checkpoints) - requests, 'checkpoint')}, {done:,} completed"
+    return f"{said}, {plural(requests, 'failed request')}" if requests else said
 
 
 class CheckpointSource(Protocol):

@@ -13,6 +13,7 @@ from pravega_lab.observe.job.words import mark_words
 from ..live.job_access import control_facts
 from ..live.payload import or_nan, pack
 from ..live.view import View
+from ..svg.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,7 +189,7 @@ class JobGraph(View):
     def _summary(self) -> str:
         history: JobHistory = self._history
         n = sum(task.vertex.life == history.life for task in history.tasks)
-        return f"{history.job!r}, {n} subtasks, {history.state}, recording"
+        return f"{history.job!r}, {plural(n, 'subtask')}, {history.state}, recording"
 
     def _rectangles(self) -> int:
         return 0  # one graph at one moment: small, or folded

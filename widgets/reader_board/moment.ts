@@ -1,4 +1,5 @@
 // What was so at a moment of the past: who was online, held what, and had still to pass which checkpoint.
+import { plural } from "../page/drawing/format.ts";
 import { type GroupModel, NOBODY, type Reader, type Session, STATES } from "./model.ts";
 
 const OWED_MAX = 3; // checkpoints that are named
@@ -94,5 +95,5 @@ export function summary(model: GroupModel, t: number): string {
   const online = readers.filter((r) => isOnline(r, t)).length;
   const free = freeAt(model, t).length;
   const group = model.facts.group || "no group";
-  return `${group}: ${online} of ${readers.length} readers online, ${free} segments that nobody has`;
+  return `${group}: ${online} of ${plural(readers.length, "reader")} online, ${plural(free, "segment")} that nobody has`;
 }

@@ -10,7 +10,7 @@ from pravega_lab.observe.group.rows import NOBODY, CheckpointRow, Holding, Move,
 from ..groups.history import BoardHistory
 from ..svg.palette import HALO, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number
-from ..svg.text import common_start, first_fit, placed, short_name
+from ..svg.text import common_start, first_fit, placed, plural, short_name
 from .rows import busiest
 
 WIDTH, LEFT, RIGHT = 900, 46, 684
@@ -91,7 +91,7 @@ def reader_svg(history: BoardHistory, facts: dict[str, Any], gap: str, span_ms: 
     scene = Scene(history, facts, span_ms)
     lanes = history.lanes(scene.group)
     online = sum(row.is_online for row in lanes)
-    said = f"{len(lanes):,} readers, {online:,} online"
+    said = f"{plural(len(lanes), 'reader')}, {online:,} online"
     picture = Picture(WIDTH, scene.height, f"Readers of {scene.group or 'no group yet'}: {said}")
     hidden = len(lanes) - len(scene.lanes) + 1
     words = [said, f"the busiest {len(scene.lanes) - 1} drawn, +{hidden:,}" if hidden > 0 else ""]

@@ -11,6 +11,7 @@ from pravega_lab.observe.group.rows import CheckpointRow, Holding, Move, ReaderR
 from ..groups.history import BoardHistory
 from ..live.payload import or_nan, pack
 from ..live.view import View, refuse_value
+from ..svg.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,7 +281,7 @@ class ReaderBoard(View):
     def _summary(self) -> str:
         lanes = self._history.lanes(self._group)
         online = sum(row.is_online for row in lanes)
-        return f"{self._group!r}, {len(lanes):,} readers, {online:,} online, recording"
+        return f"{self._group!r}, {plural(len(lanes), 'reader')}, {online:,} online, recording"
 
     def _rectangles(self) -> int:
         return 0  # a picture shows the newest bars of the busiest lanes, so it is always small

@@ -4,7 +4,7 @@
 import type { Mark, Place, SegmentMark } from "../page/data/marks.ts";
 import { isSegment } from "../page/data/marks.ts";
 import { append, lastUntil, Store } from "../page/data/store.ts";
-import { bytes, count } from "../page/drawing/format.ts";
+import { bytes, count, plural } from "../page/drawing/format.ts";
 import { keyPosition } from "./hashing.ts";
 
 // segment_rows.py has the same formats.
@@ -309,7 +309,7 @@ export class SegmentModel {
     let open = 0;
     for (let i = 0; i < n; i++) if (start[i] <= t && end[i] > t) open += 1;
     const scaled = this.scales.filter((s) => s[0] <= t).length;
-    return `${this.facts.stream || "no stream"}: ${open} active segments, scaled ${scaled} times`;
+    return `${this.facts.stream || "no stream"}: ${plural(open, "active segment")}, scaled ${plural(scaled, "time")}`;
   }
 }
 

@@ -9,7 +9,7 @@ from pravega_lab.observe.stream.fold import SegmentRow
 from ..svg.palette import COLD, HALO, HOT, LINE, NONE, SOFT, TEXT, mix, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number, steps
 from ..svg.raster import Raster, text_width
-from ..svg.text import common_start, first_fit, placed, short_name
+from ..svg.text import common_start, first_fit, placed, plural, short_name
 from .history import MapHistory, Stretch, owner_words, short_words
 from .rows import tier_text
 
@@ -150,9 +150,9 @@ def segment_svg(history: MapHistory, facts: dict[str, Any], gap: str, span_ms: S
     active = len(history.active)
     stream = facts["stream"] or "no stream yet"
     picture = Picture(
-        WIDTH, HEIGHT, f"Segment map of {stream}: {len(history.rows)} segments, {active} active"
+        WIDTH, HEIGHT, f"Segment map of {stream}: {plural(len(history.rows), 'segment')}, {active} active"
     )
-    rest = [f"{len(history.rows):,} segments, {active:,} active", f"{number(scene.across.end_s)} s"]
+    rest = [f"{plural(len(history.rows), 'segment')}, {active:,} active", f"{number(scene.across.end_s)} s"]
     picture.heading(facts["title"], " · ".join([*rest, f"gap: {gap}"] if gap else rest))
     _draw_legend(picture, scene)
     _draw_keys(picture)
@@ -388,7 +388,7 @@ def _label_raster(raster: Raster, scene: Scene) -> None:
     active = len(scene.history.active)
     raster.text(4, 6, f"{scene.facts['title']}", TEXT)
     tiers = f", {TIERED}" if "tiers" in scene.facts["knows"] else ""
-    raster.text(4, 22, f"{len(scene.history.rows):,} segments, {active:,} active{tiers}", SOFT)
+    raster.text(4, 22, f"{plural(len(scene.history.rows), 'segment')}, {active:,} active{tiers}", SOFT)
     for key in (0, 0.25, 0.5, 0.75, 1):
         raster.rect(LEFT - 4, _y(key), LEFT, _y(key) + 1, SOFT)
         raster.text(LEFT - 8 - text_width(number(key)), round(_y(key)) - 5, number(key), SOFT)

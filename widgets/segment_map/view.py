@@ -16,6 +16,7 @@ from pravega_lab.observe.stream.fold import SegmentRow, thresholds
 
 from ..live.payload import Payload
 from ..live.view import View, journal_of, refuse_value
+from ..svg.text import plural
 from .history import MapHistory
 from .rows import SegmentPacker, scale_text, tier_text
 
@@ -162,7 +163,8 @@ class SegmentMap(View):
 
     def _summary(self) -> str:
         history: MapHistory = self._history
-        return f"{self.stream!r}, {len(history.rows):,} segments, {len(history.active):,} active, recording"
+        segments = plural(len(history.rows), "segment")
+        return f"{self.stream!r}, {segments}, {len(history.active):,} active, recording"
 
     def _rectangles(self) -> int:
         return len(self._history.rows)

@@ -62,7 +62,7 @@ def test_scrubbing_takes_both_views_back(page: Any) -> None:
     assert (
         clock(page, "at - [...globalThis[Symbol.for('pravega_lab.page')].clocks.values()][0].start") == 12_000
     )
-    assert "1 active segments" in canvas(page, MAP).get_attribute("aria-label")
+    assert "1 active segment," in canvas(page, MAP).get_attribute("aria-label")
     assert "2 batches done" in canvas(page, TIMELINE).get_attribute("aria-label")
     assert colours(page, MAP) < before
     assert view(page, MAP).locator(".plab-call").inner_text() == "view.at(12.00)"
@@ -98,7 +98,7 @@ def test_keys_move_in_time_and_are_read_aloud(page: Any) -> None:
     page.keyboard.press(".")
     assert clock(page, "at") - clock(page, "start") == 12_500
     settle(page)
-    assert aloud.inner_text() == "12.5 s: demo/flights: 2 active segments, scaled 1 times"
+    assert aloud.inner_text() == "12.5 s: demo/flights: 2 active segments, scaled 1 time"
     page.keyboard.press("ArrowRight")
     assert clock(page, "at") - clock(page, "start") == 13_700
     page.keyboard.press("ArrowUp")

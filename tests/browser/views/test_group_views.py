@@ -62,7 +62,7 @@ def test_they_say_what_they_show_at_every_moment(page: Any) -> None:
     said = "checkpoint 5: held up by r3: 3.0 s so far in segment #2, waits for its next read"
     assert label(page, TIMELINE) == f"demo/readers: 5 checkpoints, 4 completed; {said}"
     seek(page, 58.5)
-    assert label(page, BOARD) == "demo/readers: 3 of 4 readers online, 1 segments that nobody has"
+    assert label(page, BOARD) == "demo/readers: 3 of 4 readers online, 1 segment that nobody has"
 
 
 def test_hovering_a_bar_outlines_the_segment_in_the_map(page: Any) -> None:

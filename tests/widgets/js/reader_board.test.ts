@@ -123,7 +123,7 @@ test("a reader's state in a word, from before it joined until after its death", 
     [2.5, 8, 16].map((t) => moment.stateWord(model, r2, t)),
     ["idle", "reading", "checkpoint"],
   );
-  assert.equal(moment.summary(model, 9), "demo/readers: 1 of 2 readers online, 1 segments that nobody has");
+  assert.equal(moment.summary(model, 9), "demo/readers: 1 of 2 readers online, 1 segment that nobody has");
 });
 
 test("a reader that comes back has a second session", () => {

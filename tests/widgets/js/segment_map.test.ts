@@ -83,7 +83,7 @@ test("active segments at a moment, from the lowest key up, then scales, the newe
   assert.deepEqual(selected(5000), [0, 1]);
   assert.deepEqual(selected(15_000), [2, 3, 1, "scale 0"]);
   assert.deepEqual(selected(25_000), [2, 4, "scale 1", "scale 0"]);
-  assert.equal(model.summary(15), "demo/a: 3 active segments, scaled 1 times");
+  assert.equal(model.summary(15), "demo/a: 3 active segments, scaled 1 time");
 });
 
 test("the newest sample of a moment counts, and none from later", () => {

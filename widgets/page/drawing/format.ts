@@ -7,6 +7,11 @@ export function count(n: number | null): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString is slow
 }
 
+/** Return n things in words: "1 segment", "1,234 segments". */
+export function plural(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+}
+
 export function bytes(n: number | null): string {
   if (n === null || Number.isNaN(n)) return "–";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
