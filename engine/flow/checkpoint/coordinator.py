@@ -92,7 +92,6 @@ class CheckpointCoordinator:
         self._observer, self._order = observer, trigger_order(history)
         self.store = CompletedStore(config.retain)
         self.pending: dict[int, PendingCheckpoint] = {}
-        self._kept_back: list[tuple[set[int], list[str]]] = []  # see `_replaced`
         self.failures = FailureManager(config.tolerable_failures)
         self.needs_full = False  # after a restore that does not own its files: share none of them
         self._queue = RequestQueue()
@@ -420,9 +419,9 @@ class CheckpointCoordinator:
         self._recent.append(completed.checkpoint_id)
         is_plain_savepoint = completed.kind is CheckpointKind.SAVEPOINT
         if not is_plain_savepoint:
-            self._replaced(*self.store.add(completed))
+            self._clean(self.store.add(completed, self.pending))
             self.needs_full = False
-        self._let_go(completed.checkpoint_id)
+        self._clean(self.store.ended(completed.checkpoint_id))
         if not is_plain_savepoint:
             self._drop_older(completed.checkpoint_id)
         self._last_completion_ms = self._now_ms
@@ -487,7 +486,7 @@ class CheckpointCoordinator:
             self._discard_ack(pending.checkpoint_id, ack)
         if pending.path and not is_being_written:
             self._clean([pending.path + "/"])
-        self._let_go(pending.checkpoint_id)
+        self._clean(self.store.ended(pending.checkpoint_id))
         latest = self.store.latest
         self._effects.append(
             do.NotifyAborted(
@@ -534,26 +533,6 @@ class CheckpointCoordinator:
         """Return what was written for a savepoint elsewhere, and then copied (`storage.gathered`)."""
         own = [path for path in self._own_files(savepoint) if not path.startswith(savepoint.path + "/")]
         return list(dict.fromkeys(p if "/shared/" in p else posixpath.dirname(p) + "/" for p in own))
-
-    def _replaced(self, paths: list[str], returned: list[str]) -> None:
-        """Clean what no retained checkpoint needs; ``returned`` are folders to which some referred before.
-
-        These folders and shared files stay until all checkpoints that are pending now have ended: their tasks
-        may have built on the one that was replaced.
-        """
-        shared = [path for path in paths if "/shared/" in path] + returned if self.pending else []
-        if shared:
-            self._kept_back.append((set(self.pending), shared))
-        self._clean([path for path in paths + returned if path not in shared])
-
-    def _let_go(self, checkpoint_id: int) -> None:
-        for pending, _ in self._kept_back:
-            pending.discard(checkpoint_id)
-        free = [path for pending, paths in self._kept_back if not pending for path in paths]
-        self._kept_back = [(pending, paths) for pending, paths in self._kept_back if pending]
-        used = {path for kept in self.store.checkpoints for path in kept.files}
-        used |= {posixpath.dirname(path) + "/" for path in used}
-        self._clean([path for path in dict.fromkeys(free) if path not in used])
 
     def _clean(self, paths: list[str]) -> None:
         if paths:

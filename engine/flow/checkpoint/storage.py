@@ -1,4 +1,4 @@
-"""Write snapshots into files and read them back.
+"""Write snapshots into files and read them back, and decide which files can be deleted.
 
 The checkpoints of a job are stored like this::
 
@@ -166,13 +166,15 @@ class BlobReader:
 
 
 class CompletedStore:
-    """The ``retain`` newest completed checkpoints, oldest first."""
+    """The ``retain`` newest completed checkpoints, oldest first, and what has to stay of older ones."""
 
     def __init__(self, retain: int = 1) -> None:
         self.retain = retain
         self.checkpoints: list[CompletedCheckpoint] = []
         self._claimed: CompletedCheckpoint | None = None
-        self._lent: dict[str, None] = {}  # folders of dropped checkpoints that retained ones refer to
+        # Files and folders of older checkpoints. None: a retained checkpoint refers to it. Otherwise: the
+        # pending checkpoints whose tasks may have built on it.
+        self._left: dict[str, set[int] | None] = {}
 
     @property
     def latest(self) -> CompletedCheckpoint | None:
@@ -184,31 +186,54 @@ class CompletedStore:
         self._claimed = checkpoint
         self.checkpoints.append(checkpoint)
 
-    def add(self, checkpoint: CompletedCheckpoint) -> tuple[list[str], list[str]]:
-        """Add the newest checkpoint; return what no retained checkpoint needs any more.
+    def add(self, checkpoint: CompletedCheckpoint, pending: Collection[int]) -> list[str]:
+        """Add the newest checkpoint; return what can be deleted: files, and folders (ending in ``/``).
 
-        These are files and folders (ending in ``/``), and apart from them folders to which other checkpoints
-        referred before. A savepoint belongs to the user and is not among them, unless the job has claimed it.
+        Shared files, and folders to which other checkpoints referred, stay until all ``pending`` checkpoints
+        have `ended`: their tasks may have built on a checkpoint that is dropped now. A savepoint belongs to
+        the user and is not deleted, unless the job has claimed it.
         """
         self.checkpoints.append(checkpoint)
         dropped = self.checkpoints[: -self.retain]
         self.checkpoints = self.checkpoints[-self.retain :]
-        used = {path for kept in self.checkpoints for path in kept.files}
-        gone: dict[str, None] = {}
-        returned = [folder for folder in self._lent if not _is_used(folder, used)]
-        for folder in returned:
-            del self._lent[folder]
+        used = self._used()
+        folders: list[str] = []
         for old in dropped:
             if old.kind.is_savepoint and old is not self._claimed:
                 continue  # the user's
-            gone.update(dict.fromkeys(path for path in old.files if path not in used and "/shared/" in path))
+            self._left.update((path, None) for path in old.files if "/shared/" in path and path not in used)
             folder = old.path + "/"
-            (self._lent if _is_used(folder, used) else gone)[folder] = None
-        return list(gone), returned
+            if folder in used:
+                self._left[folder] = None
+            else:
+                folders.append(folder)
+        return [*self._take_free(used, pending), *folders]
 
+    def ended(self, checkpoint_id: int) -> list[str]:
+        """Note that a pending checkpoint has ended; return what stayed for it alone and can be deleted."""
+        for ids in self._left.values():
+            if ids is not None:
+                ids.discard(checkpoint_id)
+        return self._take_free(self._used(), ())
 
-def _is_used(folder: str, used: Collection[str]) -> bool:
-    return any(path.startswith(folder) for path in used)
+    def _take_free(self, used: Collection[str], pending: Collection[int]) -> list[str]:
+        """Forget and return what no retained checkpoint refers to, and no pending one may refer to again."""
+        free = []
+        for path, ids in list(self._left.items()):
+            if path in used:
+                self._left[path] = None
+                continue
+            if ids is None:  # it was used until now
+                ids = self._left[path] = set(pending)
+            if not ids:
+                del self._left[path]
+                free.append(path)
+        return free
+
+    def _used(self) -> set[str]:
+        """Return the files to which retained checkpoints refer, and the folders of these files."""
+        files = {path for kept in self.checkpoints for path in kept.files}
+        return files | {posixpath.dirname(path) + "/" for path in files}
 
 
 async def discard(files: Files, paths: list[str]) -> None:

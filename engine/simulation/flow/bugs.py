@@ -109,10 +109,10 @@ def _shared_file_deleted() -> list[Replacement]:
     """Subsuming a checkpoint deletes files that the newer one refers to."""
     right = CompletedStore.add
 
-    def wrong(self: CompletedStore, checkpoint: Any) -> tuple[list[str], list[str]]:
+    def wrong(self: CompletedStore, checkpoint: Any, pending: Any) -> list[str]:
         dropped = [*self.checkpoints, checkpoint][: -self.retain]
-        right(self, checkpoint)
-        return [path for old in dropped if not old.kind.is_savepoint for path in old.files], []
+        right(self, checkpoint, pending)
+        return [path for old in dropped if not old.kind.is_savepoint for path in old.files]
 
     return [(CompletedStore, "add", wrong)]
 

@@ -31,23 +31,34 @@ def completed(
 def test_what_no_retained_checkpoint_needs_goes() -> None:
     store = CompletedStore(retain=2)
     assert store.latest is None
-    assert store.add(completed(1, f"{SHARED}a", f"{SHARED}b")) == ([], [])
-    assert store.add(completed(2, f"{SHARED}b")) == ([], [])
-    assert store.add(completed(3, f"{SHARED}b")) == ([f"{SHARED}a", "root/job/chk-1/"], [])
+    assert store.add(completed(1, f"{SHARED}a", f"{SHARED}b"), ()) == []
+    assert store.add(completed(2, f"{SHARED}b"), ()) == []
+    assert store.add(completed(3, f"{SHARED}b"), ()) == [f"{SHARED}a", "root/job/chk-1/"]
     savepoint = completed(4, kind=CheckpointKind.SUSPEND)
-    assert store.add(savepoint) == (["root/job/chk-2/"], [])
+    assert store.add(savepoint, ()) == ["root/job/chk-2/"]
     assert store.latest is savepoint
-    assert store.add(completed(5)) == ([f"{SHARED}b", "root/job/chk-3/"], [])
-    assert store.add(completed(6)) == ([], [])  # the savepoint is the user's
+    assert store.add(completed(5), ()) == [f"{SHARED}b", "root/job/chk-3/"]
+    assert store.add(completed(6), ()) == []  # the savepoint is the user's
     assert [kept.checkpoint_id for kept in store.checkpoints] == [5, 6]
 
 
 def test_a_folder_stays_while_a_retained_checkpoint_refers_into_it() -> None:
     store = CompletedStore()
-    assert store.add(completed(1)) == ([], [])
-    assert store.add(completed(2, "root/job/chk-1/op-0")) == ([], [])
-    assert store.add(completed(3, "root/job/chk-1/op-0")) == (["root/job/chk-2/"], [])
-    assert store.add(completed(4)) == (["root/job/chk-3/"], ["root/job/chk-1/"])
+    assert store.add(completed(1), ()) == []
+    assert store.add(completed(2, "root/job/chk-1/op-0"), ()) == []
+    assert store.add(completed(3, "root/job/chk-1/op-0"), ()) == ["root/job/chk-2/"]
+    assert store.add(completed(4), ()) == ["root/job/chk-1/", "root/job/chk-3/"]
+
+
+def test_a_folder_stays_while_a_pending_checkpoint_may_refer_into_it_again() -> None:
+    store, file = CompletedStore(), "root/job/chk-1/op-0"
+    assert store.add(completed(1), ()) == []
+    assert store.add(completed(2, file), ()) == []
+    assert store.add(completed(3), {4}) == ["root/job/chk-2/"]
+    assert store.add(completed(4, file), ()) == ["root/job/chk-3/"]
+    assert store.ended(4) == []
+    assert store.add(completed(5), {6}) == ["root/job/chk-4/"]
+    assert store.ended(6) == ["root/job/chk-1/"]
 
 
 @pytest.mark.parametrize("kind", [CheckpointKind.CHECKPOINT, CheckpointKind.SAVEPOINT])
@@ -55,7 +66,7 @@ def test_a_claimed_checkpoint_goes_when_a_newer_one_is_complete(kind: Checkpoint
     store, claimed = CompletedStore(), completed(1, f"{SHARED}a", kind=kind)
     store.claim(claimed)
     assert store.latest is claimed
-    assert store.add(completed(2)) == ([f"{SHARED}a", "root/job/chk-1/"], [])
+    assert store.add(completed(2), ()) == [f"{SHARED}a", "root/job/chk-1/"]
 
 
 def test_a_name_is_one_that_every_file_system_accepts() -> None:
