@@ -27,7 +27,7 @@ SPEED_MAX = 1_000.0  # beyond it, the clock of scaling has no meaning
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``pravega-lab demo``."""
     parser.add_argument("--events", type=int, default=FLIGHTS, help="so many flights, the storm among them")
-    parser.add_argument("--speed", type=float, default=1.0, help="replay that much faster")
+    parser.add_argument("--speed", type=float, default=1.0, help="replay so many times as fast, at most 1000")
     parser.add_argument(
         "--data", type=Path, help="keep the store, the checkpoint and the progress in this folder"
     )

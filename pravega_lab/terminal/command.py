@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--record",
         metavar="FILE",
         type=Path,
-        help="of a group: keep the journal, or continue the one in FILE",
+        help="of a group: save the journal in FILE, or continue the one that is there",
     )
-    parser.add_argument("--seconds", type=float, metavar="S", help="end by itself after so long")
+    parser.add_argument("--seconds", type=float, metavar="S", help="end after so many seconds")
     add_access_arguments(parser)
 
 

@@ -70,8 +70,8 @@ def job_svg(history: JobHistory, facts: dict[str, Any], gap: str) -> str:
         vertex = box.tasks[0].vertex
         if vertex.index not in named:
             named[vertex.index] = None
-            number_ = f"×{vertex.parallelism}"
-            name = _fitted(box.width, f"{vertex.short} {number_}", vertex.short, number_)
+            times = f"×{vertex.parallelism}"
+            name = _fitted(box.width, f"{vertex.short} {times}", vertex.short, times)
             picture.text(box.x, box.y - 6, name, size=11, fill=TEXT, extra='font-weight="600"')
         _draw_box(picture, box)
     last = history.said.items[-1:]

@@ -61,7 +61,7 @@ class _Row:
         self.busy = False
         self.lock = threading.RLock()
         """Held while the choices change and while a click reads them: new choices begin with the first."""
-        # Descriptions without width: a screen reader says them, and the button beside them shows them.
+        # Descriptions without width: a screen reader says them, and the button next to them shows them.
         self.choice = ipywidgets.Dropdown(
             options=[], description=f"what to act on: {act.name}", style=_UNSEEN, layout={"width": "19em"}
         )

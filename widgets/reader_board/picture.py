@@ -169,13 +169,13 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
         words = waiting.words_since(scene.start_ms)
         picture.rect(x0, y, x1 - x0, height, "none", f'stroke="{TEXT}" stroke-dasharray="2 2"', words)
         if height >= 8:
-            number_ = f"#{waiting.segment_id & 0xFFFFFFFF}"
-            text = f"{number_} {words}"
+            label = f"#{waiting.segment_id & 0xFFFFFFFF}"
+            text = f"{label} {words}"
             others = [scene.x(w.start_ms) for w in lane.waits if lane.place(-1 - w.index)[0] == y]
             room = min([x for x in others if x > x0], default=float(RIGHT)) - x1
             inside = x1 - x0 > min(5.6 * len(text), room)
             n_letters = int((x1 - x0 if inside else room) / 5.6)
-            short = first_fit(n_letters, text, f"{number_} waits", number_)
+            short = first_fit(n_letters, text, f"{label} waits", label)
             scene.labels.append((x0 + 3 if inside else x1 + 3, y + height / 2 + 3.3, short))
 
 

@@ -22,7 +22,7 @@ from .storage import METADATA
 FORMAT = "pravega-lab job checkpoint"
 VERSION = 1
 _HEAD = f'{{\n "format": "{FORMAT}"'.encode()
-"""What every `_metadata` of this engine begins with."""
+"""The first bytes of every ``_metadata`` of this engine."""
 
 
 def encode(checkpoint: CompletedCheckpoint) -> bytes:

@@ -14,6 +14,7 @@ from .restart import FixedDelay, NoRestart, RestartStrategy
 
 __all__ = ["CheckpointConfig", "JobConfig"]
 
+#: The least values of a `CheckpointConfig` with which a job works.
 _LEAST = {"timeout_ms": 1, "min_pause_ms": 0, "max_concurrent": 1, "tolerable_failures": 0, "retain": 1}
 
 
@@ -28,8 +29,8 @@ class JobConfig:
     often the observer gets throughput and channel contents; None: never. ``exactly_once``: barriers are
     aligned; False: at least once. ``allow_non_restored_state``: state of operators that the job does not have
     is dropped. ``claim``: the job owns the checkpoint or savepoint that it restores, and deletes its folder
-    when newer checkpoints no longer refer to it.
-    ``mode``: batch execution is `batch_mode.run_batch`. ``history``: earlier behaviour of Flink.
+    when newer checkpoints no longer refer to it. ``mode``: batch execution is `batch_mode.run_batch`.
+    ``history``: earlier behaviour of Flink.
 
     Raises:
         BadInputError: ``channel_capacity`` is below 1, or a number of ``checkpoints`` is below its minimum.

@@ -171,7 +171,7 @@ class JobMaster:
         try:
             await self._start(restore)
         except (Exception, asyncio.CancelledError) as error:
-            if self.state in (JobState.CREATED, JobState.RUNNING):  # no one else ends it
+            if self.state in (JobState.CREATED, JobState.RUNNING):  # otherwise it is ending already
                 self._failover.give_up(error)
                 await shield(self.done)
             raise

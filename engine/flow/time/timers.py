@@ -29,7 +29,7 @@ class Timer:
     is_event_time: bool
 
 
-HEAP_MIN = 64  # entries; a smaller heap is not worth tidying
+HEAP_MIN = 64  # entries: a smaller heap is left as it is
 
 
 class _Queue:

@@ -26,8 +26,9 @@ from .oddities import Oddities, OddStorageError
 
 
 def _is_of_a_real_job(record: logging.LogRecord) -> bool:
-    """Return whether a line about a failure is for the log. Failures of simulated jobs are drawn or asked
-    for, and their observers show them.
+    """Return whether a line about a failure is for the log.
+
+    Failures of simulated jobs are drawn or asked for, and the observers of these jobs show them.
     """
     try:
         return not isinstance(asyncio.get_running_loop(), SimulationLoop)

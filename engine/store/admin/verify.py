@@ -64,7 +64,7 @@ class Verdict:
         return [found for found in self.findings if found.level is Level.DAMAGE]
 
     def with_all_chunks(self) -> Verdict:
-        """Return the verdict after another check of all chunks that this one did not check."""
+        """Return this verdict for a caller that has found all unchecked chunks to be whole."""
         chunks = self.chunks + self.unchecked_chunks
         return replace(self, chunks=chunks, unchecked_chunks=0, unchecked_bytes=0)
 

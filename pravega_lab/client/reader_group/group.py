@@ -101,7 +101,7 @@ class AsyncReaderGroup:
         return await self._access.sync.initialize(beginning)
 
     async def _drop_half_made(self, config: ReaderGroupConfig) -> None:
-        """Delete the group if it has no state, so that nobody uses it: it cannot begin as configured."""
+        """Delete a group that cannot begin as configured, if it has no state, so that no reader uses it."""
         access = self._make_access()  # the log of a group that is created again is another stream
         try:
             await access.sync.fetch()

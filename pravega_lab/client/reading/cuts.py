@@ -1,4 +1,7 @@
-"""Look up stream cuts of a stream as it is now: head, tail, and bounds that name either (pravega.md A9)."""
+"""Look up stream cuts of a stream as it is now: head, tail, and bounds that name either (pravega.md A9).
+
+Cuts from which a read or a reader group would skip events are refused.
+"""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ ACTIONS = {
     "list": "streams and reader groups",
     "inspect": "the segments of a stream, where the bytes of a segment are, or the files of the store",
     "dump": "every operation in the log, or in one log file",
-    "verify": "check every checksum and every rule of the metadata, and print a verdict",
+    "verify": "check every checksum (--tier2: of chunks too) and every rule of the metadata; print a verdict",
     "backup": "copy the store, which may be running, to the new folder --to",
     "restore": "make the new data folder of the backup --from",
     "compact": "rewrite the log of a stopped store to what its streams need",
 }
 
-
+#: The fields of a `Verdict` that ``verify --json`` prints.
 COUNTS = (
     *("files", "groups", "log_bytes", "segments", "records"),
     *("chunks", "unchecked_chunks", "unchecked_bytes"),

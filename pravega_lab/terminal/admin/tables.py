@@ -1,4 +1,4 @@
-"""What a data folder holds, as rows, and as data frames of pandas."""
+"""What a data folder holds, as rows and as data frames of pandas, and whether it is sound (`check`)."""
 
 from __future__ import annotations
 

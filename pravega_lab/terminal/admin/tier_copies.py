@@ -1,4 +1,4 @@
-"""The chunks of a backup: copied from tier 2 into the folder of the backup, and from there into a new tier 2.
+"""The chunks of tier 2, copied into a backup and from there into a new tier 2, or read to be checked.
 
 The log of a store says which chunks it needs and what their checksums are. A chunk never changes, so the
 chunks that a state of the log names, and that state, are a store at one moment. A running store may delete a

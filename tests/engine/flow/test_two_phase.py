@@ -345,7 +345,7 @@ class AwaySink(CommittingSink):
         return _Away(self.committed)
 
 
-def test_a_committable_is_tried_once_a_second_besides_with_each_checkpoint() -> None:
+def test_a_committable_is_tried_once_a_second_and_with_each_checkpoint() -> None:
     env, sink, virtual = StreamEnvironment(), AwaySink(), Virtual()
     endless = RowsSource([{"n": 1}], boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
     env.from_source(endless).sink_to(sink)
