@@ -42,7 +42,7 @@ from .handles import CompletedCheckpoint, MasterState
 from .history import History
 from .pending import AckResult, PendingCheckpoint, Request, RequestQueue, Stage
 from .plan import CheckpointPlan, TaskAck, assemble
-from .storage import CompletedStore, is_of_checkpoint
+from .storage import CompletedStore, files_elsewhere, written_for
 from .trigger_order import trigger_order
 
 RECENT_MAX = 16
@@ -412,7 +412,7 @@ class CheckpointCoordinator:
         self._now_ms = max(self._now_ms, now_ms)
         pending = self._at(completed.checkpoint_id, Stage.FINALIZING)
         if pending is None:
-            self._clean([completed.path + "/", *self._own_files(completed)])
+            self._clean([completed.path + "/", *written_for(completed.checkpoint_id, completed.files)])
             return
         pending.stage = Stage.OVER
         del self.pending[completed.checkpoint_id]
@@ -524,14 +524,11 @@ class CheckpointCoordinator:
 
     def _discard_ack(self, checkpoint_id: int, ack: TaskAck) -> None:
         paths = dict.fromkeys(blob.path for state in ack.states.values() for blob in state.blobs())
-        self._clean([path for path in paths if is_of_checkpoint(path, checkpoint_id)])
-
-    def _own_files(self, completed: CompletedCheckpoint) -> list[str]:
-        return [path for path in completed.files if is_of_checkpoint(path, completed.checkpoint_id)]
+        self._clean(written_for(checkpoint_id, paths))
 
     def _copied(self, savepoint: CompletedCheckpoint) -> list[str]:
         """Return what was written for a savepoint elsewhere, and then copied (`storage.gathered`)."""
-        own = [path for path in self._own_files(savepoint) if not path.startswith(savepoint.path + "/")]
+        own = written_for(savepoint.checkpoint_id, files_elsewhere(savepoint))
         return list(dict.fromkeys(p if "/shared/" in p else posixpath.dirname(p) + "/" for p in own))
 
     def _clean(self, paths: list[str]) -> None:

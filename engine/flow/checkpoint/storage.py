@@ -14,7 +14,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import DamagedCheckpointError
@@ -74,9 +74,9 @@ def file_name(operator_id: str, subtask: int, checkpoint_id: int, attempt: int) 
     return f"{plain}-{subtask}-c{checkpoint_id}-a{attempt}"
 
 
-def is_of_checkpoint(path: str, checkpoint_id: int) -> bool:
-    """Return whether the file was written for this checkpoint; `file_name` gave it its name."""
-    return re.search(rf"-c{checkpoint_id}-a\d+$", path) is not None
+def written_for(checkpoint_id: int, paths: Iterable[str]) -> list[str]:
+    """Return the files that were written for this checkpoint; `file_name` gave them their names."""
+    return [path for path in paths if re.search(rf"-c{checkpoint_id}-a\d+$", path)]
 
 
 async def write_snapshot(
@@ -100,13 +100,18 @@ async def write_snapshot(
     return SubtaskState(dict(sorted(keyed.items())), lists), written if shared is not private else {}
 
 
+def files_elsewhere(savepoint: CompletedCheckpoint) -> list[str]:
+    """Return the files of ``savepoint`` that are not in its folder."""
+    return [path for path in savepoint.files if "/" in relative(path, savepoint.path)]
+
+
 async def gathered(files: Files, savepoint: CompletedCheckpoint) -> CompletedCheckpoint:
     """Return ``savepoint`` with all its files in its folder; copy those that are elsewhere.
 
     A source that takes a checkpoint without its trigger knows neither kind nor folder. It and its consumers
     then write the files of a plain checkpoint, which later checkpoints of the job delete.
     """
-    elsewhere = [path for path in savepoint.files if "/" in relative(path, savepoint.path)]
+    elsewhere = files_elsewhere(savepoint)
     if not elsewhere:
         return savepoint
     copies = {

@@ -8,9 +8,15 @@ import pytest
 
 from pravega_lab.engine.flow.checkpoint import metadata
 from pravega_lab.engine.flow.checkpoint.handles import CompletedCheckpoint
-from pravega_lab.engine.flow.checkpoint.storage import CheckpointLayout, CompletedStore, discard, file_name
+from pravega_lab.engine.flow.checkpoint.storage import (
+    CheckpointLayout,
+    CompletedStore,
+    discard,
+    file_name,
+    files_elsewhere,
+)
 from pravega_lab.engine.flow.elements import CheckpointKind
-from pravega_lab.engine.flow.files import MemoryFiles
+from pravega_lab.engine.flow.files import MemoryFiles, join
 from pravega_lab.engine.flow.state.handles import Blob, ListMode, ListState, OperatorState, SubtaskState
 
 LAYOUT = CheckpointLayout("root", "job")
@@ -77,6 +83,13 @@ def test_a_name_is_one_that_every_file_system_accepts() -> None:
 def test_operators_whose_ids_differ_in_punctuation_only_have_different_files() -> None:
     ids = ["count min", "count/min", "count  min", "count_min", "count\ud800min"]
     assert len({file_name(id, 0, 1, 0) for id in ids}) == len(ids)
+
+
+@pytest.mark.parametrize("folder", ["sp/1", "/data/sp", "..", ".", "s3://bucket/sp"])
+def test_a_savepoint_has_its_own_files_in_its_folder_whatever_the_folder_is_called(folder: str) -> None:
+    savepoint = completed(1, join(folder, "op-0-c1-a0"), f"{SHARED}op-0-c1-a0", kind=CheckpointKind.SAVEPOINT)
+    savepoint.path = join(folder)
+    assert files_elsewhere(savepoint) == ["root/job/chk-1/op-0", f"{SHARED}op-0-c1-a0"]
 
 
 @pytest.mark.parametrize(
