@@ -144,8 +144,8 @@ class Executions(Mapping[SubtaskId, Execution]):
                 error = None if execution.subtask is None else execution.subtask.closing_error
                 reason = "" if error is None else f"it did not close cleanly: {error!r}"
                 self.move(id, Life.CANCELED, reason)
-        for error in stuck.values():
-            raise error
+        if stuck:
+            raise next(iter(stuck.values()))
 
     def holders_of(self, id: SubtaskId) -> list[CoordinatorHolder]:
         """Return the operator coordinators of the operators in a subtask."""

@@ -139,7 +139,7 @@ class Failover:
         try:
             await self._executions.stop(self._graph.subtasks())
         except StuckSubtaskError as error:
-            _log.error("Job %r ends without the end of a subtask: %s", self._graph.name, error)
+            _log.error("Job %r ends although a subtask still runs: %s", self._graph.name, error)
 
     # -- recovery ------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class ParquetSplit:
 class Footer:
     """What a file says about itself: its columns, its size, and rows and first time of each row group.
 
-    ``crc`` is the CRC-32 of the bytes that say it.
+    ``crc`` is the CRC-32 of the bytes of the footer.
 
     ``columns`` maps the names that the source reads to their types. ``row_groups`` has the number of rows,
     and the lowest value of the column by which the source orders, None without such a column.

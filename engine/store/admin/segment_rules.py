@@ -18,7 +18,10 @@ from ..storage.table import ENTRY_HEADER_BYTES
 from .facts import Facts, StreamFacts
 from .findings import CLIENTS, Finding, damage, note
 
-_OPEN_END = "The stream begins after its end, and it is not sealed: readers from the head skip its events."
+_OPEN_END = (
+    "The stream begins at the end of this segment, which is not sealed: readers from the head skip what is"
+    " written to it."
+)
 _REPLACE_HEAD = "An earlier release accepted that cut. Truncate the stream at an offset of this segment."
 _IN_USE = (TransactionState.OPEN, TransactionState.COMMITTING)
 

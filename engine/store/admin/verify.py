@@ -224,6 +224,6 @@ def _chunks(
             found.append(damage(CHUNKS, chunk.name, what))
         elif (block := damaged_block(chunk, 0, data, store_id)) is not None or len(data) != chunk.length:
             offset = BLOCK_BYTES * block if block is not None else min(len(data), chunk.length)
-            what = f"The chunk in tier 2 has other bytes (checksum). It has {len(data)} of {chunk.length}."
+            what = f"Tier 2 has {len(data)} bytes of it, which are not the {chunk.length} that were written."
             found.append(damage(CHUNKS, chunk.name, what, offset=offset))
     return found

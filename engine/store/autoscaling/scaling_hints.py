@@ -51,7 +51,7 @@ class Hints:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._watched: dict[str, _Watched] = {}
-        self._idle: list[tuple[int, str]] = []  # (when to check whether it is idle, segment), one of each
+        self._idle: list[tuple[int, str]] = []  # (when to look whether it is idle, segment), once each
         self._in_idle: set[str] = set()
         self._hints: list[Hint] = []
 

@@ -179,8 +179,9 @@ class StreamCalls:
         return max((record.last_number for record in records if record is not None), default=-1)
 
     def may_truncate(self, stream: StreamEntry, cut: Mapping[int, int]) -> bool:
-        """Return whether ``cut`` is valid, names no end that is open, and is not before the head
-        (pravega.md A8).
+        """Return whether the stream may begin at ``cut`` (pravega.md A8).
+
+        The cut must be valid, not before the head, and not at the end of a segment that is not sealed.
         """
         if not cut or not cuts.is_valid(stream.epochs, cut) or self.open_ends(stream, cut):
             return False

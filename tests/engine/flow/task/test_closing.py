@@ -234,7 +234,7 @@ def test_a_job_whose_subtask_never_ends_fails_instead_of_starting_another_one(
 
     virtual.run(story)
     assert len(made) == 1
-    assert "ends without the end of a subtask" in caplog.text
+    assert "ends although a subtask still runs" in caplog.text
 
 
 @pytest.mark.parametrize("failed", ["source", "slow"])
