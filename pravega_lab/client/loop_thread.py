@@ -22,6 +22,7 @@ from pravega_lab.portable.threads import run_here
 T = TypeVar("T")
 
 EXIT_S = 1.0
+INTERRUPT_S = 5.0
 
 
 class _Call(Generic[T]):
@@ -178,7 +179,7 @@ class LoopThread:
         """See `Loop.run`.
 
         An interrupt of the caller cancels the call. The interrupt is raised when the call has ended and
-        ``undo`` has taken its result, or after `EXIT_S`.
+        ``undo`` has taken its result, or after `INTERRUPT_S`.
         """
         if threading.current_thread() is self._thread:
             call.close()
@@ -193,7 +194,7 @@ class LoopThread:
             left = threading.Lock()
             left.acquire()
             self._loop.call_soon_threadsafe(begun.leave, undo, left.release)
-            left.acquire(timeout=EXIT_S)
+            left.acquire(timeout=INTERRUPT_S)
             raise
         return begun.outcome()
 

@@ -202,7 +202,7 @@ def test_an_interrupt_does_not_wait_for_a_call_that_has_ended(interrupted: Any) 
     begin_s = time.monotonic()
     interrupted(lambda: loop_thread().run(call(), found.append))
     assert found == [7]
-    assert time.monotonic() - begin_s < loop.EXIT_S
+    assert time.monotonic() - begin_s < loop.INTERRUPT_S
 
 
 def events_of(*batches: Any) -> list[bytes]:
@@ -307,6 +307,14 @@ def in_child(call: Callable[[], None]) -> None:
     assert os.waitstatus_to_exitcode(status) == 0
 
 
+def next_event(reader: Any) -> bytes:
+    """Return the next event. On a released store, this takes so long that a checkpoint may come first."""
+    while (found := reader.read_next(timeout_s=10.0)).checkpoint is not None:
+        pass
+    event: bytes = found.event
+    return event
+
+
 def test_a_forked_child_cannot_use_what_its_parent_opened(new_stream: Any, client: Any) -> None:
     made, log_stream, notes = (new_stream(name) for name in ("s", "log", "notes"))
     made.write(["a", "b", "c"], "k")
@@ -354,13 +362,13 @@ def test_a_forked_child_cannot_use_what_its_parent_opened(new_stream: Any, clien
         writer.write("before", "k")
         byte_writer.write(b"bytes")
         writer.flush()
-        assert reader.read_next(timeout_s=10.0).event == b"a"
+        assert next_event(reader) == b"a"
         in_child(use)
         writer.write("after", "k")
         writer.flush()
         transaction.write("committed", "k")
         transaction.commit(wait=True)
-        assert reader.read_next(timeout_s=10.0).event == b"b"
+        assert next_event(reader) == b"b"
         assert byte_reader.read() == b"bytes"
         assert [entry.value for entry in entries] == [b"1"]
         assert state.update(lambda known: [{"by": "parent"}])
