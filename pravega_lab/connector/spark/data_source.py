@@ -74,6 +74,7 @@ from pravega_lab.connector.spark.tables import (
 from pravega_lab.connector.spark.worker_python import check_packages
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import short_name
+from pravega_lab.protocol.stream_cut import StreamCut
 
 #: Options of which one says what to read or write.
 ADDRESSES = ("scope", "stream", "scan.streams", "sink.stream", "metadata")
@@ -326,11 +327,24 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
             hold.answer(start)
             return following(start, decode(start))
         target = self._frozen or self._newest()
+        self._check_end(decode(start), target)
         if hold is not None:
             target = self._drained(hold, target)
         if isinstance(limit, ReadMaxBytes):
             return following(start, self._advance(decode(start), target, limit.max_bytes))
         return following(start, target)
+
+    def _check_end(self, start: Cuts, target: Cuts) -> None:
+        """Refuse an end before the start. A later run without it would read the events between them again."""
+        if self._options.end_stream_cut in (None, UNBOUNDED, LATEST):
+            return
+        for view in self._views():
+            if view.is_before(target[view.name], start[view.name]):
+                raise BadInputError(
+                    f"'end_stream_cut' lies before the position of the query, which is "
+                    f"{StreamCut(view.name, start[view.name])}. Pass a later cut, or leave the option out. "
+                    "To read events again, start the query with a new checkpointLocation"
+                )
 
     def _drained(self, hold: Hold, newest: Cuts) -> Cuts:
         """Return where a draining hold ends reading: at the tail when this source first saw the hold."""

@@ -32,6 +32,23 @@ def groups(spans: Mapping[int, Span]) -> list[list[int]]:
     return sorted(sorted(group) for group in found)
 
 
+def is_before(cut: Mapping[int, int], other: Mapping[int, int], spans: Mapping[int, Span]) -> bool:
+    """Return whether a stream cut is before another one in any part of the key space.
+
+    Args:
+        cut, other: Offsets by segment id.
+        spans: Key ranges of the segments that only one of the two has.
+    """
+    if any(cut[segment] < other[segment] for segment in cut.keys() & other.keys()):
+        return True
+    older, newer = cut.keys() - other.keys(), other.keys() - cut.keys()
+    return any(
+        one < two and spans[one][0] < spans[two][1] and spans[two][0] < spans[one][1]
+        for one in older
+        for two in newer
+    )
+
+
 class Lineage:
     """Some segments of one stream, and their *atoms*: the smallest key ranges that no segment divides.
 

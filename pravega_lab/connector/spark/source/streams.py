@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pravega_lab.connector.spark.connections import client_of, stream_of
 from pravega_lab.connector.spark.options import EARLIEST, LATEST, UNBOUNDED, Cluster, PravegaOptions
 from pravega_lab.connector.spark.source.limits import Backlog
-from pravega_lab.connector.spark.source.lineage import Span
+from pravega_lab.connector.spark.source.lineage import Span, is_before
 from pravega_lab.connector.spark.source.reading import segment_start
 from pravega_lab.connector.spark.source.splits import SegmentSlice, slices, without_truncated
 from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
@@ -119,6 +119,10 @@ class StreamView:
                 f"{error}. If the stream was deleted and created again, or the checkpoint is of another "
                 f"store, start the query with a new checkpointLocation"
             ) from error
+
+    def is_before(self, cut: Cut, other: Cut) -> bool:
+        """Return whether a cut is before another one in any part of the key space."""
+        return is_before(cut, other, self.spans(list(cut.keys() ^ other.keys())))
 
     def spans(self, segments: list[int]) -> dict[int, Span]:
         """Return the key ranges of segments, also of sealed ones.

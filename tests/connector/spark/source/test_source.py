@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql.types import LongType, StructType
+from pyspark.sql.types import BinaryType, LongType, StructType
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark.catalog.jar import LOCAL_CHECKPOINTS
@@ -159,6 +159,30 @@ def test_an_end_before_the_start_is_refused(new_stream: Any) -> None:
     reader = PravegaDataSource(options(stream, **cuts)).reader(StructType().add("offset", LongType()))
     with pytest.raises(BadInputError, match="lies before 'start_stream_cut' in"):
         reader.partitions()
+
+
+def test_an_end_before_the_position_of_a_query_is_refused(new_stream: Any) -> None:
+    """The query would go back to the end, and read the events after it again when the option is left out."""
+    stream = new_stream()
+    write_numbers(stream, 0, 10)
+    end = {"start_stream_cut": "earliest", "end_stream_cut": stream.tail().to_text()}
+    write_numbers(stream, 10, 20)
+
+    def end_of_batch(start: Any = None, **more: str) -> Any:
+        source = PravegaDataSource(options(stream, **more)).streamReader(
+            StructType().add("event", BinaryType())
+        )
+        return source.latestOffset(start or source.initialOffset(), source.getDefaultReadLimit())
+
+    position = end_of_batch(start_stream_cut="earliest")
+    assert end_of_batch(end_of_batch(**end), **end) == end_of_batch(**end)
+    for more in ({}, {"approx_bytes_per_trigger": "10"}):
+        for start in (position, None):  # None is a new query, which begins at the tail
+            with pytest.raises(BadInputError, match=r"before the position of the query.*checkpointLocation"):
+                end_of_batch(start, end_stream_cut=end["end_stream_cut"], **more)
+    stream.split(0)
+    with pytest.raises(BadInputError, match="before the position of the query"):
+        end_of_batch(end_of_batch(position), **end)
 
 
 def test_several_streams_are_read_together(spark: Any, new_stream: Any) -> None:
