@@ -21,11 +21,13 @@ from pravega_lab.connector.spark.sink.register import (
     Put,
     Record,
     Step,
+    abortable,
     decide,
 )
 from pravega_lab.errors import (
     ConditionFailedError,
     PravegaError,
+    SinkConflictError,
     StoreUnavailableError,
     TransactionFailedError,
 )
@@ -103,12 +105,17 @@ class Settlement:
         On return, each transaction of ``wanted`` is either part of the batch or aborted.
 
         Raises:
-            SinkConflictError: The batch cannot be completed; see `register.decide`.
+            SinkConflictError: The batch cannot be completed; see `register.decide`. The transactions of
+                ``wanted`` that are not recorded are aborted.
             StoreUnavailableError: The outcome is unknown. Spark repeats the batch after a restart.
         """
         while True:
             record, version = self._register.read()
-            step = self._decide(record, wanted)
+            try:
+                step = self._decide(record, wanted)
+            except SinkConflictError:  # Spark asks for the abort too, unless this driver is an old one
+                self.abort(abortable(record, wanted.batch, wanted.transactions))
+                raise
             if isinstance(step, Finished):
                 self.abort(step.unneeded)
                 return

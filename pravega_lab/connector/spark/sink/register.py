@@ -14,8 +14,9 @@ this batch, not done (a replay)         * none gone: commit what is recorded, ab
                                         * none committed, some gone: abort the rest, then record the newcomers
                                         * some committed, some gone: newcomers for the missing partitions
                                           only, if all counts and digests agree with the record; else fail
-this batch, done, or a later one        * abort the newcomers
+this batch, done                        * abort the newcomers
                                         * of a batch job with other rows than its record: fail
+a later batch                           fail: the query runs from an older copy of its checkpoint
 ======================================  ====================================================================
 
 The *newcomers* are the transactions that the tasks have just written. *Gone* means aborted or unknown. Facts:
@@ -166,16 +167,18 @@ def decide(record: Record | None, wanted: Record, fates: Mapping[UUID, Fate] | N
             forgotten from a transaction that never existed.
 
     Raises:
-        SinkConflictError: The sink id is used by another query, for another stream or by a batch job with
-            other rows, or a batch was lost, wholly or in part, and cannot be completed. The message names
-            batch, partitions and transactions.
+        SinkConflictError: The sink id is used by another query, for another stream, by a batch job with
+            other rows or from an older checkpoint, or a batch was lost, wholly or in part, and cannot be
+            completed. The message names batch, partitions and transactions.
     """
     if record is None:
         return _first(wanted)
     _check_owner(record, wanted)
     if _is_of_earlier_stream(record, wanted):
         return _first(wanted)
-    if record.batch > wanted.batch or (record.batch == wanted.batch and record.done):
+    if record.batch > wanted.batch:
+        raise _older_checkpoint(record, wanted)
+    if record.batch == wanted.batch and record.done:
         if wanted.query == BATCH_JOB:
             _check_same_rows(record, wanted)
         return Finished(tuple(txn for txn in wanted.transactions if txn not in record.transactions))
@@ -252,6 +255,16 @@ def _check_owner(record: Record, wanted: Record) -> None:
                 f"this sink id was used for {what} {found}, now {what} {asked} asks for it. Batch numbers "
                 f"of two cannot be told apart: give each a sink id of its own with option 'sink_id'"
             )
+
+
+def _older_checkpoint(record: Record, wanted: Record) -> PravegaError:
+    """Return the error about a batch whose rows may be those of later batches, or in no batch so far."""
+    return SinkConflictError(
+        f"the query asks for batch {wanted.batch}, and batch {record.batch} of the same query is already in "
+        f"{record.stream}. The query runs from an older copy of its checkpoint, or a second time. None of "
+        "its rows is written. Continue with the newest checkpoint. Or set option 'sink_id' to an id that was "
+        "not used before: the query then writes all rows since the copy again"
+    )
 
 
 def _is_of_earlier_stream(record: Record, wanted: Record) -> bool:

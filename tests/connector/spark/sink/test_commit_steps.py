@@ -145,6 +145,16 @@ def test_half_committed_and_other_rows_now_fails_and_says_what(sink: Sink) -> No
     assert sink.events() == ["a"]
 
 
+def test_a_batch_before_that_of_the_record_is_aborted(sink: Sink) -> None:
+    for batch in range(3):
+        sink.settle(sink.write(batch, [f"{batch}"]))
+    older = sink.write(1, ["1", "more"])
+    with pytest.raises(SinkConflictError, match="asks for batch 1, and batch 2"):
+        sink.settle(older)
+    assert sink.events() == ["0", "1", "2"]
+    assert sink.states(older)[0] in ("ABORTING", "ABORTED")
+
+
 def test_an_abort_leaves_what_is_recorded(sink: Sink) -> None:
     first = sink.write(0, ["a"])
     sink.decided(first)

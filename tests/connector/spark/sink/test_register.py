@@ -81,8 +81,11 @@ def test_the_own_transactions_of_a_finished_batch_are_kept() -> None:
     assert decide(replace(OLD, done=True), OLD, None, now_ms=0) == Finished(())
 
 
-def test_newcomers_of_an_earlier_batch_are_aborted() -> None:
-    assert decide(record(5, rows(A)), NEW, None, now_ms=0) == Finished((C, D))
+@pytest.mark.parametrize("done", [False, True])
+def test_a_batch_before_that_of_the_record_is_refused(done: bool) -> None:
+    """Its rows may be others than those of the batch that had the number before."""
+    with pytest.raises(SinkConflictError, match=r"batch 4, and batch 5 .*older copy.*'sink_id'"):
+        decide(record(5, rows(A), done=done), NEW, None, now_ms=0)
 
 
 @pytest.mark.parametrize("gone", [GONE, UNKNOWN])
