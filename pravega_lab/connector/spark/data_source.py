@@ -63,7 +63,7 @@ from pravega_lab.connector.spark.source.rows import (
     rows_of,
 )
 from pravega_lab.connector.spark.source.splits import SegmentSlice, plan
-from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream
+from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream, forget_facts
 from pravega_lab.connector.spark.source.typed_rows import check_typed_schema, default_schema, typed_rows
 from pravega_lab.connector.spark.tables import (
     is_created,
@@ -257,6 +257,7 @@ class PravegaReader(_Slices, DataSourceReader):
         Raises:
             BadInputError: The second lies before the first.
         """
+        forget_facts()
         self._ensure_streams()
         first, last = self._options.start_stream_cut, self._options.end_stream_cut
         start = {v.name: v.resolve(EARLIEST if first in (None, UNBOUNDED) else first) for v in self._views()}

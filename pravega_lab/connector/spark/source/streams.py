@@ -1,6 +1,7 @@
 """What a driver asks the store about a stream: cuts, segments between them, backlogs, event boundaries.
 
-Facts that never change (key ranges, lengths of sealed segments) are requested once per process.
+Facts that never change (key ranges, lengths of sealed segments) are requested once per query. A process
+outlives its queries, and another store may have the address by the next one (`forget_facts`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ _spans: dict[tuple[Cluster, str], dict[int, Span]] = {}
 _lengths: dict[tuple[Cluster, str], Cut] = {}
 # cuts that were found to be positions of the stream
 _checked: dict[tuple[Cluster, str], dict[StreamCut, None]] = {}
+
+
+def forget_facts() -> None:
+    """Let views that are created from now on request again what a store has said."""
+    for facts in (_spans, _lengths, _checked):
+        facts.clear()
 
 
 class StreamView:

@@ -18,6 +18,7 @@ from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.session.session import CHECKPOINTS, FILE_SYSTEM_CHECKPOINTS
 from pravega_lab.errors import BadInputError
 from tests.spark.connect import OVER_CONNECT, here_alone, needs_jvm
+from tests.standalone import Standalone
 
 pytestmark = pytest.mark.spark
 DAY_ONE_S = 1_000_000_000  # event times behind the watermark that every query begins with
@@ -159,6 +160,23 @@ def test_an_end_before_the_start_is_refused(new_stream: Any) -> None:
     reader = PravegaDataSource(options(stream, **cuts)).reader(StructType().add("offset", LongType()))
     with pytest.raises(BadInputError, match="lies before 'start_stream_cut' in"):
         reader.partitions()
+
+
+def test_a_query_does_not_plan_with_the_segments_of_an_earlier_store_at_the_address() -> None:
+    """Spark's workers outlive a store in memory that is started again on its port."""
+
+    def planned_bytes(port: int, events: int) -> tuple[int, int]:
+        with Standalone("--memory", controller_port=port) as uri, connect(uri) as client:
+            stream = client.create_stream("a/in", create_scope=True)
+            stream.write([b"x" * 92] * events)
+            stream.split(0)
+            reader = PravegaDataSource(options(stream)).reader(StructType().add("offset", LongType()))
+            size_bytes = sum(partition.size_bytes for partition in reader.partitions())
+            return size_bytes, int(uri.rsplit(":", 1)[1])
+
+    size_bytes, port = planned_bytes(0, 3)
+    assert size_bytes == 300
+    assert planned_bytes(port, 5)[0] == 500
 
 
 def test_an_end_before_the_position_of_a_query_is_refused(new_stream: Any) -> None:
