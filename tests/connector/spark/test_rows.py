@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructType
 
 from pravega_lab.client import connect
+from pravega_lab.connector.rows.formats import row_format
 from pravega_lab.connector.spark.data_source import PravegaDataSource, PravegaReader
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.connector.spark.sink.digest import add, digest_of
@@ -125,6 +128,27 @@ def test_rows_with_offsets_of_64_bits_are_those_of_32() -> None:
     assert arrays(text, "json")[0].to_pylist() == [b'{"s":"a\\"b"}']
     raw = pa.RecordBatch.from_pydict({"b": [b"y"]}, pa.schema([("b", pa.large_binary())]))
     assert arrays(raw, "raw")[0].to_pylist() == [b"y"]
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "avro", "maxwell-json"])
+def test_times_do_not_depend_on_the_zone_of_the_session(form: str) -> None:
+    """New York was 4:56:02 after UTC. Its texts had no seconds, and one row had another key in each zone."""
+    moments = [datetime(1, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC)]
+
+    def written(zone: str) -> tuple[Any, Any]:
+        kind = pa.timestamp("us", zone)
+        columns = {"at": pa.array(moments, kind)}
+        if form in ("json", "avro"):
+            columns["nested"] = pa.array(
+                [[{"at": moment}] for moment in moments], pa.list_(pa.struct([("at", kind)]))
+            )
+        return arrays(pa.RecordBatch.from_pydict(columns), form, primary_key=("at",))
+
+    events, keys = written("America/New_York")
+    assert (events.to_pylist(), keys.to_pylist()) == tuple(column.to_pylist() for column in written("UTC"))
+    fields = pa.schema([("at", pa.timestamp("us", "UTC"))])
+    if form in ("json", "csv"):
+        assert row_format(form, fields).parse(events).column("at").to_pylist() == moments
 
 
 def test_a_batch_job_creates_its_stream_again(store: str, scope_name: Callable[[], str]) -> None:

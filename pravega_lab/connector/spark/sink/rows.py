@@ -144,18 +144,20 @@ def _refuse_two_keys(names: Sequence[str], option: str, value: str) -> None:
         )
 
 
-def _with_small_offsets(batch: Any) -> Any:
-    """Return rows whose texts and bytes have offsets of 32 bits, which the formats expect.
+def _in_plain_types(batch: Any) -> Any:
+    """Return rows whose texts and bytes have offsets of 32 bits, which the formats expect, and times in UTC.
 
-    Spark writes 64 bits under ``spark.sql.execution.arrow.useLargeVarTypes``.
+    Spark writes 64 bits under ``spark.sql.execution.arrow.useLargeVarTypes``, and timestamps in the time zone
+    of the session. As texts, in events and in keys, these would depend on the session, and the texts of Arrow
+    leave out the seconds of an offset, which old times have.
     """
     import pyarrow as pa
 
-    wanted = pa.schema([pa.field(field.name, _small(field.type)) for field in batch.schema])
+    wanted = pa.schema([pa.field(field.name, _plain(field.type)) for field in batch.schema])
     return batch if wanted.types == batch.schema.types else batch.cast(wanted)
 
 
-def _small(kind: Any) -> Any:
+def _plain(kind: Any) -> Any:
     import pyarrow as pa
     import pyarrow.types as types
 
@@ -163,12 +165,14 @@ def _small(kind: Any) -> Any:
         return pa.string()
     if types.is_large_binary(kind):
         return pa.binary()
+    if types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
     if types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_small(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
     if types.is_map(kind):
-        return pa.map_(_small(kind.key_type), kind.item_field.with_type(_small(kind.item_type)))
+        return pa.map_(_plain(kind.key_type), kind.item_field.with_type(_plain(kind.item_type)))
     if types.is_struct(kind):
-        return pa.struct([field.with_type(_small(field.type)) for field in kind])
+        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
     return kind
 
 
@@ -190,7 +194,7 @@ def arrays(
     """
     import pyarrow as pa
 
-    batch = _with_small_offsets(batch)
+    batch = _in_plain_types(batch)
     names = batch.schema.names
     key = KEY_COLUMN if format_name else "routing_key"
     keys = batch.column(key) if key in names else None
