@@ -151,6 +151,41 @@ def test_a_field_that_is_added_to_a_message_is_null_before(registry: SchemaRegis
     ]
 
 
+def test_a_running_query_keeps_a_field_that_a_later_version_drops(registry: SchemaRegistry) -> None:
+    """Events of the version with the field were unreadable, too, once the later version was there."""
+    first = {"id": 1, "name": "Ann", "mail": "a@b"}
+    old = Serializer(registry, "g", user(ID, NAME, MAIL), register=True)
+    events = [old.serialize(first)]
+    running = rows(registry)
+    new = Serializer(registry, "g", user(ID), register=True)
+    events += [new.serialize({"id": 2}), old.serialize({"id": 3, "name": "Bob", "mail": None})]
+    assert running.parse(binary(*events)).to_pylist() == [
+        first,
+        {"id": 2, "name": None, "mail": None},
+        {"id": 3, "name": "Bob", "mail": None},
+    ]
+    assert rows(registry).parse(binary(*events)).to_pylist() == [{"id": 1}, {"id": 2}, {"id": 3}]
+
+
+def test_a_field_that_neither_an_event_nor_a_default_has_is_null(registry: SchemaRegistry) -> None:
+    registry.create_group("g", "Avro", "AllowAny")
+    event = Serializer(registry, "g", user(ID), register=True).serialize({"id": 1})
+    registry.add_schema("g", user(ID, NAME))
+    assert rows(registry).parse(binary(event)).to_pylist() == [{"id": 1, "name": None}]
+
+
+def test_a_running_query_keeps_a_field_that_a_later_message_drops(registry: SchemaRegistry) -> None:
+    registry.create_group("g", "Protobuf")
+    old = Serializer(registry, "g", _messages("id", "name"), register=True)
+    events = [old.serialize({"id": "a", "name": "c"})]
+    running = rows(registry)
+    events.append(Serializer(registry, "g", _messages("id"), register=True).serialize({"id": "b"}))
+    assert running.parse(binary(*events)).to_pylist() == [
+        {"id": "a", "name": "c"},
+        {"id": "b", "name": None},
+    ]
+
+
 def _messages(*fields: str) -> Any:
     from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pravega_lab.client.registry.serializers import codecs
 from pravega_lab.connector.rows.avro.decode import AvroDecoder
+from pravega_lab.connector.rows.avro.schema import NOT_GIVEN, AvroField, AvroType, parse_schema
 from pravega_lab.connector.rows.json_rows import JsonRows
 from pravega_lab.connector.rows.parsing import UnreadableRowError
 from pravega_lab.connector.rows.protobuf.protobuf_rows import ProtobufRows
@@ -63,13 +65,31 @@ class Decoder:
 
 def _avro_decoder(schema: SchemaInfo, codec: str, columns: Any, latest: SchemaInfo | None) -> AvroDecoder:
     in_header = HEADER_BYTES if codec == NO_CODEC else 0
+    written = parse_schema(schema.data)
     return AvroDecoder(
-        schema.data,
+        written,
         columns,
-        None if latest is None else latest.data,
+        None if latest is None else _reader(parse_schema(latest.data), written, columns),
         header_bytes=in_header,
         may_be_followed=codec != NO_CODEC,
     )
+
+
+def _reader(latest: AvroType, written: AvroType, columns: Any) -> AvroType:
+    """Return the latest record with the columns that it no longer has: a running query keeps them.
+
+    They have the values with which the events were written. What neither an event nor a default has is null.
+    """
+    there = {field.name for field in latest.fields}
+    fields = {field.name: field for field in written.fields}
+    absent = AvroType("null")
+    dropped = [fields.get(name, AvroField(name, absent)) for name in columns.names if name not in there]
+    all_fields = (*latest.fields, *dropped)
+    return replace(latest, fields=tuple(map(_or_null, all_fields)))
+
+
+def _or_null(field: AvroField) -> AvroField:
+    return replace(field, default=None) if field.default is NOT_GIVEN else field
 
 
 def known_columns(schema: SchemaInfo, columns: Any) -> Any:
@@ -116,7 +136,6 @@ def message_rows(schema: SchemaInfo, columns: Any) -> ProtobufRows:
 def _messages(schema: SchemaInfo, columns: Any, latest: SchemaInfo | None) -> _Messages:
     if latest is None:
         return _Messages(message_rows(schema, columns), columns)
-    message_rows(latest, columns)  # refuses columns that no version has
     names = columns_of(schema).names
     known = [field for field in columns if field.name in names]
     return _Messages(message_rows(schema, known), columns)
