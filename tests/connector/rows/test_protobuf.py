@@ -177,14 +177,28 @@ def test_what_does_not_fit_the_descriptor_is_refused(options: Any, columns: Any,
 
 
 def test_values_that_a_message_cannot_contain_are_refused() -> None:
-    schema = pa.schema([("size", pa.string()), ("numbers", pa.list_(pa.int64()))])
+    counts = COLUMNS.field("counts").type
+    schema = pa.schema(
+        [
+            ("size", pa.string()),
+            ("numbers", pa.list_(pa.int64())),
+            ("counts", counts),
+            ("a_float", pa.float64()),
+        ]
+    )
     format_ = row_format("protobuf", schema, OPTIONS)
     for row, words in (
         ({"size": "HUGE"}, "HUGE"),
         ({"numbers": [1, None]}, "'numbers' has a null among its items"),
+        ({"counts": [("a", None), ("b", {"name": "x", "tags": []})]}, "'counts' has a null among its items"),
+        ({"a_float": 1e300}, r"1e\+300 is too large for a float"),
+        ({"a_float": -3.4028235677973366e38}, "too large"),
     ):
         with pytest.raises(BadInputError, match=rf"no message 'shop.Order': .*{words}"):
             format_.encode(pa.RecordBatch.from_pylist([row], schema))
+    floats = [{"a_float": value} for value in (3.4028235677973362e38, float("inf"), float("-inf"))]
+    found = format_.parse(format_.encode(pa.RecordBatch.from_pylist(floats, schema)))
+    assert found.column("a_float").to_pylist() == [3.4028234663852886e38, float("inf"), float("-inf")]
     numbers = pa.schema([("a_uint64", pa.int64())])
     large = pa.array([ORDER(a_uint64=2**64 - 1).SerializeToString()], pa.binary())
     with pytest.raises(UnreadableRowError, match=r"shop\.Order"):

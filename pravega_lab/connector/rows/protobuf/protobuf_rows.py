@@ -7,6 +7,7 @@ The library parses each message, and columns are collected field by field. A fie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +17,8 @@ from pravega_lab.connector.rows.protobuf.descriptors import message_class
 from pravega_lab.errors import BadInputError
 
 MICROS = 1_000_000
+#: The smallest double that as a float would be infinite.
+FLOAT_END = (2 - 2**-24) * 2.0**127
 
 
 class ProtobufRows:
@@ -185,7 +188,7 @@ def _converter(field: Any) -> Callable[[Any], Any]:
     """Return what turns a value of a column into one of a field."""
     if is_map(field):
         item = _of_one(field.message_type.fields_by_name["value"])
-        return lambda pairs: {key: item(value) for key, value in pairs if value is not None}
+        return lambda pairs: {key: _not_null(item, value, field) for key, value in pairs}
     one = _of_one(field)
     return (lambda values: [_not_null(one, value, field) for value in values]) if field.is_repeated else one
 
@@ -210,7 +213,16 @@ def _of_one(field: Any) -> Callable[[Any], Any]:
         return message
     if field.enum_type:
         return lambda symbol: int(symbol) if symbol.lstrip("-").isdigit() else symbol
+    if field.cpp_type == field.CPPTYPE_FLOAT:
+        return _float
     return int if field.cpp_type == field.CPPTYPE_UINT64 else _same
+
+
+def _float(value: float) -> float:
+    """Return a value of a column that may be double. The library makes infinity of one that is too large."""
+    if FLOAT_END <= abs(value) < inf:
+        raise ValueError(f"{value} is too large for a float")
+    return value
 
 
 def _same(value: Any) -> Any:
