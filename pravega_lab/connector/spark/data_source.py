@@ -328,11 +328,12 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
             hold.answer(start)
             return following(start, decode(start))
         target = self._frozen or self._newest()
-        self._check_end(decode(start), target)
+        begin = decode(start)
+        self._check_end(begin, target)
         if hold is not None:
-            target = self._drained(hold, target)
+            target = self._drained(hold, begin, target)
         if isinstance(limit, ReadMaxBytes):
-            return following(start, self._advance(decode(start), target, limit.max_bytes))
+            return following(start, self._advance(begin, target, limit.max_bytes))
         return following(start, target)
 
     def _check_end(self, start: Cuts, target: Cuts) -> None:
@@ -347,10 +348,15 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
                     "To read events again, start the query with a new checkpointLocation"
                 )
 
-    def _drained(self, hold: Hold, newest: Cuts) -> Cuts:
-        """Return where a draining hold ends reading: at the tail when this source first saw the hold."""
+    def _drained(self, hold: Hold, start: Cuts, newest: Cuts) -> Cuts:
+        """Return where a draining hold ends reading: at the tail when a source first saw the hold.
+
+        That source may be of another query of these streams, with an end before ``start``.
+        """
         hold.answer(encode(newest))
-        return decode(hold.answered() or encode(newest))
+        end = decode(hold.answered() or encode(newest))
+        is_past = any(view.is_before(end[view.name], start[view.name]) for view in self._views())
+        return start if is_past else end
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return the tail. Spark's progress reports and the views compute the lag from it."""

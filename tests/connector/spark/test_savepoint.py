@@ -7,14 +7,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.types import BinaryType, StructType
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark import submit
-from pravega_lab.connector.spark.savepoint.savepoint import Savepoint, stop_with_savepoint
+from pravega_lab.connector.spark.data_source import PravegaDataSource
+from pravega_lab.connector.spark.savepoint.savepoint import Savepoint, _at_the_end, stop_with_savepoint
 from pravega_lab.connector.spark.source.hold import HOLD_FOLDER_VARIABLE, held, holding
+from pravega_lab.connector.spark.source.offsets import decode
 from pravega_lab.errors import BadInputError
 from tests.spark.connect import needs_jvm
 
@@ -247,6 +251,31 @@ def test_a_hold_ends_by_itself_and_is_one_of_its_streams(
     assert list(tmp_path.iterdir()) == []
     with holding(tmp_path, ["s/a"], drain=False, within_s=-1):  # its owner died long ago
         assert held(["s/a"]) is None
+
+
+def test_a_drain_that_another_query_answered_moves_no_query_back(
+    streams: tuple[Stream, Stream], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other query ends at a cut, and this one is past it. It would read the events after it again."""
+    monkeypatch.setenv(HOLD_FOLDER_VARIABLE, str(tmp_path))
+    into, _ = streams
+
+    def next_end(start: Any = None, **more: str) -> Any:
+        given = options(into, start_stream_cut="earliest", **more)
+        source = PravegaDataSource(given).streamReader(StructType().add("event", BinaryType()))
+        return source.latestOffset(start or source.initialOffset(), source.getDefaultReadLimit())
+
+    write(into, 0, 10)
+    bounded = {"end_stream_cut": into.tail().to_text()}
+    write(into, 10, 20)
+    position = next_end()
+    with holding(tmp_path, [into.scoped_name], drain=True, within_s=60) as hold:
+        end = next_end(**bounded)
+        assert decode(hold.answered() or {}) == decode(end) != decode(position)
+        assert next_end(position) == position
+        stopped = SimpleNamespace(checkpoint=SimpleNamespace(offsets=lambda: [position]))
+        assert _at_the_end(stopped, [hold])  # type: ignore[arg-type]
+        assert next_end(end) == end
 
 
 def test_an_offset_that_is_written_by_halves_is_none(tmp_path: Path) -> None:

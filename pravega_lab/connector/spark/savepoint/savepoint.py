@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,7 +173,12 @@ def _at_the_end(query: Stoppable, holds: list[Hold]) -> bool:
             return False
         wanted |= decode(end)
     found = {stream: cut for offset in query.checkpoint.offsets() for stream, cut in decode(offset).items()}
-    return found == wanted
+    return found.keys() == wanted.keys() and all(_has_reached(found[s], wanted[s]) for s in found)
+
+
+def _has_reached(cut: Mapping[int, int], wanted: Mapping[int, int]) -> bool:
+    """Return whether a cut is at another one, or after it: another query may have answered with its end."""
+    return cut.keys() == wanted.keys() and all(cut[segment] >= wanted[segment] for segment in cut)
 
 
 def _waits_for(query: Stoppable, holds: list[Hold], drain: bool) -> str:
