@@ -16,6 +16,14 @@ def is_request_to_end(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and is_being_cancelled()
 
 
+def ends_program(error: BaseException) -> bool:
+    """Return whether the error ends the program, or collects a coroutine, and is no failure.
+
+    Every other error is a failure, also one that is no `Exception`, such as a panic of an extension in Rust.
+    """
+    return isinstance(error, GeneratorExit | KeyboardInterrupt | SystemExit)
+
+
 def message_of(error: BaseException) -> str:
     """Return the message of an error, or its class if it has none, such as a ``CancelledError``."""
     return str(error) or repr(error)

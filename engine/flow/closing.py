@@ -9,6 +9,8 @@ from inspect import isawaitable
 
 from pravega_lab.portable.waiting import cancellations
 
+from .cancelling import ends_program
+
 CLOSING_S = 60.0  # time limit, as in Flink
 _log = logging.getLogger(__name__)
 
@@ -24,7 +26,7 @@ async def close_in_time(close: Callable[[], Awaitable[None] | None], what: str) 
             waits = close()
             if waits is not None and isawaitable(waits):
                 await waits
-    except (Exception, asyncio.CancelledError) as error:
-        if cancellations() > asked:
+    except BaseException as error:
+        if cancellations() > asked or ends_program(error):
             raise
         _log.warning("%s did not close cleanly", what, exc_info=error)

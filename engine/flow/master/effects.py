@@ -14,6 +14,7 @@ from typing import Any
 
 from pravega_lab.portable.waiting import FIRST_COMPLETED, is_being_cancelled, wait
 
+from ..cancelling import ends_program
 from ..checkpoint import effects as do
 from ..checkpoint import metadata
 from ..checkpoint.coordinator import CheckpointCoordinator
@@ -106,7 +107,9 @@ class EffectRunner:
         """Make a call for an effect, and report what it raises."""
         try:
             call()
-        except Exception as error:
+        except BaseException as error:
+            if ends_program(error):
+                raise
             self._failed(effect, error)
 
     def _in_background(self, effect: do.Effect, work: Coroutine[None, None, None], what: str) -> None:
@@ -115,8 +118,8 @@ class EffectRunner:
         async def run() -> None:
             try:
                 await work
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
+            except BaseException as error:
+                if is_being_cancelled() or ends_program(error):
                     raise
                 self._failed(effect, error)
             self.act()

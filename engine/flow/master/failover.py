@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from pravega_lab.portable.waiting import wait
 
-from ..cancelling import is_request_to_end, message_of
+from ..cancelling import ends_program, is_request_to_end, message_of
 from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
@@ -156,8 +156,8 @@ class Failover:
                     self._to_recover.update(failed)
                     continue
                 await self._restore(subtasks, is_global)
-            except (Exception, asyncio.CancelledError) as error:
-                if is_request_to_end(error):
+            except BaseException as error:
+                if is_request_to_end(error) or ends_program(error):
                     raise
                 if life.state is JobState.RESTARTING:
                     self._to_recover.update(failed)

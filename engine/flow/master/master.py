@@ -15,7 +15,7 @@ from typing import Any
 
 from pravega_lab.portable.waiting import gather, shield
 
-from ..cancelling import message_of
+from ..cancelling import ends_program, message_of
 from ..checkpoint.coordinator import CheckpointConfig, CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.pending import Request
@@ -170,7 +170,9 @@ class JobMaster:
         """
         try:
             await self._start(restore)
-        except (Exception, asyncio.CancelledError) as error:
+        except BaseException as error:
+            if ends_program(error):
+                raise
             if self.state in (JobState.CREATED, JobState.RUNNING):  # otherwise it is ending already
                 self._failover.give_up(error)
                 await shield(self.done)

@@ -16,6 +16,7 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.waiting import is_being_cancelled, wait
 
+from ..cancelling import ends_program
 from ..errors import CheckpointFailedError, IllegalStateError, Reason
 from ..observer import Observer, SplitsAssigned
 from ..state import plain_values as plain
@@ -106,7 +107,9 @@ class SourceCoordinator(OperatorCoordinator):
     def _create(self) -> None:
         try:
             self._enumerator = self._source.create_enumerator(self)
-        except Exception as error:
+        except BaseException as error:
+            if ends_program(error):
+                raise
             failure = error
 
             def fail() -> None:
@@ -140,8 +143,8 @@ class SourceCoordinator(OperatorCoordinator):
                         self._is_waiting = False
                         if is_being_cancelled():
                             return  # the call has swallowed the cancellation
-                except (Exception, asyncio.CancelledError) as error:
-                    if is_being_cancelled():
+                except BaseException as error:
+                    if is_being_cancelled() or ends_program(error):
                         raise
                     self._context.fail_job(error)
                     return
@@ -186,8 +189,8 @@ class SourceCoordinator(OperatorCoordinator):
                 state = self.enumerator.snapshot_state(checkpoint_id)
                 state = await state if isawaitable(state) else state
                 data = plain.to_bytes((self._states.version, self._states.to_bytes(state)))
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
+            except BaseException as error:
+                if is_being_cancelled() or ends_program(error):
                     result.cancel()
                     raise
                 name = self._context.operator_id
@@ -346,8 +349,8 @@ class SourceCoordinator(OperatorCoordinator):
         async def run() -> None:
             try:
                 result, error = await work(), None
-            except (Exception, asyncio.CancelledError) as raised:
-                if is_being_cancelled():
+            except BaseException as raised:
+                if is_being_cancelled() or ends_program(raised):
                     raise
                 result, error = None, raised
             self._do(lambda: handler(result, error))

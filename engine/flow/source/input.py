@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from pravega_lab.portable.waiting import is_being_cancelled, wait
 
+from ..cancelling import ends_program
 from ..elements import Barrier, CheckpointKind, CheckpointOptions
 from ..errors import IllegalStateError
 from .source_operator import CheckpointLock, LegacySourceOperator, SourceOperator
@@ -201,8 +202,8 @@ class SourceInput:
     async def _wait_available(self) -> None:
         try:
             await self._operator.reader.available()
-        except (Exception, asyncio.CancelledError) as error:
-            if is_being_cancelled():
+        except BaseException as error:
+            if is_being_cancelled() or ends_program(error):
                 raise
             self._subtask.fail(error)
         self._is_available = True
@@ -322,8 +323,8 @@ class LegacyInput:
     async def _run(self) -> None:
         try:
             await self._operator.function.run(self._operator)
-        except (Exception, asyncio.CancelledError) as error:
-            if is_being_cancelled():
+        except BaseException as error:
+            if is_being_cancelled() or ends_program(error):
                 raise
             self._subtask.fail(self._operator.context.user_error(error))
         self._has_ended = True

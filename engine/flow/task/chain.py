@@ -13,6 +13,7 @@ from inspect import isawaitable
 from pravega_lab.portable.waiting import cancellations, is_being_cancelled
 
 from ..batch import Batch
+from ..cancelling import ends_program
 from ..checkpoint.storage import OperatorSnapshot
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, Watermark, WatermarkStatus
 from ..errors import IllegalStateError
@@ -165,8 +166,8 @@ class Chain:
             try:
                 await _done(operator.notify_checkpoint_complete(checkpoint_id))
                 await self.drain(position)
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
+            except BaseException as error:
+                if is_being_cancelled() or ends_program(error):
                     raise
                 first = first or error
         if first is not None:
@@ -185,8 +186,8 @@ class Chain:
             self._observe(operator, "notify-aborted", checkpoint_id)
             try:
                 await _done(operator.notify_checkpoint_aborted(checkpoint_id))
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
+            except BaseException as error:
+                if is_being_cancelled() or ends_program(error):
                     raise
                 first = first or error
         if first is not None:
@@ -210,8 +211,8 @@ class Chain:
             try:
                 async with asyncio.timeout(limit_s):
                     await _done(operator.close())
-            except (Exception, asyncio.CancelledError) as error:
-                if cancellations() > asked:
+            except BaseException as error:
+                if cancellations() > asked or ends_program(error):
                     raise
                 first = first or error
         if first is not None:

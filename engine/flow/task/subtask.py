@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from pravega_lab.portable.waiting import cancellations, is_being_cancelled, wait
 
 from ..batch import Batch
-from ..cancelling import is_request_to_end
+from ..cancelling import ends_program, is_request_to_end
 from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
 from ..checkpoint.storage import OperatorSnapshot, file_name, write_snapshot
@@ -207,7 +207,9 @@ class Subtask:
             self.input.start()
             await self._loop()
             await self._end()
-        except (Exception, asyncio.CancelledError) as error:
+        except BaseException as error:
+            if ends_program(error):
+                raise
             is_cancelled = is_request_to_end(error)
             await self._clean_up()
             if is_cancelled:
@@ -411,8 +413,8 @@ class Subtask:
                 operator_id: await self._write_one(checkpoint_id, options, operator_id, snapshot)
                 for operator_id, snapshot in snapshots.items()
             }
-        except (Exception, asyncio.CancelledError) as error:
-            if is_being_cancelled():
+        except BaseException as error:
+            if is_being_cancelled() or ends_program(error):
                 raise
             message = f"{type(error).__name__}: {error}"
             self._decline(checkpoint_id, Reason.CHECKPOINT_ASYNC_EXCEPTION, message)
@@ -557,10 +559,10 @@ class Subtask:
         asked = cancellations()
         try:
             await close()
-        except (Exception, asyncio.CancelledError) as error:
+        except BaseException as error:
             if _is_collected(error):
                 return  # The loop ended and this coroutine is collected: no operator can be reached any more.
-            if cancellations() > asked:
+            if cancellations() > asked or ends_program(error):
                 raise
             self.closing_error = self.closing_error or error
             _log.error("%s, attempt %d, did not close cleanly", self.id, self.attempt, exc_info=error)

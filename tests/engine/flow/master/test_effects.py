@@ -27,7 +27,7 @@ from pravega_lab.engine.flow.errors import (
     UserFunctionError,
 )
 from pravega_lab.engine.flow.files import MemoryFiles
-from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
@@ -59,6 +59,10 @@ class StorageError(Exception):
     """Stands for the error of a storage library, which is no ``OSError``."""
 
 
+class Panic(BaseException):
+    """Stands for the panic of an extension in Rust, which is no ``Exception``."""
+
+
 class Enumerator(RowsEnumerator):
     """An enumerator of `Source`."""
 
@@ -86,7 +90,7 @@ class Source(RowsSource):
         super().__init__(ROWS, splits=8, batch_rows=1, pause_ms=lambda: 20, **options)
         self.snapshots: list[Callable[[Any], Awaitable[Any]]] = []
         self.requests: list[Callable[[], Awaitable[None]]] = []
-        self.creations: list[Exception] = []
+        self.creations: list[BaseException] = []
         self.closings: list[Callable[[], Any]] = []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Source:
@@ -139,6 +143,14 @@ def cancelled_future(*args: Any) -> asyncio.Future[Any]:
     return future
 
 
+async def panics(*args: Any) -> Any:
+    """Fail as an extension in Rust does."""
+    raise Panic("a panic")
+
+
+ODD = pytest.mark.parametrize("fault", [cancelled_future, panics], ids=["cancelled future", "panic"])
+
+
 def failures(virtual: Virtual) -> list[str]:
     return [o.reason for o in virtual.told.of(seen.CheckpointFailed) if o.checkpoint_id is not None]
 
@@ -169,24 +181,28 @@ def test_a_part_that_is_taken_after_its_checkpoint_was_aborted_holds_no_split_ba
     assert "TASK_FAILURE" in failures(virtual)
 
 
-def test_a_snapshot_that_awaits_a_cancelled_future_fails_the_checkpoint_and_nothing_else() -> None:
+@ODD
+def test_a_snapshot_with_an_odd_error_fails_the_checkpoint_and_nothing_else(
+    fault: Callable[..., Any],
+) -> None:
     source = Source()
-    source.snapshots = [cancelled_future]
+    source.snapshots = [fault]
     virtual = finished(source)
     assert failures(virtual)[0] == "TRIGGER_CHECKPOINT_FAILURE"
     assert [o.state for o in virtual.told.of(seen.JobStateChanged)] == ["running", "finished"]
 
 
-def test_a_call_that_awaits_a_cancelled_future_fails_the_job_which_restarts() -> None:
+@ODD
+def test_a_call_with_an_odd_error_fails_the_job_which_restarts(fault: Callable[..., Any]) -> None:
     source = Source()
-    source.requests = [cancelled_future]
+    source.requests = [fault]
     virtual = finished(source)
     assert "restarting" in [o.state for o in virtual.told.of(seen.JobStateChanged)]
 
 
 def test_an_enumerator_that_cannot_be_created_is_created_again() -> None:
     source = Source()
-    source.creations = [StorageError("not yet"), StorageError("not yet")]
+    source.creations = [StorageError("not yet"), Panic("not yet")]
     virtual = finished(source)
     states = [o.state for o in virtual.told.of(seen.JobStateChanged)]
     assert states == ["running", "restarting", "running", "restarting", "running", "finished"]
@@ -204,7 +220,9 @@ def _raise() -> None:
 
 
 @pytest.mark.parametrize(
-    "close", [_raise, cancelled_future, lambda: asyncio.Event().wait()], ids=["raises", "aborted", "hangs"]
+    "close",
+    [_raise, cancelled_future, panics, lambda: asyncio.Event().wait()],
+    ids=["raises", "aborted", "panics", "hangs"],
 )
 def test_an_enumerator_that_does_not_close_is_replaced_all_the_same(close: Callable[[], Any]) -> None:
     """The recovery used to end without a word, or to fail and begin again, until the job failed."""
@@ -252,14 +270,15 @@ def job_with_hook(virtual: Virtual, hook: Hook, config: JobConfig = TOLERANT) ->
     return job
 
 
-def test_a_restore_that_awaits_a_cancelled_future_is_repeated() -> None:
+@ODD
+def test_a_restore_with_an_odd_error_is_repeated(fault: Callable[..., Any]) -> None:
     virtual = Virtual()
 
     async def story() -> None:
         hook = Hook()
         job = job_with_hook(virtual, hook)
         await job.start()
-        hook.calls["reset"] = cancelled_future
+        hook.calls["reset"] = fault
         job.master.fail_globally(StorageError("an enumerator raised"))
         await ended(job)
 
@@ -473,16 +492,16 @@ def test_a_notice_to_a_coordinator_that_raises_restarts_the_job(monkeypatch: pyt
 
 
 class Odd(Collect):
-    """Collects rows. The first call of each method in ``odd`` awaits a cancelled future."""
+    """Collects rows. The first call of each method in ``odd`` awaits ``fault()``."""
 
-    def __init__(self, into: list[Any], odd: list[str]) -> None:
+    def __init__(self, into: list[Any], odd: list[str], fault: Callable[[], Awaitable[Any]]) -> None:
         super().__init__(into)
-        self._odd = odd
+        self._odd, self._fault = odd, fault
 
     async def _call(self, name: str) -> None:
         if name in self._odd:
             self._odd.remove(name)
-            await cancelled_future()
+            await self._fault()
 
     async def open(self) -> None:
         await self._call("open")
@@ -501,29 +520,34 @@ class Odd(Collect):
 
 
 class OddReader(RowsReader):
-    """A reader whose first call of ``available`` awaits a cancelled future."""
+    """A reader whose ``available`` first awaits the faults that are left."""
 
-    is_odd = True
+    faults: list[Callable[[], Awaitable[Any]]]
 
     async def available(self) -> None:
-        if OddReader.is_odd:
-            OddReader.is_odd = False
-            await cancelled_future()
+        if self.faults:
+            await self.faults.pop()()
         await super().available()
 
 
 class OddReaders(Source):
-    """A `Source` with the readers `OddReader`."""
+    """A `Source` with the readers `OddReader`, of which one awaits ``fault()``."""
+
+    def __init__(self, fault: Callable[[], Awaitable[Any]]) -> None:
+        super().__init__()
+        self._faults = [fault]
 
     def create_reader(self, context: Any) -> RowsReader:
-        return OddReader(context, self._rows, self._batch_rows, self._pause_ms, self.boundedness)
+        reader = OddReader(context, self._rows, self._batch_rows, self._pause_ms, self.boundedness)
+        reader.faults = self._faults
+        return reader
 
 
 class OddFunction(SourceFunction):
-    """A legacy source whose first ``run`` awaits a cancelled future after a row."""
+    """A legacy source whose first ``run`` awaits ``fault()`` after a row."""
 
-    def __init__(self) -> None:
-        self._is_odd = True
+    def __init__(self, fault: Callable[[], Awaitable[Any]]) -> None:
+        self._faults = [fault]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OddFunction:
         return self
@@ -531,48 +555,28 @@ class OddFunction(SourceFunction):
     async def run(self, context: SourceContext) -> None:
         for n in range(len(ROWS)):
             await context.collect(Batch.of_rows([{"n": n}]))
-            if self._is_odd:
-                self._is_odd = False
-                await cancelled_future()
+            if self._faults:
+                await self._faults.pop()()
 
     def cancel(self) -> None:
         pass
 
 
-def _add_rows(env: StreamEnvironment) -> DataStream:
-    return env.from_source(Source(), uid="rows")
-
-
-def _add_odd_readers(env: StreamEnvironment) -> DataStream:
-    OddReader.is_odd = True
-    return env.from_source(OddReaders(), uid="rows")
-
-
-def _add_odd_function(env: StreamEnvironment) -> DataStream:
-    return env.add_source(OddFunction(), uid="rows")
-
-
+@ODD
 @pytest.mark.parametrize(
-    ("add_source", "odd"),
-    [
-        (_add_rows, "open"),
-        (_add_rows, "process_batch"),
-        (_add_rows, "notify_checkpoint_complete"),
-        (_add_rows, "close"),
-        (_add_odd_readers, ""),
-        (_add_odd_function, ""),
-    ],
-    ids=["open", "process_batch", "notify_checkpoint_complete", "close", "reader", "legacy source"],
+    "odd", ["open", "process_batch", "notify_checkpoint_complete", "close", "reader", "legacy source"]
 )
-def test_a_subtask_that_awaits_a_cancelled_future_fails_and_restarts(
-    add_source: Callable[[StreamEnvironment], DataStream], odd: str
-) -> None:
+def test_a_subtask_with_an_odd_error_fails_and_restarts(odd: str, fault: Callable[..., Any]) -> None:
     """Nothing had asked the subtask to end, and it used to stand still without a report."""
     virtual, rows, left = Virtual(), list[Any](), [odd]
 
     async def story() -> None:
         env = StreamEnvironment("odd", observer=virtual.told)
-        add_source(env).key_by("n").transform("odd", lambda: Odd(rows, left))
+        if odd == "legacy source":
+            source = env.add_source(OddFunction(fault), uid="rows")
+        else:
+            source = env.from_source(OddReaders(fault) if odd == "reader" else Source(), uid="rows")
+        source.key_by("n").transform("odd", lambda: Odd(rows, left, fault))
         job = virtual.job(env, TOLERANT)
         await job.start()
         await ended(job)
@@ -581,13 +585,14 @@ def test_a_subtask_that_awaits_a_cancelled_future_fails_and_restarts(
     assert {row["n"] for row, _ in rows} == set(range(len(ROWS)))
     failed = [o.reason for o in virtual.told.of(seen.SubtaskStateChanged) if o.state == "failed"]
     assert len(failed) == 1
-    assert ("a failure before close()" if odd == "close" else "CancelledError") in failed[0]
+    words = "CancelledError" if fault is cancelled_future else "a panic"
+    assert ("a failure before close()" if odd == "close" else words) in failed[0]
 
 
-def test_a_snapshot_whose_file_awaits_a_cancelled_future_is_declined() -> None:
+@pytest.mark.parametrize("error", [asyncio.CancelledError, Panic])
+def test_a_snapshot_whose_file_has_an_odd_error_is_declined(error: type[BaseException]) -> None:
     files = OddFiles(
-        lambda call, path: call == "write" and not path.endswith((METADATA, "_in_progress")),
-        asyncio.CancelledError,
+        lambda call, path: call == "write" and not path.endswith((METADATA, "_in_progress")), error
     )
     virtual = finished(Source(), files=files)
     assert files.raised == 3
