@@ -33,7 +33,7 @@ class WorkerLostError(JobError):
 
 
 class RemoteError(JobError):
-    """Raised for an exception in a worker whose class is not loaded here.
+    """Raised for an exception in a worker whose class is not loaded here, or needs more than a message.
 
     It has the class, message and traceback.
     """

@@ -25,5 +25,11 @@ def ends_program(error: BaseException) -> bool:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error, or its class if it has none, such as a ``CancelledError``."""
-    return str(error) or repr(error)
+    """Return the message of an error, or its class if it has none, such as a ``CancelledError``.
+
+    An error of a user may fail to say its message. It must not keep the failure from being reported.
+    """
+    try:
+        return str(error) or repr(error)
+    except Exception:
+        return f"{type(error).__name__}, whose message cannot be read"

@@ -17,6 +17,7 @@ from typing import Any
 
 from pravega_lab.errors import BadInputError
 
+from ...flow.cancelling import message_of
 from ..errors import FrameError, RemoteError, RemoteTracebackError
 
 Told = tuple[str, str, str]  # an error: class, message, traceback
@@ -103,23 +104,31 @@ def error_to_told(error: BaseException | None) -> Told | None:
     if error is None:
         return None
     text = "".join(traceback.format_exception(error))
-    return _name(type(error)), str(error), text
+    return _name(type(error)), message_of(error), text
 
 
 def error_from_told(told: Told | None) -> BaseException | None:
     """Return the error of a received value, with the traceback in the worker as its cause.
 
-    It has its own class if that is loaded here, and is a `RemoteError` otherwise.
+    It has its own class if that is loaded here and needs a message only, and is a `RemoteError` otherwise.
     """
     if told is None:
         return None
     name, message, text = told
     module, _, path = name.partition(":")
     found = getattr(sys.modules.get(module), path, None)
-    if isinstance(found, type) and issubclass(found, Exception):
-        error = found.__new__(found, message)
-        error.args = (message,)
-    else:
-        error = RemoteError(f"{path}: {message}")
+    error = _rebuilt(found, message) or RemoteError(f"{path}: {message}")
     error.__cause__ = RemoteTracebackError(f"\n\n{text}")
     return error
+
+
+def _rebuilt(found: Any, message: str) -> Exception | None:
+    """Return an error of a class, or None if ``found`` is no such class or needs more than the message."""
+    if not isinstance(found, type) or not issubclass(found, Exception):
+        return None
+    try:
+        error = found.__new__(found, message)
+        error.args = (message,)
+        return error if str(error) == message else None
+    except Exception:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from typing import Any
 
@@ -198,6 +199,35 @@ def test_an_error_comes_back_as_itself_with_the_traceback_there() -> None:
     assert isinstance(unknown, RemoteError)
     assert str(unknown) == "TheirError: so it was"
     assert values.error_from_told(values.error_to_told(None)) is None
+
+
+class SilentError(Exception):
+    def __str__(self) -> str:
+        raise AttributeError("no message")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            subprocess.CalledProcessError(3, "ls"),
+            "CalledProcessError: Command 'ls' returned non-zero exit status 3.",
+        ),
+        (ExceptionGroup("many", [ValueError()]), "ExceptionGroup: many (1 sub-exception)"),
+        (
+            UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
+            "UnicodeDecodeError: 'utf-8' codec can't decode byte",
+        ),
+        (KeyError("word"), "KeyError: 'word'"),
+        (SilentError(), "SilentError: SilentError, whose message cannot be read"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_error_that_needs_more_than_its_message_comes_back_in_words(error: Exception, words: str) -> None:
+    """The driver used to raise while it took the report, and the job waited for the subtask for ever."""
+    back = values.error_from_told(values.error_to_told(error))
+    assert isinstance(back, RemoteError)
+    assert str(back).startswith(words)
 
 
 # -- channels -----------------------------------------------------------------------------------------------
