@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -15,8 +17,14 @@ from .frames import Frame, FrameReader, Kind, encode
 LINGER_S = 10.0
 GREETING_S_MAX = 30.0
 """How long a connection may take to prove who it is. A worker unpacks its job in this time."""
-# A lost machine sends nothing: the kernel probes after 10 s of silence and gives up 15 s later.
+SILENT_S_MAX = 25.0
+LOOK_S = 2.5
+# A lost machine sends nothing: the kernel probes after 10 s of silence and gives up 15 s later. It does not
+# probe while it waits for the acknowledgement of data, for which it waits about 15 minutes, so `Link` looks.
+# TCP_USER_TIMEOUT would also give up a machine whose process is busy and reads nothing.
 _KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+_TCP_INFO = struct.Struct("=8B13I")  # Linux's ``struct tcp_info``, as far as it is read
+_RETRANSMITS, _LAST_ACK_MS = 2, 20
 
 
 class Link(asyncio.Protocol):
@@ -43,6 +51,7 @@ class Link(asyncio.Protocol):
         self._why = ""
         self._on_made = on_made
         self._deadline: asyncio.TimerHandle | None = None
+        self._next_look: asyncio.TimerHandle | None = None
 
     def greeted(self) -> None:
         """Accept long frames, and wait without a limit: the other end has proved who it is."""
@@ -61,7 +70,10 @@ class Link(asyncio.Protocol):
         """Set the options of the socket."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        _tune(transport.get_extra_info("socket"))
+        sock = transport.get_extra_info("socket")
+        if _is_tcp(sock):
+            _tune(sock)
+            self._look(sock)
         late = f"the other end did not prove within {GREETING_S_MAX:g} s who it is"
         self._deadline = asyncio.get_running_loop().call_later(GREETING_S_MAX, self.fail, late)
         if self._on_made is not None:
@@ -71,6 +83,19 @@ class Link(asyncio.Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _look(self, sock: socket.socket) -> None:
+        """Look from time to time whether the other machine acknowledges what was sent."""
+        silent_s = _silence_ms(sock) / 1000
+        if silent_s >= SILENT_S_MAX:
+            self.fail(f"the other machine has acknowledged nothing for {silent_s:.0f} s")
+        else:
+            self._next_look = asyncio.get_running_loop().call_later(LOOK_S, self._look, sock)
+
+    def _stop_looking(self) -> None:
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
 
     def data_received(self, data: bytes) -> None:
         """Pass complete frames on."""
@@ -117,6 +142,7 @@ class Link(asyncio.Protocol):
         """Close the connection after everything was sent, without calling ``on_lost``."""
         self._is_over = True
         self._stop_waiting()
+        self._stop_looking()
         if self._transport is not None:
             self._transport.close()
 
@@ -126,6 +152,7 @@ class Link(asyncio.Protocol):
         A socket that is closed with unread bytes would lose what was sent last.
         """
         self._is_over = True
+        self._stop_looking()
         transport = self._transport
         if transport is not None and not transport.is_closing():
             with suppress(OSError):  # it is gone already
@@ -134,6 +161,7 @@ class Link(asyncio.Protocol):
 
     def _end(self, why: str) -> None:
         self._stop_waiting()
+        self._stop_looking()
         if not self._is_over:
             self._is_over = True
             self._on_lost(self, why)
@@ -151,9 +179,23 @@ def call_of(frame: Frame) -> tuple[str, tuple[Any, ...]]:
     return value[0], value[1:]
 
 
-def _tune(sock: socket.socket | None) -> None:
-    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
-        return
+def _is_tcp(sock: socket.socket | None) -> bool:
+    return sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6)
+
+
+def _silence_ms(sock: socket.socket) -> int:
+    """Return for how long the other machine has acknowledged nothing of what was sent again, or 0.
+
+    It is 0 where the system does not say it. A machine whose process is busy answers that it has no room, and
+    then nothing counts as sent again.
+    """
+    if sys.platform != "linux":
+        return 0
+    info = _TCP_INFO.unpack(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size))
+    return int(info[_LAST_ACK_MS]) if info[_RETRANSMITS] else 0
+
+
+def _tune(sock: socket.socket) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE:

@@ -106,3 +106,33 @@ def test_who_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
         writer.close()
 
     asyncio.run(run())
+
+
+def test_a_machine_that_acknowledges_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel probes only a connection on which nothing is unacknowledged."""
+    silences_ms = [0, 24_999, 0, 25_000]
+    monkeypatch.setattr(links, "LOOK_S", 0.01)
+
+    async def run() -> None:
+        host, lost = Host(), list[str]()
+        guest = Guest(TOKEN, lambda _link, frame: None, lambda _link, why: lost.append(why))
+        await guest.dial("127.0.0.1", await host.listen())
+        await guest.introduce(HELLO)
+        monkeypatch.setattr(links, "_silence_ms", lambda sock: silences_ms.pop(0) if silences_ms else 0)
+        await until(lambda: bool(lost))
+        assert lost == ["the other machine has acknowledged nothing for 25 s"]
+
+    asyncio.run(run())
+
+
+def test_a_machine_that_answers_is_not_silent() -> None:
+    async def run() -> None:
+        host = Host()
+        link = await Guest(TOKEN, lambda _link, frame: None, lambda _link, why: None).dial(
+            "127.0.0.1", await host.listen()
+        )
+        assert link._transport is not None
+        assert links._silence_ms(link._transport.get_extra_info("socket")) == 0
+        link.close()
+
+    asyncio.run(run())
