@@ -45,7 +45,8 @@ class Exchange(Enum):
 class OperatorNode:
     """A node is one operator of the program. ``make`` returns a new operator for a subtask.
 
-    ``parallelism`` and ``max_parallelism`` are None for the default of the graph.
+    ``parallelism`` and ``max_parallelism`` are None for the default of the graph. ``state`` is the name of
+    the only state of a source or sink. It is None for operators whose functions name their states.
     """
 
     name: str
@@ -61,6 +62,7 @@ class OperatorNode:
     make_coordinator: Callable[[CoordinatorContext], OperatorCoordinator] | None = None
     make_hook: Callable[[], MasterHook | None] | None = None
     check_restored: Callable[[Sequence[str]], None] | None = None  # of a source; `Source.check_restored`
+    state: str | None = None
 
     @property
     def is_source(self) -> bool:

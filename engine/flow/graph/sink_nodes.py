@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from ..sink.committers import CommitterOperator, GlobalCommitterOperator, SinkWriterOperator
+from ..sink.committers import (
+    COMMITTABLES,
+    WRITER_STATE,
+    CommitterOperator,
+    GlobalCommitterOperator,
+    SinkWriterOperator,
+)
 from ..sink.sinks import Sink
 from .graph import Exchange, NodeEdge, OperatorNode
 
@@ -15,7 +21,12 @@ def sink_nodes(
     The committer and the global committer exist if the sink creates them. Their ids are derived from ``uid``.
     """
     writer = OperatorNode(
-        f"{name}: writer", lambda: SinkWriterOperator(sink), parallelism, uid, inputs=inputs
+        f"{name}: writer",
+        lambda: SinkWriterOperator(sink),
+        parallelism,
+        uid,
+        inputs=inputs,
+        state=WRITER_STATE,
     )
     nodes = [writer]
     if type(sink).create_committer is not Sink.create_committer:
@@ -26,6 +37,7 @@ def sink_nodes(
                 parallelism,
                 None if uid is None else f"{uid}-committer",
                 inputs=[NodeEdge(writer, 0, Exchange.FORWARD)],
+                state=COMMITTABLES,
             )
         )
     if type(sink).create_global_committer is not Sink.create_global_committer:
@@ -36,6 +48,7 @@ def sink_nodes(
                 1,
                 None if uid is None else f"{uid}-global-committer",
                 inputs=[NodeEdge(writer, 0, Exchange.GLOBAL)],
+                state=COMMITTABLES,
             )
         )
     return nodes

@@ -43,10 +43,11 @@ from ..operators.operators import (
 )
 from ..operators.windows import Window, WindowAssigner, WindowOperator
 from ..sink.sinks import Sink, TwoPhaseCommitSink
+from ..sink.two_phase import STATE as TWO_PHASE_STATE
 from ..sink.two_phase import TwoPhaseCommitOperator
 from ..source.collections import RowsSource
 from ..source.coordinator import SourceCoordinator
-from ..source.source_operator import LegacySourceOperator, SourceOperator
+from ..source.source_operator import FUNCTION_STATE, READER_STATE, LegacySourceOperator, SourceOperator
 from ..source.sources import ExternallyInducedSource, Source, SourceFunction
 from ..state.keys import DEFAULT_MAX_PARALLELISM, Key, KeySelector
 from ..time.watermarks import WatermarkStrategy
@@ -88,6 +89,7 @@ class StreamEnvironment:
             boundedness=source.boundedness,
             make_coordinator=lambda context: SourceCoordinator(source, context, self._observer),
             check_restored=source.check_restored,
+            state=READER_STATE,
         )
         return self._add(node)
 
@@ -107,6 +109,7 @@ class StreamEnvironment:
             parallelism,
             uid,
             boundedness=function.boundedness,
+            state=FUNCTION_STATE,
         )
         if isinstance(function, ExternallyInducedSource):
             node.make_hook = function.create_master_hook
@@ -266,7 +269,7 @@ class DataStream:
         """Add a sink. The returned stream is for `set_parallelism` and the like: a sink emits nothing."""
         if isinstance(sink, TwoPhaseCommitSink):
             make = lambda: TwoPhaseCommitOperator(copy.deepcopy(sink))  # noqa: E731
-            node = OperatorNode(name, make, parallelism, uid, inputs=self._into(0))
+            node = OperatorNode(name, make, parallelism, uid, inputs=self._into(0), state=TWO_PHASE_STATE)
             return self._env._add(node)
         nodes = sink_nodes(sink, self._into(0), name, uid, parallelism)
         self._env.nodes.extend(nodes)

@@ -19,7 +19,7 @@ from ..operators.operator import Operator, OperatorContext
 from ..source.input import FinishedSourceInput, LegacyInput, Rendezvous, SourceInput, UnmetTriggers
 from ..source.source_operator import LegacySourceOperator, SourceOperator
 from ..state import plain_values as plain
-from ..state.handles import SubtaskState
+from ..state.handles import OperatorState, SubtaskState
 from ..state.keys import key_group_range
 from ..state.rescale import redistribute
 from ..state.state import KeyedState, OperatorLists
@@ -53,8 +53,8 @@ def plan_restore(
     """Return what each subtask of ``graph`` restores from ``checkpoint``, nothing if that is None.
 
     Raises:
-        RestoreError: the checkpoint has state of an operator that the job does not have, or another number of
-            key groups.
+        RestoreError: the checkpoint has state of an operator that the job does not have, or has of another
+            kind, or another number of key groups.
     """
     if checkpoint is None:
         return RestorePlan()
@@ -73,14 +73,31 @@ def plan_restore(
                 )
             continue
         vertex = ours[operator_id]
+        other = _other_states(vertex, state)
+        if other and not allow_non_restored_state:
+            raise RestoreError(
+                f"checkpoint {checkpoint.checkpoint_id} has state {', '.join(map(repr, other))} of operator "
+                f"{operator_id!r} ({state.name}), which job {graph.name!r} does not read: its source or sink "
+                "of this uid is of another kind. Resume with the one that it was taken with, or drop the "
+                "state with allow_non_restored_state=True: a source then begins again, and what a sink has "
+                "not committed is lost"
+            )
         plan.known.add(operator_id)
         if state.is_fully_finished:
             plan.finished.add(vertex.name)
             plan.finished_operators.add(operator_id)
             continue
         for index, part in enumerate(redistribute(state, vertex.parallelism, vertex.max_parallelism)):
-            plan.states[operator_id, index] = part
+            lists = {name: values for name, values in part.lists.items() if name not in other}
+            plan.states[operator_id, index] = SubtaskState(part.keyed, lists)
     return plan
+
+
+def _other_states(vertex: JobVertex, state: OperatorState) -> list[str]:
+    """Return the names of the states that the source or sink of this id would not read."""
+    [own] = [o.node.state for o in vertex.operators if o.operator_id == state.operator_id]
+    lists = [item for part in state.subtasks.values() for item in part.lists.items()]
+    return list(dict.fromkeys(name for name, values in lists if values.elements and own not in (None, name)))
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,8 +46,9 @@ from pravega_lab.engine.flow.operators.functions import (
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.windows import SessionWindows, SlidingWindows, TumblingWindows
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
+from pravega_lab.engine.flow.sink.sinks import Sink, SinkContext, SinkWriter, TwoPhaseCommitSink
 from pravega_lab.engine.flow.source.collections import RowsSource
-from pravega_lab.engine.flow.source.sources import Boundedness
+from pravega_lab.engine.flow.source.sources import Boundedness, SourceContext, SourceFunction
 from pravega_lab.engine.flow.subtask_states import SubtaskState as Life
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError
@@ -424,6 +426,76 @@ def test_state_of_an_unknown_operator_is_refused_or_dropped() -> None:
         await job.start()
         await job.cancel()
 
+    virtual.run(story)
+
+
+class Words(SourceFunction):
+    """A legacy source that knows how far it has read."""
+
+    def __init__(self) -> None:
+        self._read, self._ends = 0, asyncio.Event()
+
+    async def run(self, context: SourceContext) -> None:
+        await context.collect(Batch.of_rows(WORDS[self._read :]))
+        self._read = len(WORDS)
+        await self._ends.wait()
+
+    def cancel(self) -> None:
+        self._ends.set()
+
+    def snapshot_state(self, checkpoint_id: int) -> list[int]:
+        return [self._read]
+
+    def restore_state(self, state: list[int]) -> None:
+        [self._read] = state
+
+
+class Forgetful(Sink):
+    """A sink of FLIP-191 without a committer."""
+
+    def create_writer(self, context: SinkContext, restored: Sequence[Any]) -> SinkWriter:
+        return ForgetfulWriter()
+
+
+class ForgetfulWriter(SinkWriter):
+    def write(self, batch: Batch) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [("source", "'SourceFunctionState' of operator 'words'"), ("sink", "'two-phase' of operator 'files'")],
+)
+def test_state_of_another_kind_of_source_or_sink_is_refused_or_dropped(changed: str, words: str) -> None:
+    """The new source began again, and the pre-committed transactions of the old sink were lost."""
+    virtual = Virtual()
+
+    def program(is_changed: bool) -> StreamEnvironment:
+        env = StreamEnvironment("kinds")
+        if is_changed and changed == "source":
+            rows = env.from_source(endless(WORDS), uid="words")
+        else:
+            rows = env.add_source(Words(), uid="words")
+        other: Sink | TwoPhaseCommitSink = Forgetful() if is_changed and changed == "sink" else files
+        rows.sink_to(other, uid="files")
+        return env
+
+    async def story() -> None:
+        job = virtual.job(program(is_changed=False))
+        await job.start()
+        await asyncio.sleep(0.2)
+        folder = await job.stop_with_savepoint("sp/1")
+        with pytest.raises(RestoreError, match=words):
+            await virtual.job(program(is_changed=True), restore_from=folder).start()
+        dropping = replace(CHECKPOINTED, allow_non_restored_state=True)
+        job = virtual.job(program(is_changed=True), dropping, folder)
+        await job.start()
+        await asyncio.sleep(0.2)
+        job = virtual.job(program(is_changed=True), restore_from=await job.stop_with_savepoint("sp/2"))
+        await job.start()  # the state is gone
+        await job.cancel()
+
+    files = TwoPhaseFileSink("out", virtual.files)
     virtual.run(story)
 
 
