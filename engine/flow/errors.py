@@ -31,6 +31,13 @@ class DamagedCheckpointError(JobError):
     """Raised when a folder is not a complete checkpoint or savepoint. The message names the file."""
 
 
+class LostTransactionError(JobError):
+    """Raised when a pre-committed transaction can never be committed, so its rows are lost.
+
+    The job fails and does not restart, because every restart would meet the same transaction.
+    """
+
+
 class SavepointError(JobError):
     """Raised when a savepoint could not be taken."""
 

@@ -17,6 +17,7 @@ from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
 from ..errors import (
     JobFailedError,
+    LostTransactionError,
     Reason,
     RestoreError,
     StopWithSavepointStoppingError,
@@ -92,7 +93,8 @@ class Failover:
             if life.stop.fatal is not None:
                 self.give_up(life.stop.fatal)
                 return
-        delay_ms = None if isinstance(error, RestoreError) else self._restart.delay_ms(self._now_ms())
+        is_final = isinstance(error, RestoreError | LostTransactionError)
+        delay_ms = None if is_final else self._restart.delay_ms(self._now_ms())
         if delay_ms is None:
             self.give_up(error)
             return

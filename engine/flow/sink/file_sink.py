@@ -20,7 +20,7 @@ from typing import Any
 from pravega_lab.portable.waiting import gather, shield
 
 from ..batch import Batch, Row
-from ..errors import JobError
+from ..errors import LostTransactionError
 from ..files import Files, FsspecFiles, GrowingFile, join
 from .json_lines import json_lines
 from .sinks import MaybeAwaitable, SinkContext, TwoPhaseCommitSink
@@ -28,10 +28,6 @@ from .sinks import MaybeAwaitable, SinkContext, TwoPhaseCommitSink
 PENDING = ".pending"
 BLOCK_BYTES = 1024 * 1024
 WAITING_BYTES_MAX = 16 * BLOCK_BYTES
-
-
-class LostTransactionError(JobError):
-    """Raised when the file of a pre-committed transaction is missing, so its rows are lost."""
 
 
 @dataclass

@@ -26,7 +26,7 @@ from pravega_lab.connector.flow.config import PravegaConfig
 from pravega_lab.connector.flow.events import RowEvents
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, Watermark
-from pravega_lab.engine.flow.errors import IllegalStateError
+from pravega_lab.engine.flow.errors import IllegalStateError, LostTransactionError
 from pravega_lab.engine.flow.sink.sinks import (
     CommitRequest,
     Committer,
@@ -193,21 +193,24 @@ class PravegaWriter(TwoPhaseCommitSink):
         """Commit the transaction, also again.
 
         Raises:
-            TransactionFailedError: See `Transactions.commit`.
+            LostTransactionError: It can never be committed; see `Transactions.commit`.
         """
-        await self._transactions.commit(transaction)
+        try:
+            await self._transactions.commit(transaction)
+        except TransactionFailedError as error:
+            raise LostTransactionError(str(error)) from error
 
     async def recover_and_commit(self, transaction: Handle) -> None:
         """Commit the transaction after a restore.
 
         Raises:
-            TransactionFailedError: See `Transactions.commit`. With ``skips_forgotten``, UNKNOWN is logged.
+            LostTransactionError: See `commit`. With ``skips_forgotten``, UNKNOWN is logged.
         """
         try:
-            await self.commit(transaction)
+            await self._transactions.commit(transaction)
         except TransactionFailedError as error:
             if not (self.skips_forgotten and is_forgotten(error)):
-                raise
+                raise LostTransactionError(str(error)) from error
             _log.error("transaction %s was left out: %s", transaction[0], error)
 
     async def abort(self, transaction: Handle) -> None:
@@ -293,6 +296,7 @@ class _TransactionCommitter(Committer):
         self._transactions, self._skips_forgotten = transactions, skips_forgotten
 
     async def commit(self, requests: Sequence[CommitRequest]) -> None:
+        lost: TransactionFailedError | None = None
         for request in requests:
             try:
                 await self._transactions.commit(request.committable)
@@ -300,9 +304,11 @@ class _TransactionCommitter(Committer):
                 if self._skips_forgotten and is_forgotten(error):
                     request.signal_failed_with_known_reason(str(error))  # logged and left out
                 else:
-                    request.signal_failed_with_unknown_reason(str(error))
+                    lost = lost or error
             except StoreUnavailableError:
                 request.retry_later()
+        if lost is not None:  # only after the others were committed
+            raise LostTransactionError(str(lost)) from lost
 
     async def close(self) -> None:
         await self._transactions.close()
