@@ -203,7 +203,7 @@ class ClusterJob:
 
     @property
     def latest_checkpoint(self) -> CompletedCheckpoint | None:
-        """Return the checkpoint that a failure would restore."""
+        """Return the newest checkpoint of this job, None before its first; see `Job.latest_checkpoint`."""
         return self.job.latest_checkpoint
 
     # -- looking -------------------------------------------------------------------------------------------

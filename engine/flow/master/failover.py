@@ -71,6 +71,11 @@ class Failover:
         self._recover_all = False
         self._recovery: asyncio.Task[None] | None = None
 
+    @property
+    def target(self) -> CompletedCheckpoint | None:
+        """Return the checkpoint to which a failure returns, None if the job would begin again."""
+        return self._coordinator.store.latest or self.initial
+
     # -- failures ------------------------------------------------------------------------------------------
 
     def task_failed(self, subtask: SubtaskId, error: BaseException) -> None:
@@ -196,7 +201,7 @@ class Failover:
         )
 
     async def _restore(self, subtasks: list[SubtaskId], is_global: bool) -> None:
-        checkpoint = self._coordinator.store.latest or self.initial
+        checkpoint = self.target
         plan = self.plan(checkpoint)
         await self._hooks.restore(checkpoint, finished=plan.finished_operators, is_global=is_global)
         number = NO_CHECKPOINT if checkpoint is None else checkpoint.checkpoint_id

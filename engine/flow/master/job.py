@@ -147,7 +147,10 @@ class Job:
 
     @property
     def latest_checkpoint(self) -> CompletedCheckpoint | None:
-        """Return the checkpoint that a failure would return to, None if there is none."""
+        """Return the newest checkpoint of this job, None before its first one.
+
+        A failure before the first one returns to the checkpoint that the job was started from.
+        """
         return self.master.coordinator.store.latest
 
     async def trigger_checkpoint(self) -> CompletedCheckpoint:
@@ -272,11 +275,11 @@ class Job:
         for pending in master.coordinator.pending.values():
             waits = ", ".join(pending.waits_for()) or "its metadata to be written"
             words.append(f"Checkpoint {pending.checkpoint_id} ({pending.stage.value}) waits for {waits}.")
-        latest = master.coordinator.store.latest
+        target = master.returns_to
         words.append(
             "No checkpoint is complete: after a failure the job would begin again."
-            if latest is None
-            else f"A failure would go back to checkpoint {latest.checkpoint_id} at {latest.path}."
+            if target is None
+            else f"A failure would go back to checkpoint {target.checkpoint_id} at {target.path}."
         )
         return words
 

@@ -148,6 +148,11 @@ class JobMaster:
         """Return a future that is completed when the job and everything that ran for it has ended."""
         return self.life.done
 
+    @property
+    def returns_to(self) -> CompletedCheckpoint | None:
+        """Return the checkpoint to which a failure returns, None if the job would begin again."""
+        return self._failover.target
+
     def _plan_checkpoint(self) -> CheckpointPlan:
         # During the restart delay the subtasks may still run, but what they take next is thrown away.
         if self.state is not JobState.RUNNING:

@@ -89,6 +89,9 @@ def _channels(history: JobHistory, now_ms: int) -> list[str]:
 def _back_to(history: JobHistory, now_ms: int) -> str:
     latest = history.latest
     if latest is None:
+        restored = history.restores[-1].checkpoint_id if history.restores else None
+        if restored is not None:
+            return f"A failure would go back to checkpoint {restored}, with which the job was started."
         return "No checkpoint is complete: after a failure the job would begin again."
     ago = span(now_ms - (latest.end_ms or now_ms))
     return f"A failure would go back to checkpoint {latest.checkpoint_id}, complete for {ago}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -424,6 +425,7 @@ def test_state_of_an_unknown_operator_is_refused_or_dropped() -> None:
             await virtual.job(env, restore_from=folder).start()
         job = virtual.job(env, replace(CHECKPOINTED, allow_non_restored_state=True), folder)
         await job.start()
+        assert re.fullmatch(r"A failure would go back to checkpoint \d at sp/1\.", job.explain()[-1])
         await job.cancel()
 
     virtual.run(story)

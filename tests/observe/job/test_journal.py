@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from pravega_lab.engine.flow.master.job import execute
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import JobObserver, Journal, fold_jobs
 from pravega_lab.observe.job import observations as told
+from pravega_lab.observe.job.explain import explain_job
 from pravega_lab.observe.job.observer import _HANDLERS
 from pravega_lab.observe.job.rows import ALIGNING, FAILED, FINISHED, RESTORING, RUNNING, WAITING, Kept
 from pravega_lab.observe.landmarks import moments
@@ -154,6 +156,11 @@ def test_sentences() -> None:
     assert "waiting for the final checkpoint: once 1/1" in explained
     assert "No checkpoint is complete: after a failure the job would begin again." in explained
     assert "A failure would go back" not in "\n".join(whole_run().explain())
+    restored = [
+        replace(o, checkpoint_id=7) if isinstance(o, told.JobRestored) else o for o in half_run().since()
+    ]
+    said = explain_job(fold_jobs(restored), 0)
+    assert said[-1] == "A failure would go back to checkpoint 7, with which the job was started."
 
 
 def test_moments_to_jump_to() -> None:
