@@ -28,7 +28,10 @@ class RestoreError(JobError):
 
 
 class DamagedCheckpointError(JobError):
-    """Raised when a folder is not a complete checkpoint or savepoint. The message names the file."""
+    """Raised when a folder is not a complete checkpoint or savepoint. The message names the file.
+
+    A job that meets such a file while it restores its state fails and does not restart.
+    """
 
 
 class LostTransactionError(JobError):

@@ -16,6 +16,7 @@ from ..checkpoint.coordinator import CheckpointCoordinator
 from ..checkpoint.handles import CompletedCheckpoint
 from ..elements import SubtaskId
 from ..errors import (
+    DamagedCheckpointError,
     JobFailedError,
     LostTransactionError,
     Reason,
@@ -35,6 +36,8 @@ from .job_state import JobState
 from .lifecycle import JobLife
 
 _log = logging.getLogger(__name__)
+# Each restart would restore the same checkpoint, and fail in the same way.
+_FINAL = (RestoreError, DamagedCheckpointError, LostTransactionError)
 
 
 class Failover:
@@ -98,8 +101,7 @@ class Failover:
             if life.stop.fatal is not None:
                 self.give_up(life.stop.fatal)
                 return
-        is_final = isinstance(error, RestoreError | LostTransactionError)
-        delay_ms = None if is_final else self._restart.delay_ms(self._now_ms())
+        delay_ms = None if isinstance(error, _FINAL) else self._restart.delay_ms(self._now_ms())
         if delay_ms is None:
             self.give_up(error)
             return
@@ -170,7 +172,7 @@ class Failover:
                     self._to_recover.update(failed)
                     self._recover_all |= is_global
                     again_ms = self._restart.delay_ms(self._now_ms())
-                    if again_ms is None or isinstance(error, RestoreError | StuckSubtaskError):
+                    if again_ms is None or isinstance(error, (*_FINAL, StuckSubtaskError)):
                         self.give_up(error)
                         return
                     self._failures.restart("the recovery", error, again_ms, self._now_ms())

@@ -613,6 +613,30 @@ def test_a_savepoint_on_disk_can_be_read_moved_inspected_and_is_refused_when_dam
     assert "has no _metadata" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+def test_a_job_whose_checkpoint_is_damaged_fails_and_does_not_restart(damage: str) -> None:
+    """It used to restart ten times a second without end."""
+    virtual = Virtual()
+
+    async def story() -> None:
+        job = virtual.job(word_counts(virtual, 2, endless(WORDS)))
+        await job.start()
+        await asyncio.sleep(0.3)
+        folder = await job.stop_with_savepoint("sp/1")
+        state = next(path for path in virtual.files.data if path.startswith(f"{folder}/sums-"))
+        data = virtual.files.data.pop(state)
+        if damage == "changed":
+            virtual.files.data[state] = bytes([data[0] ^ 1]) + data[1:]
+        again = virtual.job(word_counts(virtual, 2, endless(WORDS)), restore_from=folder)
+        await again.start()
+        with pytest.raises(JobFailedError, match="take another") as failed:
+            await asyncio.wait_for(again.wait(), 60)
+        assert isinstance(failed.value.__cause__, DamagedCheckpointError)
+
+    virtual.run(story)
+    assert len(virtual.told.of(seen.Restored)) == 2
+
+
 def test_metadata_survives_its_file() -> None:
     virtual = Virtual()
 
