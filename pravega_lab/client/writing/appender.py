@@ -39,6 +39,10 @@ _HEAD = struct.Struct(
 )  # type, payload length, writer id, size of whole events (in the block: none), length
 _FOOT = struct.Struct(">iqq")  # events, last event number, request id
 _HEAD_PAYLOAD_BYTES = _HEAD.size - 8
+_CANCELLED = (
+    "the task that sends was cancelled, as asyncio.run() cancels all tasks when its main coroutine ends. "
+    "Flush or close the writer before that"
+)
 
 
 class Ticket:
@@ -116,6 +120,7 @@ class SegmentAppender:
         self._has_work = asyncio.Event()
         self._retries = Retries(f"append to {name}", owner.context.retry_for_s, owner.context.chance)
         self._task: asyncio.Task[None] | None = None
+        self._is_stopped = False
         self._is_synchronized = False  # on the present connection
         self._n_refused = 0  # of the blocks in flight: the store refused the first
         self._is_decided = False  # the segment has ended, and it has none of the blocks in flight
@@ -168,6 +173,7 @@ class SegmentAppender:
 
     async def stop(self) -> None:
         """End the task. Unacknowledged events may or may not be stored."""
+        self._is_stopped = True
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
             await gather(self._task, return_exceptions=True)
@@ -258,6 +264,10 @@ class SegmentAppender:
         try:
             await self._append_until_sealed()
             await self._owner.sealed(self)
+        except asyncio.CancelledError:
+            if not self._is_stopped:
+                self._owner.failed(PravegaError(f"append to {self._name}: {_CANCELLED}"))
+            raise
         except Exception as error:
             self._owner.failed(error)
 

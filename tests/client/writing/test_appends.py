@@ -209,6 +209,32 @@ def test_a_call_that_is_cancelled_together_with_its_writer_is_cancelled(world: W
     tell(world, story)
 
 
+@pytest.mark.parametrize("is_busy", [True, False])
+def test_a_writer_whose_tasks_are_cancelled_from_outside_raises(world: World, is_busy: bool) -> None:
+    """`asyncio.run` cancels all tasks when its main coroutine ends. Other tasks may write or flush then."""
+
+    async def story(client: AsyncClient) -> None:
+        writer = client.stream(STREAM).writer()
+        await writer.write_durably("a", "k")
+        await writer.flush()
+        if is_busy:
+            await writer.write(["b", "c"], "k")
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            if task.get_coro().__qualname__.startswith("SegmentAppender."):  # type: ignore[union-attr]
+                task.cancel()
+        await asyncio.sleep(0.001)
+        with pytest.raises(PravegaError, match="Flush or close the writer before") as caught:
+            await asyncio.wait_for(writer.write_durably("d", "k"), 60)
+        assert caught.value.definite is Definite.NO
+        if is_busy:
+            with pytest.raises(PravegaError, match="on their way") as caught:
+                await asyncio.wait_for(writer.flush(), 60)
+            assert caught.value.definite is Definite.UNKNOWN
+        await writer.close()
+
+    tell(world, story)
+
+
 def test_connections_that_are_closed_while_one_is_opened_cancel_no_caller(world: World) -> None:
     async def story(client: AsyncClient) -> None:
         endpoint = await client._stores.endpoint(STREAM, 0)
