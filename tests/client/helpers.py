@@ -9,6 +9,7 @@ from typing import Any
 
 from pravega_lab.client.connection.dialer import Endpoint
 from pravega_lab.client.controller.grpc_link import GrpcLink
+from pravega_lab.client.segment_stores import Connections
 from pravega_lab.protocol.controller import controller_pb2 as pb
 
 
@@ -35,6 +36,12 @@ def assert_each_once_in_order(events: list[bytes], n: int) -> None:
     assert sorted(int(event.split(b":")[1]) for event in events) == list(range(n))
     for key, numbers in numbers_by_key(events).items():
         assert numbers == sorted(numbers), key
+
+
+async def until_a_request_waits(connections: Connections) -> None:
+    """Wait until a request was sent over one of the connections, and is not answered yet."""
+    while not any(task.done() and task.result()._listeners for task in connections._opening.values()):
+        await asyncio.sleep(0.001)
 
 
 class RedirectedLink(GrpcLink):

@@ -29,7 +29,7 @@ from pravega_lab.errors import (
 )
 from pravega_lab.protocol.wire.commands import MergeSegments
 from pravega_lab.testing.simulated import SimulatedPravega
-from tests.client.helpers import CuttingProxy, events_of
+from tests.client.helpers import CuttingProxy, events_of, until_a_request_waits
 
 
 def test_bytes_are_written_read_truncated_and_sealed(new_stream: Callable[..., Stream]) -> None:
@@ -140,17 +140,37 @@ def test_threads_that_share_a_reader_get_every_byte_once(new_stream: Callable[..
     assert sorted(found) == [bytes([number]) for number in range(200)]
 
 
-def test_a_read_of_a_reader_that_is_closed_ends(uri: str, new_stream: Callable[..., Stream]) -> None:
+@pytest.mark.parametrize("timeout_s", [60.0, None])
+def test_a_read_of_a_reader_that_is_closed_ends(
+    uri: str, new_stream: Callable[..., Stream], timeout_s: float | None
+) -> None:
     name = new_stream().scoped_name
 
     async def close() -> None:
         async with AsyncClient(uri) as client, client.stream(name).byte_reader() as reader:
-            held = asyncio.ensure_future(reader.read(timeout_s=60.0))
-            while reader._reading is None:
-                await asyncio.sleep(0)
+            held = asyncio.ensure_future(reader.read(timeout_s=timeout_s))
+            await until_a_request_waits(reader._connections)
             await reader.close()
-            with pytest.raises(PravegaError, match="was closed"):
-                await held
+            with pytest.raises(PravegaError, match=r"is closed: byte_reader\(0\) returns another one"):
+                await asyncio.wait_for(held, 10)
+            assert reader._connections._opening == {}
+
+
+def test_a_write_of_a_writer_that_is_closed_opens_no_connection_again(
+    uri: str, new_stream: Callable[..., Stream]
+) -> None:
+    name = new_stream().scoped_name
+
+    async def close() -> None:
+        async with AsyncClient(uri) as client, client.stream(name).byte_writer() as writer:
+            await writer.write(b"first")
+            writing = asyncio.ensure_future(writer.write(bytes(3 * byte_writer.PIECE_BYTES)))
+            await until_a_request_waits(writer._connections)
+            await writer.close()
+            with pytest.raises(PravegaError, match="is closed") as caught:
+                await asyncio.wait_for(writing, 10)
+            assert caught.value.definite is Definite.UNKNOWN
+            assert writer._connections._opening == {}
 
     asyncio.run(close())
 

@@ -31,6 +31,7 @@ class AsyncByteReader:
         self._reading: asyncio.Task[bytes] | None = None  # which outlives the call whose time is over
         self._reading_at = 0
         self._offset = 0
+        self._is_closed = False
         self.seek(offset)
 
     @property
@@ -87,7 +88,7 @@ class AsyncByteReader:
             await wait({reading})
         self._reading = None
         if reading.cancelled():
-            raise PravegaError(f"the reader of {self._context.name} was closed")
+            raise self._closed()
         return reading.result()[:size]
 
     async def _drop_read(self) -> None:
@@ -102,7 +103,8 @@ class AsyncByteReader:
         self._offset -= len(data or b"")
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. A read that waits raises."""
+        self._is_closed = True
         await self._drop_read()
         await self._connections.close()
 
@@ -145,9 +147,18 @@ class AsyncByteReader:
                 return data
             await self._info()  # raises if the segment was deleted
 
+    def _closed(self) -> PravegaError:
+        return PravegaError(
+            f"the reader of {self._context.name} is closed: byte_reader({self._offset}) returns another one, "
+            "which continues here"
+        )
+
     async def _ask(self, offset: int, size: int) -> Reply:
         context, segment_id = self._context, await self._segment()
-        connection = await self._connections.get(await context.stores.endpoint(context.name, segment_id))
+        endpoint = await context.stores.endpoint(context.name, segment_id)
+        if self._is_closed:  # since the call began: it would open the connection again
+            raise self._closed()
+        connection = await self._connections.get(endpoint)
         token = await context.token(write=False)
         name = context.segment_name(segment_id)
         try:

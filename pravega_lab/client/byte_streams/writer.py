@@ -45,8 +45,7 @@ class AsyncByteWriter:
         """Append bytes, and return their number when they are durable."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise BadInputError(f"data of type {type(data).__name__}: a byte stream takes bytes")
-        if self._is_closed:
-            raise PravegaError(f"the writer of {self._context.name} is closed")
+        self._check_open()
         view = memoryview(data).cast("B")
         async with self._turn:
             for at in range(0, len(view), PIECE_BYTES):
@@ -94,6 +93,10 @@ class AsyncByteWriter:
     ) -> None:
         await self.close()
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise PravegaError(f"the writer of {self._context.name} is closed")
+
     async def _segment(self) -> int:
         if self._segment_id is None:
             self._segment_id = await writable_segment(self._context)
@@ -116,6 +119,7 @@ class AsyncByteWriter:
 
     async def _append_once(self, segment_id: int, piece: bytes) -> None:
         endpoint = await self._context.stores.endpoint(self._context.name, segment_id)
+        self._check_open()  # another task may have closed it since: it would open the connection again
         connection = await self._connections.get(endpoint)
         if self._set_up_on is not connection:
             name = self._context.segment_name(segment_id)

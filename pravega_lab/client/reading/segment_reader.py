@@ -114,8 +114,9 @@ class AsyncOrderedSegmentReader:
         await self.close()
 
     async def close(self) -> None:
-        """Stop reading, and close the connections."""
+        """Stop reading, and close the connections. Calls that wait raise."""
         self._is_closed = True
+        self._news.set()
         reading, self._reading = self._reading, {}
         for one in reading.values():
             await one.source.close()
@@ -179,7 +180,7 @@ class AsyncOrderedSegmentReader:
                     if batch is not None:
                         return batch
                     if self._lineage.is_available(segment_id):
-                        await self._news.wait()
+                        await self.wait()
         except TimeoutError:
             if not waiting.expired():
                 raise
@@ -216,6 +217,7 @@ class AsyncOrderedSegmentReader:
 
     def _open(self, segment_id: int) -> _Reading:
         """Start requesting a segment's bytes, ahead of `take`."""
+        self.check_open()  # another task may have closed the read since the call began
         begin = self._lineage.offset(segment_id)
         end = self._ends.get(segment_id, SEGMENT_READ)
         source = SegmentInput(
@@ -271,8 +273,10 @@ class AsyncOrderedSegmentReader:
         return sum(self._ready.values()) >= shares
 
     async def wait(self) -> None:
-        """Wait until `next_ready` may return a segment."""
+        """Wait until `next_ready` may return a segment. Raises `BadInputError` when the read is closed."""
+        self.check_open()
         await self._news.wait()
+        self.check_open()
 
     async def wait_for_many(self, n_bytes: int) -> None:
         """Wait until segments of about ``n_bytes`` are ready, or all that are being read. Take nothing."""

@@ -14,7 +14,13 @@ from pravega_lab.client import HEAD, TAIL, AsyncClient, Client, Stream
 from pravega_lab.client.reading.batches import AsyncBatches
 from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
-from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered
+from tests.client.helpers import (
+    CuttingProxy,
+    assert_each_once_in_order,
+    events_of,
+    numbered,
+    until_a_request_waits,
+)
 
 NewStream = Callable[..., Stream]
 
@@ -102,6 +108,28 @@ def test_an_async_read_without_its_block_raises(uri: str, scaled: tuple[Stream, 
                     batches.position()
 
     asyncio.run(read())
+
+
+@pytest.mark.parametrize("kind", ["batches", "segments"])
+def test_a_read_that_waits_raises_when_another_task_closes_it(
+    uri: str, new_stream: NewStream, kind: str
+) -> None:
+    name = new_stream().scoped_name
+
+    async def follow() -> None:
+        async with AsyncClient(uri) as client:
+            batches, segments = client.stream(name).follow(), client.stream(name).segment_reader()
+            async with batches, segments:
+                call = batches.next_batch() if kind == "batches" else segments.read(0, timeout_s=None)
+                waiting = asyncio.ensure_future(call)
+                reader = batches._reader if kind == "batches" else segments
+                await until_a_request_waits(reader._connections)
+                await reader.close()
+                with pytest.raises(BadInputError, match="is closed"):
+                    await asyncio.wait_for(waiting, 10)
+                assert reader._connections._opening == {}
+
+    asyncio.run(follow())
 
 
 def test_between_any_two_cuts(scaled: tuple[Stream, list[StreamCut]]) -> None:
