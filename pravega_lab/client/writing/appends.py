@@ -217,9 +217,9 @@ class Appends:
     # routes
 
     @property
-    def has_routes(self) -> bool:
-        """Return whether there are appenders, whose tasks end only with `close`."""
-        return bool(self._routes)
+    def has_begun(self) -> bool:
+        """Return whether there are appenders, whose tasks end only with `close`, or will be in a moment."""
+        return bool(self._routes) or (self._loading is not None and not self._loading.done())
 
     async def _load_routes(self) -> None:
         if self._routes:

@@ -107,7 +107,7 @@ class AsyncEventWriter:
             _raise_if_in_part(error, self._appends)
             raise
         finally:
-            if self._appends.has_routes and not self._is_closed:
+            if self._appends.has_begun and not self._is_closed:  # also when this call was cancelled
                 self._open()
         return len(batch)
 

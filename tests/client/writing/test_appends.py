@@ -235,6 +235,27 @@ def test_a_writer_whose_tasks_are_cancelled_from_outside_raises(world: World, is
     tell(world, story)
 
 
+def test_a_client_that_is_closed_flushes_a_writer_whose_first_write_was_cancelled(world: World) -> None:
+    async def story(_: AsyncClient) -> list[bytes]:
+        client = world.client("writer")
+        writer = client.stream(STREAM).writer()
+        writing = asyncio.ensure_future(writer.write("a", "k"))
+        while not tasks_of_appends():
+            await asyncio.sleep(0)
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        while not writer.appends._routes:
+            await asyncio.sleep(0.001)
+        await writer.write("b", "k")
+        with pytest.warns(RuntimeWarning, match="was not closed"):
+            await client.close()
+        async with world.client("reader") as reader:
+            return await stored(reader)
+
+    assert tell(world, story) == [b"b"]
+
+
 def test_connections_that_are_closed_while_one_is_opened_cancel_no_caller(world: World) -> None:
     async def story(client: AsyncClient) -> None:
         endpoint = await client._stores.endpoint(STREAM, 0)
