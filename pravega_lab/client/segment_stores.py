@@ -247,9 +247,12 @@ class Connections:
         opening, self._opening = list(self._opening.values()), {}
         for task in opening:
             task.cancel()
-        for result in await gather(*opening, return_exceptions=True):
-            if isinstance(result, Connection):
-                result.close()
+        try:
+            await gather(*opening, return_exceptions=True)
+        finally:  # also when this call is cancelled
+            for task in opening:
+                if task.done() and _is_usable(task):
+                    task.result().close()
 
 
 class WriterConnections:

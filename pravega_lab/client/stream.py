@@ -305,5 +305,6 @@ class AsyncStream:
                 closing.push_async_callback(writer.close)
 
     async def _close_transactions(self) -> None:
-        for transaction in list(self._transactions):
-            await transaction.close()
+        async with AsyncExitStack() as closing:
+            for transaction in reversed(list(self._transactions)):
+                closing.push_async_callback(transaction.close)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -118,9 +119,10 @@ class AsyncOrderedSegmentReader:
         self._is_closed = True
         self._news.set()
         reading, self._reading = self._reading, {}
-        for one in reading.values():
-            await one.source.close()
-        await self._connections.close()
+        async with AsyncExitStack() as closing:  # calls every callback, also after a cancellation
+            closing.push_async_callback(self._connections.close)
+            for one in reversed(reading.values()):
+                closing.push_async_callback(one.source.close)
 
     async def _begin(self, begins: dict[int, int], segments: Sequence[int]) -> None:
         known = await self._context.ranges(segments)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import NamedTuple, Protocol
 
 from pravega_lab.client.context import StreamContext
@@ -167,8 +168,12 @@ class Appends:
             self.failed(PravegaError(f"the writer of {self.context.name} is closed"))
         if self._loading is not None:
             self._loading.cancel()
-        for appender in list(self._appenders.values()):
-            await appender.stop()
+        async with AsyncExitStack() as closing:  # calls every callback, also after a cancellation
+            closing.push_async_callback(self._give_back_connections)
+            for appender in reversed(list(self._appenders.values())):
+                closing.push_async_callback(appender.stop)
+
+    async def _give_back_connections(self) -> None:
         connections, self._connections = self._connections, None
         if connections is not None:
             await self.context.stores.writers.give_back(connections)

@@ -176,11 +176,13 @@ class AsyncTransaction:
         if self._left is not None:
             self._left(self)
         renewing, self._renewing = self._renewing, None
-        if renewing is not None:
-            renewing.cancel()
-            await gather(renewing, return_exceptions=True)
-        if self._appends is not None:
-            await self._appends.close()
+        try:
+            if renewing is not None:
+                renewing.cancel()
+                await gather(renewing, return_exceptions=True)
+        finally:  # also when this call is cancelled
+            if self._appends is not None:
+                await self._appends.close()
 
     async def __aenter__(self) -> Self:
         return self

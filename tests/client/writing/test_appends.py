@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
+from itertools import count
 from random import Random
 from typing import Any
 
 import pytest
 
-from pravega_lab.client import AsyncClient
+from pravega_lab.client import AsyncClient, ScalingPolicy
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError
 from pravega_lab.client.framing.events import FewEvents, prepare
 from pravega_lab.client.framing.values import Run
@@ -254,6 +255,66 @@ def test_a_client_that_is_closed_flushes_a_writer_whose_first_write_was_cancelle
             return await stored(reader)
 
     assert tell(world, story) == [b"b"]
+
+
+@pytest.mark.parametrize("kind", ["writer", "transaction", "follow", "stream"])
+def test_a_close_that_is_cancelled_at_any_step_leaves_nothing_open(world: World, kind: str) -> None:
+    async def opened(stream: AsyncStream) -> Any:
+        if kind == "follow":
+            batches = stream.follow()
+            await batches.__aenter__()
+            await batches.next_batch()
+            return batches
+        writer = stream.writer() if kind == "writer" else await stream.begin_transaction()
+        await writer.write(["a", "b", "c"], ["j", "k", "l"])
+        await writer.flush()
+        return stream if kind == "stream" else writer
+
+    async def story(client: AsyncClient) -> int:
+        stream = await client.create_stream("sim/wide", scaling=ScalingPolicy.fixed(3))
+        async with world.client("other") as other:
+            await other.stream("sim/wide").write(["a", "b", "c"], ["j", "k", "l"])
+        await stream.tail()
+        tasks = asyncio.all_tasks()
+        n_open = sum(connection.is_open for connection in client._stores._own)
+        for n_waits in range(1, 100):
+            closing = asyncio.ensure_future(_cancelled((await opened(stream)).close(), n_waits))
+            with suppress(asyncio.CancelledError):
+                await closing
+            await asyncio.sleep(0.1)
+            assert asyncio.all_tasks() == tasks
+            assert client._stores.writers._in_use == []
+            assert sum(connection.is_open for connection in client._stores._own) == n_open
+            if not closing.cancelled():
+                return n_waits
+        raise AssertionError("close() did not end")
+
+    assert tell(world, story) > 2
+
+
+async def _cancelled(call: Coroutine[Any, Any, None], n_waits: int) -> None:
+    """Await a call, and cancel the task when the call waits for the ``n_waits``-th time."""
+    task = asyncio.current_task()
+    assert task is not None
+
+    class Waits:
+        def __await__(self) -> Generator[Any, Any, None]:
+            steps = call.__await__()
+            resume = partial(steps.send, None)
+            for number in count(1):
+                try:
+                    future = resume()
+                except StopIteration:
+                    return
+                if number == n_waits:
+                    asyncio.get_running_loop().call_soon(task.cancel)
+                try:
+                    yield future
+                    resume = partial(steps.send, None)
+                except BaseException as error:
+                    resume = partial(steps.throw, error)
+
+    await Waits()
 
 
 def test_connections_that_are_closed_while_one_is_opened_cancel_no_caller(world: World) -> None:
