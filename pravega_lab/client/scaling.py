@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from pravega_lab.client.connection.retry import Retries
 from pravega_lab.client.context import StreamContext
+from pravega_lab.client.controller.calls import Lost, uncertain_if_lost
 from pravega_lab.client.values import ScalingKind, ScalingPolicy
 from pravega_lab.errors import BadInputError, ScaleRefusedError
 from pravega_lab.protocol.controller import controller_pb2 as pb
@@ -29,15 +30,24 @@ async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
 
     It waits for another transition in progress. Raises `ScaleRefusedError`.
     """
+    with uncertain_if_lost() as lost:
+        new = await _scaled(context, seal, ranges, lost)
+    context.learn(new)
+    return sorted(new, key=lambda segment: segment.low)
+
+
+async def _scaled(
+    context: StreamContext, seal: Sequence[int], ranges: Sequence[Range], lost: Lost
+) -> Sequence[SegmentRange]:
     busy = Retries(f"scale {context.name}", context.retry_for_s, context.chance)
     await check(context, seal, ranges)
     while True:
-        answer = await context.controller.scale(context.name, seal, ranges, ASAP)
+        answer = await context.controller.scale(context.name, seal, ranges, ASAP, lost)
         if answer.status == pb.ScaleResponse.STARTED:
             new = [SegmentRange(r.segmentId.segmentId, r.minKey, r.maxKey) for r in answer.segments]
             _asked_for(context, new)
             await _wait(context, answer.epoch)
-            break
+            return new
         if answer.status != pb.ScaleResponse.PRECONDITION_FAILED:
             await busy.pause(ScaleRefusedError("FAILURE: perhaps another scale is in progress"))
         try:
@@ -47,14 +57,12 @@ async def scale(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
             if not new:
                 raise
             _asked_for(context, new)
-            break
+            return new
         if answer.status == pb.ScaleResponse.PRECONDITION_FAILED:
             raise ScaleRefusedError(
                 f"scale {context.name}: refused (PRECONDITION_FAILED). Segments {list(seal)} into "
                 f"{len(ranges)} would break the policy's minimum, or they are no longer active"
             )
-    context.learn(new)
-    return sorted(new, key=lambda segment: segment.low)
 
 
 def _asked_for(context: StreamContext, new: Sequence[SegmentRange]) -> None:

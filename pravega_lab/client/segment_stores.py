@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar, cast
@@ -317,14 +316,6 @@ async def changing(
         if may_have_happened:
             error.definite = Definite.UNKNOWN
         raise
-
-
-def uncertain(error: PravegaError, why: str) -> PravegaError:
-    """Return a copy of the error whose ``definite`` is UNKNOWN. Its message ends with the reason."""
-    changed = copy(error)
-    changed.args = (f"{error}. {why}",)
-    changed.definite = Definite.UNKNOWN
-    return changed
 
 
 def _good(reply: Reply | None) -> Reply | None:

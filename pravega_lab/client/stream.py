@@ -209,10 +209,12 @@ class AsyncStream:
             head = await self.head()
             if head == at:
                 return
-            raise BadInputError(
+            refused = BadInputError(
                 f"truncate at {at}: the store refused. A cut must cover the key space and lie after the "
                 f"head, which is {head}"
-            ) from error
+            )
+            refused.definite = error.definite
+            raise refused from error
 
     # writing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -32,8 +32,10 @@ from pravega_lab.errors import (
     AccessDeniedError,
     AlreadyExistsError,
     BadInputError,
+    ConditionFailedError,
     Definite,
     NotEmptyError,
+    PravegaError,
     ScaleRefusedError,
     ScopeNotFoundError,
     SegmentNotFoundError,
@@ -277,6 +279,130 @@ def test_a_scale_whose_answer_was_lost_is_no_refusal(seed: int) -> None:
 
     assert pravega.run(story()) == 4
     assert pravega.faults["lost answer"] > 0
+
+
+class LosingLink:
+    """Loses the answer to a call of ``method``, and lets another program act before the client retries."""
+
+    def __init__(self, client: AsyncClient, method: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
+        self._link, client._controller._link = client._controller._link, self
+        self._method, self._meanwhile = method, meanwhile
+        self.has_lost = False
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        answer = await self._link.call(method, request)
+        if method != self._method or self.has_lost:
+            return answer
+        self.has_lost = True
+        await self._meanwhile()
+        raise ControllerCallError("UNAVAILABLE", "the answer is lost")
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+async def nothing(stream: AsyncStream, cut: StreamCut) -> None:
+    pass
+
+
+async def seal(stream: AsyncStream, cut: StreamCut) -> None:
+    await stream.seal()
+
+
+async def delete(stream: AsyncStream, cut: StreamCut) -> None:
+    await stream.seal()
+    await stream.delete()
+
+
+async def truncate(stream: AsyncStream, cut: StreamCut) -> None:
+    await stream.truncate(TAIL)
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "meanwhile", "refusal"),
+    [
+        ("sealStream", lambda stream, _: stream.seal(), delete, StreamNotFoundError),
+        ("updateStream", lambda stream, _: stream.update(tags=["new"]), seal, StreamSealedError),
+        ("truncateStream", lambda stream, cut: stream.truncate(cut), truncate, BadInputError),
+        ("truncateStream", lambda stream, cut: stream.truncate(cut), seal, StreamSealedError),
+        ("scale", lambda stream, _: stream.split(0), delete, StreamNotFoundError),
+        (
+            "noteTimestampFromWriter",
+            lambda stream, _: stream.writer().note_time(1),
+            delete,
+            StreamNotFoundError,
+        ),
+        ("commitTransaction", lambda stream, _: commit(stream), delete, StreamNotFoundError),
+        ("abortTransaction", lambda stream, _: commit(stream, is_kept=False), delete, StreamNotFoundError),
+        ("sealStream", lambda stream, _: stream.seal(), nothing, None),
+        ("commitTransaction", lambda stream, _: commit(stream), nothing, None),
+    ],
+)
+def test_a_refusal_after_a_lost_answer_does_not_say_that_nothing_happened(
+    method: str,
+    change: Callable[[AsyncStream, StreamCut], Awaitable[object]],
+    meanwhile: Callable[[AsyncStream, StreamCut], Awaitable[object]],
+    refusal: type[PravegaError] | None,
+) -> None:
+    """The change happened. Another program made the repetition impossible before the client sent it."""
+    pravega = SimulatedPravega()
+
+    async def story() -> None:
+        async with pravega.client("one") as client, pravega.client("other") as other:
+            stream = await client.create_stream("s/events")
+            await stream.write("first")
+            cut = await stream.tail()
+            await stream.write("second")
+            link = LosingLink(client, method, lambda: meanwhile(other.stream("s/events"), cut))
+            if refusal is None:
+                await change(stream, cut)
+            else:
+                with pytest.raises(refusal) as caught:
+                    await change(stream, cut)
+                assert caught.value.definite is Definite.UNKNOWN
+            assert link.has_lost
+
+    pravega.run(story())
+
+
+async def commit(stream: AsyncStream, is_kept: bool = True) -> None:
+    transaction = await stream.begin_transaction()
+    try:
+        await (transaction.commit() if is_kept else transaction.abort())
+    finally:
+        await transaction.close()
+
+
+@pytest.mark.parametrize("what", ["create_scope", "delete_scope", "delete_group", "reset"])
+def test_what_a_call_without_an_answer_did_counts_for_its_repetition(what: str) -> None:
+    pravega = SimulatedPravega()
+    methods = {
+        "create_scope": "createScope",
+        "delete_scope": "deleteScope",
+        "delete_group": "deleteReaderGroup",
+        "reset": "updateReaderGroup",
+    }
+
+    async def story() -> None:
+        async with pravega.client("one") as client, pravega.client("other") as other:
+            await client.create_stream("s/events")
+            await client.create_scope("empty")
+            group = await client.create_reader_group("s/group", reading(["s/events"]))
+            again = other.reader_group("s/group").reset if what == "reset" else other.list_scopes
+            link = LosingLink(client, methods[what], again)
+            if what == "create_scope":
+                assert await client.create_scope("new") is True
+            elif what == "delete_scope":
+                assert await client.delete_scope("empty") is True
+            elif what == "delete_group":
+                assert await group.delete() is True
+            else:
+                with pytest.raises(ConditionFailedError, match="was reset by another program") as caught:
+                    await group.reset()
+                assert caught.value.definite is Definite.UNKNOWN
+            assert link.has_lost
+
+    pravega.run(story())
 
 
 class DenyingLink(RedirectedLink):

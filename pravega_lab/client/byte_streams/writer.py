@@ -13,9 +13,16 @@ from typing import Self
 from pravega_lab.client.byte_streams.segment import writable_segment
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.segment_stores import Connections, changing, check_reply, uncertain
+from pravega_lab.client.segment_stores import Connections, changing, check_reply
 from pravega_lab.client.values import MIB
-from pravega_lab.errors import BadInputError, Definite, PravegaError, RefusedError, StreamSealedError
+from pravega_lab.errors import (
+    BadInputError,
+    Definite,
+    PravegaError,
+    RefusedError,
+    StreamSealedError,
+    uncertain,
+)
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,
     AppendSetup,

@@ -7,7 +7,8 @@ changes nothing (pravega.md D7; pravega.md A5, A8, A10 say which operations are 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Any, NoReturn
 from uuid import UUID
@@ -30,6 +31,7 @@ from pravega_lab.errors import (
     AccessDeniedError,
     AlreadyExistsError,
     BadInputError,
+    Definite,
     NotEmptyError,
     PravegaError,
     RefusedError,
@@ -40,6 +42,7 @@ from pravega_lab.errors import (
     StreamNotSealedError,
     StreamSealedError,
     TransactionFailedError,
+    uncertain,
 )
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS
@@ -52,7 +55,11 @@ _TRANSIENT = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "ABORTED", "RESOU
 _PERHAPS = ("UNKNOWN", "INTERNAL", "FAILED_PRECONDITION")
 PERHAPS_ATTEMPTS_MAX = 4
 NO_TIME = -(2**63)  # the timestamp of a commit that notes no time
-_Lost = list[ControllerCallError]
+_NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "DATA_LOSS")
+_MAY_HAVE_HAPPENED = (
+    "The answer to an earlier attempt was lost, so this may have happened before: look at the result"
+)
+Lost = list[ControllerCallError]
 
 
 class Controller:
@@ -80,7 +87,7 @@ class Controller:
         self._is_closed = True
         await self._link.close()
 
-    async def _call(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
+    async def _call(self, method: str, request: Any, lost: Lost | None = None) -> Any:
         """Return the answer, or raise an error of `pravega_lab.errors` for the status that ended the call.
 
         ``lost`` collects the attempts that may have taken effect although no answer arrived.
@@ -90,7 +97,7 @@ class Controller:
         except ControllerCallError as error:
             raise self._refused(method, request, error) from error
 
-    async def _answer(self, method: str, request: Any, lost: _Lost | None = None) -> Any:
+    async def _answer(self, method: str, request: Any, lost: Lost | None = None) -> Any:
         if self._is_closed:
             raise PravegaError(f"{method}: the client of {self.uri} was closed; connect() makes a new one")
         budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
@@ -129,10 +136,12 @@ class Controller:
 
     async def create_scope(self, scope: str) -> bool:
         """Create a scope and return True, or False if it existed."""
-        status = (await self._call("createScope", pb.ScopeInfo(scope=scope))).status
+        lost: Lost = []
+        status = (await self._call("createScope", pb.ScopeInfo(scope=scope), lost)).status
         if status == pb.CreateScopeStatus.INVALID_SCOPE_NAME:
             raise BadInputError(f"scope {scope!r}: the controller takes letters, digits, '.' and '-' only")
-        return _succeeded(f"create scope {scope}", status, no=pb.CreateScopeStatus.SCOPE_EXISTS)
+        no = pb.CreateScopeStatus.SCOPE_EXISTS  # unless an attempt without an answer created it
+        return _succeeded(f"create scope {scope}", status, no=no) or bool(lost)
 
     async def delete_scope(self, scope: str, *, recursive: bool = False) -> bool:
         """Delete a scope and return True, or False if there was none. Raises `NotEmptyError`.
@@ -140,13 +149,15 @@ class Controller:
         ``recursive``: with all that it holds.
         """
         method = "deleteScopeRecursive" if recursive else "deleteScope"
-        status = (await self._call(method, pb.ScopeInfo(scope=scope))).status
-        if status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY:
-            raise NotEmptyError(
-                f"scope {scope} still holds streams, groups or tables: delete those first, or pass"
-                " recursive=True"
-            )
-        return _succeeded(f"delete scope {scope}", status, no=pb.DeleteScopeStatus.SCOPE_NOT_FOUND)
+        with uncertain_if_lost() as lost:
+            status = (await self._call(method, pb.ScopeInfo(scope=scope), lost)).status
+            if status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY:
+                raise NotEmptyError(
+                    f"scope {scope} still holds streams, groups or tables: delete those first, or pass"
+                    " recursive=True"
+                )
+            no = pb.DeleteScopeStatus.SCOPE_NOT_FOUND  # unless an attempt without an answer deleted it
+            return _succeeded(f"delete scope {scope}", status, no=no) or bool(lost)
 
     async def list_scopes(self) -> list[str]:
         """Return the names of all scopes, sorted."""
@@ -192,23 +203,27 @@ class Controller:
 
     async def create_stream(self, stream: str, configuration: StreamConfiguration) -> None:
         """Create a stream. Raises `AlreadyExistsError` and `ScopeNotFoundError`."""
-        lost: _Lost = []
-        status = (await self._call("createStream", _config_message(stream, configuration), lost)).status
-        statuses = pb.CreateStreamStatus
-        if status == statuses.STREAM_EXISTS and lost and await self.configuration(stream) == configuration:
-            return  # an earlier attempt succeeded, and its answer was lost
-        if status == statuses.STREAM_EXISTS:
-            raise AlreadyExistsError(f"stream {stream} is there already; use client.stream({stream!r})")
-        if status == statuses.SCOPE_NOT_FOUND:
-            raise ScopeNotFoundError(f"create {stream}: there is no such scope; create it first")
-        if status == statuses.INVALID_STREAM_NAME:
-            raise BadInputError(f"stream {stream!r}: the controller takes letters, digits, '.' and '-' only")
-        _succeeded(f"create stream {stream} with {configuration.scaling}", status)
+        with uncertain_if_lost() as lost:
+            status = (await self._call("createStream", _config_message(stream, configuration), lost)).status
+            statuses = pb.CreateStreamStatus
+            if status == statuses.STREAM_EXISTS:
+                if lost and await self.configuration(stream) == configuration:
+                    return  # an earlier attempt succeeded, and its answer was lost
+                raise AlreadyExistsError(f"stream {stream} is there already; use client.stream({stream!r})")
+            if status == statuses.SCOPE_NOT_FOUND:
+                raise ScopeNotFoundError(f"create {stream}: there is no such scope; create it first")
+            if status == statuses.INVALID_STREAM_NAME:
+                raise BadInputError(
+                    f"stream {stream!r}: the controller takes letters, digits, '.' and '-' only"
+                )
+            _succeeded(f"create stream {stream} with {configuration.scaling}", status)
 
     async def update_stream(self, stream: str, configuration: StreamConfiguration) -> None:
         """Replace the configuration of a stream."""
-        status = (await self._call("updateStream", _config_message(stream, configuration))).status
-        _check_update(f"update {stream}", stream, status)
+        request = _config_message(stream, configuration)
+        with uncertain_if_lost() as lost:
+            status = (await self._call("updateStream", request, lost)).status
+            _check_update(f"update {stream}", stream, status)
 
     async def configuration(self, stream: str) -> StreamConfiguration:
         """Return the configuration of a stream."""
@@ -220,25 +235,27 @@ class Controller:
 
     async def seal_stream(self, stream: str) -> None:
         """Seal a stream. A sealed stream stays as it is."""
-        status = (await self._find(stream, "sealStream", _info(stream))).status
-        if status != pb.UpdateStreamStatus.STREAM_SEALED:
-            _check_update(f"seal {stream}", stream, status)
+        with uncertain_if_lost() as lost:
+            status = (await self._find(stream, "sealStream", _info(stream), lost=lost)).status
+            if status != pb.UpdateStreamStatus.STREAM_SEALED:
+                _check_update(f"seal {stream}", stream, status)
 
     async def delete_stream(self, stream: str) -> None:
         """Delete a sealed stream. Raises `StreamNotSealedError`."""
-        lost: _Lost = []
-        try:
-            status = (await self._find(stream, "deleteStream", _info(stream), lost=lost)).status
-            _check_deleted(stream, status)
-        except StreamNotFoundError:
-            if not lost:  # else an attempt without an answer may have deleted it
-                raise
+        with uncertain_if_lost() as lost:
+            try:
+                status = (await self._find(stream, "deleteStream", _info(stream), lost=lost)).status
+                _check_deleted(stream, status)
+            except StreamNotFoundError:
+                if not lost:  # else an attempt without an answer may have deleted it
+                    raise
 
     async def truncate_stream(self, stream: str, positions: Mapping[int, int]) -> None:
         """Truncate a stream at the positions of a cut."""
         request = pb.StreamCut(streamInfo=_info(stream), cut=dict(positions))
-        status = (await self._find(stream, "truncateStream", request)).status
-        _check_update(f"truncate {stream} at {dict(positions)}", stream, status)
+        with uncertain_if_lost() as lost:
+            status = (await self._find(stream, "truncateStream", request, lost=lost)).status
+            _check_update(f"truncate {stream} at {dict(positions)}", stream, status)
 
     async def subscribers(self, stream: str) -> list[str]:
         """Return the reader groups that hold back retention of a stream, as ``scope/group``."""
@@ -250,7 +267,7 @@ class Controller:
         return sorted(answer.subscribers)
 
     async def _find(
-        self, stream: str, method: str, request: Any, part: str = "", lost: _Lost | None = None
+        self, stream: str, method: str, request: Any, part: str = "", lost: Lost | None = None
     ) -> Any:
         """Call about a stream, or about a ``part`` of one, and raise if it is missing."""
         try:
@@ -350,16 +367,24 @@ class Controller:
     # scaling
 
     async def scale(
-        self, stream: str, seal: Sequence[int], ranges: Sequence[tuple[float, float]], timestamp_ms: int
+        self,
+        stream: str,
+        seal: Sequence[int],
+        ranges: Sequence[tuple[float, float]],
+        timestamp_ms: int,
+        lost: Lost,
     ) -> pb.ScaleResponse:
-        """Ask for a scale and return the answer, which may be a refusal."""
+        """Ask for a scale, and return the answer, which may be a refusal.
+
+        ``lost`` collects attempts without an answer, as `uncertain_if_lost` does.
+        """
         request = pb.ScaleRequest(
             streamInfo=_info(stream),
             sealedSegments=seal,
             newKeyRanges=[pb.ScaleRequest.KeyRangeEntry(start=low, end=high) for low, high in ranges],
             scaleTimestamp=timestamp_ms,
         )
-        answer: pb.ScaleResponse = await self._find(stream, "scale", request)
+        answer: pb.ScaleResponse = await self._find(stream, "scale", request, lost=lost)
         return answer
 
     async def is_scaled(self, stream: str, epoch: int) -> bool:
@@ -374,7 +399,8 @@ class Controller:
         """Note a writer's time at a position. Raises `BadInputError` for a time before its last one."""
         cut = pb.StreamCut(streamInfo=_info(stream), cut=dict(position))
         request = pb.TimestampFromWriter(writer=writer, position=cut, timestamp=time)
-        result = (await self._find(stream, "noteTimestampFromWriter", request)).result
+        with uncertain_if_lost() as lost:
+            result = (await self._find(stream, "noteTimestampFromWriter", request, lost=lost)).result
         if result == pb.TimestampResponse.INVALID_TIME:
             raise BadInputError(f"note_time({time}): this writer of {stream} noted a later time before")
         _succeeded(f"note_time({time}) of a writer of {stream}", result)
@@ -400,17 +426,21 @@ class Controller:
         request = pb.TxnRequest(
             streamInfo=_info(stream), txnId=_txn_message(txn_id), writerId=writer, timestamp=time
         )
-        status = (await self._find(stream, "commitTransaction", request)).status
-        if status != pb.TxnStatus.SUCCESS:
-            _txn_failed("commit", stream, txn_id, await self.transaction_state(stream, txn_id))
+        with uncertain_if_lost() as lost:
+            status = (await self._find(stream, "commitTransaction", request, lost=lost)).status
+            if status == pb.TxnStatus.SUCCESS:
+                return
+            state = await self.transaction_state(stream, txn_id)
+        _txn_failed("commit", stream, txn_id, state)
 
     async def abort_transaction(self, stream: str, txn_id: UUID) -> None:
         """Abort a transaction. Raises `TransactionFailedError` unless its end is an abort."""
         request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
-        status = (await self._find(stream, "abortTransaction", request)).status
-        if status == pb.TxnStatus.SUCCESS:
-            return
-        state = await self.transaction_state(stream, txn_id)
+        with uncertain_if_lost() as lost:
+            status = (await self._find(stream, "abortTransaction", request, lost=lost)).status
+            if status == pb.TxnStatus.SUCCESS:
+                return
+            state = await self.transaction_state(stream, txn_id)
         if state not in (TransactionState.ABORTING, TransactionState.ABORTED):
             _txn_failed("abort", stream, txn_id, state)
 
@@ -418,6 +448,22 @@ class Controller:
         """Return the state of a transaction."""
         request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
         return TransactionState((await self._find(stream, "checkTransactionState", request)).state)
+
+
+@contextmanager
+def uncertain_if_lost() -> Iterator[Lost]:
+    """Collect the attempts at a change that got no answer. After one, no error says that nothing happened.
+
+    The attempt may have happened, and a later one may be refused because another program has sealed, deleted
+    or changed the object since.
+    """
+    lost: Lost = []
+    try:
+        yield lost
+    except PravegaError as error:
+        if error.definite is Definite.NO and any(failure.code_name in _NO_ANSWER for failure in lost):
+            raise uncertain(error, _MAY_HAVE_HAPPENED) from error
+        raise
 
 
 def _succeeded(what: str, status: int, no: int | None = None) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from pravega_lab.client.controller.calls import Controller
+from pravega_lab.client.controller.calls import Controller, Lost, uncertain_if_lost
 from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
 from pravega_lab.errors import BadInputError, ConditionFailedError, RefusedError, ScopeNotFoundError
@@ -47,17 +47,18 @@ class GroupCalls:
         Raises:
             ConditionFailedError: The group has another generation now.
         """
-        answer = await self._call("updateReaderGroup", self._message(config))
-        if answer.status == pb.UpdateReaderGroupResponse.INVALID_CONFIG:
-            found = await self.config()
-            if found == config and found.generation == config.generation + 1:
-                return found.generation  # an earlier attempt succeeded, and its answer was lost
-            raise ConditionFailedError(
-                f"group {self._group} was reset by another program: its generation is "
-                f"{answer.generation}, not {config.generation}. Look at its state, then reset it again"
-            )
-        self._check("update", answer.status, missing=pb.UpdateReaderGroupResponse.RG_NOT_FOUND)
-        return int(answer.generation)
+        with uncertain_if_lost() as lost:
+            answer = await self._call("updateReaderGroup", self._message(config), lost)
+            if answer.status == pb.UpdateReaderGroupResponse.INVALID_CONFIG:
+                found = await self.config()
+                if found == config and found.generation == config.generation + 1:
+                    return found.generation  # an earlier attempt succeeded, and its answer was lost
+                raise ConditionFailedError(
+                    f"group {self._group} was reset by another program: its generation is "
+                    f"{answer.generation}, not {config.generation}. Look at its state, then reset it again"
+                )
+            self._check("update", answer.status, missing=pb.UpdateReaderGroupResponse.RG_NOT_FOUND)
+            return int(answer.generation)
 
     async def config(self) -> ReaderGroupConfig:
         """Return the group's configuration at the controller."""
@@ -75,9 +76,10 @@ class GroupCalls:
             readerGroupId=str(config.reader_group_id),
             generation=config.generation,
         )
-        answer = await self._call("deleteReaderGroup", request)
+        lost: Lost = []
+        answer = await self._call("deleteReaderGroup", request, lost)
         if answer.status == pb.DeleteReaderGroupStatus.RG_NOT_FOUND:
-            return False
+            return bool(lost)  # an attempt without an answer may have deleted it
         self._check("delete", answer.status)
         return True
 
@@ -95,9 +97,9 @@ class GroupCalls:
         answer = await self._call("updateSubscriberStreamCut", request)
         return bool(answer.status == pb.UpdateSubscriberStatus.SUCCESS)
 
-    async def _call(self, method: str, request: Any) -> Any:
+    async def _call(self, method: str, request: Any, lost: Lost | None = None) -> Any:
         try:
-            return await self._controller._answer(method, request)
+            return await self._controller._answer(method, request, lost)
         except ControllerCallError as error:
             if error.code_name == "NOT_FOUND":
                 raise self._missing() from error

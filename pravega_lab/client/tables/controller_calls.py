@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pravega_lab.client.controller.calls import Controller, _Lost, _ranges, _succeeded
+from pravega_lab.client.controller.calls import Controller, Lost, _ranges, _succeeded
 from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.client.tables.values import KeyValueTableConfiguration
 from pravega_lab.errors import AlreadyExistsError, BadInputError, NotFoundError, ScopeNotFoundError
@@ -15,7 +15,7 @@ from pravega_lab.protocol.names import SegmentRange, split_scoped_name
 async def create_table(controller: Controller, name: str, configuration: KeyValueTableConfiguration) -> None:
     """Create a table. Raises `AlreadyExistsError` and `ScopeNotFoundError`."""
     scope, table = split_scoped_name(name)
-    lost: _Lost = []
+    lost: Lost = []
     request = pb.KeyValueTableConfig(
         scope=scope,
         kvtName=table,
@@ -77,7 +77,7 @@ async def list_tables(controller: Controller, scope: str) -> list[str]:
 
 async def delete_table(controller: Controller, name: str) -> bool:
     """Delete a table and return True, or False if there was none."""
-    lost: _Lost = []
+    lost: Lost = []
     status = (await controller._call("deleteKeyValueTable", _info(name), lost)).status
     no = pb.DeleteKVTableStatus.TABLE_NOT_FOUND
     return _succeeded(f"delete key-value table {name}", status, no=no) or bool(lost)
