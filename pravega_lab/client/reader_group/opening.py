@@ -31,9 +31,19 @@ class HasStoreAccess(Protocol):
     def _core(self) -> StoreAccess: ...
 
 
+_ahead_ns = -(2**63)  # how much the wall clock was ahead of the monotonic clock at most
+
+
 def wall_clock_ms() -> int:
-    """Return the time of this machine in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
+    """Return the time of this machine in milliseconds since 1970.
+
+    When the machine's clock is set back, the time continues at its usual rate. A reader whose time stood
+    still would not notice checkpoints and free segments until the clock has caught up.
+    """
+    global _ahead_ns
+    wall_ns, monotonic_ns = time.time_ns(), time.monotonic_ns()
+    _ahead_ns = max(_ahead_ns, wall_ns - monotonic_ns)
+    return (monotonic_ns + _ahead_ns) // 1_000_000
 
 
 def async_reader_group(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pravega_lab.client.reader_group import opening
 from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.core.reader import Decision, Write
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
@@ -182,3 +185,16 @@ def test_a_compaction_does_not_hide_who_left(world: World) -> None:
         await old.close()
 
     tell(world, story)
+
+
+def test_the_time_of_readers_continues_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = SimpleNamespace(wall_ms=0, monotonic_ms=0)
+    monkeypatch.setattr(opening, "_ahead_ns", -(2**63))
+    monkeypatch.setattr(time, "time_ns", lambda: clocks.wall_ms * 1_000_000)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clocks.monotonic_ms * 1_000_000)
+    seen = []
+    for clocks.wall_ms, clocks.monotonic_ms in [(5_000, 700), (5_100, 800), (1_200, 900), (1_300, 1_000)]:
+        seen.append(opening.wall_clock_ms())
+    assert seen == [5_000, 5_100, 5_200, 5_300]
+    clocks.wall_ms = 9_000  # set ahead, or the machine slept
+    assert opening.wall_clock_ms() == 9_000
