@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from random import Random
 from types import TracebackType
@@ -52,6 +52,7 @@ class AsyncClient:
         retry_for_s: As in `sync.connect`.
         link: Replaces the gRPC channel to ``uri`` in a simulation. Simulations kill programs on purpose, so a
             writer that such a client leaves open causes no warning.
+        clock_ms: Replaces the clock of this machine for reader groups in a simulation.
         chance: The source of writer ids, of routes for events without a key, and of pauses between retries.
         access: See `AccessOptions`.
     """
@@ -62,6 +63,7 @@ class AsyncClient:
         *,
         retry_for_s: float = 30.0,
         link: ControllerLink | None = None,
+        clock_ms: Callable[[], int] | None = None,
         chance: Random | None = None,
         **access: Unpack[AccessOptions],
     ) -> None:
@@ -71,6 +73,7 @@ class AsyncClient:
         dialer = Dialer(with_own_credentials(given, *endpoint) if link is None else given, scheme == TLS)
         dialer.check_secrets(endpoint)
         self._warns = link is None
+        self._clock_ms = clock_ms
         chance = chance or Random(os.urandom(16))
         link = link or link_to(*endpoint) or GrpcLink(endpoint, dialer)
         self._controller = Controller(link, f"{scheme}://{endpoint}", dialer.access, retry_for_s, chance)
@@ -168,9 +171,9 @@ class AsyncClient:
 
     def reader_group(self, scoped_name: str) -> AsyncReaderGroup:
         """Return a handle of a reader group (``scope/group``), without checking that it exists."""
-        from pravega_lab.client.reader_group.opening import async_reader_group
+        from pravega_lab.client.reader_group.opening import async_reader_group, wall_clock_ms
 
-        return async_reader_group(self, scoped_name)
+        return async_reader_group(self, scoped_name, self._clock_ms or wall_clock_ms)
 
     async def create_reader_group(self, scoped_name: str, config: ReaderGroupConfig) -> AsyncReaderGroup:
         """Create a reader group and return its handle."""

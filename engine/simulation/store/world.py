@@ -30,7 +30,7 @@ from ..kernel.journal import Journal
 from ..kernel.links import SimulatedControllerLink
 from ..kernel.loop import SimulationLoop
 from .apps import STREAM, TABLE, TABLE_KEY, App
-from .store_process import HOST, PORT, StoreProcess
+from .store_process import HOST, PORT, WALL_START_MS, StoreProcess
 from .tier import audit, read_whole, rebuild_from
 
 FINISH_WITHIN_S = 400.0
@@ -83,12 +83,16 @@ class World:
         return self.network.faults + self.store.disk.faults + self.crashes + of_tier
 
     def client(self, who: str) -> AsyncClient:
-        """Return a client with its own link and random generator."""
+        """Return a client with its own link and random generator, and with the time of the loop."""
         link = SimulatedControllerLink(self.network, self.store.port)
         uri, chance = f"tcp://{HOST}:{PORT}", self.loop.random(who)
         user = self.store.user
         credentials = None if user is None else (user.name, "password")
-        return AsyncClient(uri, link=link, chance=chance, credentials=credentials)
+
+        def clock_ms() -> int:
+            return WALL_START_MS + self.loop.now_us // 1000
+
+        return AsyncClient(uri, link=link, clock_ms=clock_ms, chance=chance, credentials=credentials)
 
     async def run(self, segments: int, trouble: Callable[[], None]) -> None:
         """Run the whole scenario, until the journal is complete. ``trouble`` is called after the set-up."""

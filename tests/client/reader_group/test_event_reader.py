@@ -187,6 +187,19 @@ def test_a_compaction_does_not_hide_who_left(world: World) -> None:
     tell(world, story)
 
 
+def test_a_group_of_a_simulated_client_has_the_time_of_the_simulation(world: World) -> None:
+    async def main() -> str | None:
+        await world.store.start()
+        async with world.client("story") as client:
+            await client.create_stream(STREAM)
+            reads = reading([STREAM], automatic_checkpoint_interval_ms=5_000)
+            group = await client.create_reader_group("sim/group", reads)
+            async with group, await group.create_reader("r") as reader:
+                return (await reader.read_next(10.0)).checkpoint
+
+    assert world.loop.run_until_complete(main()) is not None
+
+
 def test_the_time_of_readers_continues_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks = SimpleNamespace(wall_ms=0, monotonic_ms=0)
     monkeypatch.setattr(opening, "_ahead_ns", -(2**63))
