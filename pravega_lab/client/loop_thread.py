@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, wait
 from typing import Any, Generic, Protocol, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from pravega_lab.errors import PravegaError
 from pravega_lab.portable.alone import IS_BROWSER
@@ -279,6 +279,11 @@ def keep_to_this_process(owner: object) -> None:
     Its attributes ``_core`` and ``_add`` are replaced there, so that a call in this process needs no check.
     """
     _of_this_process.add(owner)
+
+
+def close_when_dropped(owner: object, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Call ``close`` on the loop when nothing refers to ``owner`` any more: it would keep its connections."""
+    finalize(owner, loop_thread().begin, close).atexit = False
 
 
 def _forget_parent() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import gc
 import inspect
 import os
 import signal
@@ -121,6 +122,27 @@ def test_the_core_uses_no_thread_and_no_module_level_chance_or_clock() -> None:
         assert not names & {"threading", "time", "random", "socket", "secrets"} - allowed, path.name
         if path.name != "grpc_link.py":
             assert "grpc" not in names, path.name
+
+
+def test_what_is_dropped_without_a_close_leaves_no_connection(uri: str, new_stream: Any) -> None:
+    events, notes, log = new_stream(), new_stream("notes").scoped_name, new_stream("log").scoped_name
+
+    def use(client: Any) -> None:
+        client.create_reader_group(f"{events.scope}/group", reading([events.scoped_name]))
+        client.stream(notes).byte_writer().write(b"bytes")
+        assert client.stream(notes).byte_reader().read() == b"bytes"
+        client.revisioned_stream(log).latest()
+        client.state_synchronizer(log, JsonFormat(list.append)).initialize(Whole([]))
+        gc.collect()
+
+    with sync.connect(uri) as client:
+        use(client)
+        connections = client._core._stores._own
+        shared = client._core._stores._shared._opening.values()
+        deadline = time.monotonic() + 30
+        while (n_open := sum(one.is_open for one in connections)) > len(shared):
+            assert time.monotonic() < deadline, n_open
+            time.sleep(0.01)
 
 
 def test_one_thread_for_all_and_not_to_be_called_from_itself() -> None:

@@ -12,7 +12,7 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
+from pravega_lab.client.loop_thread import close_when_dropped, keep_to_this_process, loop_thread
 from pravega_lab.client.reader_group.values import (
     BatchRead,
     Checkpoint,
@@ -48,7 +48,8 @@ class ReaderGroup:
     @property
     def _core(self) -> AsyncReaderGroup:
         if os.getpid() not in self._cores:
-            self._cores[os.getpid()] = loop_thread().run(_made(self._make_core))
+            core = self._cores[os.getpid()] = loop_thread().run(_made(self._make_core))
+            close_when_dropped(self, core.close)
         return self._cores[os.getpid()]
 
     def create(self, config: ReaderGroupConfig) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
+from pravega_lab.client.loop_thread import close_when_dropped, keep_to_this_process, loop_thread
 
 if TYPE_CHECKING:
     from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Entry, Revision
@@ -27,6 +27,7 @@ class RevisionedStream:
     def __init__(self, core: AsyncRevisionedStream) -> None:
         self._core = core
         keep_to_this_process(self)
+        close_when_dropped(self, core.close)
 
     def oldest(self) -> Revision:
         """Return where the first remaining entry begins."""
@@ -100,6 +101,7 @@ class StateSynchronizer(Generic[S, U]):
     def __init__(self, core: AsyncStateSynchronizer[S, U]) -> None:
         self._core = core
         keep_to_this_process(self)
+        close_when_dropped(self, core.close)
 
     def close(self) -> None:
         """Close the connection of the log."""

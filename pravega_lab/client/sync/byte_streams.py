@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import keep_to_this_process
+from pravega_lab.client.loop_thread import close_when_dropped, keep_to_this_process
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import MIB
 
@@ -26,6 +26,7 @@ class ByteWriter:
     def __init__(self, core: AsyncByteWriter) -> None:
         self._core = core
         keep_to_this_process(self)
+        close_when_dropped(self, core.close)
 
     def write(self, data: bytes) -> int:
         """Append bytes and return their number when all are durable. After a lost connection none is doubled.
@@ -70,6 +71,7 @@ class ByteReader:
     def __init__(self, core: AsyncByteReader) -> None:
         self._core = core
         keep_to_this_process(self)
+        close_when_dropped(self, core.close)
 
     @property
     def offset(self) -> int:
