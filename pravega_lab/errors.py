@@ -13,7 +13,6 @@ Messages say what was asked, what was found and what to do next. The same values
 
 from __future__ import annotations
 
-from copy import copy
 from enum import Enum
 from importlib import import_module
 
@@ -237,14 +236,6 @@ class CorruptRowError(PravegaError):
 
 class SinkConflictError(PravegaError):
     """Raised when an exactly-once sink cannot ensure that a batch is in the stream exactly once."""
-
-
-def uncertain(error: PravegaError, why: str) -> PravegaError:
-    """Return a copy of the error whose ``definite`` is UNKNOWN. Its message ends with the reason."""
-    changed = copy(error)
-    changed.args = (f"{error}. {why}",)
-    changed.definite = Definite.UNKNOWN
-    return changed
 
 
 def require(module: str) -> None:

@@ -2,8 +2,8 @@
 
 Importing this package opens nothing and imports neither grpc, pyarrow, numpy nor numba. Its folders and
 modules form an order, from the lowest to the highest, in which each imports earlier ones only (a test checks
-it): values, loop_thread, framing, connection, controller, segment_stores, context, scaling, tables, reading,
-byte_streams, writing, shared_state, reader_group, stream, client, sync, registry.
+it): values, loop_thread, framing, connection, definite, controller, segment_stores, context, scaling, tables,
+reading, byte_streams, writing, shared_state, reader_group, stream, client, sync, registry.
 
 User programs, connectors, observers and the lab import it. It imports the protocol.
 """

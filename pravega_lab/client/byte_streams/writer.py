@@ -13,6 +13,7 @@ from typing import Self
 from pravega_lab.client.byte_streams.segment import writable_segment
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError
 from pravega_lab.client.context import StreamContext
+from pravega_lab.client.definite import uncertain
 from pravega_lab.client.segment_stores import Connections, changing, check_reply
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import (
@@ -21,7 +22,6 @@ from pravega_lab.errors import (
     PravegaError,
     RefusedError,
     StreamSealedError,
-    uncertain,
 )
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,

@@ -18,6 +18,7 @@ from pravega_lab.client.connection.dialer import Endpoint
 from pravega_lab.client.connection.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, FullError, Retries
 from pravega_lab.client.controller.link import ControllerCallError, ControllerLink
 from pravega_lab.client.controller.visible_epochs import VisibleEpochs
+from pravega_lab.client.definite import uncertain
 from pravega_lab.client.values import (
     RetentionKind,
     RetentionPolicy,
@@ -42,7 +43,6 @@ from pravega_lab.errors import (
     StreamNotSealedError,
     StreamSealedError,
     TransactionFailedError,
-    uncertain,
 )
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.controller.methods import METHODS

@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pravega_lab.client.context import StreamContext
+from pravega_lab.client.definite import uncertain
 from pravega_lab.client.framing.events import prepare
 from pravega_lab.client.reading import cuts
 from pravega_lab.client.writing.appender import Ticket
 from pravega_lab.client.writing.appends import Appends, Target
-from pravega_lab.errors import BadInputError, Definite, PravegaError, StreamSealedError, uncertain
+from pravega_lab.errors import BadInputError, Definite, PravegaError, StreamSealedError
 from pravega_lab.protocol.names import SegmentRange
 
 if TYPE_CHECKING:
