@@ -80,15 +80,18 @@ class Job:
             RestoreError: the checkpoint does not fit the graph.
             JobCancelledError: the job was cancelled while it started.
             IllegalStateError: the configuration asks for batch execution, or the job was started before.
+            OSError: ``restore_from`` cannot be read now. Nothing was started, so the call can be repeated.
         """
         if self.config.mode is RuntimeMode.BATCH:
             raise IllegalStateError("batch execution has no running job: use batch_mode.run_batch")
         if self._was_started:
             raise IllegalStateError("the job was started before: make another one")
         self._was_started = True
-        restore = None
-        if self._restore_from is not None:
-            restore = await metadata.load(self.files, self._restore_from)
+        try:
+            restore = await self._load()
+        except BaseException:
+            self._was_started = False
+            raise
         self._master = JobMaster(
             self.graph,
             self.config,
@@ -102,6 +105,9 @@ class Job:
             home=self._home,
         )
         await self._master.start(restore)
+
+    async def _load(self) -> CompletedCheckpoint | None:
+        return None if self._restore_from is None else await metadata.load(self.files, self._restore_from)
 
     @property
     def master(self) -> JobMaster:

@@ -393,6 +393,32 @@ def test_a_job_is_started_once() -> None:
     assert len(got) == len(WORDS)
 
 
+def test_a_start_that_could_not_read_its_savepoint_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    virtual = Virtual()
+
+    async def away(*_: Any) -> Any:
+        raise OSError("the bucket does not answer")
+
+    async def story() -> None:
+        job = virtual.job(word_counts(virtual, 2, endless(WORDS)))
+        await job.start()
+        await asyncio.sleep(0.3)
+        job = virtual.job(
+            word_counts(virtual, 2, endless(WORDS)), restore_from=await job.stop_with_savepoint("sp/1")
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(metadata, "load", away)
+            with pytest.raises(OSError, match="does not answer"):
+                await job.start()
+        await job.start()
+        with pytest.raises(IllegalStateError, match="was started before"):
+            await job.start()
+        await job.cancel()
+
+    virtual.run(story)
+    assert len(virtual.told.of(seen.Restored)) == 2
+
+
 def test_a_job_that_was_not_started_says_so() -> None:
     virtual, env = Virtual(), StreamEnvironment()
     collect(env.from_rows(WORDS), [])
