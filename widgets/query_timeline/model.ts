@@ -2,6 +2,7 @@
 // since the view's origin.
 import type { Mark, Place } from "../page/data/marks.ts";
 import { append, Store } from "../page/data/store.ts";
+import { plural } from "../page/drawing/format.ts";
 
 // view.py has the same formats.
 export const FORMATS = {
@@ -157,6 +158,6 @@ export class BatchModel {
       done += this.col.end[i] <= t && this.outcome(i) === "done" ? 1 : 0;
       again += this.isReplayed(i) ? 1 : 0;
     }
-    return `${this.facts.query || "no query"}: ${done} batches done, ${again} replayed`;
+    return `${this.facts.query || "no query"}: ${plural(done, "batch", "batches")} done, ${again} replayed`;
   }
 }

@@ -11,6 +11,7 @@ from pravega_lab.observe.query.fold import BatchHistory, BatchRow
 
 from ..svg.palette import LINE, NONE, SOFT, TEXT, VERMILION
 from ..svg.picture import Across, Picture, amount, data_size, number
+from ..svg.text import plural
 
 WIDTH = 900
 LEFT, RIGHT = 46, 684
@@ -54,16 +55,16 @@ class Scene:
 def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: Span = None) -> str:
     """Return the picture as SVG text."""
     scene = Scene(history, facts, span_ms)
-    batches = len({(r.query, r.batch_id) for r in history.rows})
+    counted = plural(len({(r.query, r.batch_id) for r in history.rows}), "batch", "batches")
     replays = len(history.replays)
     words = [
-        f"{batches:,} batches",
+        counted,
         f"{replays:,} replayed" if replays else "",
         f"{number(scene.across.end_s)} s",
     ]
     if len(scene.rows) < len(history.rows):
         words.append(f"the newest {len(scene.rows):,} of {len(history.rows):,} attempts drawn")
-    title = f"Micro-batches of {facts['query'] or 'no query yet'}: {batches} batches, {replays} replayed"
+    title = f"Micro-batches of {facts['query'] or 'no query yet'}: {counted}, {replays} replayed"
     picture = Picture(WIDTH, HEIGHT, title)
     picture.heading(facts["title"], " · ".join(w for w in [*words, f"gap: {gap}" if gap else ""] if w))
     _draw_legend(picture, scene)

@@ -10,6 +10,7 @@ from pravega_lab.observe.query.fold import PHASES, BatchHistory, BatchRow
 
 from ..live.payload import NAN, or_nan, pack
 from ..live.view import View
+from ..svg.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +174,7 @@ class QueryTimeline(View):
         history: BatchHistory = self._history
         batches = len({r.batch_id for r in history.rows})
         replays = f", {len(history.replays)} replayed" if history.replays else ""
-        return f"{self.query!r}, {batches:,} batches{replays}, recording"
+        return f"{self.query!r}, {plural(batches, 'batch', 'batches')}{replays}, recording"
 
     def _rectangles(self) -> int:
         return 0  # a picture shows the newest rows only, so it is always small

@@ -31,6 +31,6 @@ def placed(rooms: list[int], *forms: str) -> tuple[int, str]:
     return next(fits, (0, ""))
 
 
-def plural(n: int, noun: str) -> str:
+def plural(n: int, noun: str, nouns: str = "") -> str:
     """Return ``n`` things in words: "1 segment", "1,234 segments"."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {nouns or noun + 's'}"

@@ -84,7 +84,7 @@ test("replays and what was cut off are known by their flags", () => {
   );
   assert.equal(model.label(2), "2 ×2");
   assert.equal(model.summary(9), "delays: 2 batches done, 1 replayed");
-  assert.equal(model.summary(4), "delays: 1 batches done, 0 replayed");
+  assert.equal(model.summary(4), "delays: 1 batch done, 0 replayed");
 });
 
 test("a batch that has not ended has no flow yet", () => {

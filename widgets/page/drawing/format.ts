@@ -8,8 +8,8 @@ export function count(n: number | null): string {
 }
 
 /** Return n things in words: "1 segment", "1,234 segments". */
-export function plural(n: number, noun: string): string {
-  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+export function plural(n: number, noun: string, nouns = `${noun}s`): string {
+  return `${count(n)} ${n === 1 ? noun : nouns}`;
 }
 
 export function bytes(n: number | null): string {
