@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -109,13 +110,15 @@ def job_of(
     restore_from: str | None = None,
     interval_ms: int = 300,
     restart: RestartStrategy | None = None,
+    allow_non_restored_state: bool = False,
 ) -> Job:
     names = iter(range(10**9))
     clock: Callable[[], int] = lambda: int(world.now_s * 1000)  # noqa: E731
     restart = restart or FixedDelay(wait_ms=100)
+    config = JobConfig(CheckpointConfig(interval_ms=interval_ms), restart=restart, claim=True)
     return Job(
         graph,
-        JobConfig(CheckpointConfig(interval_ms=interval_ms), restart=restart, claim=True),
+        replace(config, allow_non_restored_state=allow_non_restored_state),
         restore_from=restore_from,
         files=files or MemoryFiles(),
         now_ms=clock,

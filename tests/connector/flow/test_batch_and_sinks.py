@@ -179,10 +179,10 @@ def test_an_old_savepoint_is_resumed_without_what_the_store_has_forgotten(
     world = pravega_simulation
     config = config_of(world)
 
-    def graph(skips_forgotten: bool) -> JobGraph:
+    def graph(skips_forgotten: bool, uid: str = "sink") -> JobGraph:
         env = StreamEnvironment("copy")
         rows = env.from_source(PravegaSegmentSource(config, "in", rows=ROWS), uid="source")
-        rows.sink_to(sink(config, OUT, events=EVENTS, skips_forgotten=skips_forgotten), uid="sink")
+        rows.sink_to(sink(config, OUT, events=EVENTS, skips_forgotten=skips_forgotten), uid=uid)
         return env.job_graph()
 
     async def story() -> None:
@@ -207,8 +207,15 @@ def test_an_old_savepoint_is_resumed_without_what_the_store_has_forgotten(
             again = job_of(world, graph(True), files=files, restore_from=path)
             await again.start()
             await until(out, 40)
-            await again.cancel()
-            assert [row["n"] for row in await read(out)] == list(range(40))
+            path = await again.stop_with_savepoint("savepoint/2", drain=False)
+            await write(into, numbered(40, 60))
+            await asyncio.sleep(25 * 3600)
+            other = graph(False, uid="another sink")
+            last = job_of(world, other, files=files, restore_from=path, allow_non_restored_state=True)
+            await last.start()
+            await until(out, 60)
+            await last.cancel()
+            assert [row["n"] for row in await read(out)] == list(range(60))
 
     with pytest.raises(AssertionError, match=r"the run ended, but not well: logged: .* is UNKNOWN"):
         world.run(story())

@@ -104,7 +104,8 @@ class Transactions:
             )
         return (
             f"Its data is lost: the lease ({self._lease_ms} ms) has to be longer than the time between two "
-            "checkpoints and a recovery together"
+            "checkpoints and a recovery together. To continue without it, give the sink another uid, and "
+            "restore with allow_non_restored_state=True"
         )
 
     async def abort(self, txn_id: str) -> None:
