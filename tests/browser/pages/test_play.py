@@ -205,6 +205,16 @@ def test_a_report_has_the_command_that_repeats_the_run(page: Any, tmp_path: Path
     assert command.inner_text() == "pravega-lab simulate --seeds 14 --scenario race --bug mailbox-1.11.0"
 
 
+def test_an_address_that_is_opened_while_the_page_writes_its_own_is_shown(page: Any) -> None:
+    go_to(page, RACE)
+    page.evaluate(
+        "(name) => { const own = location.hash; location.hash = `#lesson=${name}`;"
+        " history.replaceState(null, '', own); }",
+        LESSONS[0].name,
+    )
+    page.locator("#ask", has_text=LESSONS[0].steps[0].ask).wait_for()
+
+
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_a_lesson_by_keyboard_on_a_phone(page: Any, lesson: Lesson) -> None:
     page.set_viewport_size({"width": 844, "height": 390})

@@ -195,7 +195,7 @@ def wait_caught_up(page: Any, seq: int, checkpoints: int) -> None:
     page.wait_for_function(
         "([seq, n]) => { const all = [...document.querySelectorAll('.plab')];"
         " const said = all.at(-1)?.querySelector('canvas').getAttribute('aria-label') ?? '';"
-        " const counted = said.includes(`: ${n} checkpoints,`);"
+        " const counted = said.includes(`: ${n} checkpoint`);"
         " return all.length === 3 && counted && Number(all[0].dataset.seq) === seq; }",
         arg=[seq, checkpoints],
         timeout=4 * WAIT_MS,

@@ -169,7 +169,7 @@ def test_steps_are_seen_and_the_views_catch_up(lab_page: Any) -> None:
     lab_page.wait_for_function(
         "([seq, n]) => { const all = [...document.querySelectorAll('.plab')];"
         " const said = all[1].querySelector('canvas').getAttribute('aria-label');"
-        " return Number(all[0].dataset.seq) === seq && said.startsWith(`words: ${n} checkpoints,`); }",
+        " return Number(all[0].dataset.seq) === seq && said.startsWith(`words: ${n} checkpoint`); }",
         arg=[int(seq), int(checkpoints)],
         timeout=4 * WAIT_MS,
     )

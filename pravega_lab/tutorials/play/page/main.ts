@@ -215,9 +215,10 @@ async function breakIt(): Promise<void> {
 
 addReport(get("report"), get("command"), python, () => run, refuse);
 const teacher = new Lessons(get("lessons"), get("lesson"), lessons, outcomes, (next) => start(next));
-globalThis.addEventListener("hashchange", () => {
-  if (teacher.open(location.hash)) return;
-  const asked = fromLink(location.hash);
+globalThis.addEventListener("hashchange", (event) => {
+  const { hash } = new URL(event.newURL); // `say` may have written another one into the address since
+  if (teacher.open(hash)) return;
+  const asked = fromLink(hash);
   if (!asked) return;
   if (answer && sameRun(asked, run)) transport.seek(asked.at ?? 0);
   else void start(asked);
