@@ -51,7 +51,6 @@ class Link(asyncio.Protocol):
         self._why = ""
         self._on_made = on_made
         self._deadline: asyncio.TimerHandle | None = None
-        self._next_look: asyncio.TimerHandle | None = None
 
     def greeted(self) -> None:
         """Accept long frames, and wait without a limit: the other end has proved who it is."""
@@ -85,17 +84,14 @@ class Link(asyncio.Protocol):
             self._deadline = None
 
     def _look(self, sock: socket.socket) -> None:
-        """Look from time to time whether the other machine acknowledges what was sent."""
+        """Look from time to time, until the end, whether the other machine acknowledges what was sent."""
+        if self._is_over:
+            return
         silent_s = _silence_ms(sock) / 1000
         if silent_s >= SILENT_S_MAX:
             self.fail(f"the other machine has acknowledged nothing for {silent_s:.0f} s")
         else:
-            self._next_look = asyncio.get_running_loop().call_later(LOOK_S, self._look, sock)
-
-    def _stop_looking(self) -> None:
-        if self._next_look is not None:
-            self._next_look.cancel()
-            self._next_look = None
+            asyncio.get_running_loop().call_later(LOOK_S, self._look, sock)
 
     def data_received(self, data: bytes) -> None:
         """Pass complete frames on."""
@@ -142,7 +138,6 @@ class Link(asyncio.Protocol):
         """Close the connection after everything was sent, without calling ``on_lost``."""
         self._is_over = True
         self._stop_waiting()
-        self._stop_looking()
         if self._transport is not None:
             self._transport.close()
 
@@ -152,7 +147,6 @@ class Link(asyncio.Protocol):
         A socket that is closed with unread bytes would lose what was sent last.
         """
         self._is_over = True
-        self._stop_looking()
         transport = self._transport
         if transport is not None and not transport.is_closing():
             with suppress(OSError):  # it is gone already
@@ -161,7 +155,6 @@ class Link(asyncio.Protocol):
 
     def _end(self, why: str) -> None:
         self._stop_waiting()
-        self._stop_looking()
         if not self._is_over:
             self._is_over = True
             self._on_lost(self, why)
