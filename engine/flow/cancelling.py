@@ -24,6 +24,11 @@ def ends_program(error: BaseException) -> bool:
     return isinstance(error, GeneratorExit | KeyboardInterrupt | SystemExit)
 
 
+def is_failure(error: BaseException) -> bool:
+    """Return whether what a call raised is a failure of the call: neither this task nor the program ends."""
+    return not (is_being_cancelled() or ends_program(error))
+
+
 def message_of(error: BaseException) -> str:
     """Return the message of an error, or its class if it has none, such as a ``CancelledError``.
 

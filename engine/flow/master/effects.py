@@ -14,7 +14,7 @@ from typing import Any
 
 from pravega_lab.portable.waiting import FIRST_COMPLETED, is_being_cancelled, wait
 
-from ..cancelling import ends_program
+from ..cancelling import ends_program, is_failure
 from ..checkpoint import effects as do
 from ..checkpoint import metadata
 from ..checkpoint.coordinator import CheckpointCoordinator
@@ -119,7 +119,7 @@ class EffectRunner:
             try:
                 await work
             except BaseException as error:
-                if is_being_cancelled() or ends_program(error):
+                if not is_failure(error):
                     raise
                 self._failed(effect, error)
             self.act()

@@ -16,7 +16,7 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.waiting import is_being_cancelled, wait
 
-from ..cancelling import ends_program
+from ..cancelling import ends_program, is_failure
 from ..errors import CheckpointFailedError, IllegalStateError, Reason
 from ..observer import Observer, SplitsAssigned
 from ..state import plain_values as plain
@@ -144,7 +144,7 @@ class SourceCoordinator(OperatorCoordinator):
                         if is_being_cancelled():
                             return  # the call has swallowed the cancellation
                 except BaseException as error:
-                    if is_being_cancelled() or ends_program(error):
+                    if not is_failure(error):
                         raise
                     self._context.fail_job(error)
                     return
@@ -190,7 +190,7 @@ class SourceCoordinator(OperatorCoordinator):
                 state = await state if isawaitable(state) else state
                 data = plain.to_bytes((self._states.version, self._states.to_bytes(state)))
             except BaseException as error:
-                if is_being_cancelled() or ends_program(error):
+                if not is_failure(error):
                     result.cancel()
                     raise
                 name = self._context.operator_id
@@ -350,7 +350,7 @@ class SourceCoordinator(OperatorCoordinator):
             try:
                 result, error = await work(), None
             except BaseException as raised:
-                if is_being_cancelled() or ends_program(raised):
+                if not is_failure(raised):
                     raise
                 result, error = None, raised
             self._do(lambda: handler(result, error))

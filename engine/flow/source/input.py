@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from pravega_lab.portable.waiting import is_being_cancelled, wait
+from pravega_lab.portable.waiting import wait
 
-from ..cancelling import ends_program
+from ..cancelling import is_failure
 from ..elements import Barrier, CheckpointKind, CheckpointOptions
 from ..errors import IllegalStateError
 from .source_operator import CheckpointLock, LegacySourceOperator, SourceOperator
@@ -203,7 +203,7 @@ class SourceInput:
         try:
             await self._operator.reader.available()
         except BaseException as error:
-            if is_being_cancelled() or ends_program(error):
+            if not is_failure(error):
                 raise
             self._subtask.fail(error)
         self._is_available = True
@@ -324,7 +324,7 @@ class LegacyInput:
         try:
             await self._operator.function.run(self._operator)
         except BaseException as error:
-            if is_being_cancelled() or ends_program(error):
+            if not is_failure(error):
                 raise
             self._subtask.fail(self._operator.context.user_error(error))
         self._has_ended = True

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 
-from pravega_lab.portable.waiting import cancellations, is_being_cancelled
+from pravega_lab.portable.waiting import cancellations
 
 from ..batch import Batch
-from ..cancelling import ends_program
+from ..cancelling import ends_program, is_failure
 from ..checkpoint.storage import OperatorSnapshot
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, Watermark, WatermarkStatus
 from ..errors import IllegalStateError
@@ -167,7 +167,7 @@ class Chain:
                 await _done(operator.notify_checkpoint_complete(checkpoint_id))
                 await self.drain(position)
             except BaseException as error:
-                if is_being_cancelled() or ends_program(error):
+                if not is_failure(error):
                     raise
                 first = first or error
         if first is not None:
@@ -187,7 +187,7 @@ class Chain:
             try:
                 await _done(operator.notify_checkpoint_aborted(checkpoint_id))
             except BaseException as error:
-                if is_being_cancelled() or ends_program(error):
+                if not is_failure(error):
                     raise
                 first = first or error
         if first is not None:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from pravega_lab.portable.waiting import cancellations, is_being_cancelled, wait
 
 from ..batch import Batch
-from ..cancelling import ends_program, is_request_to_end
+from ..cancelling import ends_program, is_failure, is_request_to_end
 from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
 from ..checkpoint.storage import OperatorSnapshot, file_name, write_snapshot
@@ -414,7 +414,7 @@ class Subtask:
                 for operator_id, snapshot in snapshots.items()
             }
         except BaseException as error:
-            if is_being_cancelled() or ends_program(error):
+            if not is_failure(error):
                 raise
             message = f"{type(error).__name__}: {error}"
             self._decline(checkpoint_id, Reason.CHECKPOINT_ASYNC_EXCEPTION, message)
