@@ -16,13 +16,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.definite import uncertain
 from pravega_lab.client.segment_stores import Connections, changing, check_reply
 from pravega_lab.client.values import MIB
-from pravega_lab.errors import (
-    BadInputError,
-    Definite,
-    PravegaError,
-    RefusedError,
-    StreamSealedError,
-)
+from pravega_lab.errors import BadInputError, Definite, PravegaError, RefusedError, StreamSealedError
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,
     AppendSetup,
