@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import shared
 from tests.conformance.flink.flink import may_have_flink
@@ -25,6 +26,10 @@ from tests.standalone import Standalone
 
 ROOT = Path(__file__).parents[1]
 WHEEL = ROOT / "tests" / "conformance" / "wheel"
+
+# An example may be slow because other tests use the machine.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 def pytest_configure(config: pytest.Config) -> None:

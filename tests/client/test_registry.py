@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pravega_lab.client.registry import GZIP, NO_CODEC, SNAPPY, SchemaRegistry, Serializer, avro_schema
@@ -171,14 +171,12 @@ def test_headers() -> None:
 
 
 @pytest.mark.parametrize("codec", [NO_CODEC, GZIP, SNAPPY])
-@settings(deadline=None)
 @given(body=st.binary())
 def test_codecs_return_what_they_were_given(codec: str, body: bytes) -> None:
     assert codecs.decode(codec, codecs.encode(codec, body)) == body
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY])
-@settings(deadline=None)
 @given(body=st.binary(max_size=64))
 def test_any_bytes_are_a_body_or_one_error(codec: str, body: bytes) -> None:
     with suppress(BadInputError):
@@ -228,13 +226,11 @@ def records(depth: int = 1) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-@settings(deadline=None)
 @given(records(), st.binary(max_size=4))
 def test_a_value_is_read_as_it_was_written_whatever_follows(value: dict[str, Any], rest: bytes) -> None:
     assert read_datum(write_datum(WIDE, value) + rest, WIDE) == value
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_value_or_one_error(data: bytes) -> None:
     with suppress(BadInputError):

@@ -41,7 +41,7 @@ OPEN_ENDED = (c.PartialEvent, c.Padding, c.Event, c.AppendBlock, c.ReadTableKeys
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
 def test_every_command_decodes_to_itself(command: type[c.Command]) -> None:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(strategies.of(command))
     def check(value: c.Command) -> None:
         frame = encode(value)
@@ -59,7 +59,6 @@ def test_commands_of_later_protocol_versions_are_known() -> None:
     assert FrameDecoder().feed(b"".join(map(encode, later))) == later
 
 
-@settings(deadline=None)
 @given(command_lists)
 def test_split_at_every_byte(commands: list[c.Command]) -> None:
     data = b"".join(map(encode, commands))
@@ -71,7 +70,6 @@ def test_split_at_every_byte(commands: list[c.Command]) -> None:
         assert decoder.buffered_bytes == 0
 
 
-@settings(deadline=None)
 @given(command_lists, strategies.commands, st.data())
 def test_bytes_left_over_wait_for_the_rest(commands: list[c.Command], last: c.Command, data: Any) -> None:
     frame = encode(last)
@@ -83,7 +81,7 @@ def test_bytes_left_over_wait_for_the_rest(commands: list[c.Command], last: c.Co
     assert decoder.feed(frame[cut:]) == [last]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.binary(max_size=60), max_size=5))
 @example([bytes.fromhex("0000005b7fffffff")])
 def test_random_bytes_give_frames_or_one_error(pieces: list[bytes]) -> None:
@@ -92,7 +90,7 @@ def test_random_bytes_give_frames_or_one_error(pieces: list[bytes]) -> None:
         _feed_anything(decoder, piece)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(strategies.commands, st.binary(max_size=3), st.data())
 def test_reading_in_a_straight_line_is_reading_by_plan(command: c.Command, new: bytes, data: Any) -> None:
     payload = bytearray(encode(command)[8:])
@@ -108,7 +106,7 @@ def test_reading_in_a_straight_line_is_reading_by_plan(command: c.Command, new: 
     assert found[0] == found[1]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(strategies.commands, st.data())
 def test_mutated_frames_give_frames_or_one_error(command: c.Command, data: Any) -> None:
     frame = bytearray(encode(command))

@@ -155,7 +155,7 @@ def test_every_type_has_its_number() -> None:
 
 @pytest.mark.parametrize("kind", UPDATES, ids=lambda kind: kind.__name__)
 def test_an_update_comes_back(kind: type[rg.Update]) -> None:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(UPDATES[kind])
     def check(update: rg.Update) -> None:
         data = update.to_bytes()
@@ -167,7 +167,6 @@ def test_an_update_comes_back(kind: type[rg.Update]) -> None:
     check()
 
 
-@settings(deadline=None)
 @given(st.lists(updates, max_size=4))
 def test_updates_of_one_event_come_back(changes: list[rg.Update]) -> None:
     event = StateEvent.from_bytes(rg.updates(changes))
@@ -210,7 +209,7 @@ def test_what_is_no_event_of_a_log(hexadecimal: str, complaint: str) -> None:
         StateEvent.from_bytes(bytes.fromhex(hexadecimal))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(updates, st.data())
 def test_mutated_updates_give_an_update_or_one_error(update: rg.Update, data: st.DataObject) -> None:
     mutated = bytearray(update.to_bytes())

@@ -43,7 +43,6 @@ def test_version_0_has_unsigned_offsets() -> None:
     assert StreamCut.from_bytes(version_0) == StreamCut("s/a", {0: 102})
 
 
-@settings(deadline=None)
 @given(cuts)
 def test_every_form_comes_back(cut: StreamCut) -> None:
     again = StreamCut(cut.scoped_stream, dict(reversed(cut.positions.items())))
@@ -126,7 +125,7 @@ def test_positions_that_no_segment_has(positions: dict[int, int]) -> None:
         StreamCut("s/a", positions)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=60) | st.binary(max_size=40).map(lambda tail: JAVA_BYTES[:8] + tail))
 def test_any_bytes_give_a_cut_or_one_error(data: bytes) -> None:
     try:

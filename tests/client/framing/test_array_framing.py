@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pravega_lab.client.framing import compiled, events, pure_python, uncompiled
@@ -35,7 +35,6 @@ def test_numba_is_used_where_it_is_installed() -> None:
 
 
 @VERSIONS
-@settings(deadline=None)
 @given(KEYS)
 def test_keys_lie_where_the_plain_hash_says(version: ArrayFraming, keys: list[str]) -> None:
     found = version.positions_of(*buffers(pa.array(keys, pa.string())))
@@ -51,7 +50,6 @@ def test_keys_of_every_length_and_planes_beyond_the_first(version: ArrayFraming)
 
 
 @VERSIONS
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=9), min_size=1, max_size=20))
 def test_text_that_is_not_utf8_is_hashed_somehow_and_reads_nothing_else(
     version: ArrayFraming, keys: list[bytes]
@@ -61,7 +59,6 @@ def test_text_that_is_not_utf8_is_hashed_somehow_and_reads_nothing_else(
 
 
 @VERSIONS
-@settings(deadline=None)
 @given(PAYLOADS, st.integers(1, 6), st.integers(1, 200), st.randoms(use_true_random=False))
 def test_framing_and_routing_agree(
     version: ArrayFraming, payloads: list[bytes], n_routes: int, bytes_max: int, chance: Any
@@ -80,7 +77,6 @@ def test_framing_and_routing_agree(
 
 @pytest.mark.slow
 @VERSIONS
-@settings(deadline=None)
 @given(PAYLOADS, st.integers(1, 4), st.integers(1, 100), st.randoms(use_true_random=False))
 def test_routing_framed_events_again_agrees(
     version: ArrayFraming, payloads: list[bytes], n_routes: int, bytes_max: int, chance: Any
@@ -103,7 +99,6 @@ def test_a_key_on_a_bound_belongs_to_the_range_that_ends_there() -> None:
 
 
 @VERSIONS
-@settings(deadline=None)
 @given(PAYLOADS, st.binary(max_size=20), st.one_of(st.none(), st.binary(max_size=20)))
 def test_decoding_agrees(
     version: ArrayFraming, payloads: list[bytes], rest: bytes, first: bytes | None

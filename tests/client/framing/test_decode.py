@@ -40,7 +40,7 @@ def offsets_of(payloads: list[bytes], begin: int) -> list[int]:
 
 
 @pytest.mark.parametrize("few_bytes", [0, 1 << 30], ids=["compiled", "plain"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(cuts=st.lists(st.integers(0, sum(8 + len(p) for p in PAYLOADS)), max_size=12))
 def test_any_cut_gives_the_same_events(few_bytes: int, cuts: list[int]) -> None:
     data = b"".join(map(pure_python.frame, PAYLOADS))

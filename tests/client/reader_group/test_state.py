@@ -228,7 +228,7 @@ def test_what_readers_have_told_of_their_progress() -> None:
     assert A not in state.last_read
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_log(data: st.DataObject) -> None:
     session = Session(lambda n: data.draw(st.integers(0, n - 1)))

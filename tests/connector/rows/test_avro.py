@@ -129,7 +129,7 @@ def renamed(schema: Any, numbers: Iterator[int]) -> Any:
     return made
 
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 @FEW

@@ -27,7 +27,7 @@ KINDS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_keys_have_the_numbers_that_a_dict_would_give_them(data: st.DataObject) -> None:
     kind, values = data.draw(st.sampled_from(KINDS))

@@ -279,7 +279,7 @@ def survives(steps: Iterator[None]) -> bool:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_whatever_dies_when_every_batch_lands_once(seed: int) -> None:
     chance = random.Random(seed)
     world, partitions = World(chance), chance.randint(0, 3)
@@ -295,7 +295,7 @@ def test_whatever_dies_when_every_batch_lands_once(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_zombie_beside_its_successor_changes_nothing(seed: int) -> None:
     chance = random.Random(seed)
     world, partitions = World(chance), chance.randint(1, 3)

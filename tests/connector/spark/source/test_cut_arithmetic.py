@@ -50,7 +50,7 @@ def assert_covers_key_space_once(stream: SyntheticStream, cut: Cut) -> None:
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 3000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_batches_under_a_limit_read_everything_once_and_in_order_per_key(seed: int, limit: int) -> None:
     stream = stream_at_random(seed)
     cut, seen, rounds = stream.head(), [], 0
@@ -71,7 +71,7 @@ def test_batches_under_a_limit_read_everything_once_and_in_order_per_key(seed: i
 
 
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 3000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_batch_exceeds_its_limit_by_one_event_per_segment_at_most(seed: int, limit: int) -> None:
     stream = stream_at_random(seed)
     start = stream.head()
@@ -81,7 +81,7 @@ def test_a_batch_exceeds_its_limit_by_one_event_per_segment_at_most(seed: int, l
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_one_range_of_keys_never_lies_in_two_partitions(seed: int) -> None:
     stream = stream_at_random(seed)
     owner: dict[float, int] = {}
@@ -92,7 +92,7 @@ def test_one_range_of_keys_never_lies_in_two_partitions(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_unordered_reads_the_same_bytes_in_parallel(seed: int) -> None:
     stream = stream_at_random(seed)
     found = partitions(stream, stream.head(), stream.tail(), wanted_bytes=1, ordered=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import LongType, StructType
@@ -98,7 +98,6 @@ def batches(pieces: list[SegmentSlice], size: int, read: list[int]) -> Any:
             )
 
 
-@settings(deadline=None)
 @given(filters(), st.integers(1, 4))
 def test_no_event_that_spark_would_keep_is_left_out(given_filters: list[ds.Filter], size: int) -> None:
     pieces = [SegmentSlice(STREAM, number, number * 10, number * 10 + 30) for number in range(3)]

@@ -66,7 +66,7 @@ keys = st.none() | st.sampled_from("abc")
 numbers = st.integers(-5, 5) | st.sampled_from([2**61, -(2**61), 2**63 - 1])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.fixed_dictionaries({"k": keys, "n": numbers}), min_size=1, max_size=40))
 def test_a_rolling_sum_is_the_same_at_once_and_one_by_one(rows: list[dict[str, Any]]) -> None:
     one_by_one = rolled(rows, together=False, initial={"b": 3})
@@ -122,7 +122,7 @@ numbered = st.integers(-(2**63), 2**63 - 1)
 lines = st.tuples(st.none() | texts, numbered, st.sampled_from(["x", "yz"]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(lines, min_size=1, max_size=6), st.integers(0, 5))
 def test_lines_made_from_columns_are_those_of_json(values: list[Any], start: int) -> None:
     rows = [dict(zip(["wörd", 'a "b"', "plain"], line, strict=True)) for line in values]

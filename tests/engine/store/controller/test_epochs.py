@@ -253,7 +253,7 @@ def random_history(seed: int, steps: int) -> Epochs:
     return epochs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), steps=st.integers(0, 12))
 def test_every_epoch_covers_all_keys_once_and_successors_fit_predecessors(seed: int, steps: int) -> None:
     epochs = random_history(seed, steps)
@@ -270,7 +270,7 @@ def test_every_epoch_covers_all_keys_once_and_successors_fit_predecessors(seed: 
     assert list(epochs.ids) == sorted(set(epochs.ids))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 12))
 def test_segments_between_two_epochs_are_those_of_the_epochs_between(seed: int, steps: int) -> None:
     epochs = random_history(seed, steps)
