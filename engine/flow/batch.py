@@ -17,6 +17,7 @@ from pravega_lab.portable.columns import np, npt, pa
 
 Row = dict[str, Any]
 NO_TIMESTAMP = -(2**63)
+_ROWS = frozenset({dict})
 
 
 class RowKind(IntEnum):
@@ -70,7 +71,12 @@ class Batch:
         """Return a batch of ``rows``: dicts with equal columns.
 
         ``timestamps`` and ``kinds`` have one entry per row.
+
+        Raises:
+            BadInputError: a row is no dict.
         """
+        if not _ROWS.issuperset(map(type, rows)):
+            _refuse_other_than_dicts(rows)
         times = None if timestamps is None else np.asarray(timestamps, dtype=np.int64)
         changes = None if kinds is None else np.asarray(kinds, dtype=np.int8)
         return Batch(rows, None, times, changes)
@@ -175,16 +181,26 @@ def concatenated(batches: Sequence[Batch]) -> Batch:
     return Batch(rows, None, times, kinds)
 
 
+def _refuse_other_than_dicts(rows: Sequence[Any]) -> None:
+    for row in rows:
+        if not isinstance(row, dict):
+            hint = "; is a return missing?" if row is None else ""
+            raise BadInputError(
+                f"a row of a stream is a dict of its columns, but a function gave {row!r:.200}{hint}"
+            )
+
+
 def _to_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
     names = list(rows[0]) if rows else []
     wanted = rows[0].keys() if rows else {}.keys()
     for row in rows:
-        if not isinstance(row, dict) or row.keys() != wanted:
+        if row.keys() != wanted:
             raise BadInputError(
                 f"the rows of a stream must have the same columns, but one has {names} and another "
-                f"{list(row)}; "
-                "make each row a dict with all columns, and use None where there is no value"
+                f"{list(row)}; give each row all columns, with None where there is no value"
             )
+    if not all(isinstance(name, str) for name in names):
+        raise BadInputError(f"the columns of a row are named by strings, but a row is {rows[0]!r:.200}")
     try:
         batch = pa.RecordBatch.from_pylist(list(rows))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:

@@ -10,6 +10,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.portable.columns import np, pa
 
 from ..batch import Batch, Row, RowKind
+from ..errors import RestoreError
 from ..state.key_index import can_be_indexed
 from ..state.keys import Key, KeySelector
 from ..time.timers import Timer
@@ -55,12 +56,17 @@ class MapBatchOperator(Operator):
         """Emit the mapped batch with the times and kinds of the old one.
 
         Raises:
-            BadInputError: the function has changed the number of rows.
+            BadInputError: the function returned something else than a record batch with as many rows.
         """
         try:
             arrow = self._function(batch.arrow)
         except Exception as error:
             raise self.context.user_error(error, f"a batch of {batch.num_rows} rows") from error
+        if not isinstance(arrow, pa.RecordBatch):
+            raise BadInputError(
+                f"{self.context.name}: map_batches returned a {type(arrow).__name__}; "
+                "return a pyarrow.RecordBatch"
+            )
         if arrow.num_rows != batch.num_rows:
             raise BadInputError(
                 f"{self.context.name}: map_batches returned {arrow.num_rows} rows for {batch.num_rows}; "
@@ -153,6 +159,8 @@ class FunctionOperator(Operator):
     def _call(self, at: object, function: Callable[..., None], *args: Any) -> None:
         try:
             function(*args)
+        except RestoreError as error:
+            raise RestoreError(f"{self.context.name}: {error}") from error
         except Exception as error:
             raise self.context.user_error(error, at) from error
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from pravega_lab.portable.columns import pa
 
-from ..errors import IllegalStateError
+from ..errors import IllegalStateError, RestoreError
 from . import plain_values as plain
 from .handles import Blob, ListMode
 from .integer_table import IntegerTable
@@ -37,6 +37,9 @@ class StateKind(Enum):
     MAP = "map state"
     REDUCING = "reducing state"
     TIMERS = "the operator's timers"
+
+
+_CONTAINERS = {StateKind.LIST: list, StateKind.MAP: dict}
 
 
 class KeyedState:
@@ -67,15 +70,26 @@ class KeyedState:
 
         Raises:
             IllegalStateError: the name belongs to state of another kind.
+            RestoreError: the checkpoint has other values under the name.
         """
         known = self._kinds.get(name)
         if known is None:
+            self._refuse_other_values(name, _CONTAINERS.get(kind, object))
             self._kinds[name] = kind
             self._constant.clear()  # it was decided without the values of this name
         elif known is not kind:
             raise IllegalStateError(
                 f"state {name!r} is {known.value}; asked for as {kind.value}: choose another name"
             )
+
+    def _refuse_other_values(self, name: str, wanted: type) -> None:
+        for tables in self._tables.values():
+            for value in tables.get(name, {}).values():
+                if not isinstance(value, wanted):
+                    raise RestoreError(
+                        f"the checkpoint has {value!r:.80} in state {name!r}, where this job keeps a "
+                        f"{wanted.__name__} for each key: give the new state another name"
+                    )
 
     def set_key(self, key: Key) -> None:
         """Make ``key`` the current key.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.engine.flow.errors import IllegalStateError
+from pravega_lab.engine.flow.errors import IllegalStateError, RestoreError
 from pravega_lab.engine.flow.state import plain_values as plain
 from pravega_lab.engine.flow.state import state as states
 from pravega_lab.engine.flow.state.handles import Blob
@@ -47,6 +47,17 @@ def test_a_name_belongs_to_one_kind_of_state() -> None:
         ReducingState(state, "n", max)
     with pytest.raises(IllegalStateError, match="'_event_timers' is the operator's timers"):
         MapState(state, "_event_timers")
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [(KeyedListState, "list"), (MapState, "dict")])
+def test_restored_values_of_another_kind_are_refused(kind: Callable[..., object], wanted: str) -> None:
+    restored = KeyedState(16, range(16))
+    restored.restore(3, plain.to_bytes({"n": {"a": 7}}), None)
+    with pytest.raises(
+        RestoreError, match=f"has 7 in state 'n', where this job keeps a {wanted} for each key"
+    ):
+        kind(restored, "n")
+    assert ValueState(restored, "n")
 
 
 def checkpoint(state: KeyedState, checkpoint_id: int) -> KeyedSnapshot:
