@@ -27,12 +27,17 @@ class Mounter(App):
         while self.rounds:
             await self.pause(1_000)
             self.rounds -= 1
-            runner = self.store.runner
-            is_attached = runner is not None and runner.tier is not None and runner.tier.mover.is_attached
-            if not is_attached or not self.world.loop.faults.happens(self.name, "unmount", ""):
+            if not self._is_attached() or not self.world.loop.faults.happens(self.name, "unmount", ""):
                 continue
             self.log("unmount")
             objects.unmount()
             await asyncio.sleep(self.chance.choice((0.01, 0.1, 1.0)) * self.chance.random())
             objects.mount()
             self.log("mount")
+
+    def _is_attached(self) -> bool:
+        """Return whether the store runs and has found its marker. A dead one may be rebuilt from tier 2."""
+        process, runner = self.store.process, self.store.runner
+        if process is None or not process.alive or runner is None or runner.tier is None:
+            return False
+        return runner.tier.mover.is_attached

@@ -89,6 +89,11 @@ def test_a_repeated_merge_is_answered_without_a_place_in_the_log() -> None:
     assert run_seed(6_010_351, "damage").problems == []
 
 
+def test_nothing_is_unmounted_while_the_store_is_rebuilt() -> None:
+    """The store was killed, and its last life had been attached to tier 2."""
+    assert run_seed(7_230_178, "mounts").problems == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "lines"),
