@@ -8,8 +8,9 @@ other scale, and for cuts in the middle of one. Source: pravega.md A5, A9; reade
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -54,23 +55,45 @@ class Lineage:
             self._offer(segment.segment_id)
 
     def _find_blockers(self, new: list[SegmentRange]) -> None:
-        """Sweep over the key space, so that only segments that share a key are compared."""
+        """Sweep over the key space, and let each segment wait for the unread one before it, at every key."""
         if not self._ordered or not new:
             return
         fresh = {segment.segment_id for segment in new}
         low, high = min(s.low for s in new), max(s.high for s in new)
         near = (s.range for s in self._segments.values() if s.range.low < high and low < s.range.high)
-        open_ranges: list[SegmentRange] = []
+        here: list[int] = []  # the segments of the key that the sweep has reached, ascending
+        ends: list[tuple[float, int]] = []  # a heap of them
+
+        def leave_until(key: float) -> None:
+            while ends and ends[0][0] <= key:
+                at = bisect_left(here, heappop(ends)[1])
+                if not self._segments[here.pop(at)].is_read:
+                    self._block_next(here, at, fresh)
+
         for segment in sorted(near, key=lambda s: (s.low, s.segment_id)):
-            open_ranges = [other for other in open_ranges if other.high > segment.low]
-            for other in open_ranges:
-                if segment.segment_id in fresh or other.segment_id in fresh:
-                    self._block(*sorted((segment.segment_id, other.segment_id)))
-            open_ranges.append(segment)
+            leave_until(segment.low)
+            heappush(ends, (segment.high, segment.segment_id))
+            at = bisect_left(here, segment.segment_id)
+            here.insert(at, segment.segment_id)
+            self._block_next(here, at, fresh)
+            self._block_next(here, at + 1, fresh)
+        leave_until(high)
+
+    def _block_next(self, here: list[int], at: int, fresh: Collection[int]) -> None:
+        """Let the segments from ``at`` on, up to an unread one, wait for the unread one before ``at``."""
+        older = next((here[i] for i in range(at - 1, -1, -1) if not self._segments[here[i]].is_read), None)
+        if older is None:
+            return
+        for newer in itertools.islice(here, at, None):
+            if newer in fresh or older in fresh:
+                self._block(older, newer)
+            if not self._segments[newer].is_read:
+                return
 
     def _block(self, older: int, newer: int) -> None:
-        if not self._segments[older].is_read:
-            self._segments[newer].waits_for[older] = None
+        waits_for = self._segments[newer].waits_for
+        if older not in waits_for:
+            waits_for[older] = None
             self._segments[older].blocks.append(newer)
             self._available.pop(newer, None)
 
@@ -102,7 +125,7 @@ class Lineage:
         return segment_id in self._available
 
     def waits_for(self, segment_id: int) -> list[int]:
-        """Return the unread segments that have to be read before this one."""
+        """Return the unread segments that come right before this one at some key."""
         return sorted(self._segments[segment_id].waits_for)
 
     def offset(self, segment_id: int) -> int:
@@ -121,7 +144,11 @@ class Lineage:
         segment.is_read, segment.offset = True, offset
         self._available.pop(segment_id, None)
         for newer in segment.blocks:
-            self._segments[newer].waits_for.pop(segment_id, None)
+            waiting = self._segments[newer]
+            waiting.waits_for.pop(segment_id, None)
+            for older in segment.waits_for:  # this one had nothing to read, and could be finished before them
+                if self._segments[older].range.overlaps(waiting.range):
+                    self._block(older, newer)
             self._offer(newer)
         segment.blocks = []
         self._finished += 1

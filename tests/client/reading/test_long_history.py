@@ -56,3 +56,11 @@ def test_every_segment_is_read_once_and_after_its_older_ones(seed: int) -> None:
     for place, segment in enumerate(read):
         later = [by_id[other] for other in read[place + 1 :]]
         assert not any(o.segment_id < segment and o.overlaps(by_id[segment]) for o in later)
+
+
+def test_a_segment_waits_only_for_those_right_before_it() -> None:
+    """Otherwise a read of thousands of epochs takes the square of their number."""
+    every = random_history(random.Random(0))
+    lineage = Lineage()
+    lineage.add((segment, 0) for segment in every)
+    assert sum(len(lineage.waits_for(segment.segment_id)) for segment in every) < 4 * len(every)
