@@ -100,11 +100,13 @@ class Member(App):
 
     async def open(self, group: AsyncReaderGroup) -> AsyncReader:
         while True:
+            position, self.position = self.position, None  # it is not that of a reader that joins now
             try:
                 reader = await group.create_reader(
                     self.name, checkpoint_at_segment_end=self.checkpoints_at_ends
                 )
             except ReaderExistsError:
+                self.position = position
                 await self.declare_dead(group)
                 continue
             if self.follows_java:

@@ -54,6 +54,12 @@ def test_the_shares_are_judged_after_the_last_reader_reported() -> None:
 
 
 @pytest.mark.slow
+def test_nobody_is_declared_dead_at_the_position_of_an_earlier_life() -> None:
+    """Its second life joined after a reset, and was killed before its first event."""
+    assert run_groups(7_231_059).problems == []
+
+
+@pytest.mark.slow
 def test_a_member_that_joins_after_it_was_declared_dead_is_declared_dead_again() -> None:
     """A slow disk held up its request to join, and nobody removed it: all readers waited for it for ever."""
     assert run_groups(6_000_238).problems == []
