@@ -17,6 +17,7 @@ from pravega_lab.client import Client
 from pravega_lab.connector.spark.session.connect import endpoint, is_connect, refusal
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import PravegaError
+from pravega_lab.portable.words import plural
 
 KNOCK_S = 1.0
 ROWS_MAX = 12  # of streams, and of groups, that are asked; the others are only counted
@@ -106,7 +107,7 @@ def _spark(spark: Any) -> Part:
     return Part(
         "Spark",
         Health.WELL,
-        f"{spark.version}, {spark.sparkContext.master}, {_count(active, 'query', 'queries')}",
+        f"{spark.version}, {spark.sparkContext.master}, {plural(active, 'query', 'queries')}",
     )
 
 
@@ -119,7 +120,7 @@ def _spark_connect(spark: Any) -> Part:
         return Part("Spark", Health.ILL, f"{name}: no answer ({said})", f"start the server, then {again}")
     try:
         active = len(spark.streams.active)
-        words = f"{spark.version}, {name}, {_count(active, 'query', 'queries')}"
+        words = f"{spark.version}, {name}, {plural(active, 'query', 'queries')}"
     except Exception as error:  # the server was started again and does not know the session
         return Part("Spark", Health.ILL, f"{name}: lost the session ({type(error).__name__})", again)
     return Part("Spark", Health.WELL, words)
@@ -146,7 +147,7 @@ def _streams(lab: Examined) -> Iterator[Part]:
     said = []
     for name in names[:ROWS_MAX]:
         n = len(client.stream(name).segments())
-        said.append(f"{name} ({_count(n, 'segment', 'segments') if n else 'sealed'})")
+        said.append(f"{name} ({plural(n, 'segment') if n else 'sealed'})")
     yield Part("streams", Health.WELL, _listed(said, len(names)))
 
 
@@ -160,7 +161,7 @@ def _groups(lab: Examined) -> Iterator[Part]:
     said = []
     for name in names[:ROWS_MAX]:
         with client.reader_group(name) as group:
-            said.append(f"{name} ({_count(len(group.online_readers()), 'reader', 'readers')} online)")
+            said.append(f"{name} ({plural(len(group.online_readers()), 'reader')} online)")
     yield Part("reader groups", Health.WELL, _listed(said, len(names)))
 
 
@@ -171,13 +172,9 @@ def _observers(watches: Iterable[Any]) -> Iterator[Part]:
         return
     trouble = [one.message for watch in watches for one in list(watch.journal.troubles.values())[-1:]]
     seen = sum(watch.journal.next_seq for watch in watches)
-    words = f"{_count(len(watches), 'observer', 'observers')}, {seen:,} observations"
+    words = f"{plural(len(watches), 'observer')}, {seen:,} observations"
     health = Health.ILL if trouble else Health.WELL
     yield Part("observers", health, "; ".join([words, *trouble]))
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
 
 
 def _listed(said: list[str], total: int) -> str:

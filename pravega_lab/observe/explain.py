@@ -11,13 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from pravega_lab.client.reader_group.explain import (
-    LISTED_MAX,
-    Explanation,
-    checkpoint_words,
-    due_words,
-    listed,
-)
+from pravega_lab.client.reader_group.explain import Explanation, checkpoint_words, due_words
 from pravega_lab.observe.durations import span
 from pravega_lab.observe.group.fold import GroupHistory
 from pravega_lab.observe.group.rows import CheckpointRow, Holding, ReaderRow, SegmentPlace, label_of
@@ -28,6 +22,7 @@ from pravega_lab.observe.journal.observations import Observation, Trouble
 from pravega_lab.observe.journal.troubles import take_trouble
 from pravega_lab.observe.query.fold import BatchHistory, BatchRow
 from pravega_lab.observe.stream.fold import SegmentHistory
+from pravega_lab.portable.words import LISTED_MAX, listed, plural
 
 
 class Explained(Protocol):
@@ -90,7 +85,7 @@ def explain_group(history: GroupHistory, group: str, now_ms: int) -> list[str]:
 
 
 def _count(online: list[ReaderRow]) -> str:
-    return f"{len(online)} reader{'s' if len(online) > 1 else ''} ({listed(row.reader for row in online)})"
+    return f"{plural(len(online), 'reader')} ({listed(row.reader for row in online)})"
 
 
 def _since_last(history: GroupHistory, group: str, now_ms: int) -> str:
@@ -254,7 +249,5 @@ def _streams(segments: SegmentHistory) -> list[str]:
         if stream in segments.sealed_streams:
             said.append(f"{stream} is sealed.")
         elif rows:
-            said.append(
-                f"{stream} has {len(rows)} active segment{'s' if len(rows) > 1 else ''}; nobody reads here."
-            )
+            said.append(f"{stream} has {plural(len(rows), 'active segment')}; nobody reads here.")
     return said

@@ -6,7 +6,7 @@ import pytest
 
 from pravega_lab.client.reader_group.core.reader import Successors
 from pravega_lab.client.reader_group.core.state import GroupState, fold
-from pravega_lab.client.reader_group.explain import Explanation, explain_state, listed
+from pravega_lab.client.reader_group.explain import Explanation, explain_state
 from pravega_lab.observe.durations import span
 from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.journal import Journal
@@ -19,6 +19,7 @@ from pravega_lab.observe.journal.observations import (
     Trouble,
     TroubleOver,
 )
+from pravega_lab.portable.words import listed
 from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
 from tests.observe.examples import killed_query, splitting_story

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pravega_lab.observe.group.rows import CheckpointRow, split_segment
+from pravega_lab.portable.words import plural
 
 from ..groups.history import BoardHistory, CutPiece
-from ..svg.text import plural
 
 STATES = ("running", "completed", "failed", "cancelled", "unknown")
 GROUP_STATES = {"cleared": "failed", "reset": "cancelled"}

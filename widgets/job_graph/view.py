@@ -9,11 +9,11 @@ from pravega_lab.observe.job.fold import JobHistory
 from pravega_lab.observe.job.observations import SinkTraysSeen, task_name
 from pravega_lab.observe.job.rows import TASK_STATES, ChannelRow, Contents, Measure, TaskRow
 from pravega_lab.observe.job.words import mark_words
+from pravega_lab.portable.words import plural
 
 from ..live.job_access import control_facts
 from ..live.payload import or_nan, pack
 from ..live.view import View
-from ..svg.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd

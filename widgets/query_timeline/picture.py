@@ -8,10 +8,10 @@ from typing import Any
 
 from pravega_lab.observe.journal.observations import BatchDone
 from pravega_lab.observe.query.fold import BatchHistory, BatchRow
+from pravega_lab.portable.words import plural
 
 from ..svg.palette import LINE, NONE, SOFT, TEXT, VERMILION
 from ..svg.picture import Across, Picture, amount, data_size, number
-from ..svg.text import plural
 
 WIDTH = 900
 LEFT, RIGHT = 46, 684

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pravega_lab.observe.journal.observations import Observation
 from pravega_lab.observe.query.fold import PHASES, BatchHistory, BatchRow
+from pravega_lab.portable.words import plural
 
 from ..live.payload import NAN, or_nan, pack
 from ..live.view import View
-from ..svg.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,12 @@ from typing import Any
 
 from pravega_lab.observe.group.observations import ReaderLeft
 from pravega_lab.observe.group.rows import NOBODY, CheckpointRow, Holding, Move, ReaderRow, Waiting
+from pravega_lab.portable.words import plural
 
 from ..groups.history import BoardHistory
 from ..svg.palette import HALO, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number
-from ..svg.text import common_start, first_fit, placed, plural, short_name
+from ..svg.text import common_start, first_fit, placed, short_name
 from .rows import busiest
 
 WIDTH, LEFT, RIGHT = 900, 46, 684

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pravega_lab.observe.group.observations import ReaderLeft
 from pravega_lab.observe.group.rows import CheckpointRow, Holding, Move, ReaderRow, label_of
+from pravega_lab.portable.words import plural
 
 from ..groups.history import BoardHistory
 from ..live.payload import or_nan, pack
 from ..live.view import View, refuse_value
-from ..svg.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pravega_lab.observe.stream.fold import SegmentRow
+from pravega_lab.portable.words import plural
 
 from ..svg.palette import COLD, HALO, HOT, LINE, NONE, SOFT, TEXT, mix, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number, steps
 from ..svg.raster import Raster, text_width
-from ..svg.text import common_start, first_fit, placed, plural, short_name
+from ..svg.text import common_start, first_fit, placed, short_name
 from .history import MapHistory, Stretch, owner_words, short_words
 from .rows import tier_text
 

@@ -13,10 +13,10 @@ from pravega_lab.observe.journal.observations import (
     SegmentReleased,
 )
 from pravega_lab.observe.stream.fold import SegmentRow, thresholds
+from pravega_lab.portable.words import plural
 
 from ..live.payload import Payload
 from ..live.view import View, journal_of, refuse_value
-from ..svg.text import plural
 from .history import MapHistory
 from .rows import SegmentPacker, scale_text, tier_text
 

@@ -29,8 +29,3 @@ def placed(rooms: list[int], *forms: str) -> tuple[int, str]:
     """Return the first of several forms of a label that one of the lines has room for, and that line."""
     fits = ((line, text) for text in forms for line, n in enumerate(rooms) if len(text) <= n)
     return next(fits, (0, ""))
-
-
-def plural(n: int, noun: str, nouns: str = "") -> str:
-    """Return ``n`` things in words: "1 segment", "1,234 segments"."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {nouns or noun + 's'}"

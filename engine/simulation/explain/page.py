@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from pravega_lab.portable.words import plural
+
 from ..kernel.run import Result
 from .picture import sequence_svg, share_svg
 from .story import Story
@@ -27,8 +29,8 @@ def summary(first: Result, story: Story, runs: int) -> str:
     """Return in sentences how much smaller the run is than the one that the seed draws."""
     small = story.result
     n_before, n_now = len(first.happened), len(small.happened)
-    faults = f"{n_now} fault{'' if n_now == 1 else 's'}"
-    parts = [f"The seed draws {n_before} faults. The smallest run found that violates the rule has {faults}"]
+    parts = [f"The seed draws {n_before} faults. The smallest run found that violates the rule has "]
+    parts.append(plural(n_now, "fault"))
     parts.append(f" and {small.steps:,} steps of {first.steps:,}; {runs} runs were tried.")
     if small.plan.variant is not None:
         parts.append(" Its times and its order are those of another seed.")

@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable
 from importlib import metadata
 
+from pravega_lab.portable.words import plural
+
 from .journal import Entry
 from .run import Result
 
@@ -92,7 +94,7 @@ def _seen(result: Result) -> str:
     if not n:
         return "Every check held. `docs/simulation.md` lists the checks."
     return (
-        f"{n} violation{'' if n == 1 else 's'} of what must hold in every run (`docs/simulation.md` lists "
+        f"{plural(n, 'violation')} of what must hold in every run (`docs/simulation.md` lists "
         "the rules; the word before the first colon is the rule)."
     )
 

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from pravega_lab.client.reader_group.core.reader import Successors
 from pravega_lab.client.reader_group.core.state import GroupState
+from pravega_lab.portable.words import LISTED_MAX, listed, plural
 from pravega_lab.protocol.names import epoch_of, number_of, parse_segment_name, segment_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
-
-LISTED_MAX = 5  # per list; the others are only counted
 
 
 class Explanation(tuple[str, ...]):
@@ -32,15 +31,6 @@ def label(segment: str) -> str:
     place = parse_segment_name(segment)
     numbers = f"#{number_of(place.segment_id)} e{epoch_of(place.segment_id)}"
     return f"{numbers} of {place.scope}/{place.stream}"
-
-
-def listed(items: Iterable[str], most: int = LISTED_MAX) -> str:
-    """Return ``a, b and c``, or the first few names and the number of the others."""
-    all_items = list(items)
-    more = len(all_items) - most
-    if more > 0:
-        return f"{', '.join(all_items[:most])} and {more:,} more"
-    return " and ".join(part for part in (", ".join(all_items[:-1]), *all_items[-1:]) if part)
 
 
 def checkpoint_words(segments: Iterable[str], predecessors: Iterable[str], due: str) -> str:
@@ -106,8 +96,8 @@ def _readers(group: str, state: GroupState) -> list[str]:
     if n == 0:
         return [*reset, f"{group} reads {streams}, and no reader is online."]
     share = state.n_segments / n
-    online = f"{n} reader{'s' if n > 1 else ''} online ({listed(state.readers)})"
-    segments = f"{state.n_segments} segment{'' if state.n_segments == 1 else 's'}"
+    online = f"{plural(n, 'reader')} online ({listed(state.readers)})"
+    segments = plural(state.n_segments, "segment")
     return [
         *reset,
         f"{group} reads {streams}: {online}, {segments}, so a fair share is {share:.3g}.",

@@ -4,12 +4,12 @@ what is held up.
 
 from __future__ import annotations
 
-from pravega_lab.client.reader_group.explain import LISTED_MAX, listed
 from pravega_lab.observe.durations import span
 from pravega_lab.observe.job.fold import JobHistory
 from pravega_lab.observe.job.observations import split_task
 from pravega_lab.observe.job.rows import ALIGNING, FAILED, WAITING, JobCheckpointRow, TaskPart
 from pravega_lab.observe.job.words import channels_words
+from pravega_lab.portable.words import LISTED_MAX, listed
 
 FULL = 0.9  # of a channel: from there on its producer waits
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from pravega_lab.observe.job import observations as told
 from pravega_lab.observe.journal.observations import Observation
+from pravega_lab.portable.words import plural
 
 MAX_TIMESTAMP_MS = 2**63 - 1
 
@@ -52,7 +53,7 @@ def mark_words(what: str, value: int) -> str:
     """Return what is in a channel: ``12 records``, ``barrier 7``, ``end of data (drain)``, …"""
     match what:
         case "records":
-            return f"{value:,} record{'' if value == 1 else 's'}"
+            return plural(value, "record")
         case "watermark":
             return f"watermark {time_words(value)}"
         case "idle":
@@ -133,7 +134,7 @@ def _between(o: told.SourceCut, names: Names) -> str:
 
 def _trays(o: told.SinkTraysSeen, names: Names) -> str:
     return (
-        f"{_who(o, names)}: {len(o.open)} transaction{'' if len(o.open) == 1 else 's'} open, "
+        f"{_who(o, names)}: {plural(len(o.open), 'transaction')} open, "
         f"{len(o.pre_committed)} pre-committed, {o.committed} committed"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.words import plural
 from pravega_lab.tutorials.learning.checking import wrong_answers
 from pravega_lab.tutorials.learning.predictions import predictions
 
@@ -25,7 +26,7 @@ def reset(*things: Any) -> None:
         _way_to_close(thing)()
         print(f"{_name(thing)}.")
     made = sum(prediction.is_made for prediction in predictions.values())
-    print(f"Forgotten: {_n(made, 'prediction')}, {_n(sum(wrong_answers.values()), 'wrong answer')}.")
+    print(f"Forgotten: {plural(made, 'prediction')}, {plural(sum(wrong_answers.values()), 'wrong answer')}.")
     predictions.clear()
     wrong_answers.clear()
     print("To begin again, run the notebook from the top.")
@@ -49,7 +50,3 @@ def _name(thing: Any) -> str:
     if kind == "TemporaryDirectory":
         return "Temporary folder removed"
     return f"{thing!r} closed"
-
-
-def _n(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
