@@ -1,4 +1,4 @@
-"""Waiting, columns of values and frames: the same on every Python, with or without numpy, pyarrow and pandas.
+"""Waiting, columns of values, frames, words: the same on every Python, with or without arrays.
 
 Every package may import it; it imports only the errors.
 """
