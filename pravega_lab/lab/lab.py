@@ -8,6 +8,7 @@ and nothing else.
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -104,6 +105,7 @@ class Lab:
             raise BadInputError(f"Lab({', '.join(access)}): goes with uri=…, the address of a cluster")
         self.title = f"Lab {name}".strip()
         self.is_closed = False
+        self._process_id = os.getpid()
         if replaced := labs_by_name.close_namesake(name):
             print(replaced)
         kind: Any = StoreHere if IS_BROWSER else StoreProcess if open else PrivateStore
@@ -417,8 +419,11 @@ class Lab:
     def close(self) -> None:
         """Stop what this lab started: writers and readers first, the store last. May be called twice.
 
-        Every part is stopped, also when another one raises. The error is raised here afterwards.
+        Every part is stopped, also when another one raises. The error is raised here afterwards. In a forked
+        child this does nothing: what runs belongs to the parent.
         """
+        if os.getpid() != self._process_id:
+            return
         self.is_closed = True
         try:
             with ExitStack() as closing:  # calls its callbacks in reverse order

@@ -1,10 +1,12 @@
 """The labs of this kernel by name: a cell that runs again replaces its lab instead of adding another one.
 
-Outside of notebooks nothing is replaced: a program decides itself when to close a lab.
+Outside of notebooks nothing is replaced: a program decides itself when to close a lab. A forked child
+does not replace a lab of its parent.
 """
 
 from __future__ import annotations
 
+import os
 import weakref
 from typing import Protocol
 
@@ -20,7 +22,7 @@ class Closable(Protocol):
     def close(self) -> None: ...
 
 
-_labs: weakref.WeakValueDictionary[str, Closable] = weakref.WeakValueDictionary()
+_labs: weakref.WeakValueDictionary[tuple[int, str], Closable] = weakref.WeakValueDictionary()
 
 
 def close_namesake(name: str) -> str:
@@ -28,7 +30,7 @@ def close_namesake(name: str) -> str:
 
     Return "" if there is no such lab, or this is no notebook.
     """
-    before = _labs.pop(name, None) if in_notebook() else None
+    before = _labs.pop((os.getpid(), name), None) if in_notebook() else None
     if before is None or before.is_closed:
         return ""
     address = before.uri
@@ -42,4 +44,4 @@ def close_namesake(name: str) -> str:
 
 def register(name: str, lab: Closable) -> None:
     """Give ``lab`` this name, for as long as it is in use."""
-    _labs[name] = lab
+    _labs[os.getpid(), name] = lab

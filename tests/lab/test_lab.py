@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pravega_lab import Lab, ScalingPolicy
+from pravega_lab import Lab, ScalingPolicy, connect
 from pravega_lab.client.reader_group import reading
 from pravega_lab.errors import BadInputError
+from pravega_lab.lab import labs_by_name
 
 
 def test_a_part_that_fails_to_close_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +108,21 @@ def test_a_text_is_shown_as_what_it_names(tmp_path: Path) -> None:
 def test_a_text_is_refused_by_a_store_without_streams() -> None:
     with Lab() as lab, pytest.raises(BadInputError, match="The store has no stream yet"):
         lab.show("demo/flights")
+
+
+def test_a_forked_child_closes_nothing_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it makes a lab of the same name in a notebook, or leaves a block that it inherited."""
+    monkeypatch.setattr(labs_by_name, "in_notebook", lambda: True)
+    with Lab(name="forked") as lab:
+        assert lab.store is not None
+        child = os.fork()
+        if child == 0:
+            replaced = labs_by_name.close_namesake("forked")
+            lab.close()
+            os._exit(bool(replaced) or lab.is_closed)
+        assert os.waitpid(child, 0) == (child, 0)
+        with connect(lab.uri) as client:  # its credentials are there
+            assert client.create_scope("forked")
 
 
 def failing(close: Callable[[], Any]) -> Callable[[], None]:
