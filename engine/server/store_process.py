@@ -99,7 +99,11 @@ class StoreProcess:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
         )
-        self.uri = self._wait_ready(self._process)
+        try:
+            self.uri = self._wait_ready(self._process)
+        except BaseException:  # also an interrupt: the process would keep its folder and its ports
+            self.kill()
+            raise
         self._ports[0] = int(self.uri.rsplit(":", 1)[1])
         if self._registry_port is not None:
             self.registry_uri = REGISTRY_LINE.findall(self.log())[-1]
@@ -166,8 +170,7 @@ class StoreProcess:
         words = line.decode(errors="replace").split()
         if len(words) == 2 and words[0] == "ready":
             return words[1]
-        process.kill()
-        self._reap()
+        self.kill()
         said = self.log().strip() or "it wrote nothing to standard error"
         raise StoreUnavailableError(f"the embedded store did not start: {said}")
 

@@ -1,9 +1,11 @@
-"""The embedded store as a child process: what it logs."""
+"""The embedded store as a child process: what it logs, and what an interrupted start leaves."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +32,19 @@ def test_the_log_is_whole_whatever_its_length_and_however_often_it_is_read(store
     for count in range(1, 4):
         os.write(store._log.fileno(), line * 1000)
         assert store.log() == (line * 1000 * count).decode()
+
+
+def test_an_interrupted_start_leaves_no_process_that_holds_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_ready = StoreProcess._wait_ready
+
+    def interrupted(store: StoreProcess, process: subprocess.Popen[bytes]) -> str:
+        wait_ready(store, process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StoreProcess, "_wait_ready", interrupted)
+    with pytest.raises(KeyboardInterrupt):  # which keeps the object alive, as the traceback of a cell does
+        StoreProcess(tmp_path)
+    monkeypatch.undo()
+    StoreProcess(tmp_path).close()
