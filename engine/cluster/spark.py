@@ -129,7 +129,7 @@ def _context(spark: Any) -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise BadInputError("SparkJob needs Spark: pip install 'pravega-lab[spark]'") from None
-    session = SparkSession.getActiveSession() if spark is None else spark
+    session = spark or SparkSession.getActiveSession() or SparkSession._instantiatedSession
     if session is None:
         raise BadInputError("there is no Spark session: give SparkJob(spark=...), Lab().spark for example")
     context = getattr(session, "_sc", None)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pravega_lab.client import Client
 from pravega_lab.connector.spark.session.connect import endpoint, is_connect, refusal
+from pravega_lab.connector.spark.session.registration import has_stopped
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import PravegaError
 from pravega_lab.portable.words import plural
@@ -94,6 +95,8 @@ def _store(lab: Examined) -> Part:
 def _spark(spark: Any) -> Part:
     if spark is None:
         return Part("Spark", Health.RESTING, "not started; lab.spark starts it")
+    if has_stopped(spark):
+        return Part("Spark", Health.ILL, "stopped", "lab.spark starts another session")
     if is_connect(spark):
         return _spark_connect(spark)
     try:
@@ -114,8 +117,6 @@ def _spark(spark: Any) -> Part:
 def _spark_connect(spark: Any) -> Part:
     """Return the state of a session of Spark Connect. Its client would retry for ten minutes: knock first."""
     name, again = f"Connect, {endpoint(spark)}", "lab.close() and Lab() make another session"
-    if spark.is_stopped:
-        return Part("Spark", Health.ILL, f"{name}: stopped", again)
     if said := refusal(spark, KNOCK_S):
         return Part("Spark", Health.ILL, f"{name}: no answer ({said})", f"start the server, then {again}")
     try:

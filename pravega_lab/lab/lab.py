@@ -217,8 +217,16 @@ class Lab:
 
     @property
     def spark(self) -> Any:
-        """Return the Spark session of this process, creating it on first use (spark.md 12)."""
-        if self._spark is None:
+        """Return the Spark session of this process, creating it on first use, and after it was stopped
+        (spark.md 12).
+
+        It becomes the active session of the calling thread; see `pravega_lab.register`.
+        """
+        from pravega_lab.connector.spark.session.registration import has_stopped, make_active
+
+        if self._spark is not None and not has_stopped(self._spark):
+            make_active(self._spark)
+        else:
             from pravega_lab.connector.spark.session.session import create_session
 
             with Progress("starting Spark"):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -13,6 +14,7 @@ from pravega_lab import Lab, ScalingPolicy, connect
 from pravega_lab.client.reader_group import reading
 from pravega_lab.errors import BadInputError
 from pravega_lab.lab import labs_by_name
+from pravega_lab.lab.health import parts
 
 
 def test_a_part_that_fails_to_close_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +125,17 @@ def test_a_forked_child_closes_nothing_of_its_parent(monkeypatch: pytest.MonkeyP
         assert os.waitpid(child, 0) == (child, 0)
         with connect(lab.uri) as client:  # its credentials are there
             assert client.create_scope("forked")
+
+
+def test_a_session_that_was_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pravega_lab.connector.spark.session.session.create_session", lambda **_: MagicMock())
+    with Lab() as lab:
+        first = lab.spark
+        assert lab.spark is first
+        first.sparkContext._jsc = None  # as by first.stop()
+        [spark] = [part for part in parts(lab) if part.name == "Spark"]
+        assert (spark.words, spark.remedy) == ("stopped", "lab.spark starts another session")
+        assert lab.spark is not first
 
 
 def failing(close: Callable[[], Any]) -> Callable[[], None]:

@@ -196,7 +196,7 @@ class _Raw:
 def _session() -> Any:
     from pyspark.sql import SparkSession
 
-    return SparkSession.getActiveSession()
+    return SparkSession.active()  # also in a thread that has no active session
 
 
 def _as_dict(told: Any) -> Event:

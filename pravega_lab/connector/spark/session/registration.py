@@ -59,6 +59,10 @@ def register(spark: Any) -> None:
     regular or a strict editable install). Elsewhere, and on clusters whose driver has only a zip of the code,
     call this once per session. Repeated calls do no harm.
 
+    The session becomes the active one of the calling thread: without an active session, Spark finds no
+    format of Python for a write. Call this again in a thread of your own, and after an interrupt of a call of
+    Spark, which loses the active session. `Lab.spark` does that by itself.
+
     The workers of a session on this machine run this process's Python from then on, unless the user chose
     another one (`worker_python`). A session of Spark Connect gets the folder in which
     `stop_with_savepoint` of this process asks its sources to pause.
@@ -90,6 +94,26 @@ def register(spark: Any) -> None:
         source = WithProperties
     spark.dataSource.register(source)
     install(spark)
+    make_active(spark)
+
+
+def make_active(spark: Any) -> None:
+    """Make a session the active one of this thread. Does nothing for a session of Spark Connect."""
+    if not is_connect(spark):
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+
+
+def current_session() -> Any:
+    """Return the active session of this thread, else the one of this process, else None."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    return None if session is None or has_stopped(session) else session
+
+
+def has_stopped(spark: Any) -> bool:
+    """Return whether the program has stopped a session, which is of no more use."""
+    return bool(spark.is_stopped) if is_connect(spark) else spark.sparkContext._jsc is None
 
 
 def _properties(spark: Any) -> dict[str, str]:

@@ -19,7 +19,7 @@ from pravega_lab.connector.spark.catalog.jar import CLASS, LOCAL_CHECKPOINTS, SE
 from pravega_lab.connector.spark.session.connect import REMOTE_VARIABLE, open_session
 from pravega_lab.connector.spark.session.java import find_java
 from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE, write_progress
-from pravega_lab.connector.spark.session.registration import installed_spark, register
+from pravega_lab.connector.spark.session.registration import current_session, installed_spark, register
 from pravega_lab.connector.spark.source.hold import ensure_hold_folder, own_folder
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -110,7 +110,7 @@ def create_session(
         return spark
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.getActiveSession()
+    spark = current_session()
     if spark is None:
         settings = {} if SUBMITTED_VARIABLE in os.environ else _local_settings(memory, fast_workers)
         builder = SparkSession.builder.appName(app_name)
