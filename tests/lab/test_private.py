@@ -16,7 +16,7 @@ import pytest
 
 from pravega_lab import Lab, connect
 from pravega_lab.client.connection import own_stores
-from pravega_lab.errors import AccessDeniedError, BadInputError
+from pravega_lab.errors import AccessDeniedError, BadInputError, StoreUnavailableError
 from pravega_lab.lab.private_store import PrivateStore
 from pravega_lab.lab.proxied_client import ProxiedClient
 from pravega_lab.testing import StoreProxy
@@ -49,6 +49,17 @@ def test_programs_of_the_same_user_get_in_by_the_address_alone(lab: Lab, tmp_pat
     with lab.observe("s/mine") as watch:
         assert watch.look(60)
         assert watch.trouble == []
+
+
+def test_a_store_that_was_closed_does_not_answer() -> None:
+    """What was sent before may have happened. That its credentials are gone would say that it did not."""
+    with Lab(name="closed") as lab, connect(lab.uri, retry_for_s=0.5) as client:
+        client.create_scope("s")
+        late = connect(lab.uri)
+        lab.close()
+        for one in (client, late):
+            with pytest.raises(StoreUnavailableError):
+                one.create_scope("t")
 
 
 def test_clients_that_run_through_proxies_get_in_too(lab: Lab) -> None:
