@@ -68,7 +68,12 @@ class WorkerProcesses:
     def __init__(self, spec: WorkerSpec, on_end: Callable[[str], None]) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._processes = [
-            subprocess.Popen([sys.executable, "-c", _CODE], stdin=subprocess.PIPE, env=environment)
+            subprocess.Popen(
+                [sys.executable, "-c", _CODE],
+                stdin=subprocess.PIPE,
+                env=environment,
+                start_new_session=True,  # an interrupt of a cell, or Ctrl-C, is for this process alone
+            )
             for _ in range(spec.workers)
         ]
         self._on_end = on_end

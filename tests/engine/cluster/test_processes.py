@@ -1,10 +1,16 @@
-"""Workers as plain processes end with their driver."""
+"""Workers as plain processes end with their driver, and not with an interrupt of it."""
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from pravega_lab.engine.cluster.processes import WorkerProcesses
 
 STUCK = """
 import time
@@ -34,3 +40,15 @@ def test_a_worker_that_is_stuck_ends_when_its_driver_is_gone() -> None:
             assert process.wait(timeout=30) == 1
         finally:
             process.kill()
+
+
+def test_an_interrupt_of_the_driver_does_not_reach_its_workers() -> None:
+    """A terminal, and the interrupt of a kernel, send it to all processes of the driver's group."""
+    spec: Any = SimpleNamespace(workers=1)
+    ended = threading.Event()
+    [process] = WorkerProcesses(spec, lambda _: ended.set())._processes
+    try:
+        assert os.getsid(process.pid) == process.pid
+    finally:
+        process.kill()
+        assert ended.wait(30)
