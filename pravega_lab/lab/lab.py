@@ -134,6 +134,7 @@ class Lab:
     def client(self) -> Client:
         """Return the client of this lab's store, opening it on first use."""
         if self._client is None:
+            self._check_open()
             self._client = connect(self.uri, **self._access)
         return self._client
 
@@ -227,6 +228,7 @@ class Lab:
         if self._spark is not None and not has_stopped(self._spark):
             make_active(self._spark)
         else:
+            self._check_open()
             from pravega_lab.connector.spark.session.session import create_session
 
             with Progress("starting Spark"):
@@ -255,6 +257,7 @@ class Lab:
         """
         from pravega_lab.connector.spark.session.driver import submit
 
+        self._check_open()
         options["env"] = {"PRAVEGA_URI": self.uri, **self._access_environment(), **options.get("env", {})}
         driver = submit(script, *args, **options)
         self.drivers.append(driver)
@@ -289,6 +292,7 @@ class Lab:
         thing = self._named(thing)
         key = (type(thing), thing.scoped_name) if isinstance(thing, Stream | ReaderGroup) else thing
         if key not in self.observers:
+            self._check_open()
             self.observers[key] = observe(self.uri, **observed(thing), **{**self._access, **options})
         return self.observers[key]
 
@@ -427,6 +431,8 @@ class Lab:
     def close(self) -> None:
         """Stop what this lab started: writers and readers first, the store last. May be called twice.
 
+        Calls that would start a part again raise `BadInputError` from then on.
+
         Every part is stopped, also when another one raises. The error is raised here afterwards. In a forked
         child this does nothing: what runs belongs to the parent.
         """
@@ -449,6 +455,11 @@ class Lab:
             for started in (self._forks, self.observers, self.drivers):
                 started.clear()
         atexit.unregister(self.close)  # only now: a store that could not be stopped is tried again at exit
+
+    def _check_open(self) -> None:
+        """Refuse to start a part that no `close` would stop."""
+        if self.is_closed:
+            raise BadInputError(f"this lab at {self.uri} was closed: Lab() makes another one")
 
     def _catalog_settings(self) -> dict[str, str]:
         """Return the settings with which Spark's catalog ``pravega`` has the streams of this lab."""

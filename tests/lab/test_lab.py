@@ -127,6 +127,29 @@ def test_a_forked_child_closes_nothing_of_its_parent(monkeypatch: pytest.MonkeyP
             assert client.create_scope("forked")
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda lab: lab.client,
+        lambda lab: lab.create_stream("s"),
+        lambda lab: lab.observe("checkpoint"),
+        lambda lab: lab.show(lab.gone),
+        lambda lab: lab.spark,
+        lambda lab: lab.submit("script.py"),
+    ],
+)
+def test_a_closed_lab_starts_nothing(closed: Any, use: Callable[[Any], object]) -> None:
+    with pytest.raises(BadInputError, match=r"was closed: Lab\(\) makes another one"):
+        use(closed)
+
+
+@pytest.fixture(scope="module")
+def closed() -> Any:
+    with Lab() as lab:
+        lab.gone = lab.create_stream("closed/s")  # type: ignore[attr-defined]
+    return lab
+
+
 def test_a_session_that_was_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pravega_lab.connector.spark.session.session.create_session", lambda **_: MagicMock())
     with Lab() as lab:
