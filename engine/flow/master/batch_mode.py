@@ -38,6 +38,7 @@ from ..task.channels import Channel, EdgeWriter
 from ..task.hosting import LocalWire
 from ..time.timers import TimerService
 from .config import JobConfig
+from .job import run_alone
 
 __all__ = ["run_batch"]  # the rest is the engine's own
 
@@ -338,5 +339,8 @@ def _runs_of_keys(batch: Batch, key: KeySelector) -> dict[Key, Batch]:
 
 
 def run_batch(graph: JobGraph, config: JobConfig | None = None, **options: Any) -> None:
-    """Run a bounded program in batch execution. ``options`` are those of `BatchRunner`."""
-    asyncio.run(BatchRunner(graph, config, **options).run())
+    """Run a bounded program in batch execution, from code without an event loop; see `job.run`.
+
+    ``options`` are those of `BatchRunner`.
+    """
+    run_alone(BatchRunner(graph, config, **options).run(), "await BatchRunner(graph, config).run()")

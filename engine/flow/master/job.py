@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from inspect import CORO_CREATED, getcoroutinestate
+from typing import Any, TypeVar
 
+from pravega_lab.errors import BadInputError
 from pravega_lab.portable.waiting import FIRST_COMPLETED, shield, wait
 
 from ..checkpoint import metadata
@@ -33,6 +36,8 @@ from ..task.hosting import Home, LocalHost, LocalWire, TaskHost
 from .config import JobConfig
 from .job_state import JobState
 from .master import JobMaster
+
+T = TypeVar("T")
 
 
 class Job:
@@ -299,5 +304,21 @@ async def execute(graph: JobGraph, config: JobConfig | None = None, **options: o
 
 
 def run(graph: JobGraph, config: JobConfig | None = None, **options: object) -> Job:
-    """Do what `execute` does, from code without an event loop."""
-    return asyncio.run(execute(graph, config, **options))
+    """Do what `execute` does, from code without an event loop.
+
+    Raises `BadInputError` where one runs, as in a cell of a notebook, and starts nothing there.
+    """
+    return run_alone(execute(graph, config, **options), "await execute(graph, config)")
+
+
+def run_alone(call: Coroutine[Any, Any, T], instead: str) -> T:
+    """Run ``call`` in an event loop of its own. ``instead`` is what to write where a loop runs already."""
+    try:
+        return asyncio.run(call)
+    except RuntimeError:
+        if getcoroutinestate(call) != CORO_CREATED:  # asyncio has begun it, so the error is its own
+            raise
+        call.close()
+        raise BadInputError(
+            f"an event loop runs here already, as in a cell of a notebook: write {instead}"
+        ) from None

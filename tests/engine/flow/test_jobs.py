@@ -32,6 +32,7 @@ from pravega_lab.engine.flow.errors import (
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.graph import JobGraph, NodeEdge
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
+from pravega_lab.engine.flow.master.batch_mode import run_batch
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job, run
 from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
@@ -828,3 +829,19 @@ def test_a_configuration_that_can_never_work_is_refused(name: str) -> None:
     JobConfig(CheckpointConfig(tolerable_failures=0, min_pause_ms=0))
     with pytest.raises(BadInputError, match="tolerable_failures=-1"):
         JobConfig(CheckpointConfig(tolerable_failures=-1))
+
+
+@pytest.mark.parametrize(
+    ("start", "instead"),
+    [(run, r"await execute\(graph, config\)"), (run_batch, r"await BatchRunner\(graph, config\)\.run\(\)")],
+)
+@pytest.mark.filterwarnings("error")  # of a coroutine that nobody awaits
+def test_a_cell_of_a_notebook_is_told_what_to_write(start: Callable[..., object], instead: str) -> None:
+    env = StreamEnvironment("words")
+    collect(env.from_rows(WORDS), [])
+
+    async def cell() -> None:
+        start(env.job_graph())
+
+    with pytest.raises(BadInputError, match=f"an event loop runs here already.*: write {instead}"):
+        asyncio.run(cell())
