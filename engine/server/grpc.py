@@ -74,7 +74,12 @@ class CallTurns:
         if self._is_taken:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
-            await turn
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():  # the call ended after its turn had come, and leaves it to the next
+                    self._next()
+                raise
         self._is_taken = True
         self._began_s = asyncio.get_running_loop().time()
 

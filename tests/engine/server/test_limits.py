@@ -17,6 +17,7 @@ import pytest
 
 from pravega_lab.engine.server import reads
 from pravega_lab.engine.server.connection import PIECE_BYTES, SegmentStoreProtocol
+from pravega_lab.engine.server.grpc import CallTurns
 from pravega_lab.engine.server.limits import limits as options
 from pravega_lab.engine.server.limits.descriptors import report_in_words
 from pravega_lab.engine.server.limits.limits import Limits
@@ -520,6 +521,28 @@ def test_an_option_that_is_no_limit_is_refused_in_words(
     with pytest.raises(SystemExit):
         parser.parse_args([f"--max-frame-s={text}"])
     assert "is not a limit: give a whole number from 1 to 2147483647" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("passes", range(6))
+def test_a_call_that_ends_as_its_turn_comes_leaves_it_to_the_next(passes: int) -> None:
+    """A lost connection cancels its calls, in any pass of the loop."""
+
+    async def main() -> None:
+        turns, decided = CallTurns(), []
+
+        async def call(number: int) -> None:
+            async with turns:
+                decided.append(number)
+
+        calls = [asyncio.create_task(call(number)) for number in range(3)]
+        for _ in range(passes):
+            await asyncio.sleep(0)
+        calls[1].cancel()
+        await asyncio.wait_for(calls[2], 5)
+        await asyncio.wait(calls)
+        assert decided in ([0, 2], [0, 1, 2])
+
+    asyncio.run(main())
 
 
 def test_the_documentation_states_each_default() -> None:
