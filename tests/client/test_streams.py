@@ -22,6 +22,7 @@ from pravega_lab.client import (
     StreamConfiguration,
     connect,
 )
+from pravega_lab.client.controller import calls, grpc_link
 from pravega_lab.client.controller.grpc_link import GrpcLink
 from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.client.reader_group import RetentionType, reading
@@ -403,6 +404,40 @@ def test_what_a_call_without_an_answer_did_counts_for_its_repetition(what: str) 
             assert link.has_lost
 
     pravega.run(story())
+
+
+def test_a_controller_is_reached_again_when_its_connection_falls_silent(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network that drops a connection says so to neither end."""
+    monkeypatch.setattr(calls, "ATTEMPT_S", 0.5)
+    monkeypatch.setattr(grpc_link, "SILENT_S", 0.1)
+    host, _, port = uri.removeprefix("tcp://").rpartition(":")
+    silent: list[asyncio.Event] = []  # one for each connection
+
+    async def pipe(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_silent: asyncio.Event
+    ) -> None:
+        while data := await reader.read(1 << 16):
+            if not is_silent.is_set():
+                writer.write(data)
+        writer.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        silent.append(asyncio.Event())
+        theirs, ours = await asyncio.open_connection(host, int(port))
+        await asyncio.gather(pipe(reader, ours, silent[-1]), pipe(theirs, writer, silent[-1]))
+
+    async def run() -> None:
+        proxy = await asyncio.start_server(connected, "127.0.0.1", 0)
+        uri_of_proxy = f"tcp://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with proxy, AsyncClient(uri_of_proxy) as client:
+            scopes = await client.list_scopes()
+            silent[0].set()
+            assert await client.list_scopes() == scopes
+            assert len(silent) > 1
+
+    asyncio.run(run())
 
 
 class DenyingLink(RedirectedLink):

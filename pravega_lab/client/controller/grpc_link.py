@@ -17,6 +17,10 @@ from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.errors import TlsError
 from pravega_lab.protocol.controller.methods import METHODS
 
+SILENT_S = 5.0
+"""A connection on which a call is given up after this time, and which answered nothing since, is closed. The
+network may have dropped it without a word, and TCP needs some 15 minutes to notice.
+"""
 _BYTES_MAX = 64 * 1024 * 1024
 _OPTIONS = (
     ("grpc.max_receive_message_length", _BYTES_MAX),
@@ -35,7 +39,7 @@ class GrpcLink:
         self._endpoint = endpoint
         self._dialer = dialer or Dialer(Access(), is_secure=False)
         self._channel: Any = None
-        self._answered = False
+        self._heard_s: float | None = None  # when the controller answered last
 
     async def _open(self) -> Any:
         if self._channel is None:
@@ -69,14 +73,21 @@ class GrpcLink:
 
     async def call(self, method: str, request: bytes) -> bytes:
         """See `ControllerLink.call`. Raises `TlsError` too."""
-        rpc = (await self._open()).unary_unary(METHODS[method].path)
+        channel = await self._open()
+        rpc = channel.unary_unary(METHODS[method].path)
         loop = asyncio.get_running_loop()
         answered = asyncio.Event()
         authorization = self._dialer.access.authorization()
         call = rpc.future(request, metadata=[("authorization", authorization)] if authorization else None)
         call.add_done_callback(lambda _: _wake(loop, answered))
+        began_s = loop.time()
         try:
             await answered.wait()
+        except asyncio.CancelledError:
+            is_silent = self._heard_s is None or self._heard_s < began_s
+            if channel is self._channel and is_silent and loop.time() - began_s >= SILENT_S:
+                await self.close()
+            raise
         finally:
             call.cancel()
         try:
@@ -84,14 +95,16 @@ class GrpcLink:
         except ControllerCallError as error:
             await self._explain(error)
             raise
-        self._answered = True
+        self._heard_s = loop.time()
         return found
 
     async def _explain(self, error: ControllerCallError) -> None:
         """Raise `TlsError` if a controller that never answered speaks TLS, and this client does not."""
         if error.code_name != "UNAVAILABLE":
-            self._answered = True
-        elif not self._answered and not self._dialer.is_secure and await self._dialer.is_tls(self._endpoint):
+            self._heard_s = asyncio.get_running_loop().time()
+        elif (
+            self._heard_s is None and not self._dialer.is_secure and await self._dialer.is_tls(self._endpoint)
+        ):
             raise TlsError(
                 f"{self._endpoint} speaks TLS. Write tls://{self._endpoint}, and give ca_file= or --ca-file "
                 "with the certificate of the authority that signed its own"
