@@ -59,10 +59,12 @@ class AdminPort:
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # a client that sends no request gets no answer
         finally:
-            self._connections -= 1
             writer.close()
             with contextlib.suppress(OSError):
-                await writer.wait_closed()
+                async with asyncio.timeout(REQUEST_S_MAX):
+                    await writer.wait_closed()
+            writer.transport.abort()  # the client may never take the rest of its answer
+            self._connections -= 1
 
     async def _respond(self, head: bytes) -> Response:
         words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")

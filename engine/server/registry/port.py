@@ -70,10 +70,12 @@ class RegistryPort:
         except (TimeoutError, OSError, ValueError):
             pass  # the client is gone, or sends nothing
         finally:
-            self._connections.discard(writer)
             writer.close()
             with contextlib.suppress(OSError):
-                await writer.wait_closed()
+                async with asyncio.timeout(REQUEST_S):
+                    await writer.wait_closed()
+            writer.transport.abort()  # the client may never take the rest of its answer
+            self._connections.discard(writer)
         return None
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

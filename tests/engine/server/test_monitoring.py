@@ -16,13 +16,16 @@ import pytest
 
 from pravega_lab.client import connect
 from pravega_lab.engine.server.limits.limits import Limits
-from pravega_lab.engine.server.monitoring.health import health_of
+from pravega_lab.engine.server.monitoring import admin_port
+from pravega_lab.engine.server.monitoring.admin_port import AdminPort
+from pravega_lab.engine.server.monitoring.health import Health, health_of
 from pravega_lab.engine.server.monitoring.logs import JsonFormatter, LineFormatter
 from pravega_lab.engine.server.monitoring.samples import Tally
 from pravega_lab.engine.server.segment_store import SegmentStore
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log_fields import log_fields
 from pravega_lab.protocol.controller import controller_pb2 as pb
+from tests.engine.server.test_registry import bytes_until_the_end
 from tests.engine.store.controller.driver import Driven, info
 from tests.engine.store.storage_driver import Driver, TornDisk, run
 from tests.standalone import START_TIMEOUT_S, Standalone
@@ -137,6 +140,25 @@ def test_the_port_answers_only_what_it_knows(served: tuple[str, str]) -> None:
                 assert raw.recv(100)[:12] == answered
             except ConnectionResetError:
                 assert not answered
+
+
+def test_a_client_that_takes_no_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then it counts as a connection."""
+    monkeypatch.setattr(admin_port, "REQUEST_S_MAX", 0.1)
+    n_bytes = 32 << 20
+
+    async def story() -> None:
+        port = AdminPort(list, lambda: Health("degraded", ("x" * n_bytes,)))
+        async with await port.listen("127.0.0.1", 0) as server:
+            with socket.create_connection(server.sockets[0].getsockname(), START_TIMEOUT_S) as raw:
+                raw.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                while not port._connections:
+                    await asyncio.sleep(0.001)
+                while port._connections:
+                    await asyncio.sleep(0.001)
+                assert await asyncio.to_thread(bytes_until_the_end, raw) < n_bytes
+
+    asyncio.run(story())
 
 
 def test_a_store_that_cannot_do_everything_is_degraded() -> None:

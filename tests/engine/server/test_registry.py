@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import http.client
 import json
 import socket
@@ -18,6 +19,7 @@ import pytest
 from pravega_lab.client.registry import SchemaRegistry
 from pravega_lab.engine.registry.registry import Registry
 from pravega_lab.engine.registry.requests import Answer
+from pravega_lab.engine.server.registry import port as port_module
 from pravega_lab.engine.server.registry.http import BODY_BYTES_MAX, HttpRequest
 from pravega_lab.engine.server.registry.port import RegistryPort
 from pravega_lab.engine.server.runner import StoreRunner
@@ -309,6 +311,38 @@ def test_nothing_is_acknowledged_by_a_store_that_cannot_write() -> None:
         assert (await port.answer(asked("GET", "/v1/groups/g"))).status == 503
 
     running(story)
+
+
+def test_a_client_that_takes_no_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then it counts as a connection: clients that take nothing hold no more memory than the others."""
+    monkeypatch.setattr(port_module, "REQUEST_S", 0.1)
+    large = Answer(200, bytes(32 << 20))
+
+    async def story(runner: StoreRunner, disk: SmallDisk) -> None:
+        port = RegistryPort(runner, None)
+
+        async def answer(request: HttpRequest, address: str = "") -> Answer:
+            return large
+
+        monkeypatch.setattr(port, "answer", answer)
+        async with await port.listen("127.0.0.1", 0, None) as server:
+            with socket.create_connection(server.sockets[0].getsockname(), TIMEOUT_S) as connection:
+                connection.sendall(b"GET /v1/groups HTTP/1.1\r\n\r\n")
+                while not port._connections:
+                    await asyncio.sleep(0.001)
+                while port._connections:
+                    await asyncio.sleep(0.001)
+                assert await asyncio.to_thread(bytes_until_the_end, connection) < len(large.body)
+
+    running(story)
+
+
+def bytes_until_the_end(connection: socket.socket) -> int:
+    found = 0
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(1 << 20):
+            found += len(part)
+    return found
 
 
 @pytest.mark.slow
