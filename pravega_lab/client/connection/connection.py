@@ -240,7 +240,8 @@ class Connection(asyncio.BufferedProtocol):
         self._probe = None
         if not self._listeners or not self.is_open:
             return
-        if self._probed_s is not None and self._heard_s <= self._probed_s:
+        # uvloop's clock has whole milliseconds: an answer may have the time of its probe.
+        if self._probed_s is not None and self._heard_s < self._probed_s:
             self.close(ConnectionLostError(f"{self.endpoint}: silent for {PROBE_AFTER_S:g} s"))
             return
         self._probed_s = self._loop.time()

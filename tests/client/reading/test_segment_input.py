@@ -7,11 +7,15 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
-from pravega_lab.client.connection.connection import Connection
+import pytest
+
+from pravega_lab.client.connection import connection as connections
+from pravega_lab.client.connection.connection import Connection, Listener
 from pravega_lab.client.connection.dialer import Endpoint
 from pravega_lab.client.connection.receiver import ReadReply
 from pravega_lab.client.reading.segment_input import SegmentInput
-from pravega_lab.protocol.wire.commands import ReadSegment
+from pravega_lab.protocol.wire.codec import encode
+from pravega_lab.protocol.wire.commands import KeepAlive, ReadSegment
 
 ENDPOINT = Endpoint("store", 1)
 
@@ -114,3 +118,24 @@ def test_an_input_that_ends_while_its_next_session_waits_for_a_token_leaves_no_t
         await source._task
 
     asyncio.run(asyncio.wait_for(story(), 5))
+
+
+def test_an_answer_in_the_millisecond_of_its_probe_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PROBE_AFTER_S", 0.01)
+
+    async def main() -> None:
+        connection, probes = Connection(ENDPOINT), []
+        connection._loop = SimpleNamespace(time=lambda: 5.0, call_later=asyncio.get_running_loop().call_later)  # type: ignore[assignment]
+
+        def answer_at_once(probe: KeepAlive) -> None:
+            probes.append(probe)
+            connection.data_received(encode(probe))
+
+        connection.send = answer_at_once  # type: ignore[method-assign, assignment]
+        connection.listen(Listener(lambda _: None, lambda _: None))
+        while len(probes) < 3 and connection.is_open:
+            await asyncio.sleep(0.001)
+        assert connection.is_open
+        connection.close()
+
+    asyncio.run(main())
