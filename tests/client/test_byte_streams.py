@@ -434,3 +434,23 @@ def test_a_stream_of_a_fixed_segment_is_a_byte_stream(new_stream: Callable[..., 
         first.write(b"1")
         second.write(b"2")
         assert second.tail() == 2
+
+
+def test_a_read_that_waits_for_long_outlasts_every_lost_connection() -> None:
+    """Each outage has the budget of retries for itself: no byte comes in between, and nothing is wrong."""
+    pravega = SimulatedPravega()
+
+    async def story() -> None:
+        async with pravega.client() as client:
+            notes = await client.create_stream("s/notes")
+            reader = notes.byte_reader()
+            reading = asyncio.create_task(reader.read(5))
+            for _ in range(3):
+                await asyncio.sleep(60)
+                await pravega.restart_store()
+            async with notes.byte_writer() as writer:
+                await writer.write(b"hello")
+            assert await reading == b"hello"
+            await reader.close()
+
+    pravega.run(story())

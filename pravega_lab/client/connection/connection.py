@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self._listeners: dict[int, Listener] = {}
         self._last_id = FIRST_ID
         self._reads: dict[int, int] = {}  # request id to offset, of reads with a token
-        self._heard_s = self._loop.time()
+        self._heard_s = self._opened_s = self._loop.time()
         self._probed_s: float | None = None  # when the last probe was sent
         self._probe: asyncio.TimerHandle | None = None
 
@@ -254,6 +254,7 @@ class Connection(asyncio.BufferedProtocol):
         self.is_open = False
         if isinstance(error, ConnectionLostError):
             error.unnoticed_s = min(self._loop.time() - self._heard_s, 2 * PROBE_AFTER_S)
+            error.worked_s = self._heard_s - self._opened_s
         if self._probe is not None:
             self._probe.cancel()
         _failer(self.greeted)(error)

@@ -26,6 +26,8 @@ class TransientError(Exception):
 
     unnoticed_s = 0.0
     """Seconds for which the failure may have gone unnoticed. They do not count as time of retrying."""
+    worked_s = 0.0
+    """Seconds for which the connection that was lost had worked."""
 
 
 class FullError(TransientError):
@@ -53,6 +55,8 @@ class Retries:
             StoreUnavailableError, StoreFullError: There will be none.
         """
         now = asyncio.get_running_loop().time()
+        if getattr(error, "worked_s", 0.0) > self._budget_s:
+            self.start_over()  # earlier failures are of an outage that is over: a read may wait for days
         if self._end is None:
             self._end = now + self._budget_s
         else:
