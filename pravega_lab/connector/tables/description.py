@@ -102,6 +102,11 @@ class Description:
         named = {FLINK_NAMES.get(key.lower(), key.lower()): value for key, value in self.options.items()}
         return named.get(name)
 
+    @property
+    def has_unnamed_values(self) -> bool:
+        """Whether only the order of all columns says which value of an event is which."""
+        return self.format == "csv" or (self.format == "avro" and self.option("avro_schema") is None)
+
     def check_writing(self) -> None:
         """Check the description, and the expression of its routing key, which readers need not evaluate.
 

@@ -339,6 +339,7 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     private final Map options;
     private final Map properties;
     private final boolean anySchema;
+    private final boolean unnamed;
 
     StreamTable(String name, JsonNode answer) {
       this.name = name;
@@ -346,6 +347,7 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
       this.options = map(part(answer, "options"));
       this.properties = map(part(answer, "properties"));
       this.anySchema = part(answer, "any_schema").asBoolean();
+      this.unnamed = part(answer, "unnamed_values").asBoolean();
       String listed = part(answer, "hidden").asText();
       StructField[] fields = listed.isEmpty() ? new StructField[0] : StructType.fromDDL(listed).fields();
       this.hidden = new MetadataColumn[fields.length];
@@ -394,7 +396,7 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-      return new Pruned(schema, with(options, given));
+      return new Pruned(schema, unnamed, with(options, given));
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
@@ -405,7 +407,8 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
   /**
    * Asks Python only for the columns that a batch query needs, and passes on its filters on position.
    * Spark's own builder can only do the latter, and before it knows the columns: it is made at the end. Spark
-   * evaluates all filters again, so the columns in them are needed too.
+   * evaluates all filters again, so the columns in them are needed too. Values without names are found by the
+   * columns before them, so that all columns are asked for.
    */
   static class Pruned implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters {
     private static final List POSITIONS = Arrays.asList(
@@ -413,17 +416,29 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     private Filter[] narrowing = new Filter[0];
     private final CaseInsensitiveStringMap options;
     private final StructType whole;
+    private final boolean unnamed;
     private StructType required;
 
-    Pruned(StructType whole, CaseInsensitiveStringMap options) {
+    Pruned(StructType whole, boolean unnamed, CaseInsensitiveStringMap options) {
       this.whole = whole;
+      this.unnamed = unnamed;
       this.required = whole;
       this.options = options;
     }
 
     public void pruneColumns(StructType required) {
       StructField[] one = new StructField[] {whole.fields()[whole.length() - 1]};
-      this.required = required.isEmpty() ? new StructType(one) : required;
+      this.required = unnamed ? withWhole(required) : required.isEmpty() ? new StructType(one) : required;
+    }
+
+    /** All columns of the table, and those of ``required`` that are hidden. */
+    private StructType withWhole(StructType required) {
+      List names = Arrays.asList(whole.fieldNames());
+      StructType found = whole;
+      for (int i = 0; i < required.length(); i++) {
+        if (!names.contains(required.fields()[i].name())) found = found.add(required.fields()[i]);
+      }
+      return found;
     }
 
     public Filter[] pushFilters(Filter[] filters) {

@@ -277,6 +277,7 @@ class _Commands:
                 "options": options,
                 "properties": {"format": "raw", **properties},
                 "any_schema": True,
+                "unnamed_values": False,
             }
         options |= description.spark_options()
         return {
@@ -285,6 +286,7 @@ class _Commands:
             "options": options,
             "properties": properties,
             "any_schema": False,
+            "unnamed_values": description.has_unnamed_values,
         }
 
 

@@ -81,6 +81,32 @@ def test_a_query_asks_the_reader_for_the_columns_that_it_needs(spark: Any, sql: 
     assert sorted(row.offset for row in sql(f"SELECT offset FROM pravega.{shop}.plain")) == [0, 9, 18]
 
 
+@pytest.mark.parametrize("format_name", ["csv", "avro"])
+def test_values_without_names_are_read_by_the_order_of_all_columns(
+    sql: Any, shop: str, format_name: str
+) -> None:
+    """A query that names some of the columns gets their values, and not those at their places."""
+    table = f"pravega.{shop}.byplace"
+    sql(f"CREATE TABLE {table} (id bigint, item string, price int, sold int) USING {format_name}")
+    sql(f"INSERT INTO {table} VALUES (1, 'tea', 2, 3), (2, NULL, 5, 8)")
+    for columns, rows in (
+        ("count(*)", [(2,)]),
+        ("sold, _stream", [(3, "byplace"), (8, "byplace")]),
+        ("price, id", [(2, 1), (5, 2)]),
+        ("_stream", [("byplace",)] * 2),
+    ):
+        assert sorted(map(tuple, sql(f"SELECT {columns} FROM {table}"))) == rows
+    found = sql(f"SELECT price FROM {table} WHERE item = 'tea' AND _offset >= 0")
+    assert [row.price for row in found] == [2]
+
+
+def test_a_field_of_a_struct_is_read_alone(sql: Any, shop: str) -> None:
+    table = f"pravega.{shop}.nested"
+    sql(f"CREATE TABLE {table} (id bigint, place struct<row:int, seat:int>) USING avro")
+    sql(f"INSERT INTO {table} VALUES (1, named_struct('row', 2, 'seat', 3)), (2, NULL)")
+    assert {row[0] for row in sql(f"SELECT place.seat FROM {table}")} == {3, None}
+
+
 def test_rows_without_a_description_are_event_and_routing_key(sql: Any, client: Client, shop: str) -> None:
     sql(f"INSERT INTO pravega.{shop}.plain SELECT 'd' AS event, 'k' AS routing_key")
     sql(f"INSERT INTO pravega.{shop}.plain (event) VALUES ('e')")
