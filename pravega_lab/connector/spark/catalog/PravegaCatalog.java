@@ -408,7 +408,7 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
    * Asks Python only for the columns that a batch query needs, and passes on its filters on position.
    * Spark's own builder can only do the latter, and before it knows the columns: it is made at the end. Spark
    * evaluates all filters again, so the columns in them are needed too. Values without names are found by the
-   * columns before them, so that all columns are asked for.
+   * columns before them, and any column may be what an event does not fit. All columns are asked for then.
    */
   static class Pruned implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters {
     private static final List POSITIONS = Arrays.asList(
@@ -428,7 +428,8 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
 
     public void pruneColumns(StructType required) {
       StructField[] one = new StructField[] {whole.fields()[whole.length() - 1]};
-      this.required = unnamed ? withWhole(required) : required.isEmpty() ? new StructType(one) : required;
+      boolean all = unnamed || Arrays.asList(required.fieldNames()).contains("_corrupt");
+      this.required = all ? withWhole(required) : required.isEmpty() ? new StructType(one) : required;
     }
 
     /** All columns of the table, and those of ``required`` that are hidden. */

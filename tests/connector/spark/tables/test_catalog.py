@@ -100,6 +100,15 @@ def test_values_without_names_are_read_by_the_order_of_all_columns(
     assert [row.price for row in found] == [2]
 
 
+def test_unreadable_events_are_found_by_their_column_alone(sql: Any, client: Client, shop: str) -> None:
+    table = f"pravega.{shop}.kept"
+    sql(f"CREATE TABLE {table} (id bigint, item string) TBLPROPERTIES (corrupt_rows 'keep')")
+    client.stream(f"{shop}/kept").write([b'{"id": 1}', b'{"id": "one"}', b"no row"])
+    found = sql(f"SELECT cast(_corrupt AS string) AS text FROM {table} WHERE _corrupt IS NOT NULL")
+    assert sorted(row.text for row in found) == ["no row", '{"id": "one"}']
+    assert sql(f"SELECT count(_corrupt) FROM {table} WHERE item IS NULL")[0][0] == 2
+
+
 def test_a_field_of_a_struct_is_read_alone(sql: Any, shop: str) -> None:
     table = f"pravega.{shop}.nested"
     sql(f"CREATE TABLE {table} (id bigint, place struct<row:int, seat:int>) USING avro")
