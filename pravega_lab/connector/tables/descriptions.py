@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from pravega_lab.client.values import NO_VERSION, NOT_EXISTS
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.errors import BadInputError, NotFoundError
 
@@ -24,8 +25,15 @@ class Descriptions(Protocol):
     def get(self, scope: str, stream: str) -> Description | None:
         """Return the description of a stream, or None if it has none."""
 
-    def put(self, scope: str, stream: str, description: Description) -> None:
-        """Set the description of a stream that exists."""
+    def version(self, scope: str, stream: str) -> int:
+        """Return the version of what the store has about a stream. Every change gives it another one."""
+
+    def put(self, scope: str, stream: str, description: Description, version: int = NO_VERSION) -> None:
+        """Set the description of a stream that exists; with a ``version``, on condition that it is the one.
+
+        Raises:
+            ConditionFailedError: What the store has about the stream was changed since that version.
+        """
 
     def remove(self, scope: str, stream: str) -> None:
         """Forget the description of a stream, if it has one."""
@@ -74,12 +82,20 @@ class StoredDescriptions:
                 f"format '{description.format}'. Drop the table and create it again"
             )
 
-    def put(self, scope: str, stream: str, description: Description) -> None:
-        """Set the description of a stream that exists."""
+    def version(self, scope: str, stream: str) -> int:
+        """Return the version of the description of a stream."""
+        try:
+            found = self._client.table(f"{scope}/{TABLE}").get(stream.encode())
+        except NotFoundError:
+            return NOT_EXISTS
+        return NOT_EXISTS if found is None else found.version
+
+    def put(self, scope: str, stream: str, description: Description, version: int = NO_VERSION) -> None:
+        """Set the description of a stream that exists. Raises `ConditionFailedError` for another version."""
         table = self._client.table(f"{scope}/{TABLE}")
         table.create()
         whole = replace(description, first_segments=self._first_segments(scope, stream))
-        table.put(stream.encode(), whole.to_bytes())
+        table.put(stream.encode(), whole.to_bytes(), version)
 
     def remove(self, scope: str, stream: str) -> None:
         """Forget the description of a stream, if it has one."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pravega_lab.client.values import NO_VERSION
 from pravega_lab.connector.rows.registry.lookup import CODECS, KINDS, word_of
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.rows.registry.schemas import columns_of, schema_of
@@ -102,12 +103,16 @@ class RegisteredDescriptions:
         if codec != NO_CODEC:
             registry.add_codec(group, codec)
 
-    def put(self, scope: str, stream: str, description: Description) -> None:
+    def version(self, scope: str, stream: str) -> int:
+        """Return the version of what the store has about a stream."""
+        return self._stored.version(scope, stream)
+
+    def put(self, scope: str, stream: str, description: Description, version: int = NO_VERSION) -> None:
         """Set the description of a stream that exists. The address of this registry is not a part of it."""
         if description.format == REGISTRY and self._is_here(description):
             others = {name: value for name, value in description.options.items() if name != "registry_uri"}
             description = replace(description, options=others)
-        self._stored.put(scope, stream, description)
+        self._stored.put(scope, stream, description, version)
 
     def remove(self, scope: str, stream: str) -> None:
         """Forget the description of a stream, if it has one. Its group stays."""

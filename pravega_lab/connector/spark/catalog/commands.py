@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pravega_lab.client.registry import SchemaRegistry
@@ -30,6 +31,7 @@ from pravega_lab.connector.tables.registered import RegisteredDescriptions
 from pravega_lab.errors import (
     AlreadyExistsError,
     BadInputError,
+    ConditionFailedError,
     NotEmptyError,
     PravegaError,
     ScopeNotFoundError,
@@ -169,6 +171,15 @@ class _Commands:
                     f"property '{name}' is for a stream that is created, and {scope}/{stream} is there "
                     "already. Change it in Python, by update(…) or scale(…) of client.stream(…)"
                 )
+        # The description consists of what is there and what is given: of two statements at once, the second
+        # to write reads it again.
+        while True:
+            version = self._catalog.descriptions.version(scope, stream)
+            with suppress(ConditionFailedError):
+                self._alter(scope, stream, given_now, version)
+                return self._table(scope, stream, self._catalog.describe(scope, stream))
+
+    def _alter(self, scope: str, stream: str, given_now: Mapping[str, Any], version: int) -> None:
         old = self._catalog.describe(scope, stream)
         now: dict[str, str | None] = {**self._written(old), **given_now}
         given = {name: value for name, value in now.items() if value is not None}
@@ -179,8 +190,7 @@ class _Commands:
             self._parsed(scope, stream, {"format": description.format, **description.options})
             if COLUMNS in given_now:
                 self._register(scope, stream, description)
-            self._catalog.descriptions.put(scope, stream, description)
-        return self._table(scope, stream, self._catalog.describe(scope, stream))
+            self._catalog.descriptions.put(scope, stream, description, version)
 
     def drop_table(self, scope: str, stream: str) -> dict[str, Any]:
         self._catalog.drop_table(scope, stream)

@@ -11,6 +11,8 @@ import pytest
 
 from pravega_lab.client import Client, connect
 from pravega_lab.connector.spark.catalog.commands import answer
+from pravega_lab.connector.tables.catalog import Catalog
+from pravega_lab.connector.tables.description import Description
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -136,3 +138,23 @@ def test_a_table_is_still_there_if_the_registry_does_not_answer(ask: Ask) -> Non
     assert f"registry at {uri} does not answer" in said["message"]
     assert ask("table_exists", "t") == {"exists": True}
     assert ask("drop_table", "t") == {}
+
+
+def test_two_statements_that_alter_a_table_at_once_both_count(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one writes after the first has read the description, and before it writes."""
+    create(ask, "id bigint")
+    describe = Catalog.describe
+
+    def overtaken(catalog: Catalog, scope: str, stream: str) -> Description | None:
+        found = describe(catalog, scope, stream)
+        monkeypatch.setattr(Catalog, "describe", describe)
+        ask("alter_table", "t", set={"columns": "id bigint, item string"})
+        return found
+
+    monkeypatch.setattr(Catalog, "describe", overtaken)
+    altered = ask("alter_table", "t", set={"corrupt_rows": "drop"})
+    assert altered["columns"] == "`id` bigint, `item` string"
+    assert altered["options"]["corrupt_rows"] == "drop"
+    assert ask("load_table", "t") == altered
