@@ -278,7 +278,8 @@ class _Commands:
         found = self._catalog.client.stream(f"{scope}/{stream}")
         written = {name: value for name, value in self._written(description).items() if name != COLUMNS}
         properties = {**creation_options(found.configuration()), **written}
-        options = {**self._options, "scope": scope, "stream": stream, CATALOG_TABLE: "true"}
+        segments = ",".join(map(str, description.first_segments)) if description else ""
+        options = {**self._options, "scope": scope, "stream": stream, CATALOG_TABLE: segments}
         if description is None:
             # A table of the source has its five columns; a sink takes event and routing_key.
             return {

@@ -55,8 +55,9 @@ class PravegaOptions:
 
     ``streams`` are names without scope, or ``scope/stream``. ``None`` means that the option was not given.
     Sizes are in bytes, times in milliseconds. ``streams_key`` is the option that named the streams,
-    ``in_catalog`` whether they are those of a table of the catalog ``pravega``, and ``stored`` whether they
-    are those of a table of Spark's session catalog.
+    ``in_catalog`` whether they are those of a table of the catalog ``pravega``, ``table_segments`` the ids of
+    the first segments of its stream if the store describes it, and ``stored`` whether they are those of a
+    table of Spark's session catalog.
     """
 
     scope: str
@@ -107,6 +108,7 @@ class PravegaOptions:
     execution_type: str | None = None
     streams_key: str = "stream"
     in_catalog: bool = False
+    table_segments: tuple[int, ...] = ()
     columns: str | None = None
     stored: bool = False
 

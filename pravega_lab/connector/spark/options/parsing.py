@@ -28,7 +28,7 @@ from pravega_lab.errors import BadInputError
 
 #: A command of the catalog in place of the options of a source (`catalog.commands`).
 COMMAND = "catalog.command"
-#: Marks the options of a table of the catalog.
+#: Marks the options of a table of the catalog. It has the first segments of a described stream, with commas.
 CATALOG_TABLE = "catalog.table"
 #: Names that Spark itself adds to the options of a source or sink.
 SPARKS_OWN = ("checkpointlocation", "queryname", "outputmode", "triggerinterval", "mode")
@@ -81,8 +81,12 @@ def parse_options(
         raise BadInputError(_no_stream(names.values()))
     _join_cuts(values)
     _refuse_contradictions(values)
+    segments = options.get(CATALOG_TABLE)
     return PravegaOptions(
-        **values, streams_key=names.get("streams", "stream"), in_catalog=CATALOG_TABLE in options
+        **values,
+        streams_key=names.get("streams", "stream"),
+        in_catalog=segments is not None,
+        table_segments=tuple(map(int, segments.split(","))) if segments else (),
     )
 
 

@@ -97,6 +97,24 @@ def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterato
         raise
 
 
+def _check_table(options: PravegaOptions) -> None:
+    """Refuse to write into a table of the catalog that was dropped since the query began.
+
+    A sink does not create its stream again, because nothing would describe the rows. A new table of the name
+    may have other columns.
+
+    Raises:
+        BadInputError: There is no such stream any more, or it is another one.
+    """
+    stream = stream_of(options.cluster, options.output)
+    segments = options.table_segments
+    if not stream.exists() or (segments and first_segments(stream) != segments):
+        raise BadInputError(
+            f"table {options.output} was dropped after the query began to write it. Create the table with "
+            "CREATE TABLE if it is missing, and start the query again"
+        )
+
+
 class _Sink:
     """The common part of both writers."""
 
@@ -109,6 +127,9 @@ class _Sink:
             options.routing_key,
         )
         self._options = options
+        if options.in_catalog:
+            _check_table(options)
+            return
         # Spark creates a sink for each micro-batch, and its process outlives the query and the stream.
         key, now_s = (options.cluster, options.output), time.monotonic()
         if now_s - _ensured_s.get(key, -kept_s) >= kept_s:

@@ -152,7 +152,7 @@ def test_only_the_catalog_in_a_worker_that_plans_with_filters_gets_a_reader_that
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address = {"scope": "a", "stream": "b"}
-    plain, of_catalog = PravegaDataSource(address), PravegaDataSource({**address, CATALOG_TABLE: "true"})
+    plain, of_catalog = PravegaDataSource(address), PravegaDataSource({**address, CATALOG_TABLE: ""})
     schema = StructType().add("offset", LongType())
     monkeypatch.delitem(sys.modules, PUSHING, raising=False)
     assert {type(source.reader(schema)) for source in (plain, of_catalog)} == {PravegaReader}

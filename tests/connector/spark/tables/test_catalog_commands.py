@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from pyspark.sql.types import LongType, StringType, StructType
 
 from pravega_lab.client import Client, connect
 from pravega_lab.connector.spark.catalog.commands import answer
+from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.tables.catalog import Catalog
 from pravega_lab.connector.tables.description import Description
+from pravega_lab.errors import BadInputError
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -158,3 +161,29 @@ def test_two_statements_that_alter_a_table_at_once_both_count(
     assert altered["columns"] == "`id` bigint, `item` string"
     assert altered["options"]["corrupt_rows"] == "drop"
     assert ask("load_table", "t") == altered
+
+
+def test_a_table_that_was_dropped_is_written_by_no_query_that_began_before(ask: Ask, client: Client) -> None:
+    """Also a table of that name that is created later, whose columns may be others."""
+    options = create(ask, "id bigint")["options"]
+    schema, name = StructType().add("id", LongType()), f"{options['scope']}/{options['stream']}"
+    PravegaDataSource(options).streamWriter(schema, False)
+    ask("drop_table", "t")
+    for write in ("streamWriter", "writer"):
+        with pytest.raises(BadInputError, match=f"table {name} was dropped after"):
+            getattr(PravegaDataSource(options), write)(schema, False)
+    assert not client.stream(name).exists()
+    later = create(ask, "item string")["options"]
+    with pytest.raises(BadInputError, match="start the query again"):
+        PravegaDataSource(options).streamWriter(schema, False)
+    PravegaDataSource(later).streamWriter(StructType().add("item", StringType()), False)
+
+
+def test_a_stream_without_a_description_that_was_dropped_is_not_created_again(
+    ask: Ask, client: Client
+) -> None:
+    options = create(ask, "")["options"]
+    ask("drop_table", "t")
+    with pytest.raises(BadInputError, match="Create the table"):
+        PravegaDataSource(options).streamWriter(StructType().add("event", StringType()), False)
+    assert not client.stream(f"{options['scope']}/t").exists()
