@@ -23,6 +23,7 @@ import org.apache.spark.sql.connector.catalog.SupportsDelete;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -35,6 +36,8 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
@@ -331,8 +334,12 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     return new CaseInsensitiveStringMap(all);
   }
 
-  /** A stream, whose rows the Python data source reads and writes. It refuses DELETE and TRUNCATE in words. */
-  static class StreamTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDelete {
+  /**
+   * A stream, whose rows the Python data source reads and writes. It refuses DELETE, TRUNCATE, UPDATE and MERGE in
+   * words.
+   */
+  static class StreamTable
+      implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDelete, SupportsRowLevelOperations {
     private final String name;
     private final StructType schema;
     private final MetadataColumn[] hidden;
@@ -393,6 +400,14 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
 
     public boolean truncateTable() {
       return canDeleteWhere(new Filter[0]);
+    }
+
+    /** Asked for DELETE with a condition, too. */
+    public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+      if (info.command().toString().equals("DELETE")) canDeleteWhere(new Filter[0]);
+      throw new UnsupportedOperationException(
+          "a stream is only appended to, so rows are not updated (UPDATE, MERGE). Append the new row by INSERT and "
+              + "read the newest of each key, or write a change with kinds -U and +U in a format of changes");
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {

@@ -200,6 +200,11 @@ def test_frames_are_saved_in_tables_that_are_new_or_there(spark: Any, sql: Any, 
     ):
         refused(save, PySparkException)
     assert "a table is not replaced" in refused(save, PySparkException)
+    for statement in (
+        f"UPDATE {table} SET item = 'pot'",
+        f"MERGE INTO {table} t USING {table} u ON t.id = u.id WHEN MATCHED THEN DELETE",
+    ):
+        assert "rows are not updated" in refused(lambda one=statement: sql(one), PySparkException)
     assert sorted(map(tuple, spark.table(table).collect())) == [(0, "tea")] * 3 + [(1, "tea")] * 3
     frame.writeTo(f"{table}2").using("json").create()
     assert spark.table(f"{table}2").schema == spark.table(table).schema
@@ -235,6 +240,7 @@ def test_databases_are_created_and_dropped(sql: Any, client: Client, shop: str) 
         ("CREATE TABLE pravega.{shop}.a (v variant)", "column 'v': there is no type 'variant'"),
         ("DELETE FROM pravega.{shop}.plain WHERE offset = 0", "rows are not deleted"),
         ("DELETE FROM pravega.{shop}.plain", "rows are not deleted"),
+        ("DELETE FROM pravega.{shop}.plain WHERE offset IN (SELECT 1L)", "rows are not deleted"),
         ("TRUNCATE TABLE pravega.{shop}.plain", "rows are not deleted"),
         ("SELECT * FROM pravega.{shop}.plain VERSION AS OF 1", "WITH (start_stream_cut"),
         ("SELECT * FROM pravega.{shop}.plain TIMESTAMP AS OF '2026-01-01'", "a stream has no versions"),
