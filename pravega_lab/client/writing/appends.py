@@ -4,8 +4,9 @@ Routes are ranges of the key space in ascending order, each with the appender of
 sealed segment's ranges pass to its successors in one step, together with all events that it did not store, so
 that events of one key stay in order. Source: pravega.md A3, A5, E7.
 
-Single events are collected first (`EventBuffer`). They are framed and routed together as soon as an appender
-has nothing in flight, or when enough of them have come together.
+Single events are collected first (`EventBuffer`). They are framed and routed together when all appenders have
+nothing in flight, so that one message to a store and one sync of its log serve all segments. No segment waits
+long for another: they are also routed when enough have come together, or after some milliseconds.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from pravega_lab.portable.waiting import is_being_cancelled, shield
 from pravega_lab.protocol.names import SegmentRange
 
 UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
+PATIENCE_S = 0.005
+"""So long does an appender without work wait for the others, to send at the same time as they."""
 
 
 class Target(Protocol):
@@ -68,6 +71,7 @@ class Appends:
         self._appenders: dict[int, SegmentAppender] = {}
         self._idle: dict[SegmentAppender, None] = {}  # all events that were put to them are acknowledged
         self._is_collecting_late = False  # since too many bytes are unacknowledged
+        self._patience: asyncio.TimerHandle | None = None  # while an appender waits for others
         self._loading: asyncio.Task[None] | None = None
         self._tickets: dict[int, Ticket] = {}  # not acknowledged yet, in the order of their numbers
         self._last_ticket = 0
@@ -168,6 +172,8 @@ class Appends:
             self.failed(PravegaError(f"the writer of {self.context.name} is closed"))
         if self._loading is not None:
             self._loading.cancel()
+        if self._patience is not None:
+            self._patience.cancel()
         async with AsyncExitStack() as closing:  # calls every callback, also after a cancellation
             closing.push_async_callback(self._give_back_connections)
             for appender in reversed(list(self._appenders.values())):
@@ -196,8 +202,26 @@ class Appends:
             return
         if len(self.buffer):
             self._put_collected(self.buffer.take())
-        if self._idle and not self.buffer.want():
+        if self._are_all_idle():
+            self._want()
+        elif self._patience is None:
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(PATIENCE_S, self._lose_patience)
+
+    def _are_all_idle(self) -> bool:
+        return len(self._idle) == len(self._appenders)
+
+    def _want(self) -> None:
+        """Have the next event collected at once."""
+        if not self.buffer.want():
             asyncio.get_running_loop().call_soon(self.collect)
+
+    def _lose_patience(self) -> None:
+        self._patience = None
+        if len(self.buffer):
+            self.collect()
+        elif self._idle:
+            self._want()
 
     def _put_collected(self, events: Collected) -> None:
         ticket = self._enter(Ticket(), len(events.payloads))
@@ -292,7 +316,7 @@ class Appends:
         """See `Owner.has_room`."""
         if appender.is_idle:
             self._idle[appender] = None
-        if self._is_collecting_late or not appender.is_in_flight or self.buffer.has_enough:
+        if self._is_collecting_late or self._are_all_idle() or self.buffer.has_enough:
             self.collect()
 
     async def sealed(self, appender: SegmentAppender) -> None:

@@ -1,8 +1,8 @@
 """Collect single events until the appends take them together.
 
 A caller adds one event at a time, and the loop takes all of them at once, so that an event costs neither a
-framing nor a wake-up of its own. The buffer says when the loop has to take its events: when an appender has
-nothing to send (`want`), or when enough events have come together. It waits for nothing and reports a
+framing nor a wake-up of its own. The buffer says when the loop has to take its events: when the appenders
+have nothing to send (`want`), or when enough events have come together. It waits for nothing and reports a
 refusal instead. The caller then writes the event as a call of the loop, which waits for room or raises.
 """
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pravega_lab.client import AsyncClient, Stream
+from pravega_lab.client.connection.connection import ConnectionLostError
 from pravega_lab.client.framing import events as inputs
 from pravega_lab.client.framing.events import FewEvents
 from pravega_lab.client.framing.values import Run
@@ -20,7 +21,7 @@ from pravega_lab.client.sync import transactions as sync_transactions
 from pravega_lab.client.sync import writer as sync_writer
 from pravega_lab.client.writing import appends as appends_module
 from pravega_lab.client.writing import event_buffer
-from pravega_lab.client.writing.appends import Appends
+from pravega_lab.client.writing.appends import PATIENCE_S, Appends
 from pravega_lab.client.writing.event_buffer import Added, EventBuffer
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
@@ -185,6 +186,41 @@ def test_events_that_find_all_appenders_busy_are_sent_together(world: World) -> 
         return n_collected
 
     assert tell(world, story) == 98, "the first finds the appender idle, and the second finds that out"
+
+
+def test_segments_send_together_and_none_waits_long_for_another(world: World) -> None:
+    low, high = "key-1", "key-2"
+    assert key_position(low) < 0.5 < key_position(high)
+
+    async def story(client: AsyncClient) -> None:
+        stream = client.stream(STREAM)
+        await stream.split(0)
+        async with stream.writer() as writer:
+            await writer.write_durably(["a", "b"], [low, high])
+            slower, faster = (route.appender for route in writer.appends._routes)
+            await writer.write("to the slower one", low)
+            while not slower.is_in_flight:
+                await asyncio.sleep(0.00001)
+            await writer.write("to the faster one", high)
+            assert (faster.is_idle, len(writer.appends.buffer)) == (True, 1)
+            while slower.is_in_flight:
+                await asyncio.sleep(0.00001)
+            assert (faster.is_in_flight, len(writer.appends.buffer)) == (True, 0)
+            await writer.flush()
+
+            slower._end(ConnectionLostError("lost"))
+            await writer.write("to the slower one", low)
+            while slower.is_idle:
+                await asyncio.sleep(0.00001)
+            for i in range(3):
+                began_s = world.loop.time()
+                await writer.write(f"{i} to the faster one", high)
+                while len(writer.appends.buffer):
+                    await asyncio.sleep(0.0001)
+                assert world.loop.time() - began_s <= PATIENCE_S + 0.0002
+            assert not slower.is_idle
+
+    tell(world, story)
 
 
 def test_a_flush_after_an_error_raises_it_although_nothing_was_routed(world: World) -> None:
