@@ -37,7 +37,9 @@ from .config import JobConfig
 from .job_state import JobState
 from .master import JobMaster
 
-T = TypeVar("T")
+__all__ = ["Job", "execute", "run"]  # the rest is the engine's own
+
+_T = TypeVar("_T")
 
 
 class Job:
@@ -311,7 +313,7 @@ def run(graph: JobGraph, config: JobConfig | None = None, **options: object) -> 
     return run_alone(execute(graph, config, **options), "await execute(graph, config)")
 
 
-def run_alone(call: Coroutine[Any, Any, T], instead: str) -> T:
+def run_alone(call: Coroutine[Any, Any, _T], instead: str) -> _T:
     """Run ``call`` in an event loop of its own. ``instead`` is what to write where a loop runs already."""
     try:
         return asyncio.run(call)
