@@ -13,7 +13,7 @@ export function partsOf(parent: Element, scale: number) {
   const legend = element(root, "div", "plab-legend", { role: "list", "aria-label": "legend" });
   const body = element(root, "div", "plab-body"); // for what is better read than drawn
   const stage = element(root, "div", "plab-stage");
-  const canvas = element(stage, "canvas", "plab-canvas", { tabindex: "0", role: "img" });
+  const canvas = element(stage, "canvas", "plab-canvas", { tabindex: "0", role: "img", "aria-label": "not drawn yet" });
   const empty = element(stage, "div", "plab-empty");
   const tip = element(stage, "div", "plab-tip", { role: "tooltip" });
   const folded = element(root, "div", "plab-folded"); // the columns of a view that is too narrow for them
