@@ -131,11 +131,6 @@ class SegmentAppender:
         return self._name
 
     @property
-    def is_in_flight(self) -> bool:
-        """Return whether something was sent that is not acknowledged."""
-        return bool(self._in_flight)
-
-    @property
     def is_idle(self) -> bool:
         """Return whether all events that were put are acknowledged."""
         return not self._in_flight and not self._pending

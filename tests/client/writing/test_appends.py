@@ -344,7 +344,7 @@ def test_large_amounts_are_sent_in_blocks_ahead_of_acknowledgements(world: World
             assert len(sizes) > 2
             assert max(sizes) <= BLOCK_BYTES
             assert IN_FLIGHT_BYTES_MAX <= sum(sizes) < IN_FLIGHT_BYTES_MAX + BLOCK_BYTES
-            while appender.is_in_flight:  # blocks that follow acknowledgements take what has come together
+            while not appender.is_idle:  # blocks that follow acknowledgements take what has come together
                 await asyncio.sleep(0.001)
                 sizes += [len(block.data) for block in appender._in_flight]
             assert BLOCK_BYTES - len(event) - 16 <= max(sizes) <= BLOCK_BYTES
@@ -527,7 +527,7 @@ def test_each_acknowledgement_restores_the_time_that_a_busy_writer_retries(
             [appender] = writer.appends._appenders.values()
             for i in range(1, 5):
                 await writer.write(f"{i}", "k")
-                assert appender.is_in_flight
+                assert not appender.is_idle
                 assert appender._connection is not None
                 appender._connection.close()
                 await writer.flush()

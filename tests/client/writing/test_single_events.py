@@ -199,13 +199,13 @@ def test_segments_send_together_and_none_waits_long_for_another(world: World) ->
             await writer.write_durably(["a", "b"], [low, high])
             slower, faster = (route.appender for route in writer.appends._routes)
             await writer.write("to the slower one", low)
-            while not slower.is_in_flight:
+            while slower.is_idle:
                 await asyncio.sleep(0.00001)
             await writer.write("to the faster one", high)
             assert (faster.is_idle, len(writer.appends.buffer)) == (True, 1)
-            while slower.is_in_flight:
+            while not slower.is_idle:
                 await asyncio.sleep(0.00001)
-            assert (faster.is_in_flight, len(writer.appends.buffer)) == (True, 0)
+            assert (faster.is_idle, len(writer.appends.buffer)) == (False, 0)
             await writer.flush()
 
             slower._end(ConnectionLostError("lost"))
