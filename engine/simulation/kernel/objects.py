@@ -11,6 +11,7 @@ import contextvars
 import errno
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from ...store.log.chunks import MARKER
@@ -122,7 +123,8 @@ class SimulatedObjects:
             elif outcome == "late":
                 delay_s = self._chance.randint(0, LATE_US_MAX) / 1_000_000
                 loop = asyncio.get_running_loop()
-                loop.call_later(delay_s, self._put, name, data, context=contextvars.Context())
+                put = partial(self._put, name, data, self.objects)
+                loop.call_later(delay_s, put, context=contextvars.Context())
         self._under_way.clear()
 
     def unmount(self) -> None:
@@ -141,10 +143,12 @@ class SimulatedObjects:
         data[self._chance.randrange(len(data))] ^= 1 << self._chance.randrange(8)
         self.objects[name] = bytes(data)
 
-    def _put(self, name: str, data: bytes) -> None:
-        if name not in self.objects:
+    def _put(self, name: str, data: bytes, begun_in: dict[str, bytes] | None = None) -> None:
+        """Store an object, late in the folder in which its upload was begun: another may be in its place."""
+        objects = self.objects if begun_in is None else begun_in
+        if name not in objects:
             self._change(name)
-        self.objects[name] = bytes(data)
+        objects[name] = bytes(data)
 
     def _change(self, name: str) -> None:
         late_s = self._chance.randint(0, self.conditions.late_us_max) / 1_000_000

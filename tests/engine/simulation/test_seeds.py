@@ -94,6 +94,11 @@ def test_nothing_is_unmounted_while_the_store_is_rebuilt() -> None:
     assert run_seed(7_230_178, "mounts").problems == []
 
 
+def test_an_upload_of_a_dead_store_ends_late_in_the_folder_in_which_it_began() -> None:
+    """It was the marker. In the empty folder under an unmounted tier 2, the next life took it for its own."""
+    assert run_seed(7_240_135, "mounts").problems == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "lines"),
