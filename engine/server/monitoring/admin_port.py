@@ -7,12 +7,12 @@ a thread.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
 from pravega_lab.errors import MissingExtraError
 
+from ..limits.closing import close_within
 from .exposition import render
 from .health import Health
 from .samples import Metric
@@ -59,11 +59,7 @@ class AdminPort:
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # a client that sends no request gets no answer
         finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                async with asyncio.timeout(REQUEST_S_MAX):
-                    await writer.wait_closed()
-            writer.transport.abort()  # the client may never take the rest of its answer
+            await close_within(writer, REQUEST_S_MAX)
             self._connections -= 1
 
     async def _respond(self, head: bytes) -> Response:

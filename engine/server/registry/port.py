@@ -7,7 +7,6 @@ everything submitted before it is on disk. No client therefore learns what a cra
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import ssl
 
@@ -20,6 +19,7 @@ from ...store.metadata.replies import RpcError
 from ...store.security.passwords import User
 from ...store.security.permissions import Permission, permission_on
 from ...store.storage.storage import Ticket
+from ..limits.closing import close_within
 from ..runner import StoreRunner
 from ..security.authentication import Authenticator
 from .http import HEAD_BYTES_MAX, BadRequestError, HttpRequest, encoded, read_head, read_request
@@ -70,11 +70,7 @@ class RegistryPort:
         except (TimeoutError, OSError, ValueError):
             pass  # the client is gone, or sends nothing
         finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                async with asyncio.timeout(REQUEST_S):
-                    await writer.wait_closed()
-            writer.transport.abort()  # the client may never take the rest of its answer
+            await close_within(writer, REQUEST_S)
             self._connections.discard(writer)
         return None
 

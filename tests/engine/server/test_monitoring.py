@@ -25,7 +25,7 @@ from pravega_lab.engine.server.segment_store import SegmentStore
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log_fields import log_fields
 from pravega_lab.protocol.controller import controller_pb2 as pb
-from tests.engine.server.test_registry import bytes_until_the_end
+from tests.engine.server.test_registry import bytes_after_the_cut
 from tests.engine.store.controller.driver import Driven, info
 from tests.engine.store.storage_driver import Driver, TornDisk, run
 from tests.standalone import START_TIMEOUT_S, Standalone
@@ -150,13 +150,7 @@ def test_a_client_that_takes_no_answer_is_cut_off(monkeypatch: pytest.MonkeyPatc
     async def story() -> None:
         port = AdminPort(list, lambda: Health("degraded", ("x" * n_bytes,)))
         async with await port.listen("127.0.0.1", 0) as server:
-            with socket.create_connection(server.sockets[0].getsockname(), START_TIMEOUT_S) as raw:
-                raw.sendall(b"GET /health HTTP/1.1\r\n\r\n")
-                while not port._connections:
-                    await asyncio.sleep(0.001)
-                while port._connections:
-                    await asyncio.sleep(0.001)
-                assert await asyncio.to_thread(bytes_until_the_end, raw) < n_bytes
+            assert await bytes_after_the_cut(port, server, "/health") < n_bytes
 
     asyncio.run(story())
 

@@ -19,6 +19,7 @@ import pytest
 from pravega_lab.client.registry import SchemaRegistry
 from pravega_lab.engine.registry.registry import Registry
 from pravega_lab.engine.registry.requests import Answer
+from pravega_lab.engine.server.monitoring.admin_port import AdminPort
 from pravega_lab.engine.server.registry import port as port_module
 from pravega_lab.engine.server.registry.http import BODY_BYTES_MAX, HttpRequest
 from pravega_lab.engine.server.registry.port import RegistryPort
@@ -326,18 +327,23 @@ def test_a_client_that_takes_no_answer_is_cut_off(monkeypatch: pytest.MonkeyPatc
 
         monkeypatch.setattr(port, "answer", answer)
         async with await port.listen("127.0.0.1", 0, None) as server:
-            with socket.create_connection(server.sockets[0].getsockname(), TIMEOUT_S) as connection:
-                connection.sendall(b"GET /v1/groups HTTP/1.1\r\n\r\n")
-                while not port._connections:
-                    await asyncio.sleep(0.001)
-                while port._connections:
-                    await asyncio.sleep(0.001)
-                assert await asyncio.to_thread(bytes_until_the_end, connection) < len(large.body)
+            assert await bytes_after_the_cut(port, server, "/v1/groups") < len(large.body)
 
     running(story)
 
 
-def bytes_until_the_end(connection: socket.socket) -> int:
+async def bytes_after_the_cut(port: RegistryPort | AdminPort, server: asyncio.Server, path: str) -> int:
+    """Ask for a path, take nothing until the port has dropped the connection, and return what comes then."""
+    with socket.create_connection(server.sockets[0].getsockname(), TIMEOUT_S) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+        while not port._connections:
+            await asyncio.sleep(0.001)
+        while port._connections:
+            await asyncio.sleep(0.001)
+        return await asyncio.to_thread(_bytes_until_the_end, connection)
+
+
+def _bytes_until_the_end(connection: socket.socket) -> int:
     found = 0
     with contextlib.suppress(ConnectionResetError):
         while part := connection.recv(1 << 20):
