@@ -11,7 +11,6 @@ import contextvars
 import errno
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 
 from ...store.log.chunks import MARKER
@@ -123,8 +122,8 @@ class SimulatedObjects:
             elif outcome == "late":
                 delay_s = self._chance.randint(0, LATE_US_MAX) / 1_000_000
                 loop = asyncio.get_running_loop()
-                put = partial(self._put, name, data, self.objects)
-                loop.call_later(delay_s, put, context=contextvars.Context())
+                late = (name, data, self.objects)
+                loop.call_later(delay_s, self._put, *late, context=contextvars.Context())
         self._under_way.clear()
 
     def unmount(self) -> None:
