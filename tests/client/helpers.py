@@ -10,7 +10,25 @@ from typing import Any
 from pravega_lab.client.connection.dialer import Endpoint
 from pravega_lab.client.controller.grpc_link import GrpcLink
 from pravega_lab.client.segment_stores import Connections
+from pravega_lab.client.stream import AsyncStream
+from pravega_lab.client.writing.appender import SegmentAppender
+from pravega_lab.client.writing.writer import AsyncEventWriter
 from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.hashing import key_position
+
+LOW, HIGH = "key-1", "key-2"
+"""A key in each half of the key space."""
+
+
+async def connected_to_two(
+    stream: AsyncStream, writer: AsyncEventWriter
+) -> tuple[SegmentAppender, SegmentAppender]:
+    """Split a stream's only segment, and connect a writer to both parts: the appenders of LOW and HIGH."""
+    assert key_position(LOW) < 0.5 < key_position(HIGH)
+    await stream.split(0)
+    await writer.write_durably(["a", "b"], [LOW, HIGH])
+    low, high = (route.appender for route in writer.appends._routes)
+    return low, high
 
 
 def numbered(n: int, n_keys: int, begin: int = 0) -> tuple[list[bytes], list[str]]:

@@ -29,7 +29,6 @@ from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import AccessDeniedError, Definite, PravegaError, RefusedError, StreamSealedError
-from pravega_lab.protocol.hashing import key_position
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.wire.commands import (
     AppendSetup,
@@ -40,7 +39,14 @@ from pravega_lab.protocol.wire.commands import (
     SegmentSealed,
     WrongHost,
 )
-from tests.client.helpers import assert_each_once_in_order, numbered, numbers_by_key
+from tests.client.helpers import (
+    HIGH,
+    LOW,
+    assert_each_once_in_order,
+    connected_to_two,
+    numbered,
+    numbers_by_key,
+)
 
 STREAM = "sim/story"
 
@@ -940,23 +946,19 @@ def test_what_was_not_sent_when_an_error_ended_the_writer_is_never_stored(world:
 
 def test_a_flush_does_not_answer_for_events_that_were_written_after_it_began(world: World) -> None:
     """They are stored before those of the flush, whose segment cannot be reached."""
-    low, high = "key-1", "key-2"
-    assert key_position(low) < 0.5 < key_position(high)
 
     async def story(client: AsyncClient) -> None:
         stream = client.stream(STREAM)
-        await stream.split(0)
         writer = stream.writer()
-        await writer.write_durably(["a", "b"], [low, high])
-        slower, faster = (route.appender for route in writer.appends._routes)
+        slower, faster = await connected_to_two(stream, writer)
         reports = list[bool]()
         slower._end(ConnectionLostError("lost"))
-        await writer.write("flushed", low)
+        await writer.write("flushed", LOW)
         writer.appends.begin_flush(reports.append)
         flushing = asyncio.ensure_future(writer.flush())
         while not writer.appends._waiting:
             await asyncio.sleep(0)
-        await writer.write("later", high)
+        await writer.write("later", HIGH)
         while faster.is_idle:  # it waits for a moment, to send together with the other one
             await asyncio.sleep(0.0001)
         while not faster.is_idle:
@@ -965,7 +967,7 @@ def test_a_flush_does_not_answer_for_events_that_were_written_after_it_began(wor
         await flushing
         assert reports == [True]
         await stream.seal()
-        await writer.write("too late", high)
+        await writer.write("too late", HIGH)
         with pytest.raises(StreamSealedError, match="Some of the events had been stored before") as raised:
             await writer.flush()
         assert raised.value.definite is Definite.UNKNOWN

@@ -29,7 +29,15 @@ from pravega_lab.engine.simulation.store.scenarios import run_seed
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import BadInputError, Definite, EventTooLargeError, PravegaError, StreamSealedError
 from pravega_lab.protocol.hashing import key_position
-from tests.client.helpers import CuttingProxy, assert_each_once_in_order, events_of, numbered
+from tests.client.helpers import (
+    HIGH,
+    LOW,
+    CuttingProxy,
+    assert_each_once_in_order,
+    connected_to_two,
+    events_of,
+    numbered,
+)
 
 NewStream = Callable[..., Stream]
 STREAM = "sim/story"
@@ -189,19 +197,14 @@ def test_events_that_find_all_appenders_busy_are_sent_together(world: World) -> 
 
 
 def test_segments_send_together_and_none_waits_long_for_another(world: World) -> None:
-    low, high = "key-1", "key-2"
-    assert key_position(low) < 0.5 < key_position(high)
-
     async def story(client: AsyncClient) -> None:
         stream = client.stream(STREAM)
-        await stream.split(0)
         async with stream.writer() as writer:
-            await writer.write_durably(["a", "b"], [low, high])
-            slower, faster = (route.appender for route in writer.appends._routes)
-            await writer.write("to the slower one", low)
+            slower, faster = await connected_to_two(stream, writer)
+            await writer.write("to the slower one", LOW)
             while slower.is_idle:
                 await asyncio.sleep(0.00001)
-            await writer.write("to the faster one", high)
+            await writer.write("to the faster one", HIGH)
             assert (faster.is_idle, len(writer.appends.buffer)) == (True, 1)
             while not slower.is_idle:
                 await asyncio.sleep(0.00001)
@@ -209,12 +212,12 @@ def test_segments_send_together_and_none_waits_long_for_another(world: World) ->
             await writer.flush()
 
             slower._end(ConnectionLostError("lost"))
-            await writer.write("to the slower one", low)
+            await writer.write("to the slower one", LOW)
             while slower.is_idle:
                 await asyncio.sleep(0.00001)
             for i in range(3):
                 began_s = world.loop.time()
-                await writer.write(f"{i} to the faster one", high)
+                await writer.write(f"{i} to the faster one", HIGH)
                 while len(writer.appends.buffer):
                     await asyncio.sleep(0.0001)
                 assert world.loop.time() - began_s <= PATIENCE_S + 0.0002
