@@ -372,8 +372,8 @@ _N = types.int64
 def compile_steps() -> Iterator[None]:
     """Compile one function after the other, or load it from the cache on disk; a step takes a second at most.
 
-    Afterwards no call compiles anything: arrays that may be written are accepted as those that may not. A
-    forked child repeats the steps, and what its parent had compiled takes no time.
+    Afterwards no call compiles or imports anything: arrays that may be written are accepted as those that may
+    not. A forked child repeats the steps, and what its parent had compiled takes no time.
     """
     signatures: dict[Any, list[Any]] = {
         _longest: [(offsets,) for offsets in _OFFSETS],
@@ -391,3 +391,4 @@ def compile_steps() -> Iterator[None]:
             yield
     for function in signatures:
         function.disable_compile()
+    _longest(np.zeros(1, np.int64))  # the first call of all imports numpy.ma: not in the middle of a write

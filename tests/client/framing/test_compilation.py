@@ -152,3 +152,28 @@ def test_a_fork_and_an_exit_while_nothing_is_compiled_yet(tmp_path: Path) -> Non
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+CALLS = """
+import sys
+from pravega_lab.client.framing.arrays import wait_until_compiled
+framing = wait_until_compiled(60)
+assert framing.__name__.endswith(".compiled"), framing
+known = set(sys.modules)
+import numpy as np
+for kind in (np.int32, np.int64):
+    offsets = np.zeros(3, kind)
+    for data in (np.zeros(16, np.uint8), np.frombuffer(bytes(16), np.uint8)):
+        framing.longest(offsets)
+        made = framing.frame_slice(offsets, data, framing.positions_of(offsets, data), np.ones(1), 64)
+        made.fill(0, 2)
+        framing.decode(made.runs()[0].frames)
+print(sorted(set(sys.modules) - known))
+"""
+
+
+def test_what_is_compiled_imports_nothing_at_its_first_use() -> None:
+    """Else the first block that is framed or decoded by it waits a tenth of a second on a busy machine."""
+    command = [sys.executable, "-c", CALLS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
+    assert done.stdout.strip() == "[]"
