@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import math
 import os
 import stat
 import time
@@ -23,8 +24,9 @@ from typing import NoReturn, Protocol, TypeVar
 from pravega_lab.errors import BadInputError
 
 from ..errors import DiskFull
-from .folder_lock import LOCK, FolderLock, make_private_folder, open_private
+from .folder_lock import LOCK, FolderLock, make_private_folder
 from .format import FILE_HEADER_BYTES, file_id_of
+from .unfinished_file import PAUSE_S, UnfinishedFile, may_pause, write_all
 
 Result = TypeVar("Result")
 Record = tuple[str, bytes]
@@ -194,6 +196,8 @@ class RealDisk:
         self._path = ""  # of the file that is written
         self._opened: os.stat_result  # the same file when it was opened
         self._is_quick = False  # the last write of a small group took at most QUICK_S_MAX
+        self._written = 0.0  # the share of the file that is written
+        self._group_s = -math.inf  # when the last group began or ended
         for mine in (
             "log-*.tmp",
             "snapshot-*.tmp",
@@ -219,15 +223,40 @@ class RealDisk:
     async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
         """See Disk. Fills the file with zeros, so that later syncs have no metadata to write.
 
-        The first file of a folder is only reserved, so that a new store is ready at once.
+        The first file of a folder is only reserved, so that a new store is ready at once. While groups are
+        written, filling takes seconds, and other files are written in its pauses. A cancellation ends it.
         """
+        file = UnfinishedFile(self.folder / name, size, header)
 
-        def work() -> None:
-            self._create(name, size, header)
+        def begin() -> bool:
+            is_first = not self.files()
+            file.begin()
+            return is_first
+
+        def fill() -> bool:
+            return file.fill(self._may_pause)
+
+        def finish() -> None:
+            self._finish(name, file)
             if record is not None:
-                self._create(record[0], len(record[1]), record[1])
+                self._create(*record)
 
-        await self._run(self._others, work)
+        try:
+            with self._room_for(size):
+                is_full = await self._run(self._others, begin)
+                while not is_full and not await self._run(self._others, fill):
+                    await asyncio.sleep(PAUSE_S)
+                await self._run(self._others, finish)
+        except BaseException:
+            with contextlib.suppress(RuntimeError):  # the disk is closed: the next start deletes the file
+                self._others.submit(file.drop)  # after the step that may still run
+            raise
+
+    def _room_for(self, n_bytes: int) -> contextlib.AbstractContextManager[None]:
+        return _naming_a_full_disk(f"no room for {n_bytes} bytes in {str(self.folder)!r}")
+
+    def _may_pause(self, filled: float) -> bool:
+        return may_pause(filled, self._written, time.monotonic() - self._group_s)
 
     async def write_group(self, name: str, offset: int, data: bytes) -> None:
         """See Disk. Calls must follow one another."""
@@ -243,7 +272,8 @@ class RealDisk:
 
     async def write_file(self, name: str, data: bytes) -> None:
         """See Disk."""
-        await self._run(self._others, lambda: self._create(name, len(data), data))
+        with self._room_for(len(data)):
+            await self._run(self._others, lambda: self._create(name, data))
 
     async def check_logs(self) -> None:
         """Raise OSError if a log file was removed or cut, or has another header. So do all later groups then.
@@ -255,20 +285,17 @@ class RealDisk:
     async def _run(self, thread: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
 
-    def _create(self, name: str, size: int, head: bytes) -> None:
-        temporary = self.folder / f"{name}.tmp"
-        is_first = not self.files()
-        handle = open_private(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    def _create(self, name: str, data: bytes) -> None:
+        file = UnfinishedFile(self.folder / name, len(data), data)
         try:
-            with _naming_a_full_disk(f"no room for {size} bytes in {str(self.folder)!r}"):
-                _fill(handle, size, head, len(head) if is_first else size)
-                os.fsync(handle)
+            file.begin()
+            self._finish(name, file)
         except OSError:
-            temporary.unlink()
+            file.drop()
             raise
-        finally:
-            os.close(handle)
-        temporary.replace(self.folder / name)
+
+    def _finish(self, name: str, file: UnfinishedFile) -> None:
+        file.finish()
         self._remember_log(name)
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -288,10 +315,12 @@ class RealDisk:
         if self._writing is None or self._writing[0] != name:
             self._open_log(name)
         assert self._writing is not None
-        begin = time.monotonic()
-        _write_all(self._writing[1], data, offset)
+        begin = self._group_s = time.monotonic()
+        write_all(self._writing[1], data, offset)
+        self._group_s = time.monotonic()
+        self._written = (offset + len(data)) / self._opened.st_size
         if len(data) <= SMALL_BYTES_MAX:
-            self._is_quick = time.monotonic() - begin <= QUICK_S_MAX
+            self._is_quick = self._group_s - begin <= QUICK_S_MAX
         self._check_file(name)
 
     def _open_log(self, name: str) -> None:
@@ -399,9 +428,6 @@ def _header(path: Path) -> bytes:
         os.close(handle)
 
 
-_ZEROS = bytes(1 << 20)
-
-
 def _refuse_backup(folder: Path) -> None:
     if (folder / BACKUP_LIST).exists():
         raise BadInputError(
@@ -420,23 +446,3 @@ def _naming_a_full_disk(what: str) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(error.errno, what) from error
         raise
-
-
-def _fill(handle: int, size: int, head: bytes, filled: int) -> None:
-    """Write ``head``, and zeros up to ``filled``.
-
-    The zeros go to the disk a piece at a time. All at once they would hold up the groups of the present file.
-    """
-    os.posix_fallocate(handle, 0, max(1, size))
-    _write_all(handle, head, 0)
-    for offset in range(len(head), filled, len(_ZEROS)):
-        _write_all(handle, memoryview(_ZEROS)[: filled - offset], offset)
-        os.fdatasync(handle)
-
-
-def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
-    written = os.pwrite(handle, data, offset)
-    while written < len(data):
-        data = memoryview(data)[written:]
-        offset += written
-        written = os.pwrite(handle, data, offset)

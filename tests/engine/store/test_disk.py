@@ -19,7 +19,7 @@ import pytest
 from pravega_lab.engine.server.pump import Pump
 from pravega_lab.engine.store import errors
 from pravega_lab.engine.store.log import disk as disks
-from pravega_lab.engine.store.log import folder_lock
+from pravega_lab.engine.store.log import folder_lock, unfinished_file
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.disk import MemoryDisk, RealDisk
 from pravega_lab.engine.store.log.format import file_header, file_name
@@ -531,7 +531,106 @@ def test_a_new_file_reaches_the_disk_a_piece_at_a_time(
     with contextlib.closing(disk):
         run(create())
     assert sum(unsynced) == size
-    assert max(unsynced) <= (1 << 20) + len(b"header")
+    assert max(unsynced) <= unfinished_file.LARGE_PIECE_BYTES + len(b"header")
+
+
+@pytest.mark.parametrize(
+    ("filled", "written", "idle_s", "waits"),
+    [
+        (0.0, 0.0, 0.0, True),  # a file that was just begun has time
+        (0.5, 0.25, 0.0, True),
+        (0.5, 0.26, 0.0, False),  # the present file would be full first
+        (0.99, 0.5, 0.0, False),
+        (0.0, 0.0, 10.0, False),  # nobody uses the disk, or the store waits for this file
+    ],
+)
+def test_a_piece_of_a_new_file_waits_while_groups_are_written_and_there_is_time(
+    filled: float, written: float, idle_s: float, waits: bool
+) -> None:
+    assert unfinished_file.may_pause(filled, written, idle_s) is waits
+
+
+class Filling:
+    """A disk that fills its second log file while groups are written to the first."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.disk = RealDisk(folder)
+        self.temporary = folder / "log-2.tmp"
+        self.size = 3 * unfinished_file.LARGE_PIECE_BYTES
+        self.n_pieces = 0
+        fdatasync = os.fdatasync
+
+        def syncing(handle: int) -> None:
+            fdatasync(handle)
+            self.n_pieces += 1
+
+        monkeypatch.setattr(os, "fdatasync", syncing)
+        monkeypatch.setattr(unfinished_file, "RECENT_S", 60.0)  # one group is enough
+
+    async def begin(self) -> asyncio.Task[None]:
+        """Fill until the first pause."""
+        await self.disk.create("log-1", 1 << 20, b"header")
+        await self.disk.write_group("log-1", 512, b"x")
+        filling = asyncio.ensure_future(self.disk.create("log-2", self.size, b"header"))
+        while not self.n_pieces:
+            await asyncio.sleep(0.001)
+        return filling
+
+
+@pytest.fixture
+def filling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Filling]:
+    made = Filling(tmp_path, monkeypatch)
+    with contextlib.closing(made.disk):
+        yield made
+
+
+def test_other_files_are_written_in_the_pauses_of_a_file_that_is_filled(filling: Filling) -> None:
+    async def write() -> None:
+        task = await filling.begin()
+        await filling.disk.check_logs()
+        await filling.disk.write_file("snapshot", b"state")
+        assert filling.temporary.exists()
+        await filling.disk.write_group("log-1", 600_000, b"y")  # beyond its half: there is no time any more
+        await task
+
+    run(write())
+    assert filling.disk.files() == {"log-1": 1 << 20, "log-2": filling.size, "snapshot": 5}
+    assert filling.n_pieces < filling.size / unfinished_file.PIECE_BYTES
+    assert not filling.temporary.exists()
+
+
+def test_a_file_whose_filling_is_cancelled_leaves_nothing(filling: Filling) -> None:
+    async def cancel() -> None:
+        task = await filling.begin()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await filling.disk.check_logs()
+
+    run(cancel())
+    assert filling.disk.files() == {"log-1": 1 << 20}
+    assert not filling.temporary.exists()
+
+
+def test_a_disk_that_is_closed_does_not_wait_for_a_file_that_is_filled(
+    filling: Filling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disks, "PAUSE_S", 3600.0)
+
+    async def close() -> None:
+        task = await filling.begin()
+        await asyncio.sleep(0)
+        filling.disk.close()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(close())
+    assert filling.temporary.exists()  # the next start deletes it
+    again = RealDisk(filling.disk.folder)
+    assert list(again.files()) == ["log-1"]
+    assert not filling.temporary.exists()
+    again.close()
 
 
 def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
