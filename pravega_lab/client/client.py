@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -29,6 +28,7 @@ from pravega_lab.client.tables.table import AsyncTable
 from pravega_lab.client.tables.values import KeyValueTableConfiguration
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.waiting import call_all
 from pravega_lab.protocol.names import (
     READER_GROUP_PREFIX,
     check_scope,
@@ -183,11 +183,8 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close all streams and connections. Writers are flushed before."""
-        async with AsyncExitStack() as closing:  # calls every callback, also after one that raises
-            closing.push_async_callback(self._controller.close)
-            closing.push_async_callback(self._stores.close)
-            for stream in reversed(self._streams.values()):
-                closing.push_async_callback(stream.close)
+        streams = [stream.close for stream in self._streams.values()]
+        await call_all(*streams, self._stores.close, self._controller.close)
 
     async def __aenter__(self) -> Self:
         return self

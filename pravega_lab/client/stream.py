@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -41,6 +40,7 @@ from pravega_lab.errors import (
     SegmentNotFoundError,
     StreamSealedError,
 )
+from pravega_lab.portable.waiting import call_all
 from pravega_lab.protocol.metadata.event_pointer import EventPointer
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -299,14 +299,9 @@ class AsyncStream:
     async def close(self) -> None:
         """Flush and close all writers. Open transactions end with their leases."""
         writer, self._writer = self._writer, None
-        async with AsyncExitStack() as closing:  # calls every callback, also after one that raises
-            closing.push_async_callback(self._close_transactions)
-            for unclosed in list(self._open_writers):
-                closing.push_async_callback(unclosed.close_unclosed)
-            if writer is not None:
-                closing.push_async_callback(writer.close)
+        mine = [] if writer is None else [writer.close]
+        unclosed = [writer.close_unclosed for writer in self._open_writers]
+        await call_all(*mine, *unclosed, self._close_transactions)
 
     async def _close_transactions(self) -> None:
-        async with AsyncExitStack() as closing:
-            for transaction in reversed(list(self._transactions)):
-                closing.push_async_callback(transaction.close)
+        await call_all(*[transaction.close for transaction in self._transactions])

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import ALL_COMPLETED, FIRST_COMPLETED
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
 from typing import Any, Literal, TypeVar, overload
 
-__all__ = ["ALL_COMPLETED", "FIRST_COMPLETED", "gather", "shield", "wait", "wait_for"]
+__all__ = ["ALL_COMPLETED", "FIRST_COMPLETED", "call_all", "gather", "shield", "wait", "wait_for"]
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -182,6 +183,13 @@ async def _cancel(running: asyncio.Future[Any]) -> None:
     running.add_done_callback(lambda _: _wake(over))
     running.cancel()
     await over
+
+
+async def call_all(*calls: Callable[[], Awaitable[object]]) -> None:
+    """Await one call after the other, also after one that raises or is cancelled. Raise the last error."""
+    async with AsyncExitStack() as stack:
+        for call in reversed(calls):
+            stack.push_async_callback(call)
 
 
 def shield(awaitable: Awaitable[T]) -> asyncio.Future[T]:

@@ -173,6 +173,27 @@ def test_what_is_shielded_runs_on(module: ModuleType) -> None:
     run(main())
 
 
+def test_all_are_called_in_order_also_after_errors_and_a_cancellation() -> None:
+    called: list[int] = []
+
+    def call(number: int, result: Any) -> Callable[[], Awaitable[Any]]:
+        def begin() -> Awaitable[Any]:
+            called.append(number)
+            return value(result, 1.0)
+
+        return begin
+
+    async def main() -> Any:
+        calls = [call(0, None), call(1, KeyError("first")), call(2, None), call(3, ValueError("last"))]
+        task = asyncio.ensure_future(waiting.call_all(*calls))
+        await asyncio.sleep(2.5)
+        task.cancel()  # the third
+        return await outcome(task)
+
+    assert run(main()) == (ValueError, "last")
+    assert called == [0, 1, 2, 3]
+
+
 def steps(make: Callable[[asyncio.Future[Any]], Awaitable[Any]], is_done: bool) -> int:
     """Steps from the end of an input, or from the call if it had ended, to the return of the call."""
 

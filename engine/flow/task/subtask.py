@@ -11,11 +11,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pravega_lab.portable.waiting import cancellations, is_being_cancelled, wait
+from pravega_lab.portable.waiting import call_all, cancellations, is_being_cancelled, wait
 
 from ..batch import Batch
 from ..cancelling import ends_program, is_failure, is_request_to_end
@@ -547,13 +546,14 @@ class Subtask:
         """
         self.state = Life.CANCELING
         self._stop_helpers()
-        async with AsyncExitStack() as closing:  # the input closes first
-            closing.push_async_callback(self._close, lambda: self.chain.close(CLOSING_S))
-            closing.push_async_callback(self._close, self._close_input)
+        await call_all(lambda: self._close(self._close_input), lambda: self._close(self._close_chain))
 
     async def _close_input(self) -> None:
         async with asyncio.timeout(CLOSING_S):
             await self.input.close()
+
+    async def _close_chain(self) -> None:
+        await self.chain.close(CLOSING_S)
 
     async def _close(self, close: Callable[[], Awaitable[None]]) -> None:
         asked = cancellations()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +20,7 @@ from pravega_lab.client.reading.segment_input import BYTES_AHEAD, SegmentInput, 
 from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB, Edge
 from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
+from pravega_lab.portable.waiting import call_all
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -119,10 +119,7 @@ class AsyncOrderedSegmentReader:
         self._is_closed = True
         self._news.set()
         reading, self._reading = self._reading, {}
-        async with AsyncExitStack() as closing:  # calls every callback, also after a cancellation
-            closing.push_async_callback(self._connections.close)
-            for one in reversed(reading.values()):
-                closing.push_async_callback(one.source.close)
+        await call_all(*[one.source.close for one in reading.values()], self._connections.close)
 
     async def _begin(self, begins: dict[int, int], segments: Sequence[int]) -> None:
         known = await self._context.ranges(segments)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from typing import NamedTuple, Protocol
 
 from pravega_lab.client.context import StreamContext
@@ -25,7 +24,7 @@ from pravega_lab.client.values import MIB
 from pravega_lab.client.writing.appender import BLOCK_BYTES, Chunk, SegmentAppender, Ticket
 from pravega_lab.client.writing.event_buffer import Added, Collected, EventBuffer
 from pravega_lab.errors import AppendUnknownError, PravegaError
-from pravega_lab.portable.waiting import is_being_cancelled, shield
+from pravega_lab.portable.waiting import call_all, is_being_cancelled, shield
 from pravega_lab.protocol.names import SegmentRange
 
 UNACKNOWLEDGED_BYTES_MAX = 32 * MIB
@@ -174,10 +173,8 @@ class Appends:
             self._loading.cancel()
         if self._patience is not None:
             self._patience.cancel()
-        async with AsyncExitStack() as closing:  # calls every callback, also after a cancellation
-            closing.push_async_callback(self._give_back_connections)
-            for appender in reversed(list(self._appenders.values())):
-                closing.push_async_callback(appender.stop)
+        appenders = [appender.stop for appender in self._appenders.values()]
+        await call_all(*appenders, self._give_back_connections)
 
     async def _give_back_connections(self) -> None:
         connections, self._connections = self._connections, None
