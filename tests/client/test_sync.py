@@ -67,7 +67,7 @@ INTERNAL = {
     "AsyncBatches": {"next_events", "put_back", "put_back_one"},
     "AsyncByteReader": {"put_back"},
     "AsyncEntries": {"put_back"},
-    "AsyncTransaction": {"appends", "end_writing"},
+    "AsyncTransaction": {"appends"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
         "check_open", "position_before", "put_back",

@@ -54,6 +54,13 @@ class Transaction:
         """Wait until all events taken so far are durable in the transaction."""
         run(self._core.flush())
 
+    def end_writing(self) -> None:
+        """Flush and close the connections: another handle, also of another process, ends the transaction.
+
+        This process renews the lease until the transaction has ended, or until `close`.
+        """
+        run(self._core.end_writing())
+
     def commit(self, wait: bool = False, *, timestamp: int | None = None, writer: str | None = None) -> None:
         """Flush and commit. Without ``wait`` the events may not be readable yet (``COMMITTING``).
 

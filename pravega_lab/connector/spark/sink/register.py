@@ -219,7 +219,11 @@ def _complete(record: Record, wanted: Record, fates: Mapping[UUID, Fate], now_ms
         return Abort(rest)
     if recorded == wanted.transactions:
         raise _lost(
-            record, fates, "they ended before they could be committed; restarting the query repeats the batch"
+            record,
+            fates,
+            "their leases ended before the last task of the batch did; restarting the query or the job "
+            "repeats the batch. If this happens again, raise option 'transaction_timeout_ms', which is at "
+            "most 600000, or write fewer rows at a time",
         )
     return _first(wanted)
 

@@ -1,10 +1,10 @@
 """The sink of ``format("pravega")``: rows become events of one stream.
 
-The sink writes exactly once, in two phases. Each task writes into its own
-transaction and leaves it open. Its commit message has the transaction, the row count and the digest of the
-rows. After all tasks have ended, one process decides with the register which transactions make up the batch,
-and commits them (`register`, `commit_steps`). With ``exactly_once=false`` tasks append directly, and a
-repeated task or batch writes its rows twice.
+The sink writes exactly once, in two phases. Each task writes into its own transaction and leaves it open. Its
+commit message has the transaction, the row count and the digest of the rows. The process of the task renews
+the lease, because other tasks of the batch may take longer. After all tasks have ended, one process decides
+with the register which transactions make up the batch, and commits them (`register`, `commit_steps`). With
+``exactly_once=false`` tasks append directly, and a repeated task or batch writes its rows twice.
 
 Source: spark.md 5.
 """
@@ -38,11 +38,13 @@ from pravega_lab.connector.tables.descriptions import first_segments
 from pravega_lab.errors import BadInputError, PravegaError
 
 if TYPE_CHECKING:
-    from pravega_lab.client import Stream
+    from pravega_lab.client import Stream, Transaction
 
 #: How long a streaming query does not look again whether its stream exists. A batch job always looks.
 ENSURED_S = 10.0
 _ensured_s: dict[tuple[Cluster, str], float] = {}
+#: By query: its newest batch, and what this process wrote for it.
+_newest: dict[str, tuple[str, list[Transaction]]] = {}
 
 
 @dataclass
@@ -53,15 +55,18 @@ class TaskWritten(WriterCommitMessage):
     written: Written
 
 
-def write_rows(options: PravegaOptions, batches: Iterator[Any]) -> Written:
+def write_rows(options: PravegaOptions, batches: Iterator[Any], kept: list[Transaction]) -> Written:
     """Write the rows of a task and return what was written.
 
-    With exactly-once writing, the rows are durable in an open transaction when this returns. Otherwise they
-    are appended to the stream.
+    With exactly-once writing, the rows are durable in an open transaction when this returns. This process
+    renews its lease until the transaction has ended. Otherwise the rows are appended to the stream.
+
+    Args:
+        kept: The open transaction is added to it, so that the caller can end the renewal.
     """
     stream = stream_of(options.cluster, options.output)
     if options.exactly_once:
-        return _write_transaction(stream, options, batches)
+        return _write_transaction(stream, options, batches, kept)
     written = (_arrays(options, batch) for batch in batches if batch.num_rows)
     with stream.writer() as writer:
         return Written(rows=sum(writer.write(*events_and_keys) for events_and_keys in written))
@@ -76,7 +81,33 @@ def _arrays(options: PravegaOptions, batch: Any) -> tuple[Any, Any | None]:
     )
 
 
-def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterator[Any]) -> Written:
+def _micro_batch(context: Any) -> tuple[str, str]:
+    """Return the query and the batch of a task, two empty texts in a batch job."""
+    names = ("sql.streaming.queryId", "streaming.sql.batchId")
+    query, batch = ((context and context.getLocalProperty(name)) or "" for name in names)
+    return query, batch
+
+
+def written_for(query: str, batch: str) -> list[Transaction]:
+    """Return the transactions that this process wrote for a micro-batch, also in ``foreachBatch``.
+
+    Those of the query's batch before have ended. Their renewal ends here, and not after half a lease. A batch
+    job has no query, and an empty list.
+    """
+    if not query:
+        return []
+    newest, written = _newest.get(query, ("", []))
+    if newest != batch:
+        for transaction in written:
+            transaction.close()
+        written = []
+        _newest[query] = batch, written
+    return written
+
+
+def _write_transaction(
+    stream: Stream, options: PravegaOptions, batches: Iterator[Any], kept: list[Transaction]
+) -> Written:
     transaction, rows, digest = None, 0, 0
     try:
         for batch in batches:
@@ -87,8 +118,8 @@ def _write_transaction(stream: Stream, options: PravegaOptions, batches: Iterato
                 rows, digest = rows + len(events), add(digest, digest_of(events, keys))
         if transaction is None:
             return Written()
-        transaction.flush()
-        transaction.close()
+        transaction.end_writing()
+        kept.append(transaction)
         return Written(transaction.txn_id, rows, digest)
     except BaseException:
         if transaction is not None:
@@ -178,8 +209,8 @@ class PravegaStreamWriter(_Sink, DataSourceStreamArrowWriter):
         context = TaskContext.get()
         if context is not None and not (self._options.in_catalog or self._options.stored):
             refuse_table_of_query(self._options.address, context.getLocalProperty)
-        query = context.getLocalProperty("sql.streaming.queryId") if context is not None else None
-        return TaskWritten(query or "", write_rows(self._options, iterator))
+        query, batch = _micro_batch(context)
+        return TaskWritten(query, write_rows(self._options, iterator, written_for(query, batch)))
 
     def commit(self, messages: list[TaskWritten | None], batchId: int) -> None:
         """Commit the batch exactly once. Spark calls it again for the same batch after a restart.
@@ -237,7 +268,7 @@ class PravegaWriter(_Sink, DataSourceArrowWriter):
         if context is not None and not self._options.in_catalog:
             refuse_new_table(self._options.address, context.getLocalProperty)
         forget_encoders()
-        return TaskWritten("", write_rows(self._options, iterator))
+        return TaskWritten("", write_rows(self._options, iterator, written_for(*_micro_batch(context))))
 
     def commit(self, messages: list[TaskWritten | None]) -> None:
         """Commit the rows of the job.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from pravega_lab.client import connect
+from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.connector.spark.connections import client_of
 from pravega_lab.connector.spark.options import parse_options
-from pravega_lab.connector.spark.sink.writer import write_rows
+from pravega_lab.connector.spark.sink.writer import write_rows, written_for
 from pravega_lab.errors import StreamSealedError
 
 
@@ -41,4 +43,31 @@ def test_a_task_that_writes_at_least_once_fails_if_its_last_rows_are_refused(
                 time.sleep(0.01)
 
         with pytest.raises(StreamSealedError):
-            write_rows(options, batches())
+            write_rows(options, batches(), [])
+
+
+def renewals() -> int:
+    """The number of transactions whose leases this process renews."""
+
+    async def count() -> int:
+        return sum("_renew" in repr(task.get_coro()) for task in asyncio.all_tasks())
+
+    return loop_thread().run(count())
+
+
+def test_a_process_renews_the_leases_of_its_tasks_until_their_query_has_another_batch(
+    store: str, scope_name: Callable[[], str]
+) -> None:
+    """The lease would end before a batch whose tasks end further apart, or whose tasks are many."""
+    options = parse_options({"controller": store, "scope": scope_name(), "stream": "out"})
+    client_of(options.cluster).create_stream(options.output, create_scope=True)
+    others = renewals()
+    for _ in range(2):
+        write_rows(options, iter([rows("a")]), written_for("query", "0"))
+    write_rows(options, iter([rows("a")]), written_for("another query", "0"))
+    assert renewals() == others + 3
+    write_rows(options, iter([rows("a")]), written_for("query", "1"))
+    assert renewals() == others + 2
+    for _ in range(2):
+        write_rows(options, iter([rows("a")]), written_for("", ""))
+    assert renewals() == others + 4
