@@ -8,13 +8,17 @@ Source: flink.md 12.4.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import Descriptions
 from pravega_lab.errors import (
     AlreadyExistsError,
+    ConditionFailedError,
+    Definite,
     NotEmptyError,
+    PravegaError,
     ScopeNotFoundError,
     StreamNotFoundError,
 )
@@ -95,7 +99,7 @@ class Catalog:
     def create_table(
         self, scope: str, stream: str, description: Description | None, create_stream: Callable[[], object]
     ) -> None:
-        """Create a stream and describe it.
+        """Create a stream and describe it. If the process is killed in between, the stream is described.
 
         Args:
             create_stream: Creates the stream and raises `AlreadyExistsError` if it exists.
@@ -105,11 +109,27 @@ class Catalog:
             AlreadyExistsError: There is such a stream.
         """
         self.check_database(scope)
-        create_stream()
-        if description is not None:
-            self.descriptions.put(scope, stream, description)
-        else:
+        if description is None:
+            create_stream()
             self.descriptions.remove(scope, stream)  # that of an earlier stream of this name
+            return
+        self._announce(scope, stream, description)
+        try:
+            create_stream()
+        except PravegaError as error:
+            if error.definite is Definite.NO:  # otherwise there may be a stream to describe
+                self.descriptions.remove(scope, stream)
+            raise
+        self.descriptions.put(scope, stream, description)
+
+    def _announce(self, scope: str, stream: str, description: Description) -> None:
+        while True:
+            version = self.descriptions.version(scope, stream)
+            if self.client.stream(f"{scope}/{stream}").exists():
+                raise AlreadyExistsError(f"there is a stream {scope}/{stream} already")
+            with suppress(ConditionFailedError):  # another process creates the same table
+                self.descriptions.announce(scope, stream, description, version)
+                return
 
     def drop_table(self, scope: str, stream: str) -> None:
         """Seal and delete a stream, and forget its description. Raises `StreamNotFoundError`.

@@ -35,6 +35,13 @@ class Descriptions(Protocol):
             ConditionFailedError: What the store has about the stream was changed since that version.
         """
 
+    def announce(self, scope: str, stream: str, description: Description, version: int) -> None:
+        """Set the description of a stream that is created next, on condition of the ``version``.
+
+        Raises:
+            ConditionFailedError: What the store has about the stream was changed since that version.
+        """
+
     def remove(self, scope: str, stream: str) -> None:
         """Forget the description of a stream, if it has one."""
 
@@ -67,6 +74,8 @@ class StoredDescriptions:
         if found is None:
             return None
         description = Description.from_bytes(found.value)
+        if not description.first_segments:  # announced, and its creator was killed before `put`
+            return replace(description, first_segments=self._first_segments(scope, stream))
         self.check_stream(scope, stream, description)
         return description
 
@@ -92,10 +101,12 @@ class StoredDescriptions:
 
     def put(self, scope: str, stream: str, description: Description, version: int = NO_VERSION) -> None:
         """Set the description of a stream that exists. Raises `ConditionFailedError` for another version."""
-        table = self._client.table(f"{scope}/{TABLE}")
-        table.create()
         whole = replace(description, first_segments=self._first_segments(scope, stream))
-        table.put(stream.encode(), whole.to_bytes(), version)
+        self._put(scope, stream, whole, version)
+
+    def announce(self, scope: str, stream: str, description: Description, version: int) -> None:
+        """Set the description of a stream that is created next. Raises `ConditionFailedError`."""
+        self._put(scope, stream, replace(description, first_segments=()), version)
 
     def remove(self, scope: str, stream: str) -> None:
         """Forget the description of a stream, if it has one."""
@@ -115,6 +126,11 @@ class StoredDescriptions:
     def remove_scope(self, scope: str) -> None:
         """Forget the descriptions of all streams of a scope."""
         self._client.table(f"{scope}/{TABLE}").delete()
+
+    def _put(self, scope: str, stream: str, description: Description, version: int) -> None:
+        table = self._client.table(f"{scope}/{TABLE}")
+        table.create()
+        table.put(stream.encode(), description.to_bytes(), version)
 
     def _first_segments(self, scope: str, stream: str) -> tuple[int, ...]:
         return first_segments(self._client.stream(f"{scope}/{stream}"))

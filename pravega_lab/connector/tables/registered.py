@@ -109,10 +109,17 @@ class RegisteredDescriptions:
 
     def put(self, scope: str, stream: str, description: Description, version: int = NO_VERSION) -> None:
         """Set the description of a stream that exists. The address of this registry is not a part of it."""
-        if description.format == REGISTRY and self._is_here(description):
-            others = {name: value for name, value in description.options.items() if name != "registry_uri"}
-            description = replace(description, options=others)
-        self._stored.put(scope, stream, description, version)
+        self._stored.put(scope, stream, self._without_address(description), version)
+
+    def announce(self, scope: str, stream: str, description: Description, version: int) -> None:
+        """Set the description of a stream that is created next. Raises `ConditionFailedError`."""
+        self._stored.announce(scope, stream, self._without_address(description), version)
+
+    def _without_address(self, description: Description) -> Description:
+        if description.format != REGISTRY or not self._is_here(description):
+            return description
+        others = {name: value for name, value in description.options.items() if name != "registry_uri"}
+        return replace(description, options=others)
 
     def remove(self, scope: str, stream: str) -> None:
         """Forget the description of a stream, if it has one. Its group stays."""

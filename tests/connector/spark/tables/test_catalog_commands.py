@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
@@ -13,8 +14,10 @@ from pyspark.sql.types import LongType, StringType, StructType
 from pravega_lab.client import Client, connect
 from pravega_lab.connector.spark.catalog.commands import answer
 from pravega_lab.connector.spark.data_source import PravegaDataSource
+from pravega_lab.connector.spark.options import CATALOG_TABLE
 from pravega_lab.connector.tables.catalog import Catalog
 from pravega_lab.connector.tables.description import Description
+from pravega_lab.connector.tables.descriptions import StoredDescriptions
 from pravega_lab.errors import BadInputError
 
 Ask = Callable[..., dict[str, Any]]
@@ -54,6 +57,29 @@ def test_a_table_without_a_named_format_may_have_keys(ask: Ask) -> None:
     ask("drop_table", "t")
     words = "primary_key names column 'key', and the table has: id"
     assert words in create(ask, "id bigint", primary_key="key")["message"]
+
+
+def test_a_table_whose_creator_is_killed_after_the_stream_has_its_columns(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CREATE TABLE IF NOT EXISTS finds the stream and does nothing."""
+    monkeypatch.setattr(StoredDescriptions, "put", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        create(ask, "id bigint, item string", primary_key="id")
+    found = ask("load_table", "t")
+    assert found["columns"] == "`id` bigint, `item` string"
+    assert found["options"]["primary_key"] == "id"
+    assert found["options"][CATALOG_TABLE] == "0"
+    assert create(ask, "other bigint")["error"] == "table_exists"
+    assert ask("load_table", "t") == found
+
+
+def test_a_table_that_is_refused_describes_no_later_stream(ask: Ask, client: Client) -> None:
+    refusal = create(ask, "id bigint", default_num_segments="1000000000")
+    assert refusal["error"] == "refused"
+    scope = ask("create_table", "u", columns="", properties={}, partitioned=False)["options"]["scope"]
+    client.create_stream(f"{scope}/t")
+    assert ask("load_table", "t")["properties"]["format"] == "raw"
 
 
 def test_an_expression_for_the_routing_key_has_an_option_of_its_own(ask: Ask) -> None:
