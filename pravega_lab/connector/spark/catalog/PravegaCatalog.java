@@ -19,7 +19,6 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
-import org.apache.spark.sql.connector.catalog.SupportsDelete;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -30,6 +29,8 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
+import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -144,6 +145,32 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     JsonNode answer = ask(of("load_table", table));
     if (failed(answer, "no_table")) throw new NoSuchTableException(table);
     return new StreamTable(name + "." + table.namespace()[0] + "." + table.name(), answer);
+  }
+
+  /**
+   * Loads a table for a statement that changes it. Spark has not resolved the columns of the statement, which would
+   * fail for a stream without a description, because it takes any rows.
+   */
+  public Table loadTable(Identifier table, Set privileges) throws NoSuchTableException {
+    Table found = loadTable(table);
+    if (privileges.contains(TableWritePrivilege.UPDATE)) throw notUpdated();
+    if (!privileges.contains(TableWritePrivilege.DELETE)) return found;
+    if (!privileges.contains(TableWritePrivilege.INSERT)) throw notDeleted();
+    throw new UnsupportedOperationException(
+        "a stream is only appended to, so rows are not replaced (INSERT OVERWRITE, mode 'overwrite', MERGE). Append "
+            + "by INSERT INTO or mode 'append'");
+  }
+
+  private static UnsupportedOperationException notUpdated() {
+    return new UnsupportedOperationException(
+        "a stream is only appended to, so rows are not updated (UPDATE, MERGE). Append the new row by INSERT and "
+            + "read the newest of each key, or write a change with kinds -U and +U in a format of changes");
+  }
+
+  private static UnsupportedOperationException notDeleted() {
+    return new UnsupportedOperationException(
+        "a stream is only appended to, so rows are not deleted (DELETE, MERGE, TRUNCATE). Write a change with kind -D "
+            + "in a format of changes, truncate the oldest events with stream.truncate(cut), or use DROP TABLE");
   }
 
   public Table loadTable(Identifier table, String version) throws NoSuchTableException {
@@ -335,11 +362,10 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
   }
 
   /**
-   * A stream, whose rows the Python data source reads and writes. It refuses DELETE, TRUNCATE, UPDATE and MERGE in
-   * words.
+   * A stream, whose rows the Python data source reads and writes. It refuses TRUNCATE in words.
    */
   static class StreamTable
-      implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDelete, SupportsRowLevelOperations {
+      implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable, SupportsRowLevelOperations {
     private final String name;
     private final StructType schema;
     private final MetadataColumn[] hidden;
@@ -388,26 +414,13 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
       return found;
     }
 
-    public boolean canDeleteWhere(Filter[] filters) {
-      throw new UnsupportedOperationException(
-          "a stream is only appended to, so rows are not deleted (DELETE, TRUNCATE). Write a change with kind -D in "
-              + "a format of changes, truncate the oldest events with stream.truncate(cut), or use DROP TABLE");
-    }
-
-    public void deleteWhere(Filter[] filters) {
-      canDeleteWhere(filters);
-    }
-
     public boolean truncateTable() {
-      return canDeleteWhere(new Filter[0]);
+      throw notDeleted();
     }
 
-    /** Asked for DELETE with a condition, too. */
+    /** Not asked: a MERGE that only inserts becomes an append, and `loadTable` refuses any other. */
     public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
-      if (info.command().toString().equals("DELETE")) canDeleteWhere(new Filter[0]);
-      throw new UnsupportedOperationException(
-          "a stream is only appended to, so rows are not updated (UPDATE, MERGE). Append the new row by INSERT and "
-              + "read the newest of each key, or write a change with kinds -U and +U in a format of changes");
+      throw notUpdated();
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {

@@ -18,6 +18,7 @@ from pravega_lab.connector.spark.catalog.jar import SETTING, compiled, jar_path
 from tests.spark.connect import needs_jvm
 
 pytestmark = pytest.mark.spark
+MERGE = "MERGE INTO pravega.{shop}.plain t USING pravega.{shop}.plain u ON t.event = u.event"
 PUSHES = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -200,14 +201,19 @@ def test_frames_are_saved_in_tables_that_are_new_or_there(spark: Any, sql: Any, 
     ):
         refused(save, PySparkException)
     assert "a table is not replaced" in refused(save, PySparkException)
-    for statement in (
-        f"UPDATE {table} SET item = 'pot'",
-        f"MERGE INTO {table} t USING {table} u ON t.id = u.id WHEN MATCHED THEN DELETE",
-    ):
-        assert "rows are not updated" in refused(lambda one=statement: sql(one), PySparkException)
+    update = f"UPDATE {table} SET item = 'pot'"
+    assert "rows are not updated" in refused(lambda: sql(update), PySparkException)
     assert sorted(map(tuple, spark.table(table).collect())) == [(0, "tea")] * 3 + [(1, "tea")] * 3
     frame.writeTo(f"{table}2").using("json").create()
     assert spark.table(f"{table}2").schema == spark.table(table).schema
+
+
+def test_a_merge_that_only_inserts_appends_the_rows_that_are_new(spark: Any, sql: Any, shop: str) -> None:
+    table = f"pravega.{shop}.merged"
+    spark.range(3).writeTo(table).create()
+    more = "(SELECT id FROM range(2, 5))"
+    sql(f"MERGE INTO {table} t USING {more} u ON t.id = u.id WHEN NOT MATCHED THEN INSERT *")
+    assert sorted(row.id for row in sql(f"SELECT id FROM {table}")) == [0, 1, 2, 3, 4]
 
 
 def test_databases_are_created_and_dropped(sql: Any, client: Client, shop: str) -> None:
@@ -242,6 +248,12 @@ def test_databases_are_created_and_dropped(sql: Any, client: Client, shop: str) 
         ("DELETE FROM pravega.{shop}.plain", "rows are not deleted"),
         ("DELETE FROM pravega.{shop}.plain WHERE offset IN (SELECT 1L)", "rows are not deleted"),
         ("TRUNCATE TABLE pravega.{shop}.plain", "rows are not deleted"),
+        ("DELETE FROM pravega.{shop}.plain WHERE id = 0", "rows are not deleted"),
+        ("UPDATE pravega.{shop}.plain SET event = cast('x' AS binary)", "rows are not updated"),
+        ("UPDATE pravega.{shop}.plain SET item = 'pot' WHERE id = 1", "rows are not updated"),
+        (f"{MERGE} WHEN MATCHED THEN UPDATE SET event = u.event", "rows are not updated"),
+        (f"{MERGE} WHEN MATCHED THEN DELETE", "rows are not deleted"),
+        (f"{MERGE} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *", "rows are not replaced"),
         ("SELECT * FROM pravega.{shop}.plain VERSION AS OF 1", "WITH (start_stream_cut"),
         ("SELECT * FROM pravega.{shop}.plain TIMESTAMP AS OF '2026-01-01'", "a stream has no versions"),
         ("SELECT * FROM pravega.{shop}.nothing VERSION AS OF 1", "TABLE_OR_VIEW_NOT_FOUND"),
