@@ -35,7 +35,7 @@ from pravega_lab.connector.spark.source.streams import ensure_stream
 from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query
 from pravega_lab.connector.tables.catalog import REGISTER_TABLE
 from pravega_lab.connector.tables.descriptions import first_segments
-from pravega_lab.errors import BadInputError, PravegaError
+from pravega_lab.errors import BadInputError, PravegaError, StreamNotFoundError
 
 if TYPE_CHECKING:
     from pravega_lab.client import Stream, Transaction
@@ -137,9 +137,11 @@ def _check_table(options: PravegaOptions) -> None:
     Raises:
         BadInputError: There is no such stream any more, or it is another one.
     """
-    stream = stream_of(options.cluster, options.output)
-    segments = options.table_segments
-    if not stream.exists() or (segments and first_segments(stream) != segments):
+    try:
+        found = first_segments(stream_of(options.cluster, options.output))
+    except StreamNotFoundError:
+        found = None
+    if found is None or (options.table_segments and found != options.table_segments):
         raise BadInputError(
             f"table {options.output} was dropped after the query began to write it. Create the table with "
             "CREATE TABLE if it is missing, and start the query again"
