@@ -406,6 +406,31 @@ def test_what_a_call_without_an_answer_did_counts_for_its_repetition(what: str) 
     pravega.run(story())
 
 
+@pytest.mark.parametrize("has_deleted", [False, True])
+def test_a_table_whose_creation_got_no_answer_may_have_existed(has_deleted: bool) -> None:
+    pravega = SimulatedPravega()
+
+    async def story() -> None:
+        async with pravega.client("one") as client, pravega.client("other") as other:
+            await client.create_scope("s")
+
+            async def meanwhile() -> None:
+                if has_deleted:
+                    await other.delete_scope("s", recursive=True)
+
+            link = LosingLink(client, "createKeyValueTable", meanwhile)
+            creation = client.create_key_value_table("s/table", 4, create_scope=False)
+            if has_deleted:
+                with pytest.raises(ScopeNotFoundError) as caught:
+                    await creation
+                assert caught.value.definite is Definite.UNKNOWN
+            else:
+                await creation
+            assert link.has_lost
+
+    pravega.run(story())
+
+
 def test_a_controller_is_reached_again_when_its_connection_falls_silent(
     uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from pravega_lab.client import NOT_EXISTS, AsyncClient, Client, Table
+from pravega_lab.client.connection.connection import ConnectionLostError
+from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.tables.table import VALUE_BYTES_MAX
 from pravega_lab.client.values import TableValue
 from pravega_lab.errors import BadInputError, ConditionFailedError, ConditionUnknownError, NotFoundError
@@ -101,3 +103,29 @@ def test_a_conditional_put_happens_once_whatever_is_cut(uri: str, table: Table, 
     asyncio.run(put())
     with pytest.raises(ConditionFailedError):
         table.put(b"once", b"other", NOT_EXISTS)
+
+
+def test_a_table_that_was_created_or_deleted_by_an_attempt_without_an_answer(
+    uri: str, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with AsyncClient(uri) as client:
+            other = client.table(f"{table.scoped_name}2")
+            ask_once, is_lost = SegmentStores.ask_once, True
+
+            async def losing(*request: Any) -> Any:
+                nonlocal is_lost
+                answer = await ask_once(*request)
+                is_lost = not is_lost
+                if not is_lost:
+                    raise ConnectionLostError("the answer is lost")
+                return answer
+
+            monkeypatch.setattr(SegmentStores, "ask_once", losing)
+            assert await other.create() is True
+            is_lost = True
+            assert await other.delete() is True
+            monkeypatch.setattr(SegmentStores, "ask_once", ask_once)
+            assert await other.delete() is False
+
+    asyncio.run(story())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pravega_lab.client.controller.calls import Controller, Lost, _ranges, _succeeded
+from pravega_lab.client.controller.calls import Controller, _ranges, _succeeded, uncertain_if_lost
 from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.client.tables.values import KeyValueTableConfiguration
 from pravega_lab.errors import AlreadyExistsError, BadInputError, NotFoundError, ScopeNotFoundError
@@ -15,7 +15,6 @@ from pravega_lab.protocol.names import SegmentRange, split_scoped_name
 async def create_table(controller: Controller, name: str, configuration: KeyValueTableConfiguration) -> None:
     """Create a table. Raises `AlreadyExistsError` and `ScopeNotFoundError`."""
     scope, table = split_scoped_name(name)
-    lost: Lost = []
     request = pb.KeyValueTableConfig(
         scope=scope,
         kvtName=table,
@@ -23,19 +22,20 @@ async def create_table(controller: Controller, name: str, configuration: KeyValu
         primaryKeyLength=configuration.primary_key_length,
         secondaryKeyLength=configuration.secondary_key_length,
     )
-    status = (await controller._call("createKeyValueTable", request, lost)).status
-    statuses = pb.CreateKeyValueTableStatus
-    if status == statuses.TABLE_EXISTS:
-        if lost and await table_configuration(controller, name) == configuration:
-            return  # an earlier attempt succeeded, and its answer was lost
-        raise AlreadyExistsError(
-            f"key-value table {name} is there already; use client.key_value_table({name!r})"
-        )
-    if status == statuses.SCOPE_NOT_FOUND:
-        raise ScopeNotFoundError(f"create {name}: there is no such scope; create it first")
-    if status == statuses.INVALID_TABLE_NAME:
-        raise BadInputError(f"table {name!r}: the controller takes letters, digits, '.' and '-' only")
-    _succeeded(f"create key-value table {name}", status)
+    with uncertain_if_lost() as lost:
+        status = (await controller._call("createKeyValueTable", request, lost)).status
+        statuses = pb.CreateKeyValueTableStatus
+        if status == statuses.TABLE_EXISTS:
+            if lost and await table_configuration(controller, name) == configuration:
+                return  # an earlier attempt succeeded, and its answer was lost
+            raise AlreadyExistsError(
+                f"key-value table {name} is there already; use client.key_value_table({name!r})"
+            )
+        if status == statuses.SCOPE_NOT_FOUND:
+            raise ScopeNotFoundError(f"create {name}: there is no such scope; create it first")
+        if status == statuses.INVALID_TABLE_NAME:
+            raise BadInputError(f"table {name!r}: the controller takes letters, digits, '.' and '-' only")
+        _succeeded(f"create key-value table {name}", status)
 
 
 async def table_configuration(controller: Controller, name: str) -> KeyValueTableConfiguration:
@@ -77,10 +77,10 @@ async def list_tables(controller: Controller, scope: str) -> list[str]:
 
 async def delete_table(controller: Controller, name: str) -> bool:
     """Delete a table and return True, or False if there was none."""
-    lost: Lost = []
-    status = (await controller._call("deleteKeyValueTable", _info(name), lost)).status
-    no = pb.DeleteKVTableStatus.TABLE_NOT_FOUND
-    return _succeeded(f"delete key-value table {name}", status, no=no) or bool(lost)
+    with uncertain_if_lost() as lost:
+        status = (await controller._call("deleteKeyValueTable", _info(name), lost)).status
+        no = pb.DeleteKVTableStatus.TABLE_NOT_FOUND
+        return _succeeded(f"delete key-value table {name}", status, no=no) or bool(lost)
 
 
 def missing(name: str) -> NotFoundError:

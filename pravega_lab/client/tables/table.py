@@ -18,6 +18,7 @@ from pravega_lab.client.values import NO_VERSION, TableValue
 from pravega_lab.errors import (
     BadInputError,
     ConditionFailedError,
+    Definite,
     NotFoundError,
     SegmentNotFoundError,
 )
@@ -62,9 +63,10 @@ class AsyncTable:
 
     async def create(self) -> bool:
         """Create the table and return True, or False if it existed."""
-        reply = await self._requests.ask(0, CreateTableSegment(0, self._segment, NO_TOKEN))
+        request = CreateTableSegment(0, self._segment, NO_TOKEN)
+        reply, repeated = await self._stores.change(f"create {self.scoped_name}", self._home, 0, request)
         if isinstance(reply, SegmentAlreadyExists):
-            return False
+            return repeated  # an earlier attempt without an answer may have created it
         expect(SegmentCreated, reply)
         return True
 
@@ -117,12 +119,11 @@ class AsyncTable:
 
     async def delete(self) -> bool:
         """Delete the table and return True, or False if there was none."""
+        request = DeleteTableSegment(0, self._segment, False, NO_TOKEN)
         try:
-            reply = await self._stores.ask(
-                self._home, 0, DeleteTableSegment(0, self._segment, False, NO_TOKEN)
-            )
-        except SegmentNotFoundError:
-            return False
+            reply, _ = await self._stores.change(f"delete {self.scoped_name}", self._home, 0, request)
+        except SegmentNotFoundError as error:  # an earlier attempt without an answer may have deleted it
+            return error.definite is Definite.UNKNOWN
         expect(SegmentDeleted, reply)
         return True
 
