@@ -224,7 +224,8 @@ class RealDisk:
         """See Disk. Fills the file with zeros, so that later syncs have no metadata to write.
 
         The first file of a folder is only reserved, so that a new store is ready at once. While groups are
-        written, filling takes seconds, and other files are written in its pauses. A cancellation ends it.
+        written, filling takes seconds, and other files are written in its pauses. A cancellation ends it
+        after the present piece.
         """
         file = UnfinishedFile(self.folder / name, size, header)
 
@@ -248,6 +249,7 @@ class RealDisk:
                     await asyncio.sleep(PAUSE_S)
                 await self._run(self._others, finish)
         except BaseException:
+            file.give_up()
             with contextlib.suppress(RuntimeError):  # the disk is closed: the next start deletes the file
                 self._others.submit(file.drop)  # after the step that may still run
             raise

@@ -35,7 +35,7 @@ def may_pause(filled: float, written: float, idle_s: float) -> bool:
 
 
 class UnfinishedFile:
-    """A file of ``size`` bytes: ``head``, then zeros. One thread at a time may call it.
+    """A file of ``size`` bytes: ``head``, then zeros. One thread at a time may call it, but for `give_up`.
 
     Every call but `drop` raises OSError if the disk has no room or does not work.
     """
@@ -47,6 +47,7 @@ class UnfinishedFile:
         self._head = head
         self._handle: int | None = None
         self._filled = 0
+        self._is_given_up = False
 
     def begin(self) -> None:
         """Reserve the room, and write the head."""
@@ -56,13 +57,14 @@ class UnfinishedFile:
         self._filled = len(self._head)
 
     def fill(self, may_pause: Callable[[float], bool]) -> bool:
-        """Write and sync pieces of zeros until one can wait. Return whether the file is full.
+        """Write and sync pieces of zeros until one can wait, or until `give_up`. Return whether the file is
+        full.
 
         Args:
             may_pause: Says whether the next piece can wait when this share of the file is filled.
         """
         assert self._handle is not None
-        while self._filled < self._size:
+        while self._filled < self._size and not self._is_given_up:
             pauses = may_pause(self._filled / self._size)
             n_bytes = min(PIECE_BYTES if pauses else LARGE_PIECE_BYTES, self._size - self._filled)
             write_all(self._handle, memoryview(_ZEROS)[:n_bytes], self._filled)
@@ -78,6 +80,10 @@ class UnfinishedFile:
         os.fsync(self._handle)
         self._close()
         self._temporary.replace(self._path)
+
+    def give_up(self) -> None:
+        """Let `fill` return after its present piece: the file will be dropped. Any thread may call this."""
+        self._is_given_up = True
 
     def drop(self) -> None:
         """Delete the file, unless it has its name."""

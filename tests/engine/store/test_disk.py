@@ -612,6 +612,31 @@ def test_a_file_whose_filling_is_cancelled_leaves_nothing(filling: Filling) -> N
     assert not filling.temporary.exists()
 
 
+def test_a_cancellation_ends_the_filling_of_a_file_after_the_present_piece(
+    filling: Filling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without groups there are no pauses, in which it would end."""
+    monkeypatch.setattr(unfinished_file, "RECENT_S", 0.0)
+    fdatasync, may_end = os.fdatasync, threading.Event()
+
+    def syncing(handle: int) -> None:
+        fdatasync(handle)
+        may_end.wait(60)
+
+    async def cancel() -> None:
+        monkeypatch.setattr(os, "fdatasync", syncing)
+        task = await filling.begin()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_end.set()
+        await filling.disk.check_logs()
+
+    run(cancel())
+    assert filling.n_pieces == 1
+    assert not filling.temporary.exists()
+
+
 def test_a_disk_that_is_closed_does_not_wait_for_a_file_that_is_filled(
     filling: Filling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
