@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import logging
 from collections.abc import Callable
 
@@ -116,7 +118,7 @@ class TierLoop:
             case StoreSnapshot():
                 while (data := step.snapshot.draw()) is None:
                     await asyncio.sleep(0)
-                await objects.write(step.name, data)
+                await self._write(step.name, data)
                 await self._check_folder()
                 if await objects.read(step.name) != data:
                     raise OSError(f"the snapshot {step.name!r} is not as it was written")
@@ -124,7 +126,7 @@ class TierLoop:
             case Delete():
                 for name in step.names:
                     await objects.delete(name)
-                mover.deleted(step)
+                    mover.deleted(name)
             case List():
                 names = await objects.names()
                 await self._check_folder()  # the objects of another store are not to be deleted
@@ -137,7 +139,7 @@ class TierLoop:
         pieces, data = await self._gather(step)
         if pieces:
             checksums = checksums_of(data, self.tiered.store_id, step.number)
-            await self._objects.write(step.name, data)
+            await self._write(step.name, data)
             self.written_bytes += len(data)
             # Before the size is compared: if the folder changes once, before or after this check, the
             # check fails or the chunk is missing.
@@ -148,6 +150,18 @@ class TierLoop:
             await _synced(self.tiered.submit_move(chunk, pieces, now_ms=self._now_ms()))
         self.mover.moved()
         self._resume()
+
+    async def _write(self, name: str, data: bytes) -> None:
+        """Write an object. If there is no room for it, delete what there is of it: a snapshot, without which
+        nothing else can be deleted, may need that room.
+        """
+        try:
+            await self._objects.write(name, data)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                with contextlib.suppress(Exception):
+                    await self._objects.delete(name)
+            raise
 
     async def _gather(self, step: Upload) -> tuple[list[Piece], bytes]:
         """Return the pieces that are still in the log, and their bytes."""

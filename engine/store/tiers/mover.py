@@ -66,7 +66,9 @@ class StoreSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete ``names``, then call `Mover.deleted`. It is no error if one does not exist."""
+    """Delete ``names`` in their order, and call `Mover.deleted` after each. It is no error if one does not
+    exist.
+    """
 
     names: Sequence[str]
 
@@ -99,6 +101,8 @@ class Mover:
         self._snapshot_ms = -(1 << 62)
         self._sweep_ms = 0
         self._doomed: dict[str, int] = {}  # name -> sequence of the state that no longer needs it
+        self._dead_sequence = -1  # of the latest state that no longer needs an object that it once needed
+        self._frees_first = False  # an upload failed, perhaps for lack of room
         self._old_snapshots: list[str] = []
         self._stored_sequence = -1
         self._snapshots = 0  # begun in this life
@@ -135,6 +139,10 @@ class Mover:
             return Attach()
         if not self._is_marked:
             return WriteMarker(marker(self._tiered.store_id))
+        self._doom([chunk.name for chunk in self._tiered.take_dead()])
+        if self._frees_first and (step := self._free(now_ms)) is not None:
+            return step
+        self._frees_first = False
         return self._upload(now_ms) or self._store(now_ms) or self._clean(now_ms)
 
     def _upload(self, now_ms: int) -> Upload | None:
@@ -169,22 +177,31 @@ class Mover:
 
         Only the first reason does not wait: it occurs once for each file of the log.
         """
-        self._doom([chunk.name for chunk in self._tiered.take_dead()])
         is_early = now_ms < self._snapshot_ms + self._settings.after_ms
         is_needed = any(sequence > self._stored_sequence for sequence in self._doomed.values())
         is_complete = not self._tiered.log_bytes and self._tiered.sequence > self._stored_sequence
         if not (self._tiered.files_to_free() or ((is_needed or is_complete) and not is_early)):
             return None
+        return self._begin_snapshot(now_ms)
+
+    def _begin_snapshot(self, now_ms: int) -> StoreSnapshot:
         snapshot = self._tiered.begin_snapshot()
         self._snapshot_ms = now_ms
         self._snapshots += 1  # no name is used again: an upload that failed will be deleted, or ends later
         return StoreSnapshot(snapshot_name(snapshot.sequence, f"{self._life}.{self._snapshots}"), snapshot)
 
+    def _free(self, now_ms: int) -> StoreSnapshot | Delete | None:
+        """Delete what no segment needs. A full tier takes no upload before, however many uploads are due."""
+        if self._dead_sequence > self._stored_sequence:
+            return self._begin_snapshot(now_ms)
+        return self._delete()
+
     def _clean(self, now_ms: int) -> Delete | List | None:
+        return self._delete() or (List() if now_ms >= self._sweep_ms else None)
+
+    def _delete(self) -> Delete | None:
         names = [name for name, sequence in self._doomed.items() if sequence <= self._stored_sequence]
-        if names:
-            return Delete(names[:100])
-        return List() if now_ms >= self._sweep_ms else None
+        return Delete(names[:100]) if names else None
 
     # Results
 
@@ -217,11 +234,10 @@ class Mover:
         self._old_snapshots = [step.name]
         self._tiered.snapshot_stored(step.snapshot.first_file)
 
-    def deleted(self, step: Delete) -> None:
-        """Note that objects are deleted."""
+    def deleted(self, name: str) -> None:
+        """Note that an object of a step `Delete` is deleted."""
         self._succeeded()
-        for name in step.names:
-            self._doomed.pop(name, None)
+        self._doomed.pop(name, None)
 
     def listed(self, names: Sequence[str], now_ms: int) -> None:
         """Note which objects are in tier 2. Those that belong to nothing will be deleted.
@@ -253,9 +269,14 @@ class Mover:
     def failed(self, step: Step, now_ms: int) -> None:
         """Note that a step failed, or may have failed. What it wrote will be deleted."""
         self._pass = None
+        self._frees_first = isinstance(step, Upload)
         if isinstance(step, Upload | StoreSnapshot):
-            self._doom([step.name])
+            self._doomed.setdefault(step.name, self._tiered.sequence)
             self._snapshot_ms = -(1 << 62)
+        if isinstance(step, Delete):  # the one that failed is the first that is left: others go before it now
+            left = next((name for name in step.names if name in self._doomed), None)
+            if left is not None:
+                self._doomed[left] = self._doomed.pop(left)
         self._retry_ms = now_ms + min(RETRY_MS_MAX, RETRY_MS_MIN << min(self._failures, 10))
         self._failures += 1
 
@@ -265,7 +286,8 @@ class Mover:
 
     def _doom(self, names: Sequence[str]) -> None:
         for name in names:
-            self._doomed.setdefault(name, self._tiered.sequence)
+            if name not in self._doomed:
+                self._doomed[name] = self._dead_sequence = self._tiered.sequence
 
 
 def check_marker(content: bytes | None, names: Sequence[str], store_id: bytes, *, has_chunks: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import shutil
 import subprocess
@@ -54,14 +55,25 @@ class Folder(FsspecObjects):
         self.unheard = 0  # the next so many writes of a snapshot succeed, and raise nevertheless
         self.late: list[list[str]] = []  # what the next lists show, in place of what there is
         self.gate: asyncio.Event | None = None
+        self.room = 1 << 30  # bytes of all objects together
+        self.refused: list[str] = []  # objects that cannot be deleted
 
     async def write(self, name: str, data: bytes) -> None:
         if self.is_down:
             raise OSError("tier 2 is down")
+        room = self.room - sum(path.stat().st_size for path in Path(self._folder).glob("*"))
+        if len(data) > room:
+            await super().write(name, data[:room])
+            raise OSError(errno.ENOSPC, "No space left on device")
         await super().write(name, data)
         if self.unheard and name.startswith("snapshot"):
             self.unheard -= 1
             raise OSError("tier 2 did not answer")
+
+    async def delete(self, name: str) -> None:
+        if name in self.refused:
+            raise PermissionError(name)
+        await super().delete(name)
 
     async def names(self) -> list[str]:
         return self.late.pop(0) if self.late else await super().names()
@@ -231,6 +243,46 @@ def test_a_failing_tier_holds_writers_back_and_releases_them(
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
+
+
+def test_a_full_tier_gets_room_when_segments_are_truncated_while_bytes_wait_to_move(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            life.objects.room = 90_000
+            await life.submit(CreateSegment("a"))
+            size = 0
+            assert life.runner.tier is not None
+            mover = life.runner.tier.mover
+            while not mover.failures:  # full log files wait to be moved from now on
+                await life.submit(Append("a", size.to_bytes(4, "big") * 2_500))
+                size += 10_000
+                await asyncio.sleep(0.01)
+            await life.submit(Append("a", size.to_bytes(4, "big") * 5_000))
+            await life.submit(Truncate("a", size - 30_000))
+            await life.until_moved()
+            await life.until(lambda: not mover.failures)
+            content = await life.read("a")
+        async with store(tmp_path) as life:
+            assert await life.read("a") == content
+            assert len(content) == 50_000
+
+    asyncio.run(story())
+
+
+def test_an_object_that_cannot_be_deleted_does_not_keep_others(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), *(Append("a", bytes(10_000)) for _ in range(10)))
+            await life.until_moved()
+            chunks = [name for name in life.names() if name.startswith("chunk")]
+            life.objects.refused = chunks[:1]
+            await life.submit(Delete("a"))
+            await life.until(lambda: [n for n in life.names() if n.startswith("chunk")] == chunks[:1])
+            life.objects.refused = []
+            await life.until(lambda: not any(name.startswith("chunk") for name in life.names()))
+            assert len(chunks) > 2
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("in_its_place", ["nothing", "an empty folder", "the folder of another store"])
