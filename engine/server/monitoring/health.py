@@ -27,13 +27,14 @@ def health_of(storage: Storage, store: SegmentStore, mover: Mover | None = None)
 
     It is degraded while it refuses what would make it grow (``disk_full``), or does not read from some
     connections because the disk is slower than they are (``throttled``). With tier 2 it is also degraded
-    while a step of moving has failed and is tried again (``tier2_failing``), and while appends wait because
-    too many bytes are still in the log (``tier2_behind``).
+    while a step of moving has failed and is tried again or takes long (``tier2_failing``), and while appends
+    wait because too many bytes are still in the log (``tier2_behind``).
     """
     if storage.has_failed:
         return Health("failed", ("write_failed",))
     signs = [("disk_full", storage.is_full), ("throttled", store.throttled_count)]
     if mover is not None:
-        signs += [("tier2_failing", mover.failures), ("tier2_behind", mover.is_behind)]
+        is_failing = mover.failures or mover.is_silent
+        signs += [("tier2_failing", is_failing), ("tier2_behind", mover.is_behind)]
     reasons = [name for name, is_so in signs if is_so]
     return Health("degraded" if reasons else "ready", tuple(reasons))

@@ -32,6 +32,8 @@ from .reads import ChunkReader
 log = logging.getLogger(__name__)
 
 POLL_S = 0.25
+SILENT_S = 30.0
+"""A step that takes longer makes the health of the store degraded. It may be a call that hangs."""
 READ_BYTES_MAX = 1 << 20
 """Bytes of the log that are read in one turn of the event loop."""
 
@@ -87,6 +89,7 @@ class TierLoop:
         step = self.mover.next_step(self._now_ms())
         if step is None:
             return False
+        silence = asyncio.get_running_loop().call_later(SILENT_S, self._note_silence, step)
         try:
             await self._do(step)
         except TierMismatch:
@@ -97,7 +100,15 @@ class TierLoop:
                 log.warning("tier 2 failed, and is tried again (%s): %s", what, error)
             self.mover.failed(step, self._now_ms())
             return False
+        finally:
+            silence.cancel()
         return True
+
+    def _note_silence(self, step: Step) -> None:
+        log.warning(
+            "tier 2 has not finished a step for %g s (%s); no other begins", SILENT_S, type(step).__name__
+        )
+        self.mover.unanswered()
 
     async def _do(self, step: Step) -> None:
         mover, objects = self.mover, self._objects

@@ -107,6 +107,7 @@ class Mover:
         self._stored_sequence = -1
         self._snapshots = 0  # begun in this life
         self._failures = 0
+        self._is_silent = False
         self._retry_ms = 0
         self._is_behind = False
 
@@ -123,6 +124,11 @@ class Mover:
     def failures(self) -> int:
         """Return how many steps have failed since the last one that succeeded."""
         return self._failures
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether the step under way has taken long; see `unanswered`."""
+        return self._is_silent
 
     @property
     def is_attached(self) -> bool:
@@ -279,8 +285,14 @@ class Mover:
                 self._doomed[left] = self._doomed.pop(left)
         self._retry_ms = now_ms + min(RETRY_MS_MAX, RETRY_MS_MIN << min(self._failures, 10))
         self._failures += 1
+        self._is_silent = False
+
+    def unanswered(self) -> None:
+        """Note that the step under way takes long. It is waited for nevertheless: it may have an effect."""
+        self._is_silent = True
 
     def _succeeded(self) -> None:
+        self._is_silent = False
         self._failures = 0
         self._retry_ms = 0
 

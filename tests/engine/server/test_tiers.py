@@ -22,6 +22,7 @@ import pytest
 from pravega_lab.engine.server.connection import SegmentStoreProtocol
 from pravega_lab.engine.server.monitoring.health import health_of
 from pravega_lab.engine.server.runner import StoreRunner
+from pravega_lab.engine.server.tiers import loop as tier_loop
 from pravega_lab.engine.server.tiers import options as tier_options
 from pravega_lab.engine.server.tiers import reads
 from pravega_lab.engine.server.tiers.objects import FsspecObjects
@@ -55,10 +56,13 @@ class Folder(FsspecObjects):
         self.unheard = 0  # the next so many writes of a snapshot succeed, and raise nevertheless
         self.late: list[list[str]] = []  # what the next lists show, in place of what there is
         self.gate: asyncio.Event | None = None
+        self.answers = asyncio.Event()  # while it is not set, writes hang
+        self.answers.set()
         self.room = 1 << 30  # bytes of all objects together
         self.refused: list[str] = []  # objects that cannot be deleted
 
     async def write(self, name: str, data: bytes) -> None:
+        await self.answers.wait()
         if self.is_down:
             raise OSError("tier 2 is down")
         room = self.room - sum(path.stat().st_size for path in Path(self._folder).glob("*"))
@@ -361,6 +365,26 @@ asyncio.run(story())
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
     assert "stops without waiting for the call that is under way" in done.stderr
+
+
+def test_a_tier_that_does_not_answer_is_a_failing_tier(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            life.objects.answers.clear()
+            await life.submit(CreateSegment("a"), Append("a", b"waits"))
+            assert life.runner.tier is not None
+            whole = (life.runner.storage, life.runner.segment_store, life.runner.tier.mover)
+            await life.until(lambda: health_of(*whole).reasons == ("tier2_failing",))
+            assert "has not finished a step for 0.05 s (WriteMarker)" in caplog.text
+            life.objects.answers.set()
+            await life.until_moved()
+            await life.until(lambda: health_of(*whole).status == "ready")
+
+    monkeypatch.setattr(tier_loop, "SILENT_S", 0.05)
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
 
 
 def test_a_slow_read_of_tier_2_stalls_neither_its_connection_nor_others(tmp_path: Path) -> None:
