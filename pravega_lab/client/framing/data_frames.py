@@ -14,6 +14,11 @@ EVENT = "event"
 ROUTING_KEY = "routing_key"
 
 
+def is_data_frame(values: Any) -> bool:
+    """Return whether ``values`` has named columns."""
+    return hasattr(type(values), "column_names") or hasattr(type(values), "columns")
+
+
 def columns_of(events: Any, keys: Any) -> tuple[Any, Any]:
     """Return the columns ``event`` and ``routing_key`` of a data frame, and anything else as it is.
 
@@ -22,9 +27,9 @@ def columns_of(events: Any, keys: Any) -> tuple[Any, Any]:
     Raises:
         BadInputError: The data frame has other columns, is lazy, or its keys are passed twice.
     """
-    kind = type(events)
-    if not hasattr(kind, "column_names") and not hasattr(kind, "columns"):
+    if not is_data_frame(events):
         return events, keys
+    kind = type(events)
     if hasattr(kind, "collect"):
         raise BadInputError(
             f"a {kind.__module__.split('.')[0]} {kind.__name__} holds no rows yet: collect it into a data "

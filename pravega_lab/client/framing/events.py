@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pravega_lab.client.framing import pure_python
 from pravega_lab.client.framing.arrays import array_framing
-from pravega_lab.client.framing.data_frames import EVENT, ROUTING_KEY, columns_of
+from pravega_lab.client.framing.data_frames import EVENT, ROUTING_KEY, columns_of, is_data_frame
 from pravega_lab.client.framing.values import Run
 from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
 from pravega_lab.errors import BadInputError, EventTooLargeError
@@ -152,8 +152,9 @@ def prepare(events: Events, keys: Keys, chance: Random) -> FewEvents | ManyEvent
     events, keys = columns_of(events, keys)
     if isinstance(events, (str, bytes, bytearray, memoryview)):
         events = [bytes(events) if not isinstance(events, str) else events]
-    if isinstance(events, (Mapping, Set)):
-        raise BadInputError(f"a {type(events).__name__} has no order of events: {_ACCEPTED[_EVENTS]}")
+    for values, what in ((events, _EVENTS), (keys, _KEYS)):
+        if isinstance(values, (Mapping, Set)):
+            raise BadInputError(f"a {type(values).__name__} has no order of {what}: {_ACCEPTED[what]}")
     if isinstance(events, (list, tuple)) and len(events) <= FEW and _are_few(keys):
         payloads = [_payload(event) for event in events]
         return FewEvents(payloads, _few_positions(keys, len(payloads), chance))
@@ -289,7 +290,8 @@ def _arrow(values: Any, what: str) -> pa.Array:
     """Return any array-like as one Arrow array of binary or string, with 32- or 64-bit offsets."""
     import pyarrow as pa
 
-    if isinstance(values, (str, bytes, bytearray, memoryview)) or not isinstance(values, Iterable):
+    is_text = isinstance(values, (str, bytes, bytearray, memoryview))
+    if is_text or is_data_frame(values) or not isinstance(values, Iterable):
         raise _not_accepted(values, what)
     try:
         values = _as_arrow(values, what)
@@ -307,6 +309,8 @@ def _as_arrow(values: Any, what: str) -> pa.Array | pa.ChunkedArray:
 
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
+    if str(getattr(values, "dtype", "")) == "Object":  # of Polars, which exports the addresses of objects
+        values = values.to_list()
     if isinstance(values, (list, tuple)):  # pa.array would import pandas, which takes a quarter of a second
         if what == _EVENTS:
             values = [_payload(value) if value is not None else None for value in values]

@@ -158,6 +158,16 @@ def test_a_data_frame_without_rows_of_its_own_is_refused() -> None:
         prepare(polars.LazyFrame({"event": ["a"]}), None, Random(1))
 
 
+def test_python_objects_of_polars_are_written_by_their_values() -> None:
+    """Polars exports them to Arrow as their addresses in memory."""
+    polars = pytest.importorskip("polars")
+    events, keys = numbered(50, 7)
+    series = [polars.Series(values, dtype=polars.Object) for values in (events, keys)]
+    assert _written(*series) == _written(events, keys)
+    with pytest.raises(BadInputError, match="an event is bytes or str, not dict"):
+        prepare(polars.Series([{"id": 1}], dtype=polars.Object), None, Random(1))
+
+
 def _written(events: Any, keys: Any) -> list[tuple[bytes, float]]:
     """What ``prepare`` makes of the arguments: each event's bytes and its position in the key space."""
     found = prepare(events, keys, Random(1))
