@@ -436,7 +436,10 @@ def test_without_an_answer_the_question_comes_and_nothing_is_counted() -> None:
     assert wrong_answers == {}
 
 
-@pytest.mark.parametrize("answer", ["many", None, [1], True, float("nan"), float("inf"), 2.5, b"7"])
+@pytest.mark.parametrize(
+    "answer",
+    ["many", None, [1], True, float("nan"), float("inf"), 2.5, b"7", pytest.param(10**5000, id="huge")],
+)
 def test_what_can_be_no_answer_is_not_counted(answer: Any) -> None:
     verdict = in_one_line(check("02.1", answer))
     assert "can be no answer: a whole number is wanted" in verdict

@@ -44,5 +44,7 @@ def test_what_can_be_no_exercise_is_refused() -> None:
         BadInputError, match=r"exercise own\.2: the right answer is 0\.5; give a whole number"
     ):
         exercise("own.2", "How much?", 0.5, hints=HINTS, solution="So.")
+    with pytest.raises(BadInputError, match="the remark about 'six' can never be shown: a whole number is"):
+        exercise("own.4", "How much?", 5, hints=HINTS, solution="So.", remarks={"six": "No."})
     with pytest.raises(BadInputError, match="give two hints"):
         exercise("own.3", "How much?", 5, hints=("one",), solution="So.")  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pravega_lab import Lab
@@ -36,6 +38,31 @@ def fresh() -> Iterator[None]:
 def test_what_became_of_it(predicted: object, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     predict("How many?", predicted).compare(200)
     assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("predicted", "said"),
+    [
+        (np.array([4, 5]), "[4 5]. So it is."),
+        (np.array([4]), "[4]. It is [4, 5]."),
+        (pd.NA, "<NA>. It is [4, 5]."),
+        pytest.param(10**5000, "this int. It is [4, 5].", id="huge"),
+    ],
+)
+def test_any_value_can_be_a_prediction(
+    predicted: object, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = predict("Which?", predicted)
+    assert said.split(".")[0] in repr(made)
+    made.compare([4, 5])
+    assert capsys.readouterr().out == f"Your prediction: {said}\n"
+    with pytest.raises(BadInputError, match="is none of the choices"):
+        predict("Which?", predicted, among=["yes", "no"])
+
+
+def test_a_number_too_large_for_a_float_is_not_close(capsys: pytest.CaptureFixture[str]) -> None:
+    predict("How long?", 10**400).compare(2.5)
+    assert capsys.readouterr().out.endswith("0. It is 2.5.\n")
 
 
 def test_an_answer_may_be_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ answer. Its docstring says, for the learner, what is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -36,6 +36,14 @@ def numbers_in_any_order(answer: Any) -> str:
 def words_in_any_order(answer: Any) -> str:
     """a list of words in quotes, in any order"""
     return ", ".join(sorted(word(one) for one in _several(answer)))
+
+
+def text_of(answer: Any, form: Callable[[Any], str] = repr) -> str:
+    """Return what a message shows of an answer. Some values have no text, such as very large numbers."""
+    try:
+        return form(answer)
+    except Exception:
+        return f"this {type(answer).__name__}"
 
 
 def _several(answer: Any) -> Iterable[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 from pravega_lab.tutorials.learning.answer_forms import (
     numbers_in_any_order,
+    text_of,
     whole_number,
     word,
     words_in_any_order,
@@ -36,7 +37,8 @@ def exercise(
         remarks: What `check` adds for likely wrong answers, by the answer.
 
     Raises:
-        BadInputError: The answer is of no such kind, or there are not two hints.
+        BadInputError: The answer is of no such kind, a remark is about an answer of another kind, or there
+            are not two hints.
 
     Example:
         >>> from pravega_lab.tutorials import check, exercise
@@ -54,8 +56,20 @@ def exercise(
         right=digest(number, read(answer)),
         hints=hints,
         solution=seal(solution),
-        remarks={digest(number, read(wrong)): remark for wrong, remark in (remarks or {}).items()},
+        remarks={
+            digest(number, _read(read, number, wrong)): remark for wrong, remark in (remarks or {}).items()
+        },
     )
+
+
+def _read(read: Callable[[Any], str], number: str, wrong: Any) -> str:
+    try:
+        return read(wrong)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise BadInputError(
+            f"exercise {number}: the remark about {text_of(wrong)} can never be shown: {read.__doc__} is "
+            "wanted"
+        ) from error
 
 
 def _form_of(number: str, answer: Any) -> Callable[[Any], str]:
@@ -70,5 +84,6 @@ def _form_of(number: str, answer: Any) -> Callable[[Any], str]:
             continue
         return form
     raise BadInputError(
-        f"exercise {number}: the right answer is {answer!r}; give a whole number, a text, or a list of either"
+        f"exercise {number}: the right answer is {text_of(answer)}; give a whole number, a text, or a list "
+        "of either"
     )

@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 from pravega_lab.errors import BadInputError
+from pravega_lab.tutorials.learning.answer_forms import text_of
 
 _CLOSE = 0.1
 
@@ -39,16 +40,17 @@ class Prediction:
         return self.answer is not ...
 
     def _beside(self, actual: Any) -> str:
-        if self.answer == actual:
-            return f"{self.answer}. So it is."
-        if _are_numbers(self.answer, actual) and abs(self.answer - actual) <= _CLOSE * abs(actual):
-            return f"{self.answer}. {_it_is(actual)}: close."
-        return f"{self.answer}. {_it_is(actual)}."
+        said = text_of(self.answer, str)
+        if _are_equal(self.answer, actual):
+            return f"{said}. So it is."
+        if _are_close(self.answer, actual):
+            return f"{said}. {_it_is(actual)}: close."
+        return f"{said}. {_it_is(actual)}."
 
     def __repr__(self) -> str:
         choices = f" ({' / '.join(map(str, self.among))})" if self.among else ""
         if self.is_made:
-            return f"{self.question}{choices}\nYou say: {self.answer}. Now run on."
+            return f"{self.question}{choices}\nYou say: {text_of(self.answer, str)}. Now run on."
         return f"{self.question}{choices}\nPut your prediction in place of the dots, then run on."
 
 
@@ -75,11 +77,11 @@ def predict(question: str, answer: Any = ..., *, among: Sequence[Any] = ()) -> P
 
 
 def _check_among(answer: Any, among: Sequence[Any]) -> None:
-    if among and answer not in among:
-        near = get_close_matches(str(answer), [str(one) for one in among], 1, 0.3)
+    if among and not any(_are_equal(answer, one) for one in among):
+        near = get_close_matches(text_of(answer, str), [str(one) for one in among], 1, 0.3)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise BadInputError(
-            f"{answer!r} is none of the choices{hint} There are {', '.join(map(repr, among))}."
+            f"{text_of(answer)} is none of the choices{hint} There are {', '.join(map(repr, among))}."
         )
 
 
@@ -88,5 +90,19 @@ def _it_is(actual: Any) -> str:
     return f"The answer: {actual}" if isinstance(actual, str) else f"It is {actual}"
 
 
-def _are_numbers(*values: Any) -> bool:
-    return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+def _are_equal(answer: Any, actual: Any) -> bool:
+    """Compare an array by its elements. What cannot be compared, such as pandas' NA, is not equal."""
+    answer, actual = (value.tolist() if hasattr(value, "tolist") else value for value in (answer, actual))
+    try:
+        return bool(answer == actual)
+    except Exception:
+        return False
+
+
+def _are_close(answer: Any, actual: Any) -> bool:
+    if any(isinstance(value, bool) or not isinstance(value, Real) for value in (answer, actual)):
+        return False
+    try:
+        return bool(abs(answer - actual) <= _CLOSE * abs(actual))
+    except OverflowError:  # between a float and an int that no float can hold
+        return False
