@@ -7,10 +7,12 @@ Beside this: ``server/test_standalone.py`` (port or folder in use, corrupt log, 
 
 from __future__ import annotations
 
+import pickle
 import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +23,7 @@ import pytest
 from pravega_lab import cli
 from pravega_lab import errors as e
 from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream, Table, connect
+from pravega_lab.client.reader_group import ReaderGroup, reading
 from pravega_lab.client.values import ScalingKind
 from pravega_lab.errors import Definite
 from pravega_lab.protocol.controller import controller_pb2 as pb
@@ -297,6 +300,27 @@ def test_a_transaction_that_never_was(stream: Stream) -> None:
     for call in (transaction.commit, transaction.abort):
         error = told(e.TransactionFailedError, call, str(NOBODY), "is UNKNOWN", "look for its events")
         assert error.definite is Definite.UNKNOWN
+
+
+@pytest.fixture(scope="module")
+def group(client: Client, stream: Stream) -> ReaderGroup:
+    return client.create_reader_group("bad/group", reading([stream.scoped_name]))
+
+
+def test_what_has_connections_is_not_sent_to_another_process(
+    client: Client, stream: Stream, group: ReaderGroup, table: Table
+) -> None:
+    """The ways of multiprocessing other than fork, Spark and joblib pickle what a function receives."""
+    with (
+        stream.writer() as writer,
+        stream.read() as batches,
+        stream.begin_transaction() as transaction,
+        group.create_reader("one") as reader,
+    ):
+        for thing in (client, stream, table, group, writer, batches, transaction, reader):
+            told(
+                e.BadInputError, partial(pickle.dumps, thing), "cannot be pickled", "call connect(uri) there"
+            )
 
 
 def test_what_a_table_does_not_take(client: Client, table: Table) -> None:

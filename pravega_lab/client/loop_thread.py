@@ -12,10 +12,10 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, wait
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 from weakref import WeakSet, finalize
 
-from pravega_lab.errors import PravegaError
+from pravega_lab.errors import BadInputError, PravegaError
 from pravega_lab.portable.alone import IS_BROWSER
 from pravega_lab.portable.threads import run_here
 
@@ -279,6 +279,16 @@ def keep_to_this_process(owner: object) -> None:
     Its attributes ``_core`` and ``_add`` are replaced there, so that a call in this process needs no check.
     """
     _of_this_process.add(owner)
+
+
+class OfThisProcess:
+    """Refuses to be pickled: connections do not move to the process that a pickle is sent to."""
+
+    def __reduce__(self) -> NoReturn:
+        raise BadInputError(
+            f"a {type(self).__name__} cannot be pickled, and so not be sent to another process: send the "
+            "address of the store and names, and call connect(uri) there"
+        )
 
 
 def close_when_dropped(owner: object, close: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -12,7 +12,12 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import close_when_dropped, keep_to_this_process, loop_thread
+from pravega_lab.client.loop_thread import (
+    OfThisProcess,
+    close_when_dropped,
+    keep_to_this_process,
+    loop_thread,
+)
 from pravega_lab.client.reader_group.values import (
     BatchRead,
     Checkpoint,
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from pravega_lab.protocol.stream_cut import StreamCut
 
 
-class ReaderGroup:
+class ReaderGroup(OfThisProcess):
     """Gives access to a group (``scope/group``) of readers, also Java's, that share the segments of streams.
 
     It sends no request until it is used. Every call raises `ReaderGroupNotFoundError` if there is no such
@@ -223,7 +228,7 @@ class ReaderGroup:
         return f"ReaderGroup({self.scoped_name!r})"
 
 
-class PendingCheckpoint:
+class PendingCheckpoint(OfThisProcess):
     """Represents a checkpoint that was begun. It completes only while readers continue to read."""
 
     def __init__(self, core: AsyncPendingCheckpoint) -> None:
@@ -245,7 +250,7 @@ class PendingCheckpoint:
         return loop_thread().run(self._core.waiting_for())
 
 
-class Reader:
+class Reader(OfThisProcess):
     """Reads as a member of a group, in one thread at a time. `ReaderGroup.create_reader` returns it.
 
     It takes part in the group only while it reads, so an idle reader delays checkpoints.

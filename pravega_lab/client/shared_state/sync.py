@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pravega_lab.client.loop_thread import close_when_dropped, keep_to_this_process, loop_thread
+from pravega_lab.client.loop_thread import (
+    OfThisProcess,
+    close_when_dropped,
+    keep_to_this_process,
+    loop_thread,
+)
 
 if TYPE_CHECKING:
     from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Entry, Revision
@@ -15,7 +20,7 @@ S = TypeVar("S")
 U = TypeVar("U")
 
 
-class RevisionedStream:
+class RevisionedStream(OfThisProcess):
     """Uses a stream of one segment as a log: entries with revisions, conditional appends, a mark.
 
     Calls raise `StreamNotFoundError`, `StreamSealedError` and `StoreUnavailableError`, and `BadInputError`
@@ -92,7 +97,7 @@ class RevisionedStream:
         loop_thread().run(self._core.close())
 
 
-class StateSynchronizer(Generic[S, U]):
+class StateSynchronizer(OfThisProcess, Generic[S, U]):
     """Keeps a state that many programs change the same in all of them, by a log of updates.
 
     Source: reader-groups.md C2.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import close_when_dropped, keep_to_this_process
+from pravega_lab.client.loop_thread import OfThisProcess, close_when_dropped, keep_to_this_process
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import MIB
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 READ_BYTES_MAX = 2 * MIB
 
 
-class ByteWriter:
+class ByteWriter(OfThisProcess):
     """Appends bytes to a stream of one segment. `Stream.byte_writer` returns it; use it in a ``with`` block.
 
     Calls raise `BadInputError` for a stream with several segments. Bytes of several writers may alternate
@@ -62,7 +62,7 @@ class ByteWriter:
         self.close()
 
 
-class ByteReader:
+class ByteReader(OfThisProcess):
     """Reads bytes of a stream of one segment. `Stream.byte_reader` returns it; use it in a ``with`` block.
 
     Calls raise `BadInputError` for a stream with several segments.

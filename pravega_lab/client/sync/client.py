@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection.access import AccessOptions, safe_to_print
+from pravega_lab.client.loop_thread import OfThisProcess
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.sync.key_value_tables import KeyValueTable
 from pravega_lab.client.sync.stream import Stream
@@ -44,7 +45,7 @@ def connect(
     return Client(uri, retry_for_s=retry_for_s, **access)
 
 
-class Client:
+class Client(OfThisProcess):
     """Gives access to the scopes, streams and tables of one store. Leaving a ``with`` block closes it.
 
     Every call raises `StoreUnavailableError`, with the address, when the store does not answer, `TlsError`

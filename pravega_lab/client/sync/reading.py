@@ -8,7 +8,7 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
+from pravega_lab.client.loop_thread import OfThisProcess, keep_to_this_process, loop_thread
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import MIB
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pravega_lab.protocol.stream_cut import StreamCut
 
 
-class Batches:
+class Batches(OfThisProcess):
     """Iterates over the Arrow record batches of a read. See `Stream.read`.
 
     Leaving its ``with`` block closes the connections. Without a ``with`` block the read begins at its first
@@ -101,7 +101,7 @@ class Batches:
         return batch
 
 
-class OrderedSegmentReader:
+class OrderedSegmentReader(OfThisProcess):
     """Offers segments for reading, a successor only after all its predecessors were read to their end.
 
     Use it in a ``with`` block. Offered segments may be read in any order and interleaved.

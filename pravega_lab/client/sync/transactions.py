@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import keep_to_this_process
+from pravega_lab.client.loop_thread import OfThisProcess, keep_to_this_process
 from pravega_lab.client.sync.core import collect_soon, refuse, run
 from pravega_lab.client.values import TransactionState
 from pravega_lab.client.writing.event_buffer import Added
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TAKEN, _WANTED = Added.TAKEN, Added.WANTED  # looked up once, not for every event
 
 
-class Transaction:
+class Transaction(OfThisProcess):
     """Writes events that become readable together, or never (pravega.md A10).
 
     Leaving its ``with`` block commits and waits for ``COMMITTED``; an error in the block aborts.

@@ -7,7 +7,7 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
-from pravega_lab.client.loop_thread import keep_to_this_process, loop_thread
+from pravega_lab.client.loop_thread import OfThisProcess, keep_to_this_process, loop_thread
 from pravega_lab.client.sync.core import collect_soon, run
 from pravega_lab.client.writing.event_buffer import Added
 from pravega_lab.client.writing.writer import warn_of_unclosed
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TAKEN, _WANTED = Added.TAKEN, Added.WANTED  # looked up once, not for every event
 
 
-class EventWriter:
+class EventWriter(OfThisProcess):
     """Writes without waiting for each acknowledgement. A context manager: leaving it flushes and closes;
     after an error in the block it closes at once, and what was not flushed may or may not be written.
     A writer that is dropped without being closed is closed in the background, with a ``RuntimeWarning``.
