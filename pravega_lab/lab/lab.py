@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, connect
+from pravega_lab.client.client import parse_address
 from pravega_lab.client.connection.access import Access, safe_to_print
+from pravega_lab.client.loop_thread import OfThisProcess
 from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.engine.server.limits.limits import Limits
 from pravega_lab.engine.server.store_process import StoreProcess
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 DEFAULT_SCOPE = "lab"
 
 
-class Lab:
+class Lab(OfThisProcess):
     """A store, a client, Spark and views that belong together. A context manager: leaving it closes the lab.
 
     ``observers`` are those that `observe` started, by what they observe; ``drivers`` those that `submit`
@@ -71,9 +73,10 @@ class Lab:
         access: How to get into the store at ``uri``: ``ca_file``, ``credentials``, …; see `AccessOptions`.
 
     Raises:
-        BadInputError: ``data`` and ``uri`` are given together, or ``scaling_clock`` or ``limits`` for a
-            store that is joined.
-        StoreUnavailableError: The embedded store does not start, or nothing answers at ``uri``.
+        BadInputError: ``data`` is no folder, ``uri`` no address, both are given together, or
+            ``scaling_clock`` or ``limits`` for a store that is joined.
+        StoreUnavailableError: The embedded store does not start. Whether a store answers at ``uri`` shows in
+            the first call.
     """
 
     def __init__(
@@ -93,6 +96,13 @@ class Lab:
             raise BadInputError(
                 "Lab(data, uri=…): give a folder for an embedded store or the uri of a running one"
             )
+        if data is not None and (not isinstance(data, str | os.PathLike) or "://" in str(data)):
+            raise BadInputError(
+                f"Lab({data!r}): the first argument is the folder of an embedded store. "
+                "Lab(uri='tcp://host:port') joins a store that runs"
+            )
+        if uri is not None:
+            parse_address(uri)
         if uri is not None and scaling_clock is not None:
             raise BadInputError("Lab(uri=…, scaling_clock=…): only an embedded store has a scaling clock")
         if uri is not None and limits is not None:
@@ -481,6 +491,7 @@ class Lab:
         return bundle(self, **kwargs)
 
     def __enter__(self) -> Lab:
+        self._check_open()
         return self
 
     def __exit__(
@@ -489,6 +500,8 @@ class Lab:
         self.close()
 
     def __repr__(self) -> str:
+        if self.is_closed:
+            return "Lab(closed)"
         kind = "embedded store" if self.store is not None else "joined"
         return f"Lab({kind}, spark {'on' if self._spark is not None else 'off'})"
 

@@ -131,6 +131,7 @@ def test_a_forked_child_closes_nothing_of_its_parent(monkeypatch: pytest.MonkeyP
     "use",
     [
         lambda lab: lab.client,
+        lambda lab: lab.__enter__(),
         lambda lab: lab.create_stream("s"),
         lambda lab: lab.observe("checkpoint"),
         lambda lab: lab.show(lab.gone),
@@ -148,6 +149,10 @@ def closed() -> Any:
     with Lab() as lab:
         lab.gone = lab.create_stream("closed/s")  # type: ignore[attr-defined]
     return lab
+
+
+def test_a_closed_lab_shows_itself_as_closed(closed: Lab) -> None:
+    assert repr(closed) == "Lab(closed)"
 
 
 def test_a_session_that_was_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +179,20 @@ def failing(close: Callable[[], Any]) -> Callable[[], None]:
 def test_a_stream_whose_scaling_is_no_policy_is_refused() -> None:
     with Lab() as lab, pytest.raises(BadInputError, match="scaling=0 is no policy"):
         lab.create_stream("close/s", scaling=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", ["tcp://localhost:9090", 9090])
+def test_an_address_is_no_folder(data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store would start in the folder ``tcp:``, and nothing would be written to the cluster."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInputError, match=r"uri='tcp://host:port'\) joins a store that runs"):
+        Lab(data)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_is_no_address_is_refused_at_once() -> None:
+    with pytest.raises(BadInputError, match="'localhost' is no address of a controller"):
+        Lab(uri="localhost")
 
 
 @pytest.mark.parametrize("name", [5, None])
