@@ -302,9 +302,40 @@ def test_a_transaction_that_never_was(stream: Stream) -> None:
         assert error.definite is Definite.UNKNOWN
 
 
+def test_what_is_no_transaction(stream: Stream) -> None:
+    text: Any = str(NOBODY)
+    told(e.BadInputError, lambda: stream.transaction(text), f"transaction '{NOBODY}'", "UUID(text)")
+
+
 @pytest.fixture(scope="module")
 def group(client: Client, stream: Stream) -> ReaderGroup:
     return client.create_reader_group("bad/group", reading([stream.scoped_name]))
+
+
+@pytest.mark.parametrize("timeout_s", ["1", float("nan")])
+def test_a_timeout_that_is_no_number_of_seconds(stream: Stream, group: ReaderGroup, timeout_s: Any) -> None:
+    with (
+        stream.follow() as batches,
+        stream.segment_reader() as segments,
+        stream.byte_reader() as bytes_,
+        group.create_reader("one") as reader,
+    ):
+        calls: list[Callable[[], object]] = [
+            lambda: batches.next_batch(timeout_s),
+            lambda: segments.read(0, timeout_s=timeout_s),
+            lambda: bytes_.read(timeout_s=timeout_s),
+            lambda: reader.read_next(timeout_s),
+            lambda: reader.read_batch(timeout_s),
+        ]
+        for call in calls:
+            told(e.BadInputError, call, f"timeout_s={timeout_s!r}: give seconds, such as 10.0")
+        nothing: Any = None
+        told(e.BadInputError, lambda: reader.read_next(nothing), "timeout_s=None: give seconds")
+
+
+def test_what_is_no_position(group: ReaderGroup) -> None:
+    text: Any = "the end"
+    told(e.BadInputError, lambda: group.reader_offline("one", text), "'the end'", "reader.position()")
 
 
 def test_what_has_connections_is_not_sent_to_another_process(

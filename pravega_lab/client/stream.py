@@ -266,6 +266,8 @@ class AsyncStream:
 
     def transaction(self, txn_id: UUID) -> AsyncTransaction:
         """Return a handle of a transaction by its id. It cannot write."""
+        if not isinstance(txn_id, UUID):
+            raise BadInputError(f"transaction {txn_id!r:.80}: its id is a UUID; give UUID(text) for a text")
         return AsyncTransaction(self._context, txn_id)
 
     # reading

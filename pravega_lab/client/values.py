@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypeAlias
 
 from pravega_lab.errors import BadInputError
@@ -46,6 +46,15 @@ EVENT_BYTES_MAX = 8 * MIB  # payload of one event (pravega.md A11)
 NO_VERSION = -(2**63)
 #: The version of an update of a table that applies only if the key is absent.
 NOT_EXISTS = -1
+
+
+def check_timeout(timeout_s: object, *, may_be_none: bool = True) -> None:
+    """Refuse what is no number of seconds. Raises `BadInputError`."""
+    if timeout_s is None and may_be_none:
+        return
+    if not isinstance(timeout_s, Real) or timeout_s != timeout_s:
+        none = "; None waits without limit" if may_be_none else ""
+        raise BadInputError(f"timeout_s={timeout_s!r:.80}: give seconds, such as 10.0{none}")
 
 
 class Edge(Enum):

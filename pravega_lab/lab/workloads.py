@@ -50,6 +50,8 @@ class Workloads:
         Raises:
             BadInputError: A writer of this name runs.
         """
+        if not isinstance(stream, Stream):
+            raise BadInputError(f"lab.writer({stream!r:.80}): give a stream, lab.stream('scope/stream')")
         name = _free(name, "w", self.writers)
         self._writers_made += 1
         first = NUMBERS_PER_WRITER * (self._writers_made - 1)  # no two writers write the same number
@@ -67,6 +69,10 @@ class Workloads:
             BadInputError: A reader of this name runs.
             ReaderExistsError: The group has a reader of this name.
         """
+        if not isinstance(group, ReaderGroup):
+            raise BadInputError(
+                f"lab.reader({group!r:.80}): give a reader group, lab.client.reader_group('scope/group')"
+            )
         name = _free(name, "r", self.readers)
         proxied = self._proxied(group.config().starting_stream_cuts)
         made = _or_close(proxied, lambda: RunningReader(group, name, proxied, self.acted, **options))

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -158,6 +159,15 @@ def test_names_and_ends(lab: Lab, stream: Stream, group: ReaderGroup) -> None:
     assert "ended" in repr(reader)
     reader.kill()  # it has ended: nothing happens
     assert not reader.was_killed
+
+
+def test_a_name_is_no_stream_and_no_group(lab: Lab) -> None:
+    name: Any = "run/s0"
+    with pytest.raises(BadInputError, match=r"lab\.writer\('run/s0'\): give a stream, lab\.stream"):
+        lab.writer(name)
+    with pytest.raises(BadInputError, match=r"lab\.reader\('run/s0'\): give a reader group"):
+        lab.reader(name)
+    assert (lab.writers, lab.readers) == ({}, {})
 
 
 def test_a_successor_of_the_same_name_closes_the_connections_of_the_dead(

@@ -12,7 +12,7 @@ from pravega_lab.client.connection.receiver import ReadReply
 from pravega_lab.client.connection.retry import retrying
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.segment_stores import Connections, check_reply
-from pravega_lab.client.values import MIB, SegmentInfo
+from pravega_lab.client.values import MIB, SegmentInfo, check_timeout
 from pravega_lab.errors import BadInputError, PravegaError, RefusedError, TruncatedDataError
 from pravega_lab.portable.waiting import gather, wait
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
@@ -57,6 +57,7 @@ class AsyncByteReader:
         """Return the next bytes, ``b""`` at the end of a sealed stream, None if none come in time."""
         if not isinstance(size, int) or size < 1:
             raise BadInputError(f"read({size!r}): ask for 1 byte or more")
+        check_timeout(timeout_s)
         waiting = asyncio.timeout(None if timeout_s == 0 else timeout_s)
         try:
             async with waiting, self._turn:

@@ -27,7 +27,7 @@ from pravega_lab.client.reading.event_source import SegmentSource
 from pravega_lab.client.reading.one_by_one import OneByOne
 from pravega_lab.client.reading.segment_input import TruncatedError
 from pravega_lab.client.segment_stores import Connections
-from pravega_lab.client.values import MIB
+from pravega_lab.client.values import MIB, check_timeout
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
 from pravega_lab.protocol.metadata.reader_group import RemoveReader
 from pravega_lab.protocol.names import check_stream, parse_segment_name, segment_name, split_scoped_name
@@ -132,6 +132,7 @@ class AsyncReader:
 
     async def _read(self, timeout_s: float, take: Callable[[], T | None]) -> T | tuple[str | None, bool]:
         """Return what ``take`` returns, else the name of a checkpoint and whether everything is read."""
+        check_timeout(timeout_s, may_be_none=False)
         async with self._reading:
             self._put_back()
             end = asyncio.get_running_loop().time() + timeout_s

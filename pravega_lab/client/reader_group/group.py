@@ -232,6 +232,8 @@ class AsyncReaderGroup:
 
     async def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
         """Declare a reader dead, so that others take its segments. Return False if it was not online."""
+        if not isinstance(position, Position | None):
+            raise BadInputError(f"reader_offline: {position!r:.80} is no position; give reader.position()")
         await self._access.fetch()
         at = {} if position is None else dict(position.segments)
         return bool(await self._access.sync.update(go_offline(reader_id, at)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.reading.one_by_one import OneByOne
 from pravega_lab.client.reading.segment_reader import AsyncOrderedSegmentReader
-from pravega_lab.client.values import MIB
+from pravega_lab.client.values import MIB, check_timeout
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -101,6 +101,7 @@ class AsyncBatches:
             BadInputError: This is called outside the ``async with`` block.
         """
         self._reader.check_open()
+        check_timeout(timeout_s)
         if (rest := self._rest()) is not None:
             return rest
         if timeout_s is None:

@@ -18,7 +18,7 @@ from pravega_lab.client.reading import cuts
 from pravega_lab.client.reading.lineage import Lineage, without_placeholders
 from pravega_lab.client.reading.segment_input import BYTES_AHEAD, SegmentInput, TruncatedError
 from pravega_lab.client.segment_stores import Connections
-from pravega_lab.client.values import MIB, Edge
+from pravega_lab.client.values import MIB, Edge, check_timeout
 from pravega_lab.errors import BadInputError, ProtocolError, TruncatedDataError
 from pravega_lab.portable.waiting import call_all
 from pravega_lab.protocol.names import SegmentRange
@@ -168,6 +168,7 @@ class AsyncOrderedSegmentReader:
             TruncatedDataError: Its next events were truncated. The error says where reading can continue.
         """
         self.check_open()
+        check_timeout(timeout_s)
         if not self._lineage.is_available(segment_id):
             raise self._not_available(segment_id)
         waiting = asyncio.timeout(timeout_s)
