@@ -68,6 +68,10 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, but let the parser of the command refuse options that it does not know."""
         found, unknown = super().parse_known_args(args, namespace)
+        optional = [one for one in self._actions if one.nargs == "?" and not one.option_strings]
+        for action in optional:  # Python 3.11 leaves its word over if options come between
+            if unknown and unknown[0][:1] != "-" and getattr(found, action.dest) is action.default:
+                setattr(found, action.dest, unknown.pop(0))
         if unknown and unknown[0].startswith("-"):
             options = [option for option in self._option_string_actions if option.startswith("--")]
             self.refuse("option", unknown[0].split("=")[0], options)

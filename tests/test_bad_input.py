@@ -77,6 +77,14 @@ def test_an_option_that_cannot_be_is_named(
     assert sentence in refused(capsys, *words.split())
 
 
+@pytest.mark.parametrize(
+    "words", ["admin inspect --data d shop/desk", "watch tcp://host:9090 --once shop/desk"]
+)
+def test_an_optional_word_may_follow_the_options(words: str) -> None:
+    command, *rest = words.split()
+    assert cli.build_parser(command).parse_args([command, *rest]).what == "shop/desk"
+
+
 def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
     """``--data "$UNSET"`` would have put a store into the current folder."""
     assert "'' is not a folder" in refused(capsys, "standalone", "--data", "")
