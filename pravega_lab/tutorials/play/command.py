@@ -126,7 +126,7 @@ def _play(spec: RunSpec, seeds: range) -> int:
             f"seed {seed} ({spec.scenario}, {found.virtual_s:.1f} virtual s, {found.steps} steps): "
             f"{found.verdict}"
         )
-        for problem in [*found.problems, *([found.first] if found.first else [])]:
+        for problem in [*found.not_done(), *found.problems, *([found.first] if found.first else [])]:
             print(f"  {problem}")
         if found.standing != EXACT:
             failed += 1

@@ -151,6 +151,25 @@ def test_the_catalogue_names_bugs_that_there_are() -> None:
             assert bug["what"].endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("scenario", "act", "said"),
+    [
+        ("reader-dies", "13 kill bob", "not done: kill bob: there is no program 'bob'; there are "),
+        ("finished-task", "0.1 kill bob", "not done: kill bob: "),
+    ],
+)
+def test_the_command_says_which_act_was_not_done(
+    capsys: pytest.CaptureFixture[str], scenario: str, act: str, said: str
+) -> None:
+    main(["simulate", "--scenario", scenario, "--seeds", "3", "--act", act])
+    assert said in capsys.readouterr().out
+
+
+def test_a_fork_needs_no_number_in_a_job(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--scenario", "finished-task", "--seeds", "1", "--act", "0.1 fork"]) == 0
+    assert "all exact" in capsys.readouterr().out
+
+
 def test_the_command_plays_a_run_and_prints_its_link(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--scenario", "reader-dies", "--seeds", "3", "--set", "declared=with-position"]
     assert main(words) == 0

@@ -12,7 +12,7 @@ from pravega_lab.observe.ledger.observations import Acted
 from pravega_lab.tutorials.copying.copy_job import Copying, Story
 from pravega_lab.tutorials.play.catalogue import Scenario
 from pravega_lab.tutorials.play.spec import RunSpec
-from pravega_lab.tutorials.play.worlds.played import EXACT, Played, numbered_views
+from pravega_lab.tutorials.play.worlds.played import EXACT, NOT_DONE, Played, numbered_views
 from pravega_lab.tutorials.recording.recorder import GROUP, START_MS, STREAM, Script
 from pravega_lab.widgets.checkpoint_timeline.view import CheckpointTimeline
 from pravega_lab.widgets.job_graph.view import JobGraph
@@ -50,7 +50,7 @@ class _CopyWorld(Copying):
             else:
                 await super()._do(running, act)
         except PravegaError as error:
-            self._note(f"not done: {act}: {error}".splitlines()[0])
+            self._note(f"{NOT_DONE}{act}: {error}".splitlines()[0])
 
     def _note(self, text: str) -> None:
         self.journal.append(Acted(time_ms=self._now_ms(), text=text, target=GROUP))

@@ -23,7 +23,7 @@ from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.observe.ledger.observations import Acted
 from pravega_lab.tutorials.play.catalogue import Scenario
 from pravega_lab.tutorials.play.spec import Act, RunSpec
-from pravega_lab.tutorials.play.worlds.played import EXACT, Played, numbered_views
+from pravega_lab.tutorials.play.worlds.played import EXACT, NOT_DONE, Played, numbered_views
 from pravega_lab.widgets.checkpoint_timeline.view import CheckpointTimeline
 from pravega_lab.widgets.job_graph.view import JobGraph as JobGraphView
 from pravega_lab.widgets.ledger.view import LedgerView
@@ -121,12 +121,12 @@ class _JobWorld:
         verb, *words = act.text.split()
         try:
             if verb == "fork":
-                self.job.loop.reseed(f"{self.job.seed}/fork/{words[0]}")
-                self._note(f"other chances from here: {words[0]}", is_fault=False)
+                self.job.loop.reseed(f"{self.job.seed}/fork/{' '.join(words)}")
+                self._note(f"other chances from here: {' '.join(words)}", is_fault=False)
             else:
                 self._note(self.job.act(verb, *(int(word) if word.isdecimal() else word for word in words)))
         except (PravegaError, TypeError) as error:
-            self._note(f"not done: {act.text}: {error}".splitlines()[0], is_fault=False)
+            self._note(f"{NOT_DONE}{act.text}: {error}".splitlines()[0], is_fault=False)
 
     def _note(self, text: str, *, is_fault: bool = True) -> None:
         if is_fault:

@@ -13,7 +13,7 @@ from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.observations import Observation
 from pravega_lab.observe.ledger.fold import sentence
-from pravega_lab.observe.ledger.observations import LedgerCounted
+from pravega_lab.observe.ledger.observations import Acted, LedgerCounted
 
 if TYPE_CHECKING:
     from pravega_lab.widgets.drawings.drawing import Drawing
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 EXACT, WRONG, OPEN = "exact", "wrong", "open"
 CLOCK = "page"
+NOT_DONE = "not done: "
 
 
 @dataclass
@@ -55,6 +56,11 @@ class Played:
     def _standing_of(self, said: str) -> str:
         known_wrong = any(word in said for word in ("lost", "doubled", "out of order", "never written"))
         return WRONG if known_wrong or self.problems else OPEN
+
+    def not_done(self) -> list[str]:
+        """Return why acts of the run were not done, a line for each."""
+        noted = [o for journal in self.journals for o in journal.since() if isinstance(o, Acted)]
+        return [o.text for o in noted if o.text.startswith(NOT_DONE)]
 
     def views(self) -> list[View]:
         """Return the views of the run, on the clock of the page."""

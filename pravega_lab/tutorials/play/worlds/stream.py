@@ -13,7 +13,7 @@ from pravega_lab.protocol.names import number_of
 from pravega_lab.testing.simulated import SimulatedProgram
 from pravega_lab.tutorials.play.catalogue import Scenario
 from pravega_lab.tutorials.play.spec import Act, RunSpec
-from pravega_lab.tutorials.play.worlds.played import EXACT, Played, numbered_views
+from pravega_lab.tutorials.play.worlds.played import EXACT, NOT_DONE, Played, numbered_views
 from pravega_lab.tutorials.recording.incidents import KEYS
 from pravega_lab.tutorials.recording.recorder import BEGIN_S, GROUP, READ_S, START_MS, STREAM, Recorder
 from pravega_lab.tutorials.recording.recorder import number_of as event_number
@@ -105,7 +105,7 @@ class _StreamWorld(Recorder):
         try:
             await self._do(*act.text.split())
         except (PravegaError, TimeoutError) as error:
-            self._note(f"not done: {act.text}: {error}".splitlines()[0])
+            self._note(f"{NOT_DONE}{act.text}: {error}".splitlines()[0])
 
     async def _do(self, verb: str, *words: str) -> None:
         match verb, words:
