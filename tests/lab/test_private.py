@@ -67,6 +67,27 @@ def test_clients_that_run_through_proxies_get_in_too(lab: Lab) -> None:
         assert proxied.client.list_streams("s") == ["mine"]
 
 
+def test_a_forked_child_that_exits_leaves_the_credentials_of_a_proxy(tmp_path: Path) -> None:
+    program = """
+import os, sys
+from pravega_lab.client.connection import own_stores
+own_stores.publish(1, "lab", "secret")
+own_stores.share(1, 2)
+child = os.fork()
+if child == 0:
+    sys.exit()
+os.waitpid(child, 0)
+print(sorted(path.name for path in own_stores.folder().iterdir()))
+"""
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "['1.credentials', '2.credentials']"
+    [folder] = tmp_path.iterdir()
+    assert [path.name for path in folder.iterdir()] == ["1.credentials"]
+
+
 def test_a_proxy_that_holds_messages_back_lets_the_same_programs_in(lab: Lab, tmp_path: Path) -> None:
     with StoreProxy(lab.uri) as proxy:
         assert list_elsewhere(proxy.uri).stdout == "['mine']\n"

@@ -8,7 +8,6 @@ machine get nowhere.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import socket
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from pravega_lab.client.connection.access import Access
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.leaving import at_exit
 from pravega_lab.protocol.addresses import is_loopback
 
 SUFFIX = ".credentials"
@@ -60,7 +60,7 @@ def share(port: int, proxy_port: int) -> None:
     if hasattr(os, "getuid") and (found := _path(port)).exists():
         folder()  # refuses one that others can enter
         _write(_path(proxy_port), found.read_text(encoding="utf-8"))
-        atexit.register(withdraw, proxy_port)
+        at_exit(withdraw, proxy_port)
 
 
 def withdraw(port: int) -> None:

@@ -9,7 +9,6 @@ command line.
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pravega_lab.errors import SetupError
+from pravega_lab.portable.leaving import at_exit
 
 #: The Java releases that Spark 4.3 is tested with.
 SUPPORTED = (17, 21, 25)
@@ -116,7 +116,7 @@ def packaged_java() -> Path | None:
 def shim(home: Path) -> Path:
     """Return a temporary ``JAVA_HOME`` that starts the Java of ``home`` without the module that it lacks."""
     folder = Path(tempfile.mkdtemp(prefix="pravega-lab-java-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    at_exit(shutil.rmtree, folder, ignore_errors=True)
     (folder / "bin").mkdir()
     script = folder / "bin" / "java"
     script.write_text(_SHIM.format(java=home / "bin" / "java"))

@@ -10,7 +10,6 @@ Source: spark.md 10.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import hashlib
 import json
@@ -25,6 +24,7 @@ from typing import Any
 from uuid import uuid4
 
 from pravega_lab.errors import SetupError
+from pravega_lab.portable.leaving import at_exit
 
 #: The environment variable with the folder of holds, for a driver and its sources.
 HOLD_FOLDER_VARIABLE = "PRAVEGA_LAB_HOLD_FOLDER"
@@ -64,7 +64,7 @@ class Hold:
 def own_folder(prefix: str) -> str:
     """Return a new folder that is deleted when this process ends."""
     folder = tempfile.mkdtemp(prefix=prefix)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    at_exit(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
