@@ -162,6 +162,14 @@ class Batch:
         return f"Batch({list(self.rows)[:3]}{'…' if self.num_rows > 3 else ''})"
 
 
+def copied(row: Row) -> Row:
+    """Return a copy of a row with the same values, so that its maker may change the row and emit it again.
+
+    Anything else than a dict is returned as it is, and `Batch.of_rows` refuses it.
+    """
+    return row.copy() if isinstance(row, dict) else row
+
+
 def concatenated(batches: Sequence[Batch]) -> Batch:
     """Return one batch with the records of all ``batches`` (at least one), in order."""
     if len(batches) == 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from ..batch import NO_TIMESTAMP, Batch, Row, RowKind
+from ..batch import NO_TIMESTAMP, Batch, Row, RowKind, copied
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, SubtaskId, Watermark, WatermarkStatus
 from ..errors import UserFunctionError
 from ..observer import NoObserver, Observer
@@ -57,11 +57,11 @@ class Collector:
         kind: RowKind = RowKind.INSERT,
         tag: str | None = None,
     ) -> None:
-        """Emit one row. Consecutive rows of one output are combined into a batch."""
+        """Emit a copy of one row. Consecutive rows of one output are combined into a batch."""
         if tag != self._tag:
             self._flush()
             self._tag = tag
-        self._rows.append(row)
+        self._rows.append(copied(row))
         self._times.append(NO_TIMESTAMP if timestamp_ms is None else timestamp_ms)
         self._kinds.append(int(kind))
 

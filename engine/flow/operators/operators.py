@@ -9,7 +9,7 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.columns import np, pa
 
-from ..batch import Batch, Row, RowKind
+from ..batch import Batch, Row, RowKind, copied
 from ..errors import RestoreError
 from ..state.key_index import can_be_indexed
 from ..state.keys import Key, KeySelector
@@ -40,7 +40,7 @@ class MapOperator(Operator):
         rows = []
         for row in batch.rows:
             try:
-                rows.append(self._function(row))
+                rows.append(copied(self._function(row)))
             except Exception as error:
                 raise self.context.user_error(error, row) from error
         self.context.output.emit(Batch.of_rows(rows, batch.timestamps, batch.kinds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ from .sources import (
     SplitEnumeratorContext,
     SplitT,
 )
+
+_CONSTANT = frozenset({type(None), bool, int, float, str, bytes})
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,13 @@ class RowsReader(AssignedSplits[RowsSplit]):
 def _batch_of(rows: Sequence[Row] | pa.Table, start: int, stop: int) -> Batch:
     if isinstance(rows, pa.Table):
         return Batch.of_arrow(rows.slice(start, stop - start).combine_chunks().to_batches()[0])
-    return Batch.of_rows(list(rows[start:stop]))
+    return Batch.of_rows([_copied(row) for row in rows[start:stop]])
+
+
+def _copied(row: Row) -> Row:
+    """Return a copy that functions of users may change: the row itself is read again after a failure."""
+    is_flat = type(row) is dict and _CONSTANT.issuperset(map(type, row.values()))
+    return row.copy() if is_flat else copy.deepcopy(row)
 
 
 def no_pause() -> int:

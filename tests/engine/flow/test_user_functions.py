@@ -1,0 +1,118 @@
+"""What the functions of users do with rows, and what they return by mistake."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
+from pravega_lab.engine.flow.operators.functions import KeyedContext, KeyedProcessFunction
+from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
+from pravega_lab.engine.flow.source.collections import RowsSource
+from tests.engine.flow.jobs import Virtual, collect
+
+
+def results(program: Callable[[DataStream], DataStream], rows: list[Row]) -> list[Row]:
+    """Return the rows that a program makes of ``rows``, in one task."""
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    collect(program(env.from_rows(rows)), got)
+    virtual.finish(env)
+    return [row for row, _ in got]
+
+
+def number_in_place(row: Row) -> Iterator[Row]:
+    for n in range(3):
+        row["n"] = n
+        yield row
+
+
+class Reusing(KeyedProcessFunction):
+    """Emits one dict, which it fills again for each record."""
+
+    def open(self, context: KeyedContext) -> None:
+        self.row: Row = {}
+
+    def process(self, row: Row, context: KeyedContext) -> None:
+        self.row["n"] = row["n"]
+        context.emit(self.row)
+
+
+def filled_again(stream: DataStream) -> DataStream:
+    kept: Row = {}
+
+    def fill(row: Row) -> Row:
+        kept["n"] = row["n"]
+        return kept
+
+    return stream.map(fill)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda stream: stream.filter(lambda row: row["n"] == 0).flat_map(number_in_place),
+        lambda stream: stream.key_by("n").process(Reusing()),
+        filled_again,
+    ],
+    ids=["flat_map", "process", "map"],
+)
+def test_a_dict_that_is_emitted_several_times_is_a_row_each_time(
+    program: Callable[[DataStream], DataStream],
+) -> None:
+    assert results(program, [{"n": n} for n in range(3)]) == [{"n": n} for n in range(3)]
+
+
+class First(KeyedProcessFunction):
+    """Keeps the first row of each key, and emits it again and again."""
+
+    def open(self, context: KeyedContext) -> None:
+        self.first = context.value_state("first")
+
+    def process(self, row: Row, context: KeyedContext) -> None:
+        if self.first.get() is None:
+            self.first.update(row)
+        context.emit(self.first.get())
+
+
+def test_a_row_in_state_does_not_change_when_a_later_function_changes_it_in_place() -> None:
+    rows = [{"key": "a", "n": n} for n in range(3)]
+    assert (
+        results(lambda stream: stream.key_by("key").process(First()).map(add_in_place), rows)
+        == [{"key": "a", "n": 100}] * 3
+    )
+
+
+def add_in_place(row: Row) -> Row:
+    row["n"] += 100
+    return row
+
+
+@pytest.mark.parametrize("batch_rows", [1, 20])
+def test_rows_that_are_changed_in_place_are_read_again_as_they_were(batch_rows: int) -> None:
+    """The rows of the collection, and the lists in them, are those of the user, also after a recovery."""
+
+    def change(row: Row) -> Row:
+        row["n"] += 1000
+        row["tags"].append("seen")
+        return row
+
+    virtual, env = Virtual(), StreamEnvironment()
+    given = [{"n": n, "tags": ["new"]} for n in range(20)]
+    source = RowsSource(given, batch_rows=batch_rows, pause_ms=lambda: 20)
+    env.from_source(source).map(change).sink_to(TwoPhaseFileSink("out", virtual.files))
+
+    async def story() -> list[Row]:
+        job = virtual.job(env)
+        await job.start()
+        await asyncio.sleep(0.01 if batch_rows > 1 else 0.15)
+        job.fail_subtask(job.graph.subtasks()[0], RuntimeError("dies"))
+        await job.wait()
+        return await committed_rows("out", virtual.files)
+
+    rows = virtual.run(story)
+    assert [row["n"] for row in rows] == [1000 + n for n in range(20)]
+    assert {tuple(row["tags"]) for row in rows} == {("new", "seen")}
+    assert given == [{"n": n, "tags": ["new"]} for n in range(20)]
