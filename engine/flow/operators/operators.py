@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 from pravega_lab.errors import BadInputError
@@ -27,6 +27,9 @@ from .functions import (
 )
 from .operator import Operator, OperatorContext, RuntimeMode
 from .rolling import rolling_sums
+
+_NOT_RUN = (Awaitable, Generator, AsyncGenerator)
+_PLAIN = "functions of a job are plain ones, without async and yield"
 
 
 class MapOperator(Operator):
@@ -86,7 +89,8 @@ class FilterOperator(Operator):
         keep = []
         for index, row in enumerate(batch.rows):
             try:
-                if self._function(row):
+                passes = self._function(row)
+                if passes is True or (passes is not False and _is_true(passes)):
                     keep.append(index)
             except Exception as error:
                 raise self.context.user_error(error, row) from error
@@ -94,6 +98,13 @@ class FilterOperator(Operator):
             self.context.output.emit(batch)
         else:
             self.context.output.emit(batch.take(np.array(keep, dtype=np.int64)))
+
+
+def _is_true(value: object) -> bool:
+    """Return whether a value counts as true, unless it is a call that has not run."""
+    if isinstance(value, _NOT_RUN):
+        raise TypeError(f"it returned a {type(value).__name__}, which is always true: {_PLAIN}")
+    return bool(value)
 
 
 class FlatMapOperator(Operator):
@@ -156,13 +167,22 @@ class FunctionOperator(Operator):
                 self.context.keyed.set_key(selector.key(row))
             self._call(row, process, row, context)
 
-    def _call(self, at: object, function: Callable[..., None], *args: Any) -> None:
+    def _call(self, at: object, function: Callable[..., object], *args: Any) -> None:
         try:
-            function(*args)
+            made = function(*args)
+            if made is not None:
+                raise TypeError(_unread(function, made))
         except RestoreError as error:
             raise RestoreError(f"{self.context.name}: {error}") from error
         except Exception as error:
             raise self.context.user_error(error, at) from error
+
+
+def _unread(function: Callable[..., object], made: object) -> str:
+    """Return what is wrong with a method that returned a value, which would be lost."""
+    name = getattr(function, "__name__", "the function")
+    hint = _PLAIN if isinstance(made, _NOT_RUN) else "emit rows with context.emit()"
+    return f"{name} returned a {type(made).__name__}, and it must return nothing: {hint}"
 
 
 class ProcessOperator(FunctionOperator):

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.operators.functions import KeyedContext, KeyedProcessFunction
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
 from pravega_lab.engine.flow.source.collections import RowsSource
@@ -116,3 +118,64 @@ def test_rows_that_are_changed_in_place_are_read_again_as_they_were(batch_rows: 
     assert [row["n"] for row in rows] == [1000 + n for n in range(20)]
     assert {tuple(row["tags"]) for row in rows} == {("new", "seen")}
     assert given == [{"n": n, "tags": ["new"]} for n in range(20)]
+
+
+class Async(KeyedProcessFunction):
+    async def process(self, row: Row, context: KeyedContext) -> None:  # type: ignore[override]
+        context.emit(row)
+
+
+class Generating(KeyedProcessFunction):
+    def process(self, row: Row, context: KeyedContext) -> Iterator[Row]:  # type: ignore[override]
+        yield row
+
+
+class Returning(KeyedProcessFunction):
+    def process(self, row: Row, context: KeyedContext) -> Row:  # type: ignore[override]
+        return row
+
+
+class AsyncTimer(KeyedProcessFunction):
+    def process(self, row: Row, context: KeyedContext) -> None:
+        context.register_event_timer(1)
+
+    async def on_timer(self, at_ms: int, context: KeyedContext) -> None:  # type: ignore[override]
+        context.emit({"at": at_ms})
+
+
+class AsyncOpen(KeyedProcessFunction):
+    async def open(self, context: KeyedContext) -> None:  # type: ignore[override]
+        self.n = 0
+
+    def process(self, row: Row, context: KeyedContext) -> None:
+        context.emit(row)
+
+
+async def passes(row: Row) -> bool:
+    return False
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (
+            lambda stream: stream.key_by("n").process(Async()),
+            "process returned a coroutine, and it must return nothing: functions of a job are plain ones",
+        ),
+        (lambda stream: stream.key_by("n").process(Generating()), "returned a generator.* without async and"),
+        (lambda stream: stream.key_by("n").process(Returning()), "returned a dict.* with context.emit"),
+        (lambda stream: stream.key_by("n").process(AsyncTimer()), "on_timer returned a coroutine"),
+        (lambda stream: stream.key_by("n").process(AsyncOpen()), "open returned a coroutine"),
+        (lambda stream: stream.filter(passes), "filter.* a coroutine, which is always true"),
+        (lambda stream: stream.filter(number_in_place), "filter.* a generator, which is always true"),
+    ],
+)
+def test_a_function_that_has_not_run_or_returns_what_nobody_reads_is_refused(
+    program: Callable[[DataStream], DataStream], message: str
+) -> None:
+    """Its rows would be missing, or all would pass, and nothing would say so."""
+    virtual, env = Virtual(), StreamEnvironment()
+    collect(program(env.from_rows([{"n": 1}])), [])
+    with pytest.raises(JobFailedError, match=message):
+        virtual.finish(env, JobConfig(None))
