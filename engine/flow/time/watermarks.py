@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.portable.columns import np
+from pravega_lab.portable.columns import np, npt, pa
 
 from ..batch import NO_TIMESTAMP, Batch, Row
 from ..elements import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, Watermark, WatermarkStatus
@@ -22,9 +22,10 @@ __all__ = ["WatermarkStrategy"]  # the rest is the engine's own
 class WatermarkStrategy:
     """Say where event times come from, and how late and how idle a source may be.
 
-    ``timestamp`` is a column of ms, a function of the row, or None to keep the times that the source has set.
-    A record may be up to ``out_of_orderness_ms`` older than the newest one without being late. A split that
-    is silent for ``idle_after_ms`` does not hold back the watermark.
+    ``timestamp`` is a column, a function that returns the ms since 1970 of a row, or None to keep the times
+    that the source has set. The column has ms since 1970, or dates and times, which count as UTC where they
+    have no zone. A record may be up to ``out_of_orderness_ms`` older than the newest one without being late.
+    A split that is silent for ``idle_after_ms`` does not hold back the watermark.
     """
 
     timestamp: str | Callable[[Row], int] | None = None
@@ -35,21 +36,54 @@ class WatermarkStrategy:
         """Return the batch with the event times of its records.
 
         Raises:
-            BadInputError: the batch has no such column.
+            BadInputError: the batch has no such column, or what gives the event times gives something else.
         """
         if self.timestamp is None:
             return batch
-        if callable(self.timestamp):
-            times = np.array([self.timestamp(row) for row in batch.rows], dtype=np.int64)
+        if isinstance(self.timestamp, str):
+            times = _times_in(batch.arrow, self.timestamp)
         else:
-            names = batch.arrow.schema.names
-            if self.timestamp not in names:
-                raise BadInputError(
-                    f"there is no column {self.timestamp!r} with event times; the columns are {names}"
-                )
-            times = batch.arrow.column(self.timestamp).to_numpy(zero_copy_only=False).astype(np.int64)
-        rows = None if batch._rows is None else batch._rows
-        return Batch(rows, batch._arrow, times, batch.kinds)
+            times = _times_of(batch.rows, self.timestamp)
+        return Batch(batch._rows, batch._arrow, times, batch.kinds)
+
+
+def _times_in(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
+    names, types = rows.schema.names, pa.types
+    if name not in names:
+        raise BadInputError(f"there is no column {name!r} with event times; the columns are {names}")
+    column = rows.column(name)
+    kind = column.type
+    if types.is_timestamp(kind) or types.is_date(kind) or types.is_null(kind):
+        zone = kind.tz if types.is_timestamp(kind) else None
+        column = column.cast(pa.timestamp("ms", zone), safe=False).cast(pa.int64())
+    elif types.is_string(kind) or types.is_boolean(kind) or types.is_nested(kind):
+        raise BadInputError(
+            f"column {name!r} gives the event times, and its values are of the type {kind}; give it ms since "
+            "1970, or dates and times"
+        )
+    known = column.drop_null() if column.null_count else column
+    values: npt.NDArray[np.int64] = known.to_numpy(zero_copy_only=False).astype(np.int64)
+    if known is column:
+        return values
+    times = np.full(len(column), NO_TIMESTAMP, np.int64)
+    times[column.is_valid().to_numpy(zero_copy_only=False)] = values
+    return times
+
+
+def _times_of(rows: Sequence[Row], timestamp: Callable[[Row], int]) -> npt.NDArray[np.int64]:
+    row: Row = {}
+    try:
+        times = []
+        for row in rows:
+            times.append(int(timestamp(row)))
+        return np.array(times, dtype=np.int64)
+    except BadInputError:
+        raise
+    except Exception as error:
+        raise BadInputError(
+            f"the event time of a row cannot be read ({type(error).__name__}: {error}); the function of the "
+            f"watermark strategy must return ms since 1970, and the row is {row!r:.200}"
+        ) from error
 
 
 class _Split:
