@@ -50,7 +50,7 @@ from ..source.coordinator import SourceCoordinator
 from ..source.source_operator import FUNCTION_STATE, READER_STATE, LegacySourceOperator, SourceOperator
 from ..source.sources import ExternallyInducedSource, Source, SourceFunction
 from ..state.keys import DEFAULT_MAX_PARALLELISM, Key, KeySelector
-from ..time.watermarks import WatermarkStrategy
+from ..time.watermarks import WatermarkStrategy, check_ms
 from .graph import Exchange, JobGraph, NodeEdge, OperatorNode
 from .sink_nodes import sink_nodes
 
@@ -368,7 +368,12 @@ class KeyedStream(DataStream):
     def window(
         self, assigner: WindowAssigner, *, allowed_lateness_ms: int = 0, late_tag: str | None = None
     ) -> WindowedStream:
-        """Return windows of the stream. Late records go to the side output ``late_tag``, or are dropped."""
+        """Return windows of the stream. Late records go to the side output ``late_tag``, or are dropped.
+
+        Raises:
+            BadInputError: ``allowed_lateness_ms`` is negative.
+        """
+        check_ms("allowed_lateness_ms", allowed_lateness_ms, 0)
         return WindowedStream(self, assigner, allowed_lateness_ms, late_tag)
 
     def _keyed(self, name: str, make: Callable[[], Operator]) -> DataStream:

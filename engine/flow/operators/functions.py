@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pravega_lab.errors import BadInputError
 from pravega_lab.portable.columns import np, pa
 
 from ..batch import Row, RowKind
+from ..elements import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from ..state.handles import ListMode
 from ..state.keys import Key
 from ..state.state import BroadcastState, KeyedListState, MapState, ReducingState, ValueState
@@ -122,11 +124,20 @@ class KeyedContext(FunctionContext):
         """Call ``on_timer`` for this key when the watermark passes ``at_ms``.
 
         An overdue timer fires with the next watermark.
+
+        Raises:
+            BadInputError: no watermark ever passes ``at_ms``.
         """
+        _check_time(at_ms)
         self._operator.timers.register_event_timer(at_ms)
 
     def register_processing_timer(self, at_ms: int) -> None:
-        """Call ``on_timer`` for this key at ``at_ms`` of the clock."""
+        """Call ``on_timer`` for this key at ``at_ms`` of the clock.
+
+        Raises:
+            BadInputError: ``at_ms`` is no time.
+        """
+        _check_time(at_ms)
         self._operator.timers.register_processing_timer(at_ms)
 
     def delete_event_timer(self, at_ms: int) -> None:
@@ -136,6 +147,11 @@ class KeyedContext(FunctionContext):
     def delete_processing_timer(self, at_ms: int) -> None:
         """Delete the processing-time timer of this key at ``at_ms`` if there is one."""
         self._operator.timers.delete_processing_timer(at_ms)
+
+
+def _check_time(at_ms: int) -> None:
+    if not MIN_TIMESTAMP_MS <= at_ms <= MAX_TIMESTAMP_MS:
+        raise BadInputError(f"a timer at {at_ms!r} ms never fires: its time is between -2**63 and 2**63 - 1")
 
 
 class ProcessFunction:

@@ -15,6 +15,7 @@ from pravega_lab.errors import BadInputError
 from ..batch import Batch, Row
 from ..state.keys import Key, KeySelector
 from ..time.timers import Timer
+from ..time.watermarks import check_ms
 from .functions import AggregateFunction
 from .operator import Operator
 
@@ -25,10 +26,13 @@ __all__ = ["SessionWindows", "SlidingWindows", "TumblingWindows"]  # the rest is
 
 @dataclass(frozen=True)
 class TumblingWindows:
-    """Assign each record to one of the adjacent windows of one size (ms)."""
+    """Assign each record to one of the adjacent windows of one size (ms), which is at least 1."""
 
     size_ms: int
     offset_ms: int = 0
+
+    def __post_init__(self) -> None:
+        check_ms("size_ms", self.size_ms, 1)
 
     def of(self, timestamp_ms: int) -> list[Window]:
         """Return the windows of a record with this timestamp (ms)."""
@@ -40,11 +44,15 @@ class TumblingWindows:
 class SlidingWindows:
     """Assign each record to all windows of ``size_ms`` that contain it.
 
-    A window begins every ``slide_ms``.
+    A window begins every ``slide_ms``. Both are at least 1.
     """
 
     size_ms: int
     slide_ms: int
+
+    def __post_init__(self) -> None:
+        check_ms("size_ms", self.size_ms, 1)
+        check_ms("slide_ms", self.slide_ms, 1)
 
     def of(self, timestamp_ms: int) -> list[Window]:
         """Return the windows of a record with this timestamp (ms)."""
@@ -55,9 +63,12 @@ class SlidingWindows:
 
 @dataclass(frozen=True)
 class SessionWindows:
-    """Assign records to windows that end when no record came for ``gap_ms``."""
+    """Assign records to windows that end when no record came for ``gap_ms``, which is at least 1."""
 
     gap_ms: int
+
+    def __post_init__(self) -> None:
+        check_ms("gap_ms", self.gap_ms, 1)
 
     def of(self, timestamp_ms: int) -> list[Window]:
         """Return the window of a record that is alone. The operator merges overlapping windows."""
@@ -115,7 +126,8 @@ class WindowOperator(Operator):
             windows = [self._merged(windows[0])]
         in_time = [window for window in windows if not self._is_late(window)]
         if not in_time:
-            self._take_late(row, timestamp_ms)
+            if windows:  # otherwise the record is between two windows, and late for none
+                self._take_late(row, timestamp_ms)
             return
         table, key, timers = (
             self.context.keyed.changing("windows"),

@@ -1,7 +1,8 @@
 """Keys and key groups: the unit in which keyed state moves between subtasks.
 
-A key is None, a bool, a number, a text, bytes, or a tuple of these. Its hash is the same in every process.
-The ranges of key groups are Flink's (`KeyGroupRangeAssignment`), but the hash of a key is the engine's own.
+A key is None, a bool, a number except NaN, a text, bytes, or a tuple of these. Its hash is the same in every
+process. The ranges of key groups are Flink's (`KeyGroupRangeAssignment`), but the hash of a key is the
+engine's own.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def _canonical(key: Key) -> bytes:
             return b"b" + key
         case int():
             return b"i%d" % key
+        case float() if key != key:
+            raise BadInputError("NaN is not equal to itself, so it cannot be a key: key by None instead")
         case float():
             return b"i%d" % int(key) if key.is_integer() else b"f" + struct.pack(">d", key)
         case tuple():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.columns import np, npt, pa
@@ -26,11 +27,19 @@ class WatermarkStrategy:
     that the source has set. The column has ms since 1970, or dates and times, which count as UTC where they
     have no zone. A record may be up to ``out_of_orderness_ms`` older than the newest one without being late.
     A split that is silent for ``idle_after_ms`` does not hold back the watermark.
+
+    Raises:
+        BadInputError: ``out_of_orderness_ms`` is negative, or ``idle_after_ms`` is below 1.
     """
 
     timestamp: str | Callable[[Row], int] | None = None
     out_of_orderness_ms: int = 0
     idle_after_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        check_ms("out_of_orderness_ms", self.out_of_orderness_ms, 0)
+        if self.idle_after_ms is not None:
+            check_ms("idle_after_ms", self.idle_after_ms, 1)
 
     def assign(self, batch: Batch) -> Batch:
         """Return the batch with the event times of its records.
@@ -45,6 +54,16 @@ class WatermarkStrategy:
         else:
             times = _times_of(batch.rows, self.timestamp)
         return Batch(batch._rows, batch._arrow, times, batch.kinds)
+
+
+def check_ms(name: str, value: float, least: int) -> None:
+    """Check a setting in ms.
+
+    Raises:
+        BadInputError: the value is no number of at least ``least``.
+    """
+    if not isinstance(value, Real) or not value >= least:
+        raise BadInputError(f"{name}={value!r}: it must be a number of at least {least} ms")
 
 
 def _times_in(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
