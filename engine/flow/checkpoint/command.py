@@ -80,5 +80,6 @@ def _describe_operator(operator: OperatorState) -> Iterator[str]:
             continue
         state = operator.subtasks[index]
         kinds = [f"{len(state.keyed)} key groups"] if state.keyed else []
+        kinds += [f"{name} ({kind})" for name, kind in state.kinds.items()]
         kinds += [f"{name} ({s.mode.value}, {len(s.elements)})" for name, s in state.lists.items()]
         yield f"  subtask {index + 1}: {state.size_bytes} bytes; {', '.join(kinds) or 'no state'}"

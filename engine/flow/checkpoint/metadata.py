@@ -106,6 +106,7 @@ def _operator(state: OperatorState, folder: str) -> dict[str, Any]:
     for index, subtask in sorted(state.subtasks.items()):
         subtasks[str(index)] = {
             "bytes": subtask.size_bytes,
+            **({"kinds": dict(subtask.kinds)} if subtask.kinds else {}),
             "keyed": {str(group): _blob(blob, folder) for group, blob in subtask.keyed.items()},
             "lists": {
                 name: {"mode": lists.mode.value, "elements": [_blob(b, folder) for b in lists.elements]}
@@ -163,6 +164,7 @@ def _read_operator(entry: dict[str, Any], folder: str) -> OperatorState:
                 )
                 for name, lists in subtask["lists"].items()
             },
+            {_text(name): _text(kind) for name, kind in subtask.get("kinds", {}).items()},
         )
     return state
 

@@ -97,7 +97,8 @@ async def write_snapshot(
     if shared is not private:
         await shared.write(files)
     keyed = {**snapshot.keyed.reused, **written}
-    return SubtaskState(dict(sorted(keyed.items())), lists), written if shared is not private else {}
+    state = SubtaskState(dict(sorted(keyed.items())), lists, snapshot.keyed.kinds)
+    return state, written if shared is not private else {}
 
 
 def files_elsewhere(savepoint: CompletedCheckpoint) -> list[str]:
@@ -131,9 +132,10 @@ def _moved(state: SubtaskState, copies: Mapping[str, str]) -> SubtaskState:
     def moved(blob: Blob) -> Blob:
         return replace(blob, path=copies.get(blob.path, blob.path))
 
-    return SubtaskState(
-        {group: moved(blob) for group, blob in state.keyed.items()},
-        {
+    return replace(
+        state,
+        keyed={group: moved(blob) for group, blob in state.keyed.items()},
+        lists={
             name: ListState(lists.mode, tuple(moved(blob) for blob in lists.elements))
             for name, lists in state.lists.items()
         },

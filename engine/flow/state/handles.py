@@ -35,10 +35,15 @@ class ListState:
 
 @dataclass(frozen=True)
 class SubtaskState:
-    """A state has what one operator stored in one subtask: ``keyed`` by key group and ``lists`` by name."""
+    """A state has what one operator stored in one subtask: ``keyed`` by key group and ``lists`` by name.
+
+    ``kinds`` has the kind of each keyed state by its name, as a value of `state.StateKind`. Checkpoints of
+    earlier versions do not have it.
+    """
 
     keyed: Mapping[int, Blob] = field(default_factory=dict)
     lists: Mapping[str, ListState] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def blobs(self) -> Iterator[Blob]:
         """Yield every blob of the state."""

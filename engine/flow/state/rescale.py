@@ -29,6 +29,7 @@ def redistribute(state: OperatorState, parallelism: int, max_parallelism: int) -
     keyed: dict[int, Blob] = {}
     for subtask in state.subtasks.values():
         keyed.update(subtask.keyed)
+    kinds = {name: kind for subtask in state.subtasks.values() for name, kind in subtask.kinds.items()}
     lists = _lists(state, parallelism)
     return [
         SubtaskState(
@@ -38,6 +39,7 @@ def redistribute(state: OperatorState, parallelism: int, max_parallelism: int) -
                 if group in keyed
             },
             lists[index],
+            kinds,
         )
         for index in range(parallelism)
     ]

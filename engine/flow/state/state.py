@@ -62,6 +62,7 @@ class KeyedState:
         self._flying: dict[int, dict[int, tuple[int, Blob]]] = {}
         self._integers: dict[str, IntegerTable] = {}  # in front of the table of that name
         self._kinds: dict[str, StateKind] = {}
+        self._restored_kinds: dict[str, str] = {}
         # By group: the count of changes at which nothing in it could be changed in place.
         self._constant: dict[int, int] = {}
 
@@ -70,10 +71,16 @@ class KeyedState:
 
         Raises:
             IllegalStateError: the name belongs to state of another kind.
-            RestoreError: the checkpoint has other values under the name.
+            RestoreError: the checkpoint has state of another kind under the name.
         """
         known = self._kinds.get(name)
         if known is None:
+            restored = self._restored_kinds.get(name, kind.value)
+            if restored != kind.value:
+                raise RestoreError(
+                    f"the checkpoint has {restored} {name!r}, where this job keeps {kind.value}: give the "
+                    "new state another name"
+                )
             self._refuse_other_values(name, _CONTAINERS.get(kind, object))
             self._kinds[name] = kind
             self._constant.clear()  # it was decided without the values of this name
@@ -181,6 +188,10 @@ class KeyedState:
 
     # -- snapshots -----------------------------------------------------------------------------------------
 
+    def restore_kinds(self, kinds: Mapping[str, str]) -> None:
+        """Note what the restored tables contain; see `handles.SubtaskState`."""
+        self._restored_kinds = dict(kinds)
+
     def restore(self, group: int, data: bytes, blob: Blob | None) -> None:
         """Restore a key group from ``data``; later checkpoints may refer to ``blob``, where it was read.
 
@@ -202,6 +213,7 @@ class KeyedState:
             tables = {name: table for name, table in self._tables[group].items() if table}
             if not tables:
                 continue
+            snapshot.kinds.update(self._kinds_of(tables))
             changes = self._changes.get(group, 0)
             file = None if full else self._confirmed_file(group, changes)
             if file is not None and self._is_constant(group, changes, tables):
@@ -213,6 +225,10 @@ class KeyedState:
             else:
                 snapshot.written[group] = (changes, data)
         return snapshot
+
+    def _kinds_of(self, names: Iterable[str]) -> dict[str, str]:
+        known = self._restored_kinds | {name: kind.value for name, kind in self._kinds.items()}
+        return {name: known[name] for name in names if name in known}
 
     def _confirmed_file(self, group: int, changes: int) -> Blob | None:
         """Return the confirmed file that was written after as many changes, or None."""
@@ -274,11 +290,12 @@ def _tables_of(value: Any) -> dict[str, Table]:
 class KeyedSnapshot:
     """A snapshot has, for each key group, the file that stores it or the bytes to write.
 
-    With the bytes comes the count of changes that they contain.
+    With the bytes comes the count of changes that they contain. ``kinds`` is that of `handles.SubtaskState`.
     """
 
     written: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     reused: dict[int, Blob] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
 
 
 class ValueState:

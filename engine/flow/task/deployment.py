@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pravega_lab.errors import PravegaError
@@ -89,7 +89,7 @@ def plan_restore(
             continue
         for index, part in enumerate(redistribute(state, vertex.parallelism, vertex.max_parallelism)):
             lists = {name: values for name, values in part.lists.items() if name not in other}
-            plan.states[operator_id, index] = SubtaskState(part.keyed, lists)
+            plan.states[operator_id, index] = replace(part, lists=lists)
     return plan
 
 
@@ -267,6 +267,7 @@ class Deployer:
             state = plan.states.get((context.operator_id, id.index))
             if state is None:
                 continue
+            context.keyed.restore_kinds(state.kinds)
             for group, blob in state.keyed.items():
                 context.keyed.restore(group, await reader.read(blob), blob if plan.owns_files else None)
             for name, lists in state.lists.items():
