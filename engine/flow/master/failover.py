@@ -128,11 +128,29 @@ class Failover:
         await self.stop_all()
         self._life.end_stop()
         if not isinstance(error, StopWithSavepointStoppingError):
-            failure: BaseException = JobFailedError(f"job {self._graph.name!r} failed: {message_of(error)}")
+            hint = self._older_checkpoint() if isinstance(error, DamagedCheckpointError) else ""
+            words = f"job {self._graph.name!r} failed: {message_of(error)}{hint}"
+            failure: BaseException = JobFailedError(words)
             failure.__cause__ = error
         else:
             failure = error
         await self._end(JobState.FAILED, failure)
+
+    def _older_checkpoint(self) -> str:
+        """Return where the job could be resumed, as its latest checkpoint is damaged."""
+        begun_from = None if self._config.claim else self.initial  # a claimed one may be deleted by now
+        *older, latest = [kept for kept in (begun_from, *self._coordinator.store.checkpoints) if kept]
+        if latest is self.initial:
+            return ""
+        if not older:
+            return (
+                f". Checkpoint {latest.checkpoint_id} was the only one that the job kept:"
+                " CheckpointConfig(retain=2) keeps one more"
+            )
+        return (
+            f". The next older checkpoint is {older[-1].path}: `pravega-lab savepoint inspect` checks it."
+            " A job with it as restore_from= reads again what came later, and its sinks commit that again"
+        )
 
     async def stop_all(self) -> None:
         """Cancel a recovery that is under way, then every attempt, and return when they have ended.

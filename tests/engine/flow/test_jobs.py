@@ -664,6 +664,34 @@ def test_a_job_whose_checkpoint_is_damaged_fails_and_does_not_restart(damage: st
     assert len(virtual.told.of(seen.Restored)) == 2
 
 
+@pytest.mark.parametrize(
+    ("retain", "message"),
+    [
+        (1, r"Checkpoint \d+ was the only one that the job kept: CheckpointConfig\(retain=2\)"),
+        (2, r"The next older checkpoint is .*/(chk-\d+): .* its sinks commit that again"),
+    ],
+)
+def test_a_job_whose_latest_checkpoint_is_damaged_names_the_one_before(retain: int, message: str) -> None:
+    virtual = Virtual()
+
+    async def story() -> None:
+        config = JobConfig(CheckpointConfig(interval_ms=None, retain=retain))
+        job = virtual.job(word_counts(virtual, 2, endless(WORDS)), config)
+        await job.start()
+        for _ in range(3):
+            await asyncio.sleep(0.1)
+            latest = await job.trigger_checkpoint()
+        for path in latest.files:
+            virtual.files.data.pop(path)
+        job.fail_subtask(job.graph.subtasks()[0], RuntimeError("dies"))
+        with pytest.raises(JobFailedError, match=message) as failed:
+            await job.wait()
+        if retain == 2:
+            assert "chk-2: " in str(failed.value)
+
+    virtual.run(story)
+
+
 def test_metadata_survives_its_file() -> None:
     virtual = Virtual()
 
