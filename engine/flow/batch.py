@@ -7,6 +7,7 @@ chain, rows stay rows.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import chain
@@ -168,6 +169,11 @@ def copied(row: Row) -> Row:
     Anything else than a dict is returned as it is, and `Batch.of_rows` refuses it.
     """
     return row.copy() if isinstance(row, dict) else row
+
+
+def copied_value(value: Any) -> Any:
+    """Return a copy of a list, dict or set, which its maker may change in place, or else the value itself."""
+    return copy.deepcopy(value) if isinstance(value, list | dict | set) else value
 
 
 def concatenated(batches: Sequence[Batch]) -> Batch:

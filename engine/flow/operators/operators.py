@@ -9,7 +9,7 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.columns import np, pa
 
-from ..batch import Batch, Row, RowKind, copied
+from ..batch import Batch, Row, RowKind, copied, copied_value
 from ..errors import RestoreError
 from ..state.key_index import can_be_indexed
 from ..state.keys import Key, KeySelector
@@ -274,9 +274,12 @@ class AggregateOperator(Operator):
         for row, timestamp_ms, kind in batch.records():
             try:
                 keyed.set_key(self._key.key(row))
-                old, new = self._fold(row, kind)
+                old = self._entry()
+                # A function may change the accumulator in place, so the old result is taken before.
+                gone = self._row(old) if old is not None and self._is_changelog else None
+                new = self._fold(old, row, kind)
                 if not is_batch:
-                    self._tell(old, new, timestamp_ms)
+                    self._tell(gone, new, timestamp_ms)
             except BadInputError:
                 raise
             except Exception as error:
@@ -309,14 +312,19 @@ class AggregateOperator(Operator):
 
     def _first(self, key: Key) -> tuple[int, Any]:
         """Return (count, accumulator) of a key without state."""
-        return (1, self._initial[key]) if key in self._initial else (0, self._function.create())
+        if key in self._initial:
+            return 1, copy.deepcopy(self._initial[key])
+        return 0, self._function.create()
 
-    def _fold(self, row: Row, kind: RowKind) -> tuple[Any, Any]:
-        """Return (count, accumulator) before and after the row; None stands for no rows of the key."""
+    def _entry(self) -> Any:
+        """Return (count, accumulator) of the current key, or None if it has no rows."""
+        key = self.context.keyed.key
+        old = self.context.keyed.table("aggregate").get(key)
+        return self._first(key) if old is None and key in self._initial else old
+
+    def _fold(self, old: Any, row: Row, kind: RowKind) -> Any:
+        """Return (count, accumulator) of the current key after the row, or None if no rows are left."""
         table, key = self.context.keyed.changing("aggregate"), self.context.keyed.key
-        old = table.get(key)
-        if old is None and key in self._initial:
-            old = self._first(key)
         count, accumulator = old or (0, self._function.create())
         if kind.adds:
             new = (count + 1, self._function.add(accumulator, row))
@@ -329,18 +337,19 @@ class AggregateOperator(Operator):
             new = (count - 1, self._function.retract(accumulator, row))
         if new[0] > 0:
             table[key] = new
-            return old, new
+            return new
         table.pop(key, None)
-        return old, None
+        return None
 
-    def _tell(self, old: Any, new: Any, timestamp_ms: int | None) -> None:
-        key, output = self.context.keyed.key, self.context.output
-        if old is not None and self._is_changelog:
-            gone = RowKind.DELETE if new is None else RowKind.UPDATE_BEFORE
-            output.row(self._make_row(key, self._function.result(old[1])), timestamp_ms, gone)
+    def _row(self, entry: Any) -> Row:
+        return self._make_row(self.context.keyed.key, copied_value(self._function.result(entry[1])))
+
+    def _tell(self, gone: Row | None, new: Any, timestamp_ms: int | None) -> None:
+        output = self.context.output
+        if gone is not None:
+            output.row(gone, timestamp_ms, RowKind.DELETE if new is None else RowKind.UPDATE_BEFORE)
         if new is not None:
-            come = RowKind.UPDATE_AFTER if old is not None and self._is_changelog else RowKind.INSERT
-            output.row(self._make_row(key, self._function.result(new[1])), timestamp_ms, come)
+            output.row(self._row(new), timestamp_ms, RowKind.INSERT if gone is None else RowKind.UPDATE_AFTER)
 
     def key_ends(self) -> None:
         """Emit the value of the current key (batch execution)."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from pravega_lab.errors import BadInputError
 
-from ..batch import Batch, Row
+from ..batch import Batch, Row, copied_value
 from ..state.keys import Key, KeySelector
 from ..time.timers import Timer
 from ..time.watermarks import check_ms
@@ -189,5 +189,5 @@ class WindowOperator(Operator):
         key = self.context.keyed.key
         accumulators = self.context.keyed.table("windows").get(key, {})
         if window in accumulators:
-            row = self._make_row(key, window, self._function.result(accumulators[window]))
+            row = self._make_row(key, window, copied_value(self._function.result(accumulators[window])))
             self.context.output.row(row, window[1] - 1)

@@ -11,9 +11,11 @@ from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
-from pravega_lab.engine.flow.operators.functions import KeyedContext, KeyedProcessFunction
+from pravega_lab.engine.flow.operators.functions import AggregateFunction, KeyedContext, KeyedProcessFunction
+from pravega_lab.engine.flow.operators.windows import TumblingWindows
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
 from pravega_lab.engine.flow.source.collections import RowsSource
+from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from tests.engine.flow.jobs import Virtual, collect
 
 
@@ -118,6 +120,54 @@ def test_rows_that_are_changed_in_place_are_read_again_as_they_were(batch_rows: 
     assert [row["n"] for row in rows] == [1000 + n for n in range(20)]
     assert {tuple(row["tags"]) for row in rows} == {("new", "seen")}
     assert given == [{"n": n, "tags": ["new"]} for n in range(20)]
+
+
+def appended(values: list[int], row: Row) -> list[int]:
+    values.append(row["n"])
+    return values
+
+
+LISTED = AggregateFunction(
+    list, appended, lambda values: values, retract=lambda values, row: values.remove(row["n"]) or values
+)
+
+
+def test_an_accumulator_may_be_a_list_that_is_changed_in_place() -> None:
+    rows = [{"key": "a", "n": n} for n in range(3)]
+    grown = [[0], [0, 1], [0, 1, 2]]
+    assert [row["value"] for row in results(lambda s: s.key_by("key").aggregate(LISTED), rows)] == grown
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    lists = env.from_rows(rows).key_by("key").aggregate(LISTED, changelog=True)
+    collect(lists, got)
+    virtual.finish(env)
+    kept = [(row["value"], kind) for row, kind in got]
+    assert kept == [
+        (grown[0], "+I"),
+        (grown[0], "-U"),
+        (grown[1], "+U"),
+        (grown[1], "-U"),
+        (grown[2], "+U"),
+    ]
+
+
+def test_the_first_accumulators_of_keys_stay_as_they_were_given() -> None:
+    initial = {"a": [7]}
+    for _ in range(2):
+        lists = results(
+            lambda stream: stream.key_by("key").aggregate(LISTED, initial=initial), [{"key": "a", "n": 1}]
+        )
+        assert [row["value"] for row in lists] == [[7, 1]]
+    assert initial == {"a": [7]}
+
+
+def test_a_window_that_fires_again_emits_its_result_of_each_time() -> None:
+    rows = [{"key": "a", "n": n, "at": at} for n, at in enumerate((1, 50, 2, 3))]
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    source = RowsSource(rows, batch_rows=2)
+    keyed = env.from_source(source, WatermarkStrategy("at")).key_by("key")
+    collect(keyed.window(TumblingWindows(10), allowed_lateness_ms=1000).aggregate(LISTED), got)
+    virtual.finish(env)
+    assert [row["value"] for row, _ in got if row["window_start"] == 0] == [[0], [0, 2], [0, 2, 3]]
 
 
 class Async(KeyedProcessFunction):
