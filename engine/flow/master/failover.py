@@ -139,9 +139,10 @@ class Failover:
     def _older_checkpoint(self) -> str:
         """Return where the job could be resumed, as its latest checkpoint is damaged."""
         begun_from = None if self._config.claim else self.initial  # a claimed one may be deleted by now
-        *older, latest = [kept for kept in (begun_from, *self._coordinator.store.checkpoints) if kept]
-        if latest is self.initial:
+        kept = [one for one in (begun_from, *self._coordinator.store.checkpoints) if one]
+        if not kept or kept[-1] is self.initial:
             return ""
+        *older, latest = kept
         if not older:
             return (
                 f". Checkpoint {latest.checkpoint_id} was the only one that the job kept:"
