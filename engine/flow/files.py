@@ -164,6 +164,8 @@ class MemoryFiles(Files):
 class FsspecFiles(Files):
     """Use any file system of fsspec. Its calls block, so each runs in a thread.
 
+    A relative path stays where it was when this object was made: the program may change its folder later.
+
     Args:
         private: Only this user can open new local files, whatever the umask says. State of a job may hold
             anything that a stream holds.
@@ -171,6 +173,9 @@ class FsspecFiles(Files):
 
     def __init__(self, *, private: bool = False) -> None:
         self._private = private
+        self._folder = ""
+        with suppress(FileNotFoundError):  # the folder of this process was deleted
+            self._folder = os.getcwd()
 
     async def write(self, path: str, data: bytes) -> None:
         """Create or replace a file; see `Files.write`."""
@@ -222,7 +227,7 @@ class FsspecFiles(Files):
         """Move a file; see `Files.rename`."""
 
         def work(fs: Any, at: str) -> None:
-            target = fs._strip_protocol(to)
+            target = fs._strip_protocol(self._absolute(to))
             if not fs.exists(at):
                 raise FileNotFoundError(f"there is no {path}")
             fs.makedirs(posixpath.dirname(target), exist_ok=True)
@@ -252,10 +257,13 @@ class FsspecFiles(Files):
         def call() -> T:
             import fsspec
 
-            fs, at = fsspec.core.url_to_fs(path)
+            fs, at = fsspec.core.url_to_fs(self._absolute(path))
             return work(fs, at)
 
         return await asyncio.to_thread(call)
+
+    def _absolute(self, path: str) -> str:
+        return path if "://" in path else os.path.join(self._folder, path)
 
 
 def _is_local(fs: Any) -> bool:

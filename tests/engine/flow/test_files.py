@@ -72,6 +72,25 @@ def test_delete_removes_what_a_dead_writer_left(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_relative_path_stays_where_it_was_when_the_program_changes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a job whose program changes its folder would not find its checkpoint after a failure."""
+
+    async def run() -> None:
+        files = FsspecFiles()
+        await files.write("state/one", b"1")
+        monkeypatch.chdir("other")
+        await files.rename("state/one", "state/two")
+        assert await files.read("state/two") == b"1"
+        assert await files.names("state") == ["two"]
+
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(run())
+    assert (tmp_path / "state/two").exists()
+
+
 # ---- the sink ---------------------------------------------------------------------------------------------
 
 
