@@ -298,7 +298,19 @@ class Job:
 
 
 async def execute(graph: JobGraph, config: JobConfig | None = None, **options: object) -> Job:
-    """Start a job, wait for its end, and return it. ``options`` are those of `Job`."""
+    """Start a job, wait for its end, and return it. ``options`` are those of `Job`.
+
+    Raises:
+        BadInputError: there is no interval between checkpoints, so the job would wait forever for the final
+            one.
+    """
+    checkpoints = (config or JobConfig()).checkpoints
+    if checkpoints is not None and checkpoints.interval_ms is None and checkpoints.after_tasks_finish:
+        raise BadInputError(
+            "the job would wait forever for its final checkpoint, which commits its last rows: give"
+            " JobConfig(CheckpointConfig(interval_ms=1000)), or JobConfig(checkpoints=None), with which"
+            " nothing survives a failure"
+        )
     job = Job(graph, config, **options)  # type: ignore[arg-type]
     await job.start()
     await job.wait()

@@ -859,6 +859,17 @@ def test_a_configuration_that_can_never_work_is_refused(name: str) -> None:
         JobConfig(CheckpointConfig(tolerable_failures=-1))
 
 
+@pytest.mark.parametrize("config", [None, JobConfig(), JobConfig(CheckpointConfig(timeout_ms=1000))])
+def test_a_job_that_would_wait_forever_for_its_final_checkpoint_is_refused(config: JobConfig | None) -> None:
+    env, got = StreamEnvironment("words"), list[Any]()
+    collect(env.from_rows(WORDS), got)
+    graph = env.job_graph()
+    with pytest.raises(BadInputError, match=r"CheckpointConfig\(interval_ms=1000\).*checkpoints=None"):
+        run(graph, config)
+    run(graph, JobConfig(checkpoints=None))
+    assert len(got) == len(WORDS)
+
+
 @pytest.mark.parametrize(
     ("start", "instead"),
     [(run, r"await execute\(graph, config\)"), (run_batch, r"await BatchRunner\(graph, config\)\.run\(\)")],
