@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import Any
 
 from pravega_lab.errors import BadInputError
@@ -100,9 +100,16 @@ class FilterOperator(Operator):
             self.context.output.emit(batch.take(np.array(keep, dtype=np.int64)))
 
 
+def _has_not_run(value: object) -> bool:
+    """Return whether a value is a call that has not run, and end it, so that Python does not warn of it."""
+    if isinstance(value, Coroutine | Generator):
+        value.close()
+    return isinstance(value, _NOT_RUN)
+
+
 def _is_true(value: object) -> bool:
     """Return whether a value counts as true, unless it is a call that has not run."""
-    if isinstance(value, _NOT_RUN):
+    if _has_not_run(value):
         raise TypeError(f"it returned a {type(value).__name__}, which is always true: {_PLAIN}")
     return bool(value)
 
@@ -181,7 +188,7 @@ class FunctionOperator(Operator):
 def _unread(function: Callable[..., object], made: object) -> str:
     """Return what is wrong with a method that returned a value, which would be lost."""
     name = getattr(function, "__name__", "the function")
-    hint = _PLAIN if isinstance(made, _NOT_RUN) else "emit rows with context.emit()"
+    hint = _PLAIN if _has_not_run(made) else "emit rows with context.emit()"
     return f"{name} returned a {type(made).__name__}, and it must return nothing: {hint}"
 
 

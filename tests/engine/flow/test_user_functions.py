@@ -205,7 +205,7 @@ async def passes(row: Row) -> bool:
     return False
 
 
-@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.filterwarnings("error")  # of a coroutine that nobody awaits
 @pytest.mark.parametrize(
     ("program", "message"),
     [
