@@ -173,7 +173,7 @@ print(sorted(set(sys.modules) - known))
 
 
 def test_what_is_compiled_imports_nothing_at_its_first_use() -> None:
-    """Else the first block that is framed or decoded by it waits a tenth of a second on a busy machine."""
+    """Else the first block that is framed or decoded by it waits for the import."""
     command = [sys.executable, "-c", CALLS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
     assert done.stdout.strip() == "[]"
