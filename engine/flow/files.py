@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Any, TypeVar
 
-__all__ = ["Files", "FsspecFiles", "GrowingFile", "MemoryFiles"]
-
 T = TypeVar("T")
 PART = ".tmp"  # ends the name of a file that is not complete
 

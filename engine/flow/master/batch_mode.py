@@ -40,8 +40,6 @@ from ..time.timers import TimerService
 from .config import JobConfig
 from .job import run_alone
 
-__all__ = ["run_batch"]  # the rest is the engine's own
-
 Stage = dict[tuple[SubtaskId, int], list[Batch]]  # what lies at a subtask's input
 
 
@@ -63,7 +61,15 @@ def resolve_mode(graph: JobGraph, mode: RuntimeMode) -> RuntimeMode:
 
 
 class BatchRunner:
-    """Runs a graph of bounded sources once. ``attempts``: how often a stage is tried."""
+    """Runs a graph of bounded sources once, stage by stage, on sorted input.
+
+    Nothing in ``config`` about checkpoints and restarts applies. ``observer`` sees what the subtasks do.
+    ``now_ms`` is the clock of the functions, in ms. ``unique_id`` names transactions. ``attempts``: how often
+    a stage is tried.
+
+    Raises:
+        BadInputError: a source never ends or has the legacy form, or a sink commits only at checkpoints.
+    """
 
     def __init__(
         self,
@@ -88,12 +94,11 @@ class BatchRunner:
             if isinstance(made, TwoPhaseCommitOperator):
                 raise BadInputError(
                     f"{operator.name} commits when a checkpoint is complete, and batch execution has none: "
-                    "use a sinks.Sink with a committer, which commits at the end of its input"
+                    "use a Sink with a committer, which commits at the end of its input"
                 )
             if isinstance(made, LegacySourceOperator):
                 raise BadInputError(
-                    f"{operator.name} is a source of the legacy form: batch execution reads "
-                    f"sources.Source only"
+                    f"{operator.name} is a source of the legacy form: batch execution reads a Source only"
                 )
 
     async def run(self) -> None:

@@ -12,8 +12,6 @@ from ..checkpoint.history import EndRules, History, end_rules
 from ..operators.operator import RuntimeMode
 from .restart import FixedDelay, NoRestart, RestartStrategy
 
-__all__ = ["CheckpointConfig", "JobConfig"]
-
 #: The least values of a `CheckpointConfig` with which a job works.
 _LEAST = {"timeout_ms": 1, "min_pause_ms": 0, "max_concurrent": 1, "tolerable_failures": 0, "retain": 1}
 
@@ -29,7 +27,7 @@ class JobConfig:
     often the observer gets throughput and channel contents; None: never. ``exactly_once``: barriers are
     aligned; False: at least once. ``allow_non_restored_state``: state of operators that the job does not have
     is dropped. ``claim``: the job owns the checkpoint or savepoint that it restores, and deletes its folder
-    when newer checkpoints no longer refer to it. ``mode``: batch execution is `batch_mode.run_batch`.
+    when newer checkpoints no longer refer to it. ``mode``: for batch execution call `run_batch`.
     ``history``: earlier behaviour of Flink.
 
     Raises:

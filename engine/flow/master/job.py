@@ -37,8 +37,6 @@ from .config import JobConfig
 from .job_state import JobState
 from .master import JobMaster
 
-__all__ = ["Job", "execute", "run"]  # the rest is the engine's own
-
 _T = TypeVar("_T")
 
 
@@ -90,7 +88,7 @@ class Job:
             OSError: ``restore_from`` cannot be read now. Nothing was started, so the call can be repeated.
         """
         if self.config.mode is RuntimeMode.BATCH:
-            raise IllegalStateError("batch execution has no running job: use batch_mode.run_batch")
+            raise IllegalStateError("batch execution has no running job: call run_batch(graph, config)")
         if self._was_started:
             raise IllegalStateError("the job was started before: make another one")
         self._was_started = True

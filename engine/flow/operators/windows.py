@@ -21,8 +21,6 @@ from .operator import Operator
 
 Window = tuple[int, int]  # [start, end) in ms
 
-__all__ = ["SessionWindows", "SlidingWindows", "TumblingWindows"]  # the rest is the engine's own
-
 
 @dataclass(frozen=True)
 class TumblingWindows:

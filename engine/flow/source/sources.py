@@ -22,19 +22,6 @@ from ..batch import Batch
 from ..elements import Watermark
 
 #: What a source of your own implements and uses. The legacy and the induced forms are those of the connector.
-__all__ = [
-    "Boundedness",
-    "InputStatus",
-    "ReaderContext",
-    "ReaderOutput",
-    "Serializer",
-    "Source",
-    "SourceReader",
-    "Split",
-    "SplitEnumerator",
-    "SplitEnumeratorContext",
-]
-
 SplitT = TypeVar("SplitT")
 EnumT = TypeVar("EnumT")
 GivenT = TypeVar("GivenT", contravariant=True)

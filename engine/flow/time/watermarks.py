@@ -16,8 +16,6 @@ from pravega_lab.portable.columns import np, npt, pa
 from ..batch import NO_TIMESTAMP, Batch, Row
 from ..elements import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, Watermark, WatermarkStatus
 
-__all__ = ["WatermarkStrategy"]  # the rest is the engine's own
-
 
 @dataclass(frozen=True)
 class WatermarkStrategy:
