@@ -109,6 +109,8 @@ def _page(title: str, listed: list[Entry]) -> str:
     for module in modules:
         if len(modules) > 1:
             parts.append(f"{module}\n{'-' * len(module)}\n\n")
+        else:
+            parts.append(f"These names are imported from ``{module}``.\n\n")
         parts.append(f".. currentmodule:: {module}\n\n")
         own = [entry for entry in listed if entry.module.__name__ == module]
         for entry in (entry for entry in own if not entry.elsewhere):

@@ -56,7 +56,7 @@ from .sink_nodes import sink_nodes
 
 
 class StreamEnvironment:
-    """Build a program. ``observer`` receives split assignments only; pass it to `job.Job` for the rest."""
+    """Build a program. ``observer`` receives split assignments only; pass it to `Job` for the rest."""
 
     def __init__(
         self,
