@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from pravega_lab.engine.server.limits.limits import Limits
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS / "site"))
+sections: Any = import_module("sections")
 GLOSSARY = DOCS / "glossary.md"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md")])
 #: Pages for readers, without the specifications.
@@ -150,6 +154,13 @@ def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
         if not any(file.endswith(f"/{name}") for file in files)
     ]
     assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("section", ["tutorials", "guides", "explanation"])
+def test_the_page_of_a_section_links_all_its_pages(section: str) -> None:
+    links = set(re.findall(r"\]\(([^)#]+)", (DOCS / f"{section}.md").read_text()))
+    pages = sections.pages(section)
+    assert [page for page in pages if not {f"{page}.md", f"{page}.ipynb"} & links] == []
 
 
 def test_tests_that_a_page_names_exist() -> None:
