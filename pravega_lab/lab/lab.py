@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pravega_lab.client import AccessOptions, Client, RetentionPolicy, ScalingPolicy, Stream, connect
 from pravega_lab.client.client import parse_address
+from pravega_lab.client.connection import own_stores
 from pravega_lab.client.connection.access import Access, safe_to_print
 from pravega_lab.client.loop_thread import OfThisProcess
 from pravega_lab.client.reader_group import ReaderGroup
@@ -127,6 +128,9 @@ class Lab(OfThisProcess):
         )
         self._registry_uri = registry if isinstance(registry, str) else ""
         self.uri = uri if uri is not None else (self.store.uri if self.store else "")
+        self._address = self.uri.partition("://")[2]
+        if isinstance(self.store, StoreProcess):
+            own_stores.advise(self._address, partial(_advice, self.store))
         self._access = safe_to_print(access)
         self._is_open = open
         self._fast_workers = fast_workers
@@ -452,6 +456,7 @@ class Lab(OfThisProcess):
         try:
             with ExitStack() as closing:  # calls its callbacks in reverse order
                 if self.store is not None:
+                    closing.callback(own_stores.advise_no_more, self._address)
                     closing.callback(self.store.close)
                 if self._client is not None:
                     closing.callback(self._client.close)
@@ -504,6 +509,14 @@ class Lab(OfThisProcess):
             return "Lab(closed)"
         kind = "embedded store" if self.store is not None else "joined"
         return f"Lab({kind}, spark {'on' if self._spark is not None else 'off'})"
+
+
+def _advice(store: StoreProcess) -> str:
+    """Return what to do when a lab's store does not answer, "" while its process runs."""
+    if store.alive:
+        return ""
+    kept = "with its data" if store.is_kept else "empty, because its data was in memory"
+    return f"The process of this lab's store has ended: lab.store.restart() starts it again, {kept}."
 
 
 def _scoped(name: str) -> str:

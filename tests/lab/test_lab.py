@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from pravega_lab import Lab, ScalingPolicy, connect
 from pravega_lab.client.reader_group import reading
-from pravega_lab.errors import BadInputError
+from pravega_lab.errors import BadInputError, StoreUnavailableError
 from pravega_lab.lab import labs_by_name
 from pravega_lab.lab.health import parts
 
@@ -47,6 +48,19 @@ def test_a_watch_closes_its_other_observers_when_one_fails(monkeypatch: pytest.M
         assert not stream._thread.is_alive()
         assert watch._client is None
         assert not watch.journal.live
+
+
+def test_an_error_names_the_way_back_from_a_store_that_was_killed() -> None:
+    with Lab() as lab, connect(lab.uri, retry_for_s=0.05) as client:
+        store: Any = lab.store
+        os.kill(store.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, store.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(StoreUnavailableError, match=r"lab\.store\.restart\(\) starts it again, empty"):
+            client.list_scopes()
+        store.restart()
+        assert lab.client.list_scopes() == ["_system"]
+    with pytest.raises(StoreUnavailableError, match="Check that the store runs"):
+        connect(lab.uri, retry_for_s=0.05).list_scopes()
 
 
 def test_a_stream_is_looked_at_before_it_is_shown() -> None:

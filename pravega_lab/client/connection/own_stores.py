@@ -14,6 +14,7 @@ import socket
 import stat
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,25 @@ USERS_SUFFIX = ".users"
 """Of the file of users that a store reads when it starts."""
 KEPT_S = 86_400
 """How long the credentials of a store stay that was killed together with its program."""
+
+
+_advisers: dict[str, Callable[[], str]] = {}
+"""What to do when a store of this process does not answer, by the address of its controller."""
+
+
+def advise(address: str, adviser: Callable[[], str]) -> None:
+    """Let errors about a store that this process started say what to do, as long as ``adviser`` knows it."""
+    _advisers[address] = adviser
+
+
+def advise_no_more(address: str) -> None:
+    """Forget the adviser of a store that is gone for good."""
+    _advisers.pop(address, None)
+
+
+def advice(address: str) -> str:
+    """Return what to do when the store at an address does not answer, "" if that is not known."""
+    return _advisers.get(address, str)()
 
 
 def folder() -> Path:

@@ -35,9 +35,15 @@ class FullError(TransientError):
 
 
 class Retries:
-    """Holds the retry budget of one operation: growing pauses until the time is over."""
+    """Holds the retry budget of one operation: growing pauses until the time is over.
 
-    def __init__(self, what: str, budget_s: float, chance: Random) -> None:
+    ``advice`` returns what the caller can do when no attempt succeeded, or "" if nothing special is known.
+    """
+
+    def __init__(
+        self, what: str, budget_s: float, chance: Random, advice: Callable[[], str] = lambda: ""
+    ) -> None:
+        self._advice = advice
         self._what = what
         self._budget_s = budget_s
         self._chance = chance
@@ -67,7 +73,7 @@ class Retries:
         if now + pause_s > self._end:
             raise StoreUnavailableError(
                 f"{self._what}: no success within {self._budget_s:g} s, last: {error}. "
-                "Check that the store runs and can be reached, then try again."
+                f"{self._advice() or 'Check that the store runs and can be reached, then try again.'}"
             ) from error
         self._pause_s = min(self._pause_s * 2, PAUSE_S_MAX)
         await asyncio.sleep(pause_s)

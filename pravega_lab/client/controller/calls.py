@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any, NoReturn
 from uuid import UUID
 
+from pravega_lab.client.connection import own_stores
 from pravega_lab.client.connection.access import Access
 from pravega_lab.client.connection.dialer import Endpoint
 from pravega_lab.client.connection.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, FullError, Retries
@@ -101,7 +103,8 @@ class Controller:
         if self._is_closed:
             raise PravegaError(f"{method}: the client of {self.uri} was closed; connect() makes a new one")
         budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
-        retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance)
+        advice = partial(own_stores.advice, self.address)
+        retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance, advice)
         encoded, attempts = request.SerializeToString(), 0
         while True:
             attempts += 1
