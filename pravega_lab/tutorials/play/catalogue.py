@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -36,6 +36,17 @@ class Verb:
     label: str
     targets: str = ""
     value: int | None = None
+
+    @property
+    def form(self) -> str:
+        """How a person writes it: ``slow READER MS``."""
+        target = self.targets.removesuffix("s").upper().replace(" ", "-")
+        return " ".join(filter(None, (self.name, target, "" if self.value is None else "MS")))
+
+    def fits(self, words: Sequence[str]) -> bool:
+        """Return whether these words are whole. More of them may follow: ``drop CHANNEL records``."""
+        has_number = self.value is None or words[-1].isdecimal()
+        return len(words) >= len(self.form.split()) and has_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +260,13 @@ def scenario_of(spec: RunSpec) -> Scenario:
                 f"{scenario.name} has no switch {name!r}; it has {', '.join(known) or 'none'}"
             )
         scenario.chosen(spec, name)
-    verbs = {verb.name for verb in scenario.verbs} | {act.text.split()[0] for act in scenario.acts}
+    verbs = {verb.name: verb for verb in scenario.verbs}
+    names = sorted({*verbs, *(act.text.split()[0] for act in scenario.acts)})
     for act in spec.acts or ():
-        if act.text.split()[0] not in verbs:
-            raise BadInputError(f"{scenario.name}: act {str(act)!r} is none of {', '.join(sorted(verbs))}")
+        words = act.text.split()
+        if words[0] not in names:
+            raise BadInputError(f"{scenario.name}: act {str(act)!r} is none of {', '.join(names)}")
+        verb = verbs.get(words[0], FORK)
+        if verb is not FORK and not verb.fits(words):
+            raise BadInputError(f"{scenario.name}: act {str(act)!r}: write '{act.at_s:g} {verb.form}'")
     return scenario

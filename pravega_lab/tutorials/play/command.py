@@ -124,7 +124,7 @@ def _play(spec: RunSpec, seeds: range) -> int:
         found = play(mine)
         print(
             f"seed {seed} ({spec.scenario}, {found.virtual_s:.1f} virtual s, {found.steps} steps): "
-            f"{found.verdict}"
+            f"{found.said}"
         )
         for problem in [*found.not_done(), *found.problems, *([found.first] if found.first else [])]:
             print(f"  {problem}")

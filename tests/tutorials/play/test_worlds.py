@@ -143,6 +143,17 @@ def test_the_page_is_told_of_a_run() -> None:
     assert "there is no scenario" in ask(do="run", run={"scenario": "nothing"})["error"]
 
 
+def test_a_run_with_a_problem_is_not_called_exact(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = Played(verdict="exact", problems=["The job is still running after 60 virtual seconds."])
+    monkeypatch.setattr("pravega_lab.tutorials.play.player.play", lambda spec: stuck)
+    assert main(["simulate", "--scenario", "finished-task", "--seeds", "3"]) == 1
+    first, problem, *_ = capsys.readouterr().out.splitlines()
+    assert first.endswith(": not at its end")
+    assert problem == f"  {stuck.problems[0]}"
+
+
 def test_the_catalogue_names_bugs_that_there_are() -> None:
     for scenario in catalogue()["scenarios"]:
         assert scenario["title"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EXACT, WRONG, OPEN = "exact", "wrong", "open"
 CLOCK = "page"
 NOT_DONE = "not done: "
+NOT_AT_END = "not at its end"
 
 
 @dataclass
@@ -52,6 +53,11 @@ class Played:
     def standing(self) -> str:
         """Return ``exact``, ``wrong``, or ``open`` where not all is known."""
         return EXACT if self.verdict == "exact" and not self.problems else self._standing_of(self.verdict)
+
+    @property
+    def said(self) -> str:
+        """Return the verdict in words, which calls no run exact that has problems."""
+        return NOT_AT_END if self.verdict == EXACT and self.problems else self.verdict
 
     def _standing_of(self, said: str) -> str:
         known_wrong = any(word in said for word in ("lost", "doubled", "out of order", "never written"))

@@ -145,7 +145,8 @@ class _StreamWorld(Recorder):
                 self._note(f"other chances from here: {number}")
                 asyncio.get_running_loop().reseed(f"{self._spec.seed}/fork/{number}")  # type: ignore[attr-defined]
             case _:
-                raise BadInputError(f"{' '.join((verb, *words))!r} is no act of this scenario")
+                said = " ".join((verb, *words))
+                raise BadInputError(f"{said!r} is no act of this scenario, or has words too many or too few")
 
     def _note(self, text: str) -> None:
         self.journal.append(Acted(time_ms=self._now_ms(), text=text, target=GROUP))
