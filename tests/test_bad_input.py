@@ -8,6 +8,7 @@ Beside this: ``server/test_standalone.py`` (port or folder in use, corrupt log, 
 from __future__ import annotations
 
 import pickle
+import shlex
 import socket
 import struct
 import time
@@ -102,12 +103,17 @@ def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -
         ("demo --events 0", "--events 0: give a number from 1"),
         ("demo --speed 0", "--speed 0: give a number above 0"),
         ("simulate --seeds 9..1", "--seeds '9..1': write A..B"),
+        ("simulate --scenario split --act '5 slow eva'", "write '5 slow READER MS'"),
+        ("simulate --scenario finished-task --act '1 kill'", "write '1 kill TASK'"),
+        ("simulate --scenario finished-task --act '1 delay x y'", "write '1 delay CHANNEL MS'"),
+        ("lab --port 99999999", "--port 99999999 is not a port: give 1 to 65535"),
+        ("savepoint inspect no-such-folder", "no-such-folder does not exist, or is empty"),
     ],
 )
 def test_a_command_that_cannot_begin_says_why(
     capsys: pytest.CaptureFixture[str], words: str, sentence: str
 ) -> None:
-    assert cli.main(words.split()) == 1
+    assert cli.main(shlex.split(words)) == 1
     said = capsys.readouterr().err
     assert sentence in said
     assert "Traceback" not in said

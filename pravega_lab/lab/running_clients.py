@@ -10,6 +10,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.client import Stream
@@ -270,6 +271,6 @@ class RunningReader(Running):
 
 
 def _checked(rate: float) -> float:
-    if not 0 <= rate <= 10_000_000:
+    if not isinstance(rate, Real) or not 0 <= rate <= 10_000_000:
         raise BadInputError(f"a rate of {rate!r} events/s: give a number from 0")
     return float(rate)

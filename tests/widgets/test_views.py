@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from pravega_lab.errors import BadInputError
@@ -147,6 +149,10 @@ def test_a_moment_of_the_past(journal: Journal) -> None:
     view = SegmentMap(journal)
     assert list(view.at(20)["label"]) == ["#0 e0", "#1 e1", "#2 e1", "#3 e2", "#4 e2"]
     assert list(view.at(20)["end_s"].isna()) == [False, False, True, True, True]
+    assert view.at(np.int64(20)).equals(view.at(20))
+    for moment in ("20", None, math.nan):
+        with pytest.raises(BadInputError, match="give a number of seconds after the start"):
+            view.at(moment)  # type: ignore[arg-type]
 
 
 def test_pictures_are_the_same_each_time_and_well_formed(journal: Journal) -> None:

@@ -8,11 +8,13 @@ awaits can lock up for good in this stack, and traits have no back-pressure.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import threading
 from collections.abc import Callable
 from difflib import get_close_matches
 from inspect import signature
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from uuid import uuid4
@@ -185,7 +187,15 @@ class View(anywidget.AnyWidget):
             return self._frame_of(self._catch_up())
 
     def at(self, t_s: float) -> pd.DataFrame:
-        """Return the frame as it was ``t_s`` seconds after the start of what the view shows."""
+        """Return the frame as it was ``t_s`` seconds after the start of what the view shows.
+
+        Raises:
+            BadInputError: ``t_s`` is no number.
+        """
+        if not isinstance(t_s, Real) or math.isnan(t_s):
+            raise BadInputError(
+                f"at({t_s!r:.80}): give a number of seconds after the start, such as at(12.5)"
+            )
         with self._lock:
             start_ms = self._catch_up().start_ms or 0
         history = type(self).history()

@@ -93,10 +93,10 @@ async def load(files: Files, folder: str) -> CompletedCheckpoint:
     try:
         data = await files.read(join(folder, METADATA))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        found = ", ".join((await files.names(folder))[:5]) or "nothing"
+        found = ", ".join((await files.names(folder))[:5])
+        said = f"has no {METADATA} (it has {found})" if found else "does not exist, or is empty"
         raise DamagedCheckpointError(
-            f"{folder} has no {METADATA} (it has {found}): name the folder of one checkpoint or savepoint, "
-            "chk-7 for example"
+            f"{folder} {said}: name the folder of one checkpoint or savepoint, chk-7 for example"
         ) from error
     return decode(data, folder)
 

@@ -66,6 +66,8 @@ def parse_columns(text: str) -> tuple[Column, ...]:
     Raises:
         BadInputError: A part is not a name and a type, a type is unknown, or a name is there twice.
     """
+    if not isinstance(text, str):
+        raise BadInputError(f"columns {text!r:.80}: write them as a text, such as 'id bigint, name string'")
     columns = []
     for part in _split(text, ","):
         found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`|([^\s`:]+))\s*[\s:]\s*(.+?)\s*", part, re.DOTALL)

@@ -203,9 +203,17 @@ class Ledger:
             start, end: Stream cuts; by default all that the stream has now.
             column: ``read``, ``committed`` (a stream of results), or ``acknowledged`` (what is stored).
             parse: Converts an Arrow array of events to ids and keys: `numbered`, or ``json_ids("field")``.
+
+        Raises:
+            BadInputError: ``stream`` is no stream, or ``column`` none of these columns.
         """
         from pravega_lab.client.values import HEAD, TAIL
 
+        if not hasattr(stream, "read"):
+            raise BadInputError(
+                f"count({stream!r:.80}): it reads a stream. Give what create_stream() or stream() returned, "
+                "such as lab.stream('scope/stream')"
+            )
         if column not in COLUMNS[1:]:
             raise BadInputError(f"count(column={column!r}): it is one of {', '.join(COLUMNS[1:])}")
         arrival: Arrival | None = (

@@ -67,6 +67,8 @@ def test_types_have_arrow_types(text: str, arrow: pa.DataType) -> None:
 def test_wrong_columns_are_refused_in_words(text: str, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         parse_columns(text)
+    with pytest.raises(BadInputError, match="columns None: write them as a text"):
+        parse_columns(None)  # type: ignore[arg-type]
 
 
 def test_a_description_is_read_back_from_its_bytes() -> None:

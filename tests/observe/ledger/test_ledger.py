@@ -230,6 +230,11 @@ def test_a_column_that_cannot_be_settled_is_named(ledger: Ledger) -> None:
         ledger.settled(wrong)
 
 
+def test_what_is_no_stream_is_not_counted(ledger: Ledger) -> None:
+    with pytest.raises(BadInputError, match=r"count\('a/b'\): it reads a stream"):
+        ledger.count("a/b")  # type: ignore[arg-type]
+
+
 def test_numbered_events_are_parsed_as_made() -> None:
     events = make([7, 8], ["a", "b"], [0, 4], 32)
     assert [len(e) for e in events] == [32, 32]

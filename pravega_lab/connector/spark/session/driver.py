@@ -164,6 +164,11 @@ def submit(
     Raises:
         BadInputError: There is no such script.
     """
+    if not isinstance(script, str | os.PathLike):
+        raise BadInputError(
+            f"submit({script!r:.80}): give the path of a Python file that runs the query. Observe a query of "
+            "this session with lab.observe(query)"
+        )
     path = Path(script)
     if not path.is_file():
         raise BadInputError(f"there is no script {path}. Name a Python file that runs the query")

@@ -76,6 +76,8 @@ def test_wait_gives_up_in_words(tmp_path: Path) -> None:
 
 
 def test_a_missing_script_and_a_second_start_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"submit\(3\): give the path of a Python file"):
+        submit(3)  # type: ignore[arg-type]
     with pytest.raises(BadInputError, match="no script"):
         submit(tmp_path / "none.py")
     with (
