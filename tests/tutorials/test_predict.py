@@ -33,11 +33,19 @@ def fresh() -> Iterator[None]:
         (190, "Your prediction: 190. It is 200: close.\n"),
         (100, "Your prediction: 100. It is 200.\n"),
         ("many", "Your prediction: many. It is 200.\n"),
+        ("200", "Your prediction: 200. So it is.\n"),
+        ("0,190", "Your prediction: 0,190. It is 200: close.\n"),
     ],
 )
 def test_what_became_of_it(predicted: object, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     predict("How many?", predicted).compare(200)
     assert capsys.readouterr().out == said
+
+
+def test_true_is_not_the_number_one(capsys: pytest.CaptureFixture[str]) -> None:
+    predict("How many?", True).compare(1)
+    predict("Is it so?", True).compare(True)
+    assert capsys.readouterr().out == "Your prediction: True. It is 1.\nYour prediction: True. So it is.\n"
 
 
 @pytest.mark.parametrize(

@@ -93,13 +93,27 @@ def _it_is(actual: Any) -> str:
 def _are_equal(answer: Any, actual: Any) -> bool:
     """Compare an array by its elements. What cannot be compared, such as pandas' NA, is not equal."""
     answer, actual = (value.tolist() if hasattr(value, "tolist") else value for value in (answer, actual))
+    answer = _number_of(answer, actual)
+    if isinstance(answer, bool) and not isinstance(actual, bool):
+        return False  # or True would be a right answer where the number is 1
     try:
         return bool(answer == actual)
     except Exception:
         return False
 
 
+def _number_of(answer: Any, actual: Any) -> Any:
+    """Return the number of an answer such as ``"1,652"`` where a number is wanted, else the answer."""
+    if not isinstance(answer, str) or not isinstance(actual, Real):
+        return answer
+    try:
+        return float(answer.replace(",", ""))
+    except ValueError:
+        return answer
+
+
 def _are_close(answer: Any, actual: Any) -> bool:
+    answer = _number_of(answer, actual)
     if any(isinstance(value, bool) or not isinstance(value, Real) for value in (answer, actual)):
         return False
     try:
