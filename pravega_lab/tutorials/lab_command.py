@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +14,7 @@ from pravega_lab.errors import BadInputError, SetupError, require
 SOURCE = Path(__file__).parent / "notebooks"
 FOLDER = "~/pravega-lab"
 PORT_MAX = 65_535
+LINK = re.compile(r"\[([^\]\n]+)\]\(\.\./([^)\s]+)\)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +43,16 @@ def copy_tutorials(folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     lacking = [path for path in found if not (folder / path.name).exists()]
     for path in lacking:
-        shutil.copyfile(path, folder / path.name)
+        text = LINK.sub(_named, path.read_text(encoding="utf-8"))
+        (folder / path.name).write_text(text, encoding="utf-8")
     return [path.name for path in lacking]
+
+
+def _named(link: re.Match[str]) -> str:
+    """Return the path of a file instead of a link to it: what links lead to in a checkout is not copied."""
+    label, path = link[1], link[2]
+    path = f"`{'' if path.startswith(('docs/', 'pravega_lab/')) else 'pravega_lab/'}{path}`"
+    return path if path.endswith(f"/{label}`") else f"{label} ({path})"
 
 
 def trust(folder: Path, names: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,19 @@ def test_tutorials_are_copied_once(tmp_path: Path) -> None:
     (folder / names[1]).unlink()
     assert copy_tutorials(folder) == [names[1]]
     assert (folder / names[0]).read_text() == "my own"
+
+
+def test_a_copy_has_no_link_to_what_is_not_copied(tmp_path: Path) -> None:
+    for name in copy_tutorials(tmp_path):
+        assert "](../" not in (tmp_path / name).read_text(encoding="utf-8")
+    assert "`pravega_lab/engine/store/metadata/epochs.py` makes successors" in source_of(
+        tmp_path / "02-segments-and-keys.ipynb"
+    )
+    assert "the guide to TLS (`docs/howto/tls.md`)" in source_of(tmp_path / "15-shared-state.ipynb")
+
+
+def source_of(notebook: Path) -> str:
+    return "".join(line for cell in json.loads(notebook.read_text())["cells"] for line in cell["source"])
 
 
 def test_a_file_is_no_folder_for_them(tmp_path: Path) -> None:
