@@ -19,6 +19,7 @@ from pravega_lab.lab.running_clients import Running, RunningReader, RunningWrite
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.widgets.live.controls import Act, Controls
 
+CLOSED = "this lab was closed: Lab() makes another one"
 RECORDING = "this is a recording: nothing runs here"
 JOINED = "the lab only joined this store: lab.controls(board, allow_joined=True), or make the call yourself"
 _names = count(1)
@@ -28,6 +29,7 @@ class Controlled(Protocol):
     """What the buttons need of a lab."""
 
     store: StoreProcess | None
+    is_closed: bool
     observers: dict[Any, Any]
 
     @property
@@ -94,6 +96,8 @@ class _Acts:
 
     def _forking(self) -> Act:
         def needs(_: str) -> str:
+            if self.lab.is_closed:
+                return CLOSED
             return "" if self.board is not None else "it goes by a board: lab.controls(board)"
 
         return Act(
@@ -103,11 +107,13 @@ class _Acts:
     # What the buttons can act on.
 
     def _own(self, target: str) -> str:
+        if self.lab.is_closed:
+            return CLOSED
         return RECORDING if self._is_recording() else ""
 
     def _others(self, target: str) -> str:
-        if self._is_recording():
-            return RECORDING
+        if idle := self._own(target):
+            return idle
         return JOINED if self.lab.store is None and not self.allow_joined else ""
 
     def _is_recording(self) -> bool:

@@ -128,6 +128,15 @@ def test_a_rate_and_a_cut(lab: Lab, controls: Controls) -> None:
     assert 'lab.writers["w"].rate = 200' in unescape(controls.rows["change the rate"].words.value)
 
 
+def test_buttons_of_a_closed_lab_say_so() -> None:
+    with Lab() as lab:
+        board = lab.show(lab.create_stream(STREAM))
+        controls = lab.controls(board)
+    controls.refresh()
+    assert {row.reason for row in controls.rows.values()} == {"this lab was closed: Lab() makes another one"}
+    board.close()
+
+
 @pytest.mark.slow
 def test_a_fork_from_the_clocks_moment(lab: Lab, controls: Controls) -> None:
     stream, group = lab.stream(STREAM), lab.client.reader_group(GROUP)

@@ -97,7 +97,7 @@ class _Row:
     def reason(self) -> str:
         """Why the act is not possible now; empty when it is."""
         if self.act.targets is not None and not self.target:
-            return "there is nothing to do it to"
+            return self.act.reason("") or "there is nothing to do it to"
         return self.act.reason(self.target)
 
     def refresh(self, clock: Clock | None) -> None:
