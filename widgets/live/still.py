@@ -18,12 +18,17 @@ _THEMES = (
 )
 
 
+#: In a narrower pane the output scrolls: the letters of a picture that shrinks further cannot be read.
+_WIDTH_PX_MIN = 640
+
+
 def still(picture: str | bytes, alternative: str) -> str:
     """Return a picture (SVG text or PNG) as an HTML image with its alternative text."""
     is_svg = isinstance(picture, str)
     data = base64.b64encode(picture.encode() if isinstance(picture, str) else picture).decode()
     source = f"data:image/{'svg+xml' if is_svg else 'png'};base64,{data}"
     return (
-        f'{_THEMES}<img class="plab-still" style="color-scheme: light" width="100%" '
+        f'{_THEMES}<img class="plab-still" style="color-scheme: light; min-width: {_WIDTH_PX_MIN}px" '
+        'width="100%" '
         f'alt="{escape(alternative)}" src="{source}">'
     )
