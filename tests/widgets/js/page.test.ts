@@ -219,6 +219,9 @@ test("a legend has seven entries, then a count", () => {
   assert.match(said, /reader 6/);
   assert.doesNotMatch(said, /reader 7/);
   assert.match(said, /\+2.*12 of 40 drawn/);
+  const eight = JSON.stringify(legendPieces(entries.slice(0, 8)));
+  assert.match(eight, /reader 7/);
+  assert.doesNotMatch(eight, /\+1/);
 });
 
 test("a tooltip stays within the view", () => {
