@@ -49,20 +49,29 @@ const KEYS: Readonly<Record<string, Action>> = {
   "?": actions.toggleHelp,
 };
 
+function act(frame: Frame, e: KeyboardEvent): void {
+  const action = KEYS[e.key];
+  if (!action || e.ctrlKey || e.metaKey || e.altKey || !frame.clock.ticking) return;
+  e.preventDefault();
+  e.stopPropagation(); // or the notebook acts on it too
+  action(frame, e);
+}
+
 export function listenToKeys(frame: Frame): void {
-  const { clock, parts } = frame;
+  const { parts } = frame;
   const lines = HELP.flatMap(([key, what], k): Piece[] => [
     ...(k ? [lineBreak] : []),
     piece("kbd", {}, key),
     ` ${what}`,
   ]);
   fill(parts.keys, lines);
-  frame.on<KeyboardEvent>(parts.canvas, "keydown", (e) => {
-    const action = KEYS[e.key];
-    if (!action || e.ctrlKey || e.metaKey || e.altKey || !clock.ticking) return;
-    e.preventDefault();
-    e.stopPropagation(); // or the notebook acts on it too
-    action(frame, e);
+  frame.on<KeyboardEvent>(parts.canvas, "keydown", (e) => act(frame, e));
+  // A click on a button of the bar gives it the focus. It keeps the keys that press it; the slider and the lists
+  // keep all of theirs.
+  frame.on<KeyboardEvent>(parts.bar, "keydown", (e) => {
+    const presses = e.key === " " || e.key === "Enter";
+    if (e.target instanceof HTMLButtonElement && !presses) act(frame, e);
+    else if (!e.ctrlKey && !e.metaKey && !e.altKey) e.stopPropagation();
   });
 }
 
@@ -84,6 +93,5 @@ export function listenToBar(frame: Frame): void {
     actions.seek(frame, clock.start + (Number(parts.slider.value) / 1000) * (clock.newest - clock.start));
     frame.copyable(`view.at(${((clock.now - clock.start) / 1000).toFixed(2)})`);
   });
-  frame.on(parts.slider, "keydown", (e) => e.stopPropagation());
   frame.on(parts.speed, "change", () => clock.set({ speed: Number(parts.speed.value) }));
 }

@@ -93,6 +93,21 @@ def test_a_step_is_one_observation_and_its_number_is_shown(page: Any, journal: J
     assert at(page) == pytest.approx(later[2], abs=1)
 
 
+def test_keys_act_after_a_click_on_a_button(page: Any) -> None:
+    seek(page, 10_000)
+    button(page, "on to the next observation").click()
+    before = at(page)
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    assert at(page) > before
+    page.keyboard.press("Home")
+    settle(page)
+    assert at(page) == 0
+    page.keyboard.press("Enter")  # presses the button
+    settle(page)
+    assert 0 < at(page) < before
+
+
 def test_it_jumps_to_the_next_of_a_kind(page: Any) -> None:
     seek(page, 0)
     jump = view(page, MAP).locator(".plab-jump-kind")
