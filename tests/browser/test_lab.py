@@ -101,6 +101,17 @@ def test_hover_and_keys_work_and_stay_in_the_view(page: Any) -> None:
     assert page.locator(".jp-Cell").count() in (cells, cells + 1)  # "a" is not ours: JupyterLab has it
 
 
+def test_keys_in_a_list_of_a_view_do_nothing_to_the_notebook(page: Any) -> None:
+    cells = page.locator(".jp-Cell").count()
+    for chooser in (view(page, MAP).locator(".plab-controls select"), view(page, MAP).locator(".plab-speed")):
+        chooser.focus()
+        for key in ("x", "a", "ArrowLeft"):  # JupyterLab would cut a cell, add one, and fold the notebook
+            page.keyboard.press(key)
+        settle(page)
+        assert page.locator(".jp-Cell").count() == cells
+    view(page, MAP).locator(".plab-speed").select_option("1")
+
+
 def test_a_live_view_goes_on_while_a_cell_blocks(page: Any) -> None:
     run_cell(page, BLOCK)
     page.get_by_text("blocking", exact=True).wait_for(timeout=WAIT_MS)

@@ -35,7 +35,6 @@ export function controls(model: CheckpointModel, state: State, { parent, on, red
   const input = element(wrap, "input", "plab-only", { type: "text", spellcheck: "false", ...named });
   const title = "show the newest, and follow it";
   const follow = element(parent, "button", "plab-follow", { type: "button", title }, "follow newest");
-  on(input, "keydown", (e) => e.stopPropagation());
   on(input, "input", () => {
     state.only = input.value;
     call(`CheckpointTimeline(journal, only=${JSON.stringify(input.value)})`);

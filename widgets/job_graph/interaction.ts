@@ -59,7 +59,6 @@ export function controls(model: JobModel, state: State, { parent, clock, on, ask
   const buttons = element(wrap, "span");
   const named = { "aria-label": "ms of delay", title: "ms of delay" };
   const input = element(wrap, "input", "plab-ms", { type: "number", min: 1, value: DELAY_MS, ...named });
-  on(input, "keydown", (e) => e.stopPropagation());
   let shown = "";
   const addButton = (pin: Mark | null, { words, name }: Offer, control: string | undefined, isPast: boolean) => {
     const button = element(buttons, "button", `plab-act plab-act-${name}`, { type: "button" });

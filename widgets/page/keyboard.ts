@@ -66,9 +66,10 @@ export function listenToKeys(frame: Frame): void {
   ]);
   fill(parts.keys, lines);
   frame.on<KeyboardEvent>(parts.canvas, "keydown", (e) => act(frame, e));
-  // A click on a button of the bar gives it the focus. It keeps the keys that press it; the slider and the lists
+  // A click on a button gives it the focus. It keeps the keys that press it; the slider, the lists and the fields
   // keep all of theirs.
-  frame.on<KeyboardEvent>(parts.bar, "keydown", (e) => {
+  frame.on<KeyboardEvent>(parts.root, "keydown", (e) => {
+    if (e.target === parts.canvas) return;
     const presses = e.key === " " || e.key === "Enter";
     if (e.target instanceof HTMLButtonElement && !presses) act(frame, e);
     else if (!e.ctrlKey && !e.metaKey && !e.altKey) e.stopPropagation();

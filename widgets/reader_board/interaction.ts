@@ -72,7 +72,6 @@ export function controls(model: GroupModel, state: State, { parent, on, redraw, 
     if (document.activeElement !== input) input.value = only;
     select.value = sort;
   };
-  on(input, "keydown", (e) => e.stopPropagation());
   on(input, "input", () => {
     state.only = input.value;
     changed();

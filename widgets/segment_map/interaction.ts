@@ -72,7 +72,6 @@ export function controls(model: SegmentModel, state: State, { parent, on, redraw
     call(`SegmentMap(journal, colour="${select.value}")`);
     redraw();
   });
-  on(input, "keydown", (e) => e.stopPropagation());
   on(input, "input", () => {
     typed = true;
     state.key = input.value;
