@@ -169,7 +169,7 @@ def test_the_parts_of_checkpoints(journal: Journal) -> None:
 def test_a_timeline_at_a_moment_says_whom_it_waits_for(journal: Journal) -> None:
     frame = CheckpointTimeline(journal).at(55)
     assert frame.iloc[-1]["word"] == "3 of 4"
-    assert frame.iloc[-1]["held_up"] == "held up by r3: 2.8 s so far in segment #2, waits for its next read"
+    assert frame.iloc[-1]["held_up"] == "held up by r3: 3.0 s so far in segment #2, waits for its next read"
 
 
 def test_phases_of_another_system_fit_the_same_sentences() -> None:

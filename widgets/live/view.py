@@ -197,11 +197,16 @@ class View(anywidget.AnyWidget):
                 f"at({t_s!r:.80}): give a number of seconds after the start, such as at(12.5)"
             )
         with self._lock:
-            start_ms = self._catch_up().start_ms or 0
-        history = type(self).history()
+            now = self._catch_up()
+            start_ms, now_ms = now.start_ms or 0, now.now_ms
+        history, at_ms = type(self).history(), start_ms + t_s * 1000
         for observation in self.journal.since():
-            if observation.time_ms <= start_ms + t_s * 1000 and self._wants(observation):
+            if observation.time_ms <= at_ms and self._wants(observation):
                 history.apply(observation)
+        if (
+            history.start_ms is not None
+        ):  # it begins where the whole view does, and what runs lasts until then
+            history.start_ms, history.now_ms = start_ms, int(min(at_ms, now_ms or at_ms))
         return self._frame_of(history)
 
     # The live page.
