@@ -296,10 +296,10 @@ export class SegmentModel {
     return `${key} (${at.toFixed(4)}): ${shown.join(" → ") || "no segment yet"}`;
   }
 
-  /** Return a segment's key range with as many digits as it needs: "0.25–0.5". */
-  range(i: number): string {
+  /** Return a segment's key range with as many digits as it needs, or `least`: "0.25–0.5". */
+  range(i: number, least = 3): string {
     const [low, high] = [this.seg.low[i], this.seg.high[i]];
-    const digits = Math.max(3, Math.ceil(-Math.log10(high - low)) + 1);
+    const digits = Math.max(least, Math.ceil(-Math.log10(high - low)) + 1);
     return [low, high].map((v) => (v === 0 || v === 1 ? String(v) : v.toFixed(digits).replace(/0+$/, ""))).join("–");
   }
 

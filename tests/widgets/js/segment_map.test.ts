@@ -277,6 +277,15 @@ test("words: range, rate with its unit, cause with its kind", () => {
   assert.equal(words.tip(model, state, { ...model.markOf(3), stream: "demo/other" } as words.MapMark), null);
 });
 
+test("a key range has a shorter form where columns are narrow", () => {
+  const model = story();
+  const { low, high } = model.store.tables.segments.col;
+  [low[0], high[0]] = [1 / 3, 2 / 3];
+  assert.deepEqual([model.range(0), model.range(0, 2)], ["0.333–0.667", "0.33–0.67"]);
+  [low[0], high[0]] = [0.501, 0.502];
+  assert.equal(model.range(0, 2), "0.501–0.502");
+});
+
 test("what was truncated is explained in the tooltip, aloud and in the legend", () => {
   const model = story();
   const theme = boxFor(0, 1).theme;

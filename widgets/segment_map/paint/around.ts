@@ -74,7 +74,9 @@ function paintGutterRow({ ctx, b, model, t }: Scene, gutter: Gutter, i: number, 
   ctx.textAlign = "left";
   ctx.fillStyle = b.theme.text;
   const room = columns[1] - columns[0] - 4;
-  ctx.fillText(firstFit(ctx, room, `${model.short(i)} ${model.range(i)}`, model.short(i)), columns[0], y);
+  const name = model.short(i);
+  const forms = [`${name} ${model.range(i)}`, `${name} ${model.range(i, 2)}`, name];
+  ctx.fillText(firstFit(ctx, room, ...forms), columns[0], y);
   ctx.textAlign = "right";
   ctx.fillText(sample < 0 ? "–" : model.rateText(model.rateColumn[sample]), columns[2] - 6 * b.scale, y);
   ctx.textAlign = "left";
@@ -85,8 +87,8 @@ function paintGutterRow({ ctx, b, model, t }: Scene, gutter: Gutter, i: number, 
   if (!owned) return;
   const waits = owner.startsWith("wait") ? "waits" : "";
   ctx.fillStyle = b.theme.text;
-  const forms = [owner, owner.replace(/ for a checkpoint.*/, ""), waits || owner.slice(common)];
-  ctx.fillText(firstFit(ctx, b.width - columns[3], ...forms), columns[3], y);
+  const owners = [owner, owner.replace(/ for a checkpoint.*/, ""), waits || owner.slice(common)];
+  ctx.fillText(firstFit(ctx, b.width - columns[3], ...owners), columns[3], y);
 }
 
 /** Paint a line at the position of the user's key, and the segments that own it. */
