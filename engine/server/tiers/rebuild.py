@@ -21,6 +21,7 @@ from ...store.log.format import (
 )
 from ...store.storage.snapshot import check_identity, decode_snapshot, without_log
 from ...store.storage.synced_state import Synced
+from ...store.tiers.mover import FOREIGN_MARKER
 from .objects import Objects
 
 LISTS = 30  # how often tier 2 is asked for its objects while its list is late
@@ -79,14 +80,17 @@ async def refuse_other_store(disk: Disk, objects: Objects) -> None:
     """Refuse an empty folder if tier 2 already has a store.
 
     Raises:
-        TierMismatch: It has one. Its chunks would otherwise seem to belong to no segment.
+        TierMismatch: It has one. Its chunks would otherwise seem to belong to no segment. Or its object
+            `MARKER` is none of a store.
     """
     if disk.files():
         return
     try:
-        store_id = await _store_id(objects)
-    except TierMismatch:
+        store_id = store_in(await objects.read(MARKER))
+    except FileNotFoundError:
         return
+    if store_id is None:
+        raise TierMismatch(FOREIGN_MARKER)
     raise TierMismatch(
         f"The folder in tier 2 belongs to store {store_id.hex()}, and the --data folder is empty. Give the"
         " folder of that store, or --tier2-rebuild to rebuild it from tier 2, or another --tier2."

@@ -31,6 +31,10 @@ from .moves import Pass
 from .settings import TierSettings
 
 RETRY_MS_MIN, RETRY_MS_MAX = 500, 30_000
+FOREIGN_MARKER = (
+    "The folder in tier 2 has an object 'store' that no store has written, and it would be overwritten. Give"
+    " another --tier2, or move that object away."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +280,8 @@ class Mover:
         """Note that a step failed, or may have failed. What it wrote will be deleted."""
         self._pass = None
         self._frees_first = isinstance(step, Upload)
+        if isinstance(step, WriteMarker):  # another store may take the folder before it is tried again
+            self._is_attached = False
         if isinstance(step, Upload | StoreSnapshot):
             self._doomed.setdefault(step.name, self._tiered.sequence)
             self._snapshot_ms = -(1 << 62)
@@ -306,7 +312,7 @@ def check_marker(content: bytes | None, names: Sequence[str], store_id: bytes, *
     """Refuse a folder in tier 2 that does not belong to the store.
 
     Raises:
-        TierMismatch: The marker names another store, or objects of this store are missing.
+        TierMismatch: The marker names another store or none, or objects of this store are missing.
     """
     found = None if content is None else store_in(content)
     if found is not None and found != store_id:
@@ -324,3 +330,5 @@ def check_marker(content: bytes | None, names: Sequence[str], store_id: bytes, *
             "The folder in tier 2 contains chunks or snapshots but no object 'store' that says to which"
             " store they belong. Give an empty folder as --tier2, or restore that object."
         )
+    if content is not None and not marker(store_id).startswith(content):  # it begins so if it was cut
+        raise TierMismatch(FOREIGN_MARKER)

@@ -116,6 +116,16 @@ class Life:
         assert self.runner.tier is not None
         return self.runner.tier.tiered
 
+    @property
+    def failures(self) -> int:
+        assert self.runner.tier is not None
+        return self.runner.tier.mover.failures
+
+    @property
+    def is_attached(self) -> bool:
+        assert self.runner.tier is not None
+        return self.runner.tier.mover.is_attached
+
     def names(self) -> list[str]:
         return self.objects._names()
 
@@ -549,6 +559,54 @@ def test_recovery_reads_the_log_and_not_what_is_in_tier_2(tmp_path: Path, size: 
 
     class Zeros(Folder):
         async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+def test_a_folder_that_another_store_took_while_the_marker_could_not_be_written_is_left_to_it(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        async with store(tmp_path / "late") as late:
+            late.objects._folder = str(tmp_path / "shared")
+            late.objects.is_down = True
+            await late.submit(CreateSegment("b"), Append("b", b"late"))
+            await late.until(lambda: late.failures)
+            async with store(tmp_path / "first") as first:
+                first.objects._folder = str(tmp_path / "shared")
+                await first.submit(CreateSegment("a"), Append("a", b"first"))
+                await first.until_moved()
+                late.objects.is_down = False
+                await late.until(lambda: late.running.done() or late.is_attached)
+                assert marker(first.tiered.store_id) == (tmp_path / "shared" / "store").read_bytes()
+                with pytest.raises(TierMismatch, match="belongs to store"):
+                    late.running.result()
+                assert await first.read("a") == b"first"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_an_object_in_the_place_of_the_marker_is_overwritten_only_if_it_is_a_cut_marker(
+    tmp_path: Path, is_cut: bool
+) -> None:
+    async def story() -> None:
+        path = tmp_path / "tier2" / "store"
+        path.parent.mkdir()
+        path.write_bytes(marker(bytes(16))[:20] if is_cut else b"keys of the store")
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x"))
+            if is_cut:
+                await life.until_moved()
+            else:
+                await life.until(lambda: life.running.done() or life.is_attached)
+                with pytest.raises(TierMismatch, match="an object 'store' that no store has written"):
+                    life.running.result()
+                assert path.read_bytes() == b"keys of the store"
+        if not is_cut:
+            disk, objects = RealDisk(tmp_path / "empty"), Folder(str(tmp_path / "tier2"))
+            with closing(disk), closing(objects), pytest.raises(TierMismatch, match="no store has written"):
+                await refuse_other_store(disk, objects)
+
+    asyncio.run(story())
+
+
             if name.startswith("chunk"):
                 assert end is not None
                 assert end - start <= 2 << 20
