@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pravega_lab.errors import BadInputError
@@ -129,6 +129,16 @@ async def _latest(objects: Objects, store_id: bytes, log_ids: Collection[int]) -
     )
 
 
+def _refuse_later(listed: Sequence[tuple[int, str]], sequence: int) -> None:
+    """Refuse an earlier snapshot than the latest: without a log, nothing replays what came after it."""
+    if listed[0][0] > sequence:
+        raise CorruptStoreError(
+            f"The snapshot {listed[0][1]!r} in tier 2 cannot be read: its upload was not finished, or it is"
+            f" damaged. Restore it or the log files from a copy. Or delete it, and later events are lost: the"
+            f" store is then as it was after group {sequence}."
+        )
+
+
 async def _latest_listed(objects: Objects, store_id: bytes, log_ids: Collection[int]) -> tuple[int, bytes]:
     """Return sequence and bytes of the latest snapshot in one list. Raises `_ListIsLateError`.
 
@@ -150,6 +160,8 @@ async def _latest_listed(objects: Objects, store_id: bytes, log_ids: Collection[
             check_identity(name, head, store_id, sequence)
         except CorruptStoreError:
             continue
+        if not log_ids:
+            _refuse_later(listed, sequence)
         if not log_ids or head.first_file in (0, *log_ids):
             return sequence, data
         latest, missing = sequence, missing or file_name(head.first_file)

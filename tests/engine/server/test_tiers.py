@@ -509,6 +509,30 @@ def test_a_rebuild_waits_for_a_list_that_goes_with_the_log(
     asyncio.run(story())
 
 
+def test_a_rebuild_without_a_log_names_a_later_snapshot_that_cannot_be_read(tmp_path: Path) -> None:
+    """The store was rebuilt from an earlier one, and then its start called the folder older than tier 2."""
+
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"moved"))
+            await life.until_moved()
+            await life.until(lambda: _snapshots(life.names()))
+        later = tmp_path / "tier2" / snapshot_name(10_000, "0a.1")
+        later.write_bytes(b"")
+        shutil.rmtree(tmp_path / "data")
+        disk, objects = RealDisk(tmp_path / "data"), Folder(str(tmp_path / "tier2"))
+        with closing(disk), closing(objects):
+            with pytest.raises(CorruptStoreError, match=f"The snapshot '{later.name}' in tier 2 cannot be"):
+                await rebuild(disk, objects)
+            assert not _snapshots(disk.files())
+            later.unlink()
+            await rebuild(disk, objects)
+        async with store(tmp_path) as life:
+            assert await life.read("a") == b"moved"
+
+    asyncio.run(story())
+
+
 def _snapshots(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith("snapshot")]
 
@@ -535,30 +559,6 @@ def test_the_tier_of_another_store_and_a_newer_tier_are_refused(tmp_path: Path) 
     asyncio.run(story())
 
 
-GIB = 1 << 30
-
-
-@pytest.mark.parametrize("size", [1 * GIB, 100 * GIB])
-def test_recovery_reads_the_log_and_not_what_is_in_tier_2(tmp_path: Path, size: int) -> None:
-    """A store with 100 GiB in tier 2, of which every chunk is zeros that a simulated folder makes up."""
-    chunk_bytes, store_id = 16 << 20, bytes(range(16))
-    synced = Synced()
-    segment = Segment(1, "big", None)
-    segment.length = size
-    for number in range(1, size // chunk_bytes + 1):
-        segment.own_extents().add((number - 1) * chunk_bytes, -number, 0, chunk_bytes)
-        name = f"chunk-{number:012d}-00000000"
-        synced.chunks[number] = Chunk(number, name, chunk_bytes, bytes(4 * chunk_bytes // BLOCK_BYTES))
-    synced.adopt(segment)
-    last = size // chunk_bytes
-    zeros = checksums_of(bytes(chunk_bytes), store_id, last)
-    synced.chunks[last] = synced.chunks[last]._replace(checksums=zeros)
-    synced.next_chunk = last + 1
-    snapshot = encode_snapshot(synced, SnapshotHead(2, 1000, 0, store_id, identity_of(store_id, 7)))
-    assert len(snapshot) < 2_500_000  # 100 GiB of data are 2 MB of metadata
-
-    class Zeros(Folder):
-        async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
 def test_a_folder_that_another_store_took_while_the_marker_could_not_be_written_is_left_to_it(
     tmp_path: Path,
 ) -> None:
@@ -607,6 +607,30 @@ def test_an_object_in_the_place_of_the_marker_is_overwritten_only_if_it_is_a_cut
     asyncio.run(story())
 
 
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize("size", [1 * GIB, 100 * GIB])
+def test_recovery_reads_the_log_and_not_what_is_in_tier_2(tmp_path: Path, size: int) -> None:
+    """A store with 100 GiB in tier 2, of which every chunk is zeros that a simulated folder makes up."""
+    chunk_bytes, store_id = 16 << 20, bytes(range(16))
+    synced = Synced()
+    segment = Segment(1, "big", None)
+    segment.length = size
+    for number in range(1, size // chunk_bytes + 1):
+        segment.own_extents().add((number - 1) * chunk_bytes, -number, 0, chunk_bytes)
+        name = f"chunk-{number:012d}-00000000"
+        synced.chunks[number] = Chunk(number, name, chunk_bytes, bytes(4 * chunk_bytes // BLOCK_BYTES))
+    synced.adopt(segment)
+    last = size // chunk_bytes
+    zeros = checksums_of(bytes(chunk_bytes), store_id, last)
+    synced.chunks[last] = synced.chunks[last]._replace(checksums=zeros)
+    synced.next_chunk = last + 1
+    snapshot = encode_snapshot(synced, SnapshotHead(2, 1000, 0, store_id, identity_of(store_id, 7)))
+    assert len(snapshot) < 2_500_000  # 100 GiB of data are 2 MB of metadata
+
+    class Zeros(Folder):
+        async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
             if name.startswith("chunk"):
                 assert end is not None
                 assert end - start <= 2 << 20
