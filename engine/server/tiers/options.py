@@ -88,14 +88,18 @@ def settings_of(args: argparse.Namespace) -> TierSettings | None:
 
 def _refuse_one_folder(tier2: str, data: Path) -> None:
     """Refuse a folder in tier 2 that is the folder of the log: both have files named ``snapshot-…``."""
-    if "://" in tier2 and not tier2.startswith(("file://", "local://")):
-        return
-    tier = tier2.partition("://")[2] if "://" in tier2 else tier2
-    if os.path.realpath(tier) == os.path.realpath(data):
+    if local_folder(tier2) == Path(os.path.realpath(data)):
         raise BadInputError(
             f"--tier2 {tier2} and --data {data} are one folder: give tier 2 a folder of its own, best on"
             " another disk"
         )
+
+
+def local_folder(tier2: str) -> Path | None:
+    """Return the folder of a ``--tier2`` on this machine, without links in it. None for another one."""
+    protocol, _, path = tier2.rpartition("://")
+    is_local = protocol in ("", "file", "local")
+    return Path(os.path.realpath(os.path.expanduser(path))) if is_local else None
 
 
 def file_bytes_of(settings: TierSettings) -> int:

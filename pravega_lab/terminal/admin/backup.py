@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -24,7 +25,7 @@ from pravega_lab.engine.store.admin.findings import Finding, damage
 from pravega_lab.engine.store.admin.log_scan import scan_logs, tail_of
 from pravega_lab.engine.store.admin.verify import Verdict, verify
 from pravega_lab.engine.store.log.disk import BACKUP_LIST, RealDisk
-from pravega_lab.engine.store.log.folder_lock import LOCK
+from pravega_lab.engine.store.log.folder_lock import LOCK, open_private
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError, StoreFullError
@@ -94,7 +95,7 @@ def backup(
 def _backup(frozen: FrozenFolder, target: Path, tier2: str | None, options: Mapping[str, Any]) -> Copied:
     found = _require_sound(verify(frozen, is_running=frozen.is_running), frozen.folder)
     require_tier2(found.unchecked_chunks, tier2)
-    with _prepared(target) as unfinished:
+    with _prepared(target, "--to") as unfinished:
         return _copy(frozen, unfinished, target, tier2, options)
 
 
@@ -145,8 +146,8 @@ def restore(
     folder = Path(source)
     files, chunks = _listed(folder)
     target = _new_folder(Path(data), "--data")
-    require_new_tier2(folder, len(chunks), tier2)
-    with _prepared(target) as unfinished:
+    require_new_tier2(folder, target, len(chunks), tier2)
+    with _prepared(target, "--data") as unfinished:
         verdict = _fill(unfinished, folder, files, chunks, tier2, tier2_options or {})
         _publish(unfinished, target)
     return _copied(target, [*files.values(), *chunks], verdict)
@@ -270,28 +271,64 @@ def _require_sound(verdict: Verdict, folder: Path) -> Verdict:
 def _new_folder(folder: Path, option: str) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInputError(f"{str(folder)!r} exists and is not empty. Give {option} a new folder.")
+    if folder.is_mount():
+        raise BadInputError(
+            f"{str(folder)!r} is a mount point, and a folder is prepared next to it and then gets its name."
+            f" Give {option} a new folder inside it."
+        )
     return folder
 
 
 @contextlib.contextmanager
-def _prepared(target: Path) -> Iterator[Path]:
+def _prepared(target: Path, option: str) -> Iterator[Path]:
     """Yield the folder in which ``target`` is prepared. It is removed if the work fails."""
-    unfinished = _make_empty(target)
-    try:
-        yield unfinished
-    except BaseException as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise StoreFullError(
-            f"There is no room for {str(target)!r} ({error}). Nothing was left there. Make room, or name a"
-            " folder on another disk."
-        ) from error
-
-
-def _make_empty(target: Path) -> Path:
-    """Return the folder in which ``target`` is prepared. What an interrupted call left there is removed."""
     unfinished = target.absolute().with_name(target.absolute().name + UNFINISHED)
+    with _alone(unfinished, target):
+        _new_folder(target, option)  # another call may have made it in the meantime
+        _make_empty(unfinished)
+        try:
+            yield unfinished
+        except BaseException as error:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise StoreFullError(
+                f"There is no room for {str(target)!r} ({error}). Nothing was left there. Make room, or name"
+                " a folder on another disk."
+            ) from error
+
+
+@contextlib.contextmanager
+def _alone(unfinished: Path, target: Path) -> Iterator[None]:
+    """Hold a lock next to the folder that is prepared: another call would remove that folder."""
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    path = unfinished.with_name(unfinished.name + ".lock")
+    handle = open_private(path, os.O_RDWR | os.O_CREAT)
+    try:
+        if not _is_locked(handle, path):
+            raise BadInputError(
+                f"Another command is making {str(target)!r} at this moment. Wait until it has ended, or give"
+                " another name."
+            )
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _is_locked(handle: int, path: Path) -> bool:
+    """Lock a file. Return False if it is locked by another call, which may have deleted it since."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+def _make_empty(unfinished: Path) -> None:
+    """Make the folder in which a copy is prepared. What an interrupted call left there is removed."""
     if unfinished.is_dir():
         shutil.rmtree(unfinished)
     elif unfinished.exists():
@@ -299,8 +336,7 @@ def _make_empty(target: Path) -> Path:
             f"{str(unfinished)!r} is in the way: the folder is prepared under that name. Move that file away,"
             " or give another name."
         )
-    unfinished.mkdir(parents=True, mode=0o700)
-    return unfinished
+    unfinished.mkdir(mode=0o700)
 
 
 def _write_chunk(unfinished: Path, name: str, data: bytes) -> None:

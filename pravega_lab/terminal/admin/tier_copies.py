@@ -8,6 +8,7 @@ chunk while it is copied. The copy then begins again, with a later state.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 from zlib import crc32
 
 from pravega_lab.engine.server.tiers.objects import FsspecObjects, Objects
+from pravega_lab.engine.server.tiers.options import local_folder
 from pravega_lab.engine.store.log.chunks import MARKER, damaged_block, marker
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
@@ -39,12 +41,24 @@ def require_tier2(chunks: int, url: str | None) -> None:
         )
 
 
-def require_new_tier2(source: Path, chunks: int, url: str | None) -> None:
-    """Raise BadInputError if a backup has chunks, and there is no ``url`` to copy them to."""
-    if chunks and url is None:
+def require_new_tier2(source: Path, target: Path, chunks: int, url: str | None) -> None:
+    """Raise BadInputError if a backup has chunks, and ``url`` is no folder that they can be copied to.
+
+    The restored store changes what is in that folder, so it cannot be in the backup. It cannot be in the new
+    data folder either, which is made as a whole.
+    """
+    if not chunks:
+        return
+    if url is None:
         raise BadInputError(
             f"The backup {str(source)!r} has {chunks} chunks of tier 2. Give --tier2 a new folder for them."
         )
+    tier = local_folder(url)
+    for what, folder in (("backup", source), ("new data folder", target)):
+        if tier is not None and tier.is_relative_to(os.path.realpath(folder)):
+            raise BadInputError(
+                f"--tier2 {url!r} is in the {what} {str(folder)!r}. Give it a new folder elsewhere."
+            )
 
 
 def copy_chunks(
@@ -132,8 +146,8 @@ def restore_chunks(
             raise BadInputError(f"--tier2 {url!r} is not empty: it has {what}. Give a new folder.")
         objects.make_folder()
         for name, data in _contents(source, contents):
-            _answer(objects.write(name, data))
-        _answer(objects.write(MARKER, marker(store_id)))
+            _write(objects, name, data)
+        _write(objects, MARKER, marker(store_id))
 
 
 def _contents(source: Path, chunks: Mapping[str, Listed]) -> Iterator[tuple[str, bytes]]:
@@ -168,6 +182,13 @@ def _read(objects: Objects, name: str) -> bytes:
         ) from None
 
 
+def _write(objects: Objects, name: str, data: bytes) -> None:
+    try:
+        _answer(objects.write(name, data))
+    except FileNotFoundError as error:  # the folder is missing, for example a bucket
+        raise _failed(error) from error
+
+
 def _answer(call: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of a call of tier 2.
 
@@ -180,7 +201,10 @@ def _answer(call: Coroutine[Any, Any, Result]) -> Result:
     except (PravegaError, FileNotFoundError):
         raise
     except Exception as error:
-        raise StoreUnavailableError(
-            f"Tier 2 failed ({type(error).__name__}: {error}). Check --tier2 and --tier2-options, and try"
-            " again."
-        ) from error
+        raise _failed(error) from error
+
+
+def _failed(error: Exception) -> StoreUnavailableError:
+    return StoreUnavailableError(
+        f"Tier 2 failed ({type(error).__name__}: {error}). Check --tier2 and --tier2-options, and try again."
+    )

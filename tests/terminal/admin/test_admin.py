@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 import re
@@ -326,6 +327,53 @@ def test_a_file_in_the_place_of_an_unfinished_backup_is_left_alone(data: Path) -
     assert mine.read_text() == "mine"
 
 
+def test_two_backups_of_one_name_do_not_disturb_each_other(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, before = data.parent / "backup", set(data.parent.iterdir())
+    module = importlib.import_module("pravega_lab.terminal.admin.backup")
+    copy_chunks = module.copy_chunks
+
+    def begin_another(*arguments: Any) -> Any:
+        with pytest.raises(BadInputError, match=r"Another command is making .*backup' at this moment"):
+            admin.backup(data, target)
+        return copy_chunks(*arguments)
+
+    monkeypatch.setattr(module, "copy_chunks", begin_another)
+    assert admin.backup(data, target).verdict.is_sound
+    assert admin.check(target).is_sound
+    assert set(data.parent.iterdir()) - before == {target}
+
+
+def test_a_copy_is_not_made_in_the_place_of_a_mount_point(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin.backup(data, data.parent / "backup")
+    (data.parent / "mount").mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.name == "mount")
+    with pytest.raises(BadInputError, match=r"is a mount point.* Give --to a new folder inside it"):
+        admin.backup(data, data.parent / "mount")
+    with pytest.raises(BadInputError, match=r"is a mount point.* Give --data a new folder inside it"):
+        admin.restore(data.parent / "backup", data.parent / "mount")
+
+
+@pytest.mark.parametrize(
+    ("tier2", "what"),
+    [("backup/tier2", "backup"), ("restored/tier2", "new data folder"), ("restored", "new data folder")],
+)
+def test_chunks_are_not_restored_into_the_backup_or_the_data_folder(
+    tiered: tuple[Path, Path], tier2: str, what: str
+) -> None:
+    """The restored store deleted chunks of the backup, or was not made because its folder was not empty."""
+    folder, objects = tiered
+    backup, restored = folder.parent / "backup", folder.parent / "restored"
+    admin.backup(folder, backup, tier2=str(objects))
+    with pytest.raises(BadInputError, match=f"is in the {what}"):
+        admin.restore(backup, restored, tier2=f"file://{folder.parent / tier2}")
+    assert not restored.exists()
+    assert admin.check(backup).is_sound
+
+
 def test_a_backup_is_not_compacted(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     backup = data.parent / "backup"
     admin.backup(data, backup)
@@ -373,6 +421,22 @@ def test_a_tier_that_fails_is_named(data: Path, monkeypatch: pytest.MonkeyPatch)
         tier_copies.restore_chunks(data, [{"name": "chunk"}], bytes(16), "s3://bucket/x", {})
     with pytest.raises(StoreUnavailableError, match="Check --tier2 and --tier2-options"):
         tier_copies._read(BrokenObjects(), "chunk")  # type: ignore[arg-type]
+
+
+def test_a_bucket_that_does_not_exist_is_a_failing_tier(
+    tiered: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no objects, and cannot be written to."""
+    folder, objects = tiered
+    admin.backup(folder, folder.parent / "backup", tier2=str(objects))
+
+    async def write(*_: object) -> None:
+        raise FileNotFoundError("The specified bucket does not exist")
+
+    monkeypatch.setattr(tier_copies.FsspecObjects, "write", write)
+    with pytest.raises(StoreUnavailableError, match=r"bucket does not exist\)\. Check --tier2 and"):
+        admin.restore(folder.parent / "backup", folder.parent / "restored", tier2=str(folder.parent / "new"))
+    assert not (folder.parent / "restored").exists()
 
 
 @pytest.mark.parametrize(
@@ -508,7 +572,7 @@ def test_a_backup_with_tier_2_is_consistent_and_restored_elsewhere_after_a_kill(
         assert events == [b"%d" % n for n in range(written)]
         client.stream("s/numbers").write([b"it serves"], "k")
     with pytest.raises(BadInputError, match="is not empty"):
-        admin.restore(backup, tmp_path / "again", tier2=str(backup))
+        admin.restore(backup, tmp_path / "again", tier2=str(elsewhere))
 
 
 @pytest.mark.slow
