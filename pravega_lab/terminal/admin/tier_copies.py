@@ -138,12 +138,10 @@ def restore_chunks(
         return
     contents = {str(chunk["name"]): chunk for chunk in chunks}
     with closing(FsspecObjects(url, dict(options))) as objects:
-        names = set(_answer(objects.names()))
-        others = sorted(names - {*contents, MARKER})
-        found = None if MARKER not in names else _read(objects, MARKER)
-        if others or found not in (None, marker(store_id)):
-            what = repr(others[0]) if others else "another store"
-            raise BadInputError(f"--tier2 {url!r} is not empty: it has {what}. Give a new folder.")
+        # A restore that failed has left chunks, and no marker. With one, a store may be using the folder.
+        others = sorted(set(_answer(objects.names())) - contents.keys())
+        if others:
+            raise BadInputError(f"--tier2 {url!r} is not empty: it has {others[0]!r}. Give a new folder.")
         objects.make_folder()
         for name, data in _contents(source, contents):
             _write(objects, name, data)

@@ -357,6 +357,19 @@ def test_a_copy_is_not_made_in_the_place_of_a_mount_point(
         admin.restore(data.parent / "backup", data.parent / "mount")
 
 
+def test_chunks_are_restored_where_a_failed_restore_has_left_some_and_no_store_uses_them(
+    tiered: tuple[Path, Path],
+) -> None:
+    folder, objects = tiered
+    backup, elsewhere = folder.parent / "backup", folder.parent / "elsewhere"
+    admin.backup(folder, backup, tier2=str(objects))
+    elsewhere.mkdir()
+    shutil.copy(next((backup / "tier2").iterdir()), elsewhere)
+    admin.restore(backup, folder.parent / "restored", tier2=str(elsewhere))
+    with pytest.raises(BadInputError, match=r"is not empty: it has 'store'\. Give a new folder"):
+        admin.restore(backup, folder.parent / "again", tier2=str(elsewhere))
+
+
 @pytest.mark.parametrize(
     ("tier2", "what"),
     [("backup/tier2", "backup"), ("restored/tier2", "new data folder"), ("restored", "new data folder")],
