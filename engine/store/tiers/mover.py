@@ -106,7 +106,7 @@ class Mover:
         self._sweep_ms = 0
         self._doomed: dict[str, int] = {}  # name -> sequence of the state that no longer needs it
         self._dead_sequence = -1  # of the latest state that no longer needs an object that it once needed
-        self._frees_first = False  # an upload failed, perhaps for lack of room
+        self._unwritten: type[Step] | None = None  # an upload or a snapshot, perhaps for lack of room
         self._old_snapshots: list[str] = []
         self._stored_sequence = -1
         self._snapshots = 0  # begun in this life
@@ -150,10 +150,7 @@ class Mover:
         if not self._is_marked:
             return WriteMarker(marker(self._tiered.store_id))
         self._doom([chunk.name for chunk in self._tiered.take_dead()])
-        if self._frees_first and (step := self._free(now_ms)) is not None:
-            return step
-        self._frees_first = False
-        return self._upload(now_ms) or self._store(now_ms) or self._clean(now_ms)
+        return self._free(now_ms) or self._upload(now_ms) or self._store(now_ms) or self._clean(now_ms)
 
     def _upload(self, now_ms: int) -> Upload | None:
         if self._pass is None:
@@ -201,13 +198,24 @@ class Mover:
         return StoreSnapshot(snapshot_name(snapshot.sequence, f"{self._life}.{self._snapshots}"), snapshot)
 
     def _free(self, now_ms: int) -> StoreSnapshot | Delete | None:
-        """Delete what no segment needs. A full tier takes no upload before, however many uploads are due."""
-        if self._dead_sequence > self._stored_sequence:
+        """After a failed upload, delete what no segment needs. A full tier takes no upload before, however
+        many are due.
+
+        Objects that can be deleted go first. Others can be after the next snapshot, but that needs room, too.
+        If a snapshot has failed, the next upload is tried before the next snapshot.
+        """
+        if self._unwritten is None:
+            return None
+        if (step := self._delete()) is not None:
+            return step
+        if self._unwritten is Upload and self._dead_sequence > self._stored_sequence:
             return self._begin_snapshot(now_ms)
-        return self._delete()
+        self._unwritten = None
+        return None
 
     def _clean(self, now_ms: int) -> Delete | List | None:
-        return self._delete() or (List() if now_ms >= self._sweep_ms else None)
+        """Search when it is time for it, also while there is an object that cannot be deleted."""
+        return List() if now_ms >= self._sweep_ms else self._delete()
 
     def _delete(self) -> Delete | None:
         names = [name for name, sequence in self._doomed.items() if sequence <= self._stored_sequence]
@@ -279,12 +287,14 @@ class Mover:
     def failed(self, step: Step, now_ms: int) -> None:
         """Note that a step failed, or may have failed. What it wrote will be deleted."""
         self._pass = None
-        self._frees_first = isinstance(step, Upload)
+        self._unwritten = type(step) if isinstance(step, Upload | StoreSnapshot) else None
         if isinstance(step, WriteMarker):  # another store may take the folder before it is tried again
             self._is_attached = False
         if isinstance(step, Upload | StoreSnapshot):
             self._doomed.setdefault(step.name, self._tiered.sequence)
             self._snapshot_ms = -(1 << 62)
+        if isinstance(step, List):
+            self._sweep_ms = now_ms + self._settings.sweep_ms  # deletions do not wait for it
         if isinstance(step, Delete):  # the one that failed is the first that is left: others go before it now
             left = next((name for name in step.names if name in self._doomed), None)
             if left is not None:
