@@ -44,6 +44,8 @@ FAULTS: dict[tuple[str, str], tuple[str, str]] = {
     ("tier 2", "slow tier"): (TIER, "A call to tier 2 is slow."),
     ("tier 2", "late list"): (TIER, "A list of tier 2 does not show the last change of {}."),
     ("tier 2", "half an upload"): (TIER, "Tier 2 stores a part of {}, and reports an error."),
+    ("tier 2", "full tier"): (TIER, "There is no room in tier 2 for {}."),
+    ("tier 2", "undeletable object"): (TIER, "Tier 2 refuses to delete {}."),
     ("tier 2", "unheard upload"): (TIER, "Tier 2 stores an object, and reports an error."),
     ("tier 2", "unfinished upload late"): (TIER, "The upload of {} survives the crash and completes later."),
     ("job", "killed subtask"): (JOB, "The process of {} is killed."),

@@ -1,5 +1,7 @@
 """`SimulatedObjects`: a folder of tier 2 whose calls are slow, fail or take effect late, as the seed draws.
 
+It may be full, and it may have an object that cannot be deleted.
+
 It survives the process that uses it. `crash` decides what becomes of the calls that were under way: an upload
 is lost, stays in part, is complete, or completes later, when another life of the store is running.
 """
@@ -17,6 +19,7 @@ from ...store.log.chunks import MARKER
 from .faults import Faults
 
 LATE_US_MAX = 3_000_000
+UNLIMITED = 1 << 62
 
 
 @dataclass
@@ -46,6 +49,10 @@ class SimulatedObjects:
         self._switch = switch or Faults()
         self.faults: Counter[str] = Counter()
         self.objects: dict[str, bytes] = {}
+        self.capacity_bytes = UNLIMITED
+        self.undeletable: set[str] = set()
+        self.parts: set[str] = set()  # what is left of uploads that there was no room for
+        self.largest_bytes = 0  # of the largest of these uploads
         self._chance = chance
         self._mounted: dict[str, bytes] | None = None  # the objects while an empty folder is in their place
         self._under_way: dict[int, tuple[str, bytes]] = {}
@@ -68,6 +75,7 @@ class SimulatedObjects:
                     self._put(name, data[:length])
                     self._chance.random()  # a number that is drawn for nothing; seeds keep their meaning
                     raise OSError(errno.EIO, "tier 2: half an upload")
+            self._check_room(name, data)
             self._put(name, bytes(data))
             self._strike("unheard upload", self.conditions.unheard_chance)
         finally:  # not reached by a process that is killed
@@ -103,6 +111,8 @@ class SimulatedObjects:
         """See `Objects`."""
         await self._take_time()
         self._strike("failed delete", self.conditions.fail_chance)
+        if name in self.undeletable and self._happens("undeletable object", name):
+            raise OSError(errno.EACCES, "tier 2: this object cannot be deleted", name)
         if self.objects.pop(name, None) is not None:
             self._change(name)
         self._strike("unheard delete", self.conditions.unheard_chance)
@@ -115,8 +125,11 @@ class SimulatedObjects:
             outcome = self._chance.choice(("lost", "in part", "complete", "late"))
             if not self._happens(f"unfinished upload {outcome}", name):
                 continue
+            room = max(0, self._room_for(name))
             if outcome == "in part":
-                self._put(name, data[: self._chance.randrange(len(data) + 1)])
+                self._put(name, data[: min(room, self._chance.randrange(len(data) + 1))])
+            elif len(data) > room:
+                continue
             elif outcome == "complete":
                 self._put(name, data)
             elif outcome == "late":
@@ -142,12 +155,31 @@ class SimulatedObjects:
         data[self._chance.randrange(len(data))] ^= 1 << self._chance.randrange(8)
         self.objects[name] = bytes(data)
 
+    def _room_for(self, name: str) -> int:
+        """Return how long this object may be."""
+        if self.capacity_bytes == UNLIMITED:
+            return UNLIMITED
+        return self.capacity_bytes - sum(len(data) for other, data in self.objects.items() if other != name)
+
+    def _check_room(self, name: str, data: bytes) -> None:
+        """Raise what a full file system raises. It may keep the part of the object that it has room for."""
+        room = self._room_for(name)
+        if len(data) <= room:
+            return
+        self.largest_bytes = max(self.largest_bytes, len(data))
+        if self._happens("full tier", name):
+            if room > 0 and self._chance.random() < 0.5:
+                self._put(name, data[:room])
+                self.parts.add(name)
+            raise OSError(errno.ENOSPC, "tier 2: no space left", name)
+
     def _put(self, name: str, data: bytes, begun_in: dict[str, bytes] | None = None) -> None:
         """Store an object, late in the folder in which its upload was begun: another may be in its place."""
         objects = self.objects if begun_in is None else begun_in
         if name not in objects:
             self._change(name)
         objects[name] = bytes(data)
+        self.parts.discard(name)
 
     def _change(self, name: str) -> None:
         late_s = self._chance.randint(0, self.conditions.late_us_max) / 1_000_000

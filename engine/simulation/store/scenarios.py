@@ -25,6 +25,7 @@ from .damage.scenario import DamageScenario
 from .key_values import apps as key_value_apps
 from .mounts import Mounter
 from .retention import apps as retention_apps
+from .room import Room
 from .storage_scenario import StorageScenario
 from .tier import draw_settings, draw_tier_trouble
 from .tokens.apps import Thief
@@ -137,6 +138,16 @@ def _mounts(world: World, chance: Random) -> None:
     world.apps.append(Mounter(world, "mounter", world.store, chance.randint(1, 6)))
 
 
+def _full_tier(world: World, chance: Random) -> None:
+    """The same as `_tiers`, and tier 2 fills up and gets room again. A reader truncates what it has read."""
+    _tiers(world, chance)
+    assert world.store.objects is not None
+    world.may_be_truncated = True
+    world.until_end[0] = readers.Truncator(world, "follower")
+    world.apps.append(apps.Writer(world, "writer", chance.choice((0, 20, 40))))
+    world.room = Room(world.loop, world.store, world.problems)
+
+
 def _clocks(world: World, chance: Random) -> None:
     """Transactions that nobody renews, on a machine whose wall clock jumps."""
     world.trouble_s = 20.0
@@ -185,6 +196,7 @@ POPULATIONS: dict[str, Populate] = {
     "singles": _singles,
     "tiers": _tiers,
     "mounts": _mounts,
+    "full-tier": _full_tier,
     "retention": _retention,
     "clocks": _clocks,
     "tokens": _tokens,

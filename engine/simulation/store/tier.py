@@ -108,7 +108,16 @@ async def audit(runner: StoreRunner, objects: SimulatedObjects) -> list[str]:
     """Wait until everything has moved, and return what is wrong then.
 
     Tier 2 must contain the chunks in use, a snapshot without bytes in the log, the marker and nothing else.
+    While an object cannot be deleted, everything else must become tidy.
     """
+    problems = await _tidy(runner, objects)
+    if objects.undeletable and not problems:
+        objects.undeletable.clear()
+        problems = await _tidy(runner, objects)
+    return problems
+
+
+async def _tidy(runner: StoreRunner, objects: SimulatedObjects) -> list[str]:
     assert runner.tier is not None
     tiered = runner.tier.tiered
     expected = tiered.sequence
@@ -116,7 +125,7 @@ async def audit(runner: StoreRunner, objects: SimulatedObjects) -> list[str]:
         await asyncio.sleep(PAUSE_S)
         latest = latest_snapshot(objects)
         alive = {chunk.name for chunk in tiered.chunks()}
-        others = sorted(objects.objects.keys() - alive - {MARKER})
+        others = sorted(objects.objects.keys() - alive - {MARKER} - objects.undeletable)
         is_tidy = len([name for name in others if snapshot_sequence(name) is not None]) == len(others) == 1
         is_complete = latest is not None and latest[0] >= expected and not latest[1].log_bytes
         if is_tidy and is_complete and alive <= objects.objects.keys() and not tiered.log_bytes:

@@ -11,7 +11,7 @@ from ...server.tiers.rebuild import rebuild
 from ...store.log.chunks import Chunk, checksums_of, chunk_name
 from ...store.storage.segment import Extents
 from ...store.tiers import mover
-from ...store.tiers.mover import Mover, Upload
+from ...store.tiers.mover import Delete, Mover, Upload
 from . import tier
 from .planting import Replacement, bug
 
@@ -92,6 +92,74 @@ def _failed_without_doom(self: Mover, step: Any, now_ms: int) -> None:
     self._pass = None
     self._retry_ms = now_ms + mover.RETRY_MS_MIN
     self._failures += 1
+
+
+@bug("never-freed-first", "full-tier", "tier 2 is tidy")
+def _never_freed_first() -> list[Replacement]:
+    """After a failed upload the next one is tried, and nothing is deleted before."""
+    return [(Mover, "_free", lambda self, now_ms: None)]
+
+
+@bug("uploads-free-alone", "full-tier", "tier 2 is tidy")
+def _uploads_free_alone() -> list[Replacement]:
+    """A snapshot that there is no room for is tried again, and nothing is deleted before."""
+    right = Mover.failed
+
+    def failed(self: Mover, step: Any, now_ms: int) -> None:
+        right(self, step, now_ms)
+        self._unwritten = Upload if isinstance(step, Upload) else None
+
+    return [(Mover, "failed", failed)]
+
+
+@bug("freed-before-snapshot", "full-tier", "tier 2 is whole")
+def _freed_before_snapshot() -> list[Replacement]:
+    """A full tier gets room from chunks that its latest snapshot still needs."""
+    right = Mover._free
+
+    def at_once(self: Mover, now_ms: int) -> Any:
+        if self._unwritten is not None and self._doomed:
+            return Delete(list(self._doomed))
+        return right(self, now_ms)
+
+    return [(Mover, "_free", at_once)]
+
+
+@bug("undeletable-keeps-others", "full-tier", "tier 2 is tidy")
+def _undeletable_keeps_others() -> list[Replacement]:
+    """Deletions begin with the same object each time, also with one that cannot be deleted."""
+    right = Mover.failed
+
+    def failed(self: Mover, step: Any, now_ms: int) -> None:
+        before = dict(self._doomed)
+        right(self, step, now_ms)
+        if isinstance(step, Delete):
+            self._doomed = before
+
+    return [(Mover, "failed", failed)]
+
+
+@bug("part-left-in-full-tier", "full-tier", "tier 2 is tidy")
+def _part_left() -> list[Replacement]:
+    """What there is of an upload without room is left until the next snapshot is stored."""
+
+    async def write(self: TierLoop, name: str, data: bytes) -> None:
+        await self._objects.write(name, data)
+
+    return [(TierLoop, "_write", write)]
+
+
+@bug("name-of-failed-upload-used-again", "full-tier", "")
+def _name_of_failed_upload() -> list[Replacement]:
+    """A failed upload is tried again under its name, which is still among those to delete."""
+    right = Mover.failed
+
+    def failed(self: Mover, step: Any, now_ms: int) -> None:
+        right(self, step, now_ms)
+        if isinstance(step, Upload):
+            self._number = step.number - 1
+
+    return [(Mover, "failed", failed)]
 
 
 @bug("cut-piece-from-its-start", "tiers", "")

@@ -30,6 +30,7 @@ from ..kernel.journal import Journal
 from ..kernel.links import SimulatedControllerLink
 from ..kernel.loop import SimulationLoop
 from .apps import STREAM, TABLE, TABLE_KEY, App
+from .room import Room
 from .store_process import HOST, PORT, WALL_START_MS, StoreProcess
 from .tier import audit, read_whole, rebuild_from
 
@@ -68,6 +69,7 @@ class World:
         self.linger_s = 0.0  # how long the stream stays open after all applications have finished
         self.clock_skews_ms: tuple[int, ...] = (0, 0, 5_000, -1_000)  # of one life
         self.survey: Survey | None = None
+        self.room: Room | None = None  # of a tier 2 that may be full
         self.may_be_truncated = False
         self.store_life_s_max: float | None = None
         self.app_life_s_max: float | None = None
@@ -105,6 +107,7 @@ class World:
         trouble()
         self.keep_to_plan()
         surveying = None if self.survey is None else asyncio.ensure_future(self.survey.run())
+        limiting = None if self.room is None else asyncio.ensure_future(self.room.run())
         keeping = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
         following = [
             self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.until_end
@@ -123,6 +126,8 @@ class World:
             surveying.cancel()
         store.cancel()
         await self._empty_the_log()
+        if limiting is not None:
+            limiting.cancel()
         self.store.crash()
         await self.store.start()
         await self._write_down()
@@ -159,6 +164,8 @@ class World:
         if self.store.objects is not None:
             self.store.objects.conditions.heal()
             self.store.objects.mount()
+        if self.room is not None:
+            self.room.heal()
         self.journal.add("world", "healed")
 
     async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:

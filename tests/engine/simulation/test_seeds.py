@@ -99,6 +99,22 @@ def test_an_upload_of_a_dead_store_ends_late_in_the_folder_in_which_it_began() -
     assert run_seed(7_240_135, "mounts").problems == []
 
 
+@pytest.mark.parametrize("seed", [3, 152])
+def test_a_snapshot_without_room_gets_room_before_it_is_tried_again(seed: int) -> None:
+    """Only uploads did. Objects that could be deleted stayed, and the snapshot failed without end."""
+    assert run_seed(seed, "full-tier").problems == []
+
+
+def test_a_full_tier_is_first_freed_of_what_needs_no_further_snapshot() -> None:
+    """The store wanted to store a snapshot before, and there was no room for it."""
+    assert run_seed(189, "full-tier").problems == []
+
+
+def test_an_object_that_cannot_be_deleted_does_not_end_the_search_for_others() -> None:
+    """A list had shown a snapshot late, and the store never listed tier 2 again."""
+    assert run_seed(1310, "full-tier").problems == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "lines"),
@@ -108,6 +124,7 @@ def test_an_upload_of_a_dead_store_ends_late_in_the_folder_in_which_it_began() -
         ("tokens", {"token-reply", "acked", "txn-committed"}),
         ("key-values", {"kv-transferred", "kv-refused", "kv-listed"}),
         ("mounts", {"unmount", "mount", "acked"}),
+        ("full-tier", {"truncate", "acked", "rebuild", "log lost"}),
         ("conditions", {"claimed", "claim-refused", "claim-unknown"}),
     ],
 )
@@ -116,8 +133,10 @@ def test_seeds_of_a_scenario(scenario: str, lines: set[str]) -> None:
     failed = [result for result in results if result.problems]
     assert not failed, "\n".join(f"{r.summary()}\n  {r.problems[:3]}\n  repeat: {r.command}" for r in failed)
     assert lines <= {entry.what for result in results for entry in result.journal.entries}
+    faults = sum((result.faults for result in results), Counter[str]())
+    if scenario == "full-tier":
+        assert {"full tier", "undeletable object"} <= set(faults)
     if scenario == "damage":
-        faults = sum((result.faults for result in results), Counter[str]())
         kinds = ("flip", "cut", "remove", "zero", "flip while running", "removed while running")
         assert {f"damage: {kind}" for kind in kinds} <= set(faults)
 
