@@ -128,3 +128,18 @@ def test_a_tutorial_shows_its_views_and_they_can_be_scrubbed(open_page: Any) -> 
     page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
     page.wait_for_function("() => document.querySelector('.plab').dataset.theme === 'dark'", timeout=WAIT_MS)
     assert violations(page) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("notebooks/08-the-flip-27-gap", ".plab-still"), ("notebooks/03-reader-groups", ".recorded")],
+)
+def test_a_picture_on_a_dark_page_is_dark_and_has_no_light_frame(
+    open_page: Any, name: str, what: str
+) -> None:
+    picture = open_page(name, "dark").locator(what).first
+    assert (
+        picture.evaluate("(it) => getComputedStyle(it.closest('.text_html')).backgroundColor")
+        == "rgba(0, 0, 0, 0)"
+    )
+    assert picture.evaluate("(it) => getComputedStyle(it).colorScheme") == "dark"
