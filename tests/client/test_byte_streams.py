@@ -16,7 +16,9 @@ from pravega_lab.client.byte_streams import writer as byte_writer
 from pravega_lab.client.byte_streams.reader import AsyncByteReader
 from pravega_lab.client.connection.connection import ConnectionLostError
 from pravega_lab.client.connection.retry import FullError
+from pravega_lab.client.context import NO_TOKEN
 from pravega_lab.client.writing import large_event
+from pravega_lab.client.writing.large_event import LargeEventWriter
 from pravega_lab.errors import (
     AccessDeniedError,
     AppendUnknownError,
@@ -24,10 +26,11 @@ from pravega_lab.errors import (
     Definite,
     EventTooLargeError,
     PravegaError,
+    SegmentNotFoundError,
     StreamSealedError,
     TruncatedDataError,
 )
-from pravega_lab.protocol.wire.commands import MergeSegments
+from pravega_lab.protocol.wire.commands import GetStreamSegmentInfo, MergeSegments
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.client.helpers import CuttingProxy, events_of, until_a_request_waits
 
@@ -399,6 +402,34 @@ def test_a_large_event_follows_a_scale_and_a_cut(uri: str, new_stream: Callable[
     stream.seal()
     with pytest.raises(StreamSealedError):
         stream.write_large_event(large)
+
+
+def test_a_large_event_that_is_cancelled_leaves_no_segment(
+    uri: str, new_stream: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = new_stream().scoped_name
+    filled: list[str] = []
+
+    async def never(self: LargeEventWriter, segment_id: int, target: str, source: str) -> None:
+        filled.append(source)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(LargeEventWriter, "_merge", never)
+
+    async def cancel() -> None:
+        async with AsyncClient(uri) as client:
+            stream = client.stream(name)
+            writing = asyncio.ensure_future(stream.write_large_event(b"large"))
+            while not filled:
+                await asyncio.sleep(0.001)
+            writing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await writing
+            request = GetStreamSegmentInfo(0, filled[0], NO_TOKEN)
+            with pytest.raises(SegmentNotFoundError):
+                await stream._context.stores.ask_once(name, 0, request)
+
+    asyncio.run(cancel())
 
 
 def test_pointers_to_nothing(new_stream: Callable[..., Stream]) -> None:

@@ -8,6 +8,7 @@ Source: pravega.md A11, E7.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
 from pravega_lab.client.connection.connection import Connection
@@ -40,6 +41,7 @@ from pravega_lab.protocol.wire.commands import (
 
 LARGE_EVENT_BYTES_MAX = 1024 * MIB
 PIECE_BYTES = 8 * MIB
+DELETE_S = 1.0  # at most this long does a failed or cancelled call wait for the deletion
 
 
 class _GoneError(Exception):
@@ -97,11 +99,14 @@ class LargeEventWriter:
         try:
             await self._fill(connection, source, token, event)
             await self._merge(segment_id, target, source)
-        except Exception:
+        except GeneratorExit:  # the loop is gone
+            raise
+        except BaseException:  # a cancellation too: no other program would delete the segment
             with suppress(Exception):  # the store that fails here deletes nothing
-                await self._context.stores.ask_once(
-                    self._context.name, segment_id, DeleteSegment(0, source, NO_TOKEN)
-                )
+                async with asyncio.timeout(DELETE_S):
+                    await self._context.stores.ask_once(
+                        self._context.name, segment_id, DeleteSegment(0, source, NO_TOKEN)
+                    )
             raise
 
     async def _connection(self, segment_id: int) -> Connection:
