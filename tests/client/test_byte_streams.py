@@ -32,6 +32,7 @@ from pravega_lab.errors import (
 )
 from pravega_lab.protocol.wire.commands import GetStreamSegmentInfo, MergeSegments
 from pravega_lab.testing.simulated import SimulatedPravega
+from tests.client.conftest import FREE_TO_SCALE
 from tests.client.helpers import CuttingProxy, events_of, until_a_request_waits
 
 
@@ -129,6 +130,42 @@ def test_a_read_with_a_time_limit_continues_for_the_next_call(
         assert reader.read(timeout_s=0.001) is None
 
 
+@pytest.mark.parametrize("timeout_s", [60.0, None])
+def test_a_seek_while_a_read_waits_holds_for_the_next_read(
+    uri: str, new_stream: Callable[..., Stream], timeout_s: float | None
+) -> None:
+    name = new_stream().scoped_name
+
+    async def seek() -> None:
+        async with (
+            AsyncClient(uri) as client,
+            client.stream(name).byte_writer() as writer,
+            client.stream(name).byte_reader() as reader,
+        ):
+            await writer.write(b"hello")
+            assert await reader.read() == b"hello"
+            held = asyncio.ensure_future(reader.read(timeout_s=timeout_s))
+            await until_a_request_waits(reader._connections)
+            reader.seek(1)
+            await writer.write(b" world")
+            assert await held == b" world"
+            assert (reader.offset, await reader.read()) == (1, b"ello world")
+
+    asyncio.run(seek())
+
+
+def test_a_byte_stream_does_not_end_where_it_is_scaled(new_stream: Callable[..., Stream]) -> None:
+    stream = new_stream()
+    with stream.byte_writer() as writer, stream.byte_reader() as reader:
+        writer.write(b"hello")
+        assert reader.read() == b"hello"
+        stream.update(scaling=FREE_TO_SCALE)
+        stream.split(0)
+        for call in (lambda: writer.write(b" world"), reader.read):
+            with pytest.raises(BadInputError, match="one that is never scaled"):
+                call()
+
+
 def test_threads_that_share_a_reader_get_every_byte_once(new_stream: Callable[..., Stream]) -> None:
     stream = new_stream()
     with stream.byte_writer() as writer:
@@ -185,16 +222,18 @@ def test_what_is_no_byte_stream(new_stream: Callable[..., Stream]) -> None:
     with several.byte_reader() as reader, pytest.raises(BadInputError):
         reader.read()
     one = new_stream("one")
-    with one.byte_writer() as writer, pytest.raises(BadInputError):
-        writer.write("text")  # type: ignore[arg-type]
-    with one.byte_reader() as reader:
+    with one.byte_writer() as writer, one.byte_reader() as reader:
         text: Any = "1"
-        for call in (
+        calls: list[Callable[[], object]] = [
             lambda: reader.seek(-1),
             lambda: reader.read(0),
             lambda: reader.seek(text),
             lambda: reader.read(text),
-        ):
+            lambda: writer.truncate(text),
+            lambda: writer.write(text),
+            lambda: writer.write(memoryview(b"text")[::2]),
+        ]
+        for call in calls:
             with pytest.raises(BadInputError):
                 call()
         reader.seek(5)
@@ -439,6 +478,7 @@ def test_pointers_to_nothing(new_stream: Callable[..., Stream]) -> None:
     assert stream.fetch(pointer) == b"second"
     for wrong in (
         EventPointer(stream.scoped_name, 0, 12, 14),
+        EventPointer(stream.scoped_name, 0, -1, 14),
         EventPointer(stream.scoped_name, 0, 13, 99),
         EventPointer(stream.scoped_name, 0, 13, 3),
     ):

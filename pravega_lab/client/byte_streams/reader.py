@@ -6,7 +6,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from pravega_lab.client.byte_streams.segment import readable_segment
+from pravega_lab.client.byte_streams.segment import check_not_scaled, readable_segment
 from pravega_lab.client.connection.connection import Reply
 from pravega_lab.client.connection.receiver import ReadReply
 from pravega_lab.client.connection.retry import retrying
@@ -64,7 +64,8 @@ class AsyncByteReader:
                 if timeout_s == 0 and await self._is_at_tail():
                     return None
                 data = await self._next(min(size, READ_BYTES_MAX), may_end_before=timeout_s is not None)
-                self._offset += len(data)
+                if self._offset == self._reading_at:  # else another task called seek() since
+                    self._offset += len(data)
                 return data
         except TimeoutError:
             if not waiting.expired():
@@ -79,10 +80,11 @@ class AsyncByteReader:
         """Return bytes at the offset. A call whose time is over before leaves its read to the next call."""
         if self._reading is not None and self._reading_at != self._offset:
             await self._drop_read()
+        if self._reading is None:
+            self._reading_at = self._offset
         if self._reading is None and not may_end_before:
             return await self._read(self._offset, size)
         if self._reading is None:
-            self._reading_at = self._offset
             self._reading = asyncio.get_running_loop().create_task(self._read(self._offset, size))
         reading = self._reading
         if not reading.done():  # a wait takes a step, in which a time limit may end it
@@ -144,7 +146,10 @@ class AsyncByteReader:
             if not isinstance(reply, ReadReply):
                 raise RefusedError(f"{what} at {offset}: the store answered {type(reply).__name__}")
             data = bytes(reply.data[:size])
-            if data or reply.end_of_segment:
+            if data:
+                return data
+            if reply.end_of_segment:
+                await check_not_scaled(context, await self._segment())
                 return data
             await self._info()  # raises if the segment was deleted
 

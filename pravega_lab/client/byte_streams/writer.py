@@ -10,7 +10,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from pravega_lab.client.byte_streams.segment import writable_segment
+from pravega_lab.client.byte_streams.segment import check_not_scaled, writable_segment
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.definite import uncertain
@@ -47,7 +47,10 @@ class AsyncByteWriter:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise BadInputError(f"data of type {type(data).__name__}: a byte stream takes bytes")
         self._check_open()
-        view = memoryview(data).cast("B")
+        view = memoryview(data)
+        if not view.c_contiguous:
+            raise BadInputError("data is a memoryview with gaps: write its tobytes()")
+        view = view.cast("B")
         async with self._turn:
             for at in range(0, len(view), PIECE_BYTES):
                 try:
@@ -67,6 +70,8 @@ class AsyncByteWriter:
 
     async def truncate(self, offset: int) -> None:
         """Drop the bytes before ``offset``."""
+        if not isinstance(offset, int):
+            raise BadInputError(f"truncate({offset!r}): an offset is a whole number of bytes")
         segment_id = await self._segment()
         info = await self._context.info(segment_id)
         if not info.start_offset <= offset <= info.write_offset:  # a released controller accepts a later one
@@ -135,6 +140,7 @@ class AsyncByteWriter:
             await connection.ask(AppendBlockEnd(self._writer_id, 0, piece, 1, self._number, 0))
         )
         if isinstance(reply, SegmentIsSealed):
+            await check_not_scaled(self._context, segment_id)
             raise StreamSealedError(f"stream {self._context.name} is sealed: it can be read, not written")
         if isinstance(reply, InvalidEventNumber):
             raise ConnectionLostError(f"{self._context.name}: an earlier connection's append still arrives")

@@ -21,7 +21,7 @@ async def fetch(context: StreamContext, pointer: EventPointer) -> bytes:
         raise BadInputError(f"{pointer.to_text()} points into {pointer.stream}, not into {context.name}")
     info = await context.info(pointer.segment_id)
     end = pointer.offset + pointer.length
-    if pointer.length < HEADER_BYTES or end > info.write_offset:
+    if pointer.offset < 0 or pointer.length < HEADER_BYTES or end > info.write_offset:
         raise BadInputError(
             f"{pointer.to_text()} points to no event: the segment ends at {info.write_offset}"
         )

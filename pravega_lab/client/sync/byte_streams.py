@@ -79,7 +79,10 @@ class ByteReader(OfThisProcess):
         return self._core.offset
 
     def seek(self, offset: int) -> None:
-        """Move to an offset, in bytes from the beginning of the stream. Raises `BadInputError` below 0."""
+        """Move to an offset, in bytes from the beginning of the stream. Raises `BadInputError` below 0.
+
+        A read that another thread waits for is not changed: it returns bytes from where it began.
+        """
         self._core.seek(offset)
 
     def head(self) -> int:
