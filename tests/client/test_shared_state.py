@@ -73,6 +73,25 @@ def test_updates_that_the_state_cannot_apply_are_not_written(
         opened.close()
 
 
+def test_a_state_whose_mark_was_truncated_is_read_from_the_first_entry_that_is_left(
+    client: Client, new_stream: Callable[..., Stream]
+) -> None:
+    stream = new_stream()
+    ann, late = (client.state_synchronizer(stream.scoped_name, RULES) for _ in range(2))
+    ann.initialize(Whole({"12A": "Ann"}))
+    ann.fetch()
+    ann.compact()
+    stream.truncate(stream.tail())  # as retention does, which does not know of the mark
+    late.fetch()
+    with pytest.raises(NoStateYetError, match="truncated"):
+        _ = late.state
+    assert ann.compact()
+    late.fetch()
+    assert late.state == ann.state == {"12A": "Ann"}
+    for opened in (ann, late):
+        opened.close()
+
+
 def test_an_entry_that_the_state_cannot_apply_is_applied_by_no_fetch(
     client: Client, new_stream: Callable[..., Stream]
 ) -> None:

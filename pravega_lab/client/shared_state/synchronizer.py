@@ -74,6 +74,11 @@ class AsyncStateSynchronizer(Generic[S, U]):
     def state(self) -> S:
         """Return the state as of the last `fetch` or own write. Raises `NoStateYetError`."""
         if self._state is None:
+            if self.revision.offset:
+                raise NoStateYetError(
+                    "the log holds updates, and no whole state: it was never initialized, or was truncated. "
+                    "A program that has the state writes it with compact()"
+                )
             raise NoStateYetError("the log holds no state yet: it was never initialized")
         return self._state
 
@@ -105,12 +110,14 @@ class AsyncStateSynchronizer(Generic[S, U]):
             await self._fetch()
 
     async def _fetch(self) -> None:
+        start = self._revision or await self._log.mark() or await self._log.oldest()
         while True:
-            start = self._revision or await self._log.mark() or await self._log.oldest()
             try:
                 entries = await self._log.read_from(start)
             except TruncatedDataError:
                 self._revision, self._state = None, None  # the log was compacted: begin at its mark again
+                mark, oldest = await self._log.mark(), await self._log.oldest()
+                start = oldest if mark is None else max(mark, oldest)  # retention knows no mark
                 continue
             at = start
             for entry in entries:
