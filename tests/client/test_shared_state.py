@@ -73,6 +73,35 @@ def test_updates_that_the_state_cannot_apply_are_not_written(
         opened.close()
 
 
+def collect(lists: dict[str, list[int]], update: list[Any]) -> None:
+    name, numbers = update
+    if name in lists:
+        lists[name] += numbers
+    else:
+        lists[name] = numbers
+
+
+def test_the_program_that_writes_updates_has_the_state_of_every_other_one(
+    client: Client, new_stream: Callable[..., Stream]
+) -> None:
+    name = new_stream().scoped_name
+    ann, ben = (client.state_synchronizer(name, JsonFormat(collect)) for _ in range(2))
+    ann.initialize(Whole({}))
+    ann.fetch()
+    kept = [1]
+    ann.update(lambda lists: [["a", kept], ["a", [2]]])
+    kept.append(3)
+    ann.update(lambda lists: (["b", [number]] for number in range(2)))  # type: ignore[arg-type,return-value]
+    ann.update(lambda lists: [(1, (4, 5))])
+    ben.fetch()
+    assert ann.state == ben.state == {"a": [1, 2], "b": [0, 1], 1: [4, 5]}
+    ann.compact()
+    ben.fetch()
+    assert ann.state == ben.state == {"a": [1, 2], "b": [0, 1], "1": [4, 5]}
+    for opened in (ann, ben):
+        opened.close()
+
+
 def test_a_state_whose_mark_was_truncated_is_read_from_the_first_entry_that_is_left(
     client: Client, new_stream: Callable[..., Stream]
 ) -> None:

@@ -161,16 +161,18 @@ class AsyncStateSynchronizer(Generic[S, U]):
                 if not updates:
                     return updates
                 data = self._rules.write(updates)
-                self._rules.check(self.state, updates)  # in the log, they would stop every program
-                if await self._write(data, updates):
+                # What raises here would stop every program if it were in the log.
+                self._rules.check(self.state, self._rules.read(data))
+                if await self._write(data):
                     return updates
                 await self._fetch()
 
-    async def _write(self, data: bytes, updates: Sequence[U]) -> bool:
+    async def _write(self, data: bytes) -> bool:
+        """Write an entry, and apply it as every other program will: as it is read from the log."""
         at = self.revision
         behind = await self._log.append_if_at(at, data)
         if behind is not None:
-            self._apply(at, updates)
+            self._take(at, data)
             self._revision = behind
         return behind is not None
 
@@ -187,7 +189,7 @@ class AsyncStateSynchronizer(Generic[S, U]):
         async with self._turn:
             old_mark = await self._log.mark()
             at, whole = self.revision, self._rules.compact(self.state)
-            if not await self._write(self._rules.write_whole(whole), [whole]):
+            if not await self._write(self._rules.write_whole(whole)):
                 return False
             try:
                 is_moved = await self._log.set_mark(at, old_mark)
