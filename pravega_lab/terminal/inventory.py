@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from pravega_lab.client import Client, ScalingPolicy
 from pravega_lab.client.values import ScalingKind
-from pravega_lab.errors import BadInputError, PravegaError
+from pravega_lab.errors import BadInputError, PravegaError, ScopeNotFoundError
 from pravega_lab.protocol.names import READER_GROUP_PREFIX
 
 
@@ -52,9 +52,10 @@ def take_inventory(
     Raises:
         BadInputError: There is no such scope; the message names the scopes that there are.
     """
-    scopes = [name for name in client.list_scopes() if not name.startswith("_")]
-    if scope is not None:
-        _check(scope, scopes, "scope")
+    if scope is None:
+        scopes = [name for name in client.list_scopes() if not name.startswith("_")]
+    else:
+        _check_scope(client, scope)
         scopes = [scope]
     streams, groups = [], []
     for each in scopes:
@@ -82,14 +83,21 @@ def check_group(client: Client, scoped_name: str) -> None:
         BadInputError: There is not; the message says what there is instead.
     """
     scope, name = scoped_name.split("/", 1)
-    scopes = client.list_scopes()
-    _check(scope, scopes, "scope")
+    _check_scope(client, scope)
     groups = client.list_reader_groups(scope)
     if name in client.list_streams(scope) and name not in groups:
         raise BadInputError(
             f"{scoped_name} is a stream, not a reader group. Groups of {scope}: {_listed(groups)}"
         )
     _check(name, groups, f"reader group in {scope}")
+
+
+def _check_scope(client: Client, scope: str) -> None:
+    """Check that there is such a scope, by a call that a user of this scope alone may make."""
+    try:
+        client.list_streams(scope)
+    except ScopeNotFoundError:
+        _check(scope, client.list_scopes(), "scope")
 
 
 def _check(name: str, known: Sequence[str], what: str) -> None:

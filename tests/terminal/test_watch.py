@@ -17,11 +17,13 @@ from pravega_lab.cli import main
 from pravega_lab.client import Client, ScalingPolicy, connect
 from pravega_lab.client.reader_group import reading
 from pravega_lab.engine.server.store_process import StoreProcess
+from pravega_lab.engine.store.security.passwords import password_line
 from pravega_lab.observe import Journal, observe
 from pravega_lab.observe.group.fold import fold_groups
 from pravega_lab.observe.group.observations import GroupCheckpointAsked, GroupSeen, GroupUpdated, ReaderJoined
 from pravega_lab.observe.journal.observations import SegmentOpened, SegmentSealed
 from pravega_lab.terminal import command
+from tests.standalone import Standalone
 
 GROUP = "demo/board"
 
@@ -295,6 +297,30 @@ def test_a_recording_that_cannot_be_saved_now_is_a_warning(
         path.rmdir()
         recording.keep_up()
         assert path.is_file()
+
+
+def test_a_user_of_one_scope_may_look_at_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    users, credentials = tmp_path / "users", tmp_path / "credentials"
+    access = {"admin": "prn::*,READ_UPDATE", "ann": "prn::/scope:lessons,READ;prn::/scope:lessons/*,READ"}
+    for file in (users, credentials):
+        file.touch(mode=0o600)
+    users.write_text(
+        "".join(password_line(user, "w", acl, b"s" * 32, 10) + "\n" for user, acl in access.items())
+    )
+    credentials.write_text("username=ann\npassword=w\n")
+    with Standalone("--memory", "--password-file", str(users)) as uri:
+        with connect(uri, credentials=("admin", "w")) as admin:
+            admin.create_stream("lessons/one")
+            admin.create_stream("other/one")
+            admin.create_reader_group("lessons/desk", reading(["lessons/one"]))
+        for words, code, told in (
+            ("lessons", 0, "lessons/desk"),
+            ("lessons/desk", 0, "no reader is online"),
+            ("other", 1, "'ann' has no READ on prn::/scope:other"),
+        ):
+            assert main(["watch", uri, words, "--once", "--credentials-file", str(credentials)]) == code
+            shown = capsys.readouterr()
+            assert told in shown.out + shown.err
 
 
 @pytest.mark.parametrize(
