@@ -7,6 +7,8 @@ requested command is imported, so that ``standalone`` starts without Spark.
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -97,16 +99,22 @@ def build_parser(command: str | None) -> _Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, which is 0 only if the command did what it says.
 
-    An error of pravega_lab, or of a file that is named, is printed as one sentence on standard error.
+    An error of pravega_lab, or of a file that is named, is printed as one sentence on standard error. If no
+    program reads the output any more, the command prints nothing and ends with the code of SIGPIPE.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((w for w in words if w in COMMANDS), None)
     try:
-        return _run(words, command)
+        code = _run(words, command)
+        print(end="", flush=True)  # before the interpreter flushes, outside of this `try`
+        return code
     except PravegaError as error:
         # A message may quote names of a cluster, and a terminal would obey the escape sequences in them.
         print(printable(f"pravega-lab {command}: {error}", keep="\n"), file=sys.stderr)
         return 1
+    except BrokenPipeError:  # the reader of our lines has closed its end, as in `pravega-lab ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except OSError as error:
         if error.filename is None:
             raise

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import pickle
 import shlex
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -31,7 +34,7 @@ from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.stream_cut import StreamCut
 from tests.client.helpers import events_of
 from tests.conformance.controller import ControllerStub
-from tests.standalone import Standalone
+from tests.standalone import ROOT, Standalone
 
 EIGHT_MIB = 8 << 20
 
@@ -76,6 +79,16 @@ def test_an_option_that_cannot_be_is_named(
     capsys: pytest.CaptureFixture[str], words: str, sentence: str
 ) -> None:
     assert sentence in refused(capsys, *words.split())
+
+
+def test_a_command_whose_output_nobody_reads_ends_without_a_word() -> None:
+    command = [sys.executable, "-m", "pravega_lab.cli", "password", "eve", "prn::*,READ"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=ROOT) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, said = process.communicate(b"apple\n", timeout=60)
+    assert (process.returncode, said) == (128 + signal.SIGPIPE, b"")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import sys
 import threading
@@ -73,9 +72,6 @@ def run(args: argparse.Namespace) -> int:
         with _sigterm_as_interrupt():
             return _follow(args) if is_group else _look(args)
     except KeyboardInterrupt:
-        return 0
-    except BrokenPipeError:  # the reader of our lines has closed its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -67,9 +66,8 @@ def run(args: argparse.Namespace) -> int:
     _check_options(args)
     try:
         return _carry_out(args)
-    except BrokenPipeError:  # the reader of our lines has closed its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:  # main ends the command
+        raise
     except OSError as error:
         where = f" {os.fsdecode(error.filename)!r}" if isinstance(error.filename, str | bytes) else ""
         raise BadInputError(
