@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pravega_lab.client import Client, connect
 from pravega_lab.client.connection.access import access_from, add_access_arguments
@@ -24,6 +25,9 @@ from pravega_lab.observe.group.observations import GroupSeen
 from pravega_lab.observe.journal.records import to_record
 from pravega_lab.terminal.inventory import check_group, take_inventory, to_records
 from pravega_lab.terminal.text import console, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 REFRESH_S = 0.5
 SAVE_EVERY_S = 10.0
@@ -186,11 +190,11 @@ def _list(args: argparse.Namespace, client: Client) -> int:
     with terminal.status("asking for streams and reader groups") as status:
         found = take_inventory(client, args.what, lambda name: status.update(shown(f"asking for {name}")))
     screen = inventory_screen(found, _now_ms())
-    if args.once or not terminal.is_terminal:
+    if _looks_once(args, terminal):
         terminal.print(screen)
         return 0
     end_s = _end_s(args)
-    with Live(screen, console=terminal, auto_refresh=False) as live:
+    with _whole_lines(terminal), Live(screen, console=terminal, auto_refresh=False) as live:
         while time.monotonic() < end_s:
             time.sleep(min(LIST_EVERY_S, max(0.0, end_s - time.monotonic())))
             live.update(inventory_screen(take_inventory(client, args.what), _now_ms()), refresh=True)
@@ -209,17 +213,32 @@ def _draw(args: argparse.Namespace, watch: Watch, recording: _Recording) -> int:
         folds.catch_up()
         return group_screen(args.what, folds)
 
-    if args.once:
+    if _looks_once(args, terminal):
         terminal.print(screen())
         return 0
     end_s = _end_s(args)
-    with Live(console=terminal, auto_refresh=False) as live:
+    with _whole_lines(terminal), Live(console=terminal, auto_refresh=False) as live:
         while True:
             live.update(screen(), refresh=True)
             if time.monotonic() >= end_s:
                 return 0
             recording.keep_up()
             time.sleep(REFRESH_S)
+
+
+def _looks_once(args: argparse.Namespace, terminal: Console) -> bool:
+    """Return whether one screen is enough: in a pipe or a file, no screen replaces the one before it."""
+    return args.once or not (terminal.is_terminal or args.record or args.seconds)
+
+
+@contextmanager
+def _whole_lines(terminal: Console) -> Iterator[None]:
+    """End the last line of a `Live`, which prints its last screen without a newline in a pipe or a file."""
+    try:
+        yield
+    finally:
+        if not terminal.is_terminal:
+            terminal.print()
 
 
 def _print_json(args: argparse.Namespace, watch: Watch, recording: _Recording, read_to: int) -> int:

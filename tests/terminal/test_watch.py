@@ -249,7 +249,17 @@ def test_it_follows_until_the_time_is_over(
     store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["watch", store.uri, GROUP, "--seconds", "1"]) == 0
-    assert "Readers" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Readers" in out
+    assert out.endswith("\n")
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_gets_the_present_state_of_a_group(
+    store: StoreProcess, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["watch", store.uri, GROUP]) == 0
+    assert capsys.readouterr().out.count("Reader-group checkpoints") == 1
 
 
 def printing_json(store: StoreProcess, *options: str) -> subprocess.Popen[str]:
