@@ -1,4 +1,4 @@
-"""`pravega-lab demo` refuses what it cannot do before it begins."""
+"""`pravega-lab demo` refuses what it cannot do before it begins, and says what a run has not shown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from pravega_lab.cli import main
+from pravega_lab.demo.command import _report
+from pravega_lab.demo.history import Scales
+from pravega_lab.demo.verdict import Verdict
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,14 @@ def test_bad_input(
     assert main(["demo", *words]) == 1
     assert told in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exact_run_without_scaling_is_not_called_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    exact = Verdict(events=2000, hours=150, lost=0, doubled=0, wrong=0, out_of_order=0, late=0)
+    assert _report(exact, [Scales(1, 1), Scales(0, 1)], killed=True) == 1
+    said = capsys.readouterr().err
+    assert "NOT SCALED" in said
+    assert "lower --speed" in said
+    assert "NOT EXACT" not in said
+    assert _report(exact, [Scales(1, 1), Scales(1, 1)], killed=True) == 0
+    assert capsys.readouterr().err == ""
