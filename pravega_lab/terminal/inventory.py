@@ -52,14 +52,10 @@ def take_inventory(
     Raises:
         BadInputError: There is no such scope; the message names the scopes that there are.
     """
-    if scope is None:
-        scopes = [name for name in client.list_scopes() if not name.startswith("_")]
-    else:
-        _check_scope(client, scope)
-        scopes = [scope]
+    scopes = [scope] if scope is not None else [s for s in client.list_scopes() if not s.startswith("_")]
     streams, groups = [], []
     for each in scopes:
-        for name in client.list_streams(each):
+        for name in _streams(client, each):
             on_step(f"{each}/{name}")
             streams.append(_stream(client, f"{each}/{name}"))
         for name in client.list_reader_groups(each):
@@ -83,21 +79,21 @@ def check_group(client: Client, scoped_name: str) -> None:
         BadInputError: There is not; the message says what there is instead.
     """
     scope, name = scoped_name.split("/", 1)
-    _check_scope(client, scope)
-    groups = client.list_reader_groups(scope)
-    if name in client.list_streams(scope) and name not in groups:
+    streams, groups = _streams(client, scope), client.list_reader_groups(scope)
+    if name in streams and name not in groups:
         raise BadInputError(
             f"{scoped_name} is a stream, not a reader group. Groups of {scope}: {_listed(groups)}"
         )
     _check(name, groups, f"reader group in {scope}")
 
 
-def _check_scope(client: Client, scope: str) -> None:
-    """Check that there is such a scope, by a call that a user of this scope alone may make."""
+def _streams(client: Client, scope: str) -> Sequence[str]:
+    """Return the streams of a scope. A user of this scope alone may ask for them, and not for all scopes."""
     try:
-        client.list_streams(scope)
+        return client.list_streams(scope)
     except ScopeNotFoundError:
         _check(scope, client.list_scopes(), "scope")
+        raise
 
 
 def _check(name: str, known: Sequence[str], what: str) -> None:
