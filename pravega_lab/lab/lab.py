@@ -128,9 +128,8 @@ class Lab(OfThisProcess):
         )
         self._registry_uri = registry if isinstance(registry, str) else ""
         self.uri = uri if uri is not None else (self.store.uri if self.store else "")
-        self._address = self.uri.partition("://")[2]
         if isinstance(self.store, StoreProcess):
-            own_stores.advise(self._address, partial(_advice, self.store))
+            own_stores.advise(self.uri, partial(_advice, self.store))
         self._access = safe_to_print(access)
         self._is_open = open
         self._fast_workers = fast_workers
@@ -456,7 +455,7 @@ class Lab(OfThisProcess):
         try:
             with ExitStack() as closing:  # calls its callbacks in reverse order
                 if self.store is not None:
-                    closing.callback(own_stores.advise_no_more, self._address)
+                    closing.callback(own_stores.advise_no_more, self.uri)
                     closing.callback(self.store.close)
                 if self._client is not None:
                     closing.callback(self._client.close)

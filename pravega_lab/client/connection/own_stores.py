@@ -31,22 +31,22 @@ KEPT_S = 86_400
 
 
 _advisers: dict[str, Callable[[], str]] = {}
-"""What to do when a store of this process does not answer, by the address of its controller."""
+"""What to do when a store of this process does not answer, by the ``uri`` of its controller."""
 
 
-def advise(address: str, adviser: Callable[[], str]) -> None:
+def advise(uri: str, adviser: Callable[[], str]) -> None:
     """Let errors about a store that this process started say what to do, as long as ``adviser`` knows it."""
-    _advisers[address] = adviser
+    _advisers[uri] = adviser
 
 
-def advise_no_more(address: str) -> None:
+def advise_no_more(uri: str) -> None:
     """Forget the adviser of a store that is gone for good."""
-    _advisers.pop(address, None)
+    _advisers.pop(uri, None)
 
 
-def advice(address: str) -> str:
-    """Return what to do when the store at an address does not answer, "" if that is not known."""
-    return _advisers.get(address, str)()
+def advice(uri: str) -> str:
+    """Return what to do when the store at ``uri`` does not answer, "" if that is not known."""
+    return _advisers.get(uri, str)()
 
 
 def folder() -> Path:

@@ -80,6 +80,7 @@ class Controller:
         self.address = uri.partition("://")[2]
         self._retry_for_s = retry_for_s
         self._chance = chance
+        self._advice = partial(own_stores.advice, uri)
         self._answered = False
         self._is_closed = False
         self._visible: dict[str, VisibleEpochs] = {}
@@ -103,8 +104,7 @@ class Controller:
         if self._is_closed:
             raise PravegaError(f"{method}: the client of {self.uri} was closed; connect() makes a new one")
         budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
-        advice = partial(own_stores.advice, self.address)
-        retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance, advice)
+        retries = Retries(f"{method} at controller {self.address}", budget_s, self._chance, self._advice)
         encoded, attempts = request.SerializeToString(), 0
         while True:
             attempts += 1
