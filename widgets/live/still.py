@@ -16,8 +16,6 @@ _THEMES = (
     '[data-jp-theme-light="false"] .jp-RenderedSVG,[data-jp-theme-light="false"] .plab-still'
     "{color-scheme:dark !important}</style>"
 )
-
-
 #: In a narrower pane the output scrolls: the letters of a picture that shrinks further cannot be read.
 _WIDTH_PX_MIN = 640
 

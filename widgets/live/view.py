@@ -203,9 +203,8 @@ class View(anywidget.AnyWidget):
         for observation in self.journal.since():
             if observation.time_ms <= at_ms and self._wants(observation):
                 history.apply(observation)
-        if (
-            history.start_ms is not None
-        ):  # it begins where the whole view does, and what runs lasts until then
+        # It begins where the whole view does, and what runs lasts until then.
+        if history.start_ms is not None:
             history.start_ms, history.now_ms = start_ms, int(min(at_ms, now_ms or at_ms))
         return self._frame_of(history)
 

@@ -21,7 +21,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from ..batch import Batch
 from ..elements import Watermark
 
-#: What a source of your own implements and uses. The legacy and the induced forms are those of the connector.
 SplitT = TypeVar("SplitT")
 EnumT = TypeVar("EnumT")
 GivenT = TypeVar("GivenT", contravariant=True)
