@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pravega_lab.client import AsyncClient, Client, JsonFormat, Revision, Stream, Whole
 from pravega_lab.client.shared_state.errors import NoStateYetError
-from pravega_lab.errors import BadInputError, ProtocolError
+from pravega_lab.engine.server.store_process import StoreProcess
+from pravega_lab.errors import BadInputError, ConditionFailedError, ProtocolError
 
 
 def book(seats: dict[str, str], update: dict[str, str]) -> None:
@@ -142,29 +145,26 @@ def test_the_asynchronous_face(uri: str, new_stream: Callable[..., Stream]) -> N
 
     async def share() -> None:
         async with AsyncClient(uri) as client:
-            shared = client.state_synchronizer(name, RULES)
-            assert await shared.initialize(Whole({"a": "1"}))
-            await shared.fetch()
-            await shared.update(lambda state: [{"b": "2"}])
-            assert shared.state == {"a": "1", "b": "2"}
-            log = client.revisioned_stream(name)
-            assert len(await log.read_from(await log.oldest())) == 2
-            for opened in (shared, log):
-                await opened.close()
+            async with client.state_synchronizer(name, RULES) as shared:
+                assert await shared.initialize(Whole({"a": "1"}))
+                await shared.fetch()
+                await shared.update(lambda state: [{"b": "2"}])
+                assert shared.state == {"a": "1", "b": "2"}
+            async with client.revisioned_stream(name) as log:
+                assert len(await log.read_from(await log.oldest())) == 2
 
     asyncio.run(share())
 
 
 def test_a_log(client: Client, new_stream: Callable[..., Stream]) -> None:
-    log = client.revisioned_stream(new_stream().scoped_name)
-    begin = log.latest()
-    end = log.append_if_at(begin, b"one")
-    assert end is not None
-    assert log.append_if_at(begin, b"refused") is None
-    assert [entry.data for entry in log.read_from(begin)] == [b"one"]
-    assert (log.set_mark(end, None), log.mark(), log.set_mark(begin, None)) == (True, end, False)
-    assert (log.set_mark(None, end), log.mark(), log.set_mark(begin, None)) == (True, None, True)
-    log.close()
+    with client.revisioned_stream(new_stream().scoped_name) as log:
+        begin = log.latest()
+        end = log.append_if_at(begin, b"one")
+        assert end is not None
+        assert log.append_if_at(begin, b"refused") is None
+        assert [entry.data for entry in log.read_from(begin)] == [b"one"]
+        assert (log.set_mark(end, None), log.mark(), log.set_mark(begin, None)) == (True, end, False)
+        assert (log.set_mark(None, end), log.mark(), log.set_mark(begin, None)) == (True, None, True)
 
 
 def test_a_log_takes_its_own_revisions_only(client: Client, new_stream: Callable[..., Stream]) -> None:
@@ -212,6 +212,33 @@ def test_a_log_that_was_created_again_takes_no_revision_of_the_first(
         again.append_if_at(Revision.from_text(kept), b"never")
     for opened in (log, again):
         opened.close()
+
+
+def test_an_update_of_what_an_older_copy_of_the_store_does_not_have_is_refused(tmp_path: Path) -> None:
+    store = StoreProcess(tmp_path / "store")
+    try:
+        with Client(store.uri) as client:
+            client.create_scope("s")
+            client.create_stream("s/seats")
+            with client.state_synchronizer("s/seats", RULES) as shared:
+                shared.initialize(Whole({}))
+                store.stop()
+                shutil.copytree(tmp_path / "store", tmp_path / "copy")
+                store.start()
+                shared.fetch()
+                shared.update(lambda seats: [{"12A": "Ann"}])
+                store.stop()
+                shutil.rmtree(tmp_path / "store")
+                (tmp_path / "copy").rename(tmp_path / "store")
+                store.start()
+                with pytest.raises(ConditionFailedError, match="restored from an older copy"):
+                    shared.update(lambda seats: [{"12B": "Ben"}])
+            with client.state_synchronizer("s/seats", RULES) as again:
+                again.fetch()
+                again.update(lambda seats: [{"12B": "Ben"}])
+                assert again.state == {"12B": "Ben"}
+    finally:
+        store.close()
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\x03{}", b"\0\0\0\x01no", b"\0\0\0\x02\0\0\0\x09{}"])

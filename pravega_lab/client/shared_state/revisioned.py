@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError, Reply
@@ -103,6 +104,14 @@ class AsyncRevisionedStream:
     async def close(self) -> None:
         """Close the connections."""
         await self._connections.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
     # positions
 
@@ -260,9 +269,9 @@ class AsyncRevisionedStream:
         durable ones only. When the log has durably grown, the number of the append at ``expected`` is known.
         """
         info = await self._context.info(await self.segment_id())
-        if expected is None or info.write_offset <= expected:
+        if expected is None or info.write_offset == expected:
             raise ConnectionLostError(f"{self._context.name}: the append that was faster is not durable yet")
-        return await self._set_up(connection)
+        return info.write_offset > expected and await self._set_up(connection)
 
     # mark and truncation
 

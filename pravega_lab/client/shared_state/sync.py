@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from pravega_lab.client.loop_thread import (
     OfThisProcess,
@@ -96,6 +97,14 @@ class RevisionedStream(OfThisProcess):
         """Close the connection."""
         loop_thread().run(self._core.close())
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
 
 class StateSynchronizer(OfThisProcess, Generic[S, U]):
     """Keeps a state that many programs change the same in all of them, by a log of updates.
@@ -111,6 +120,14 @@ class StateSynchronizer(OfThisProcess, Generic[S, U]):
     def close(self) -> None:
         """Close the connection of the log."""
         loop_thread().run(self._core.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def state(self) -> S:
@@ -152,6 +169,10 @@ class StateSynchronizer(OfThisProcess, Generic[S, U]):
             decide: Is called again, with a newer state, whenever another program wrote first. Without updates
                 nothing is written. What it raises reaches the caller, with nothing written, and so does what
                 the format raises when it applies the updates.
+
+        Raises:
+            ConditionFailedError: The log ends before what this program has read, because the store was
+                restored from an older copy.
         """
         return loop_thread().run(self._core.update(decide))
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from types import TracebackType
+from typing import Generic, Protocol, Self, TypeVar
 
 from pravega_lab.client.shared_state.errors import NoStateYetError
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
-from pravega_lab.errors import ConditionUnknownError, ProtocolError, TruncatedDataError
+from pravega_lab.errors import ConditionFailedError, ConditionUnknownError, ProtocolError, TruncatedDataError
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -69,6 +70,14 @@ class AsyncStateSynchronizer(Generic[S, U]):
     async def close(self) -> None:
         """Close the connections of the log."""
         await self._log.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
     @property
     def state(self) -> S:
@@ -165,7 +174,20 @@ class AsyncStateSynchronizer(Generic[S, U]):
                 self._rules.check(self.state, self._rules.read(data))
                 if await self._write(data):
                     return updates
+                read = self.revision
                 await self._fetch()
+                if self.revision == read:
+                    await self._check_end()
+
+    async def _check_end(self) -> None:
+        """Raise if the log ends before what was read: no update can be written until others fill it."""
+        end = await self._log.latest()
+        if end < self.revision:
+            raise ConditionFailedError(
+                f"this program has read to {self.revision.to_text()}, and the log ends at {end.to_text()}: "
+                "the store was restored from an older copy, or has lost entries. Close this synchronizer and "
+                "open another, which reads the state that the store has"
+            )
 
     async def _write(self, data: bytes) -> bool:
         """Write an entry, and apply it as every other program will: as it is read from the log."""
