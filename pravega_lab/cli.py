@@ -7,6 +7,7 @@ requested command is imported, so that ``standalone`` starts without Spark.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -52,6 +53,8 @@ COMMANDS = {
         "say what this machine has and what to do where something is missing",
     ),
 }
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -99,8 +102,9 @@ def build_parser(command: str | None) -> _Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, which is 0 only if the command did what it says.
 
-    An error of pravega_lab, or of a file that is named, is printed as one sentence on standard error. If no
-    program reads the output any more, the command prints nothing and ends with the code of SIGPIPE.
+    An error of pravega_lab, of a file that is named, or of a full disk is printed as one sentence on standard
+    error. If no program reads the output any more, the command prints nothing and ends with the code of
+    SIGPIPE.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((w for w in words if w in COMMANDS), None)
@@ -113,12 +117,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(printable(f"pravega-lab {command}: {error}", keep="\n"), file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader of our lines has closed its end, as in `pravega-lab ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 128 + signal.SIGPIPE
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in _NO_ROOM:
             raise
-        print(printable(f"pravega-lab {command}: {error.filename}: {error.strerror}"), file=sys.stderr)
+        where = "the output" if error.filename is None else error.filename
+        print(printable(f"pravega-lab {command}: {where}: {error.strerror}"), file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
         return 1
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
@@ -133,6 +142,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _drop_output() -> None:
+    """Discard what is left of the output: the interpreter would try to write it, and print a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str], command: str | None) -> int:

@@ -91,6 +91,16 @@ def test_a_command_whose_output_nobody_reads_ends_without_a_word() -> None:
     assert (process.returncode, said) == (128 + signal.SIGPIPE, b"")
 
 
+def test_a_command_whose_output_has_no_room_says_so() -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "pravega_lab.cli", "password", "eve", "prn::*,READ"]
+        ended = subprocess.run(
+            command, input=b"apple\n", stdout=full, stderr=subprocess.PIPE, cwd=ROOT, timeout=60
+        )
+    assert ended.stderr.decode() == "pravega-lab password: the output: No space left on device\n"
+    assert ended.returncode == 1
+
+
 @pytest.mark.parametrize(
     "words", ["admin inspect --data d shop/desk", "watch tcp://host:9090 --once shop/desk"]
 )
