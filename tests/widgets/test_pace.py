@@ -11,8 +11,8 @@ from pravega_lab.widgets.live.pace import (
     GONE_MS,
     PERIOD_MS,
     QUIET_MS,
-    QUIET_PERIOD_MS,
     SILENT_MS,
+    SLOW_PERIOD_MS,
     Pace,
 )
 from pravega_lab.widgets.live.payload import Payload
@@ -80,11 +80,35 @@ def test_a_kernel_that_cannot_hear_goes_on_slower() -> None:
 def test_a_silent_page_costs_little_and_a_forgotten_one_nothing() -> None:
     pace = shown()
     pace.sent(1, now_ms=QUIET_MS)
-    assert not pace.may_send(now_ms=QUIET_MS + QUIET_PERIOD_MS - 1)
-    assert pace.may_send(now_ms=QUIET_MS + QUIET_PERIOD_MS)
+    in_the_period = QUIET_MS % SLOW_PERIOD_MS
+    assert not pace.may_send(now_ms=QUIET_MS - in_the_period + SLOW_PERIOD_MS - 1)
+    assert pace.may_send(now_ms=QUIET_MS - in_the_period + SLOW_PERIOD_MS)
     assert not pace.may_send(now_ms=GONE_MS)
     pace.heard("page", now_ms=GONE_MS)
     assert pace.may_send(now_ms=GONE_MS + 1)
+
+
+def test_all_views_send_at_the_same_times() -> None:
+    one, another = shown(), shown()
+    one.sent(1, now_ms=0)
+    another.sent(1, now_ms=PERIOD_MS - 10)
+    assert one.may_send(now_ms=PERIOD_MS)
+    assert another.may_send(now_ms=PERIOD_MS)
+
+
+def test_a_view_that_nobody_sees_costs_little() -> None:
+    pace = shown()
+    pace.heard("page", now_ms=0, seen=False)
+    pace.sent(1, now_ms=0)
+    pace.answered(1, now_ms=10)
+    assert not pace.may_send(now_ms=SLOW_PERIOD_MS - 1)
+    assert pace.may_send(now_ms=SLOW_PERIOD_MS)
+    pace.heard("another page", now_ms=20)
+    assert pace.may_send(now_ms=PERIOD_MS)
+    pace.left("another page", now_ms=30)
+    assert not pace.may_send(now_ms=PERIOD_MS)
+    pace.heard("page", now_ms=40)
+    assert pace.may_send(now_ms=PERIOD_MS)
 
 
 class Receiver:

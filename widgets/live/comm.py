@@ -40,7 +40,13 @@ class Control(anywidget.AnyWidget):
     def _heard(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         if content.get("kind") == "greeting":
             self.send({"kind": "greeting"})
-        view = self.views.get(str(content.get("view")))
+        if content.get("kind") == "acks":  # of several views, with the number of the newest update by view
+            for name, seq in content["seqs"].items():
+                self._pass_on(name, {"kind": "ack", "seq": seq})
+        self._pass_on(str(content.get("view")), content)
+
+    def _pass_on(self, name: str, content: dict[str, Any]) -> None:
+        view = self.views.get(name)
         if view is not None:
             view.heard(content)
 

@@ -3,6 +3,9 @@
 A front end that is slow must not be fed faster than it draws, or the reader watches the past. At most two
 updates are therefore unanswered. But a kernel that runs a blocking cell cannot receive the answers, so an
 answer that is missing for a second counts as given, and the view continues, slower.
+
+Time is divided into periods, and each view sends at most once in a period. All views of a process have the
+same periods: their updates reach a page together, so that it draws and answers once for all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ PERIOD_MS = 100
 UNANSWERED_MAX = 2
 ANSWER_MS = 1_000  # an answer that is missing for longer counts as given
 QUIET_MS = 5_000  # after this silence an update every other second is enough
-QUIET_PERIOD_MS = 2_000
+SLOW_PERIOD_MS = 2_000  # for silent pages, and for pages on which nobody sees the view
 SILENT_MS = 10_000  # a page that is silent for longer, while others answer, is gone
 GONE_MS = 600_000  # after this silence none at all, until a page says hello
 
@@ -21,13 +24,15 @@ class Pace:
 
     def __init__(self) -> None:
         self._sent_ms: dict[int, int] = {}  # sequence number -> time of each unanswered update
-        self._last_ms = -PERIOD_MS
+        self._last_ms = -SLOW_PERIOD_MS
         self._heard_ms = 0
         self._pages: dict[str, int] = {}  # page -> time of its last message
+        self._unseen: set[str] = set()  # pages that have the view where nobody sees it
 
-    def heard(self, page: str, *, now_ms: int) -> None:
-        """Note that a page shows the view."""
+    def heard(self, page: str, *, now_ms: int, seen: bool = True) -> None:
+        """Note that a page shows the view, and whether the view is in sight there."""
         self._pages[page] = self._heard_ms = now_ms
+        (self._unseen.discard if seen else self._unseen.add)(page)
         self._forget(now_ms)
 
     def left(self, page: str, *, now_ms: int) -> None:
@@ -38,6 +43,7 @@ class Pace:
     def _forget(self, now_ms: int) -> None:
         """Forget silent pages while others answer: a page that was reloaded never reports that it left."""
         self._pages = {p: t for p, t in self._pages.items() if now_ms - t < SILENT_MS}
+        self._unseen &= self._pages.keys()
 
     def sent(self, seq: int, *, now_ms: int) -> None:
         """Note that update ``seq`` was sent."""
@@ -62,8 +68,9 @@ class Pace:
         """Return whether the next update may be sent now."""
         if not self.wanted(now_ms=now_ms):
             return False
-        quiet = now_ms - self._heard_ms >= QUIET_MS
-        if now_ms - self._last_ms < (QUIET_PERIOD_MS if quiet else PERIOD_MS):
+        is_slow = now_ms - self._heard_ms >= QUIET_MS or self._unseen == self._pages.keys()
+        period_ms = SLOW_PERIOD_MS if is_slow else PERIOD_MS
+        if now_ms // period_ms == self._last_ms // period_ms:
             return False
         self._sent_ms = {s: t for s, t in self._sent_ms.items() if now_ms - t < ANSWER_MS}
         return len(self._sent_ms) < UNANSWERED_MAX

@@ -48,18 +48,18 @@ class Publisher:
         self._is_ticking = False  # where there are no threads
         self._rest_sent = False
 
-    def hello(self, page: str) -> None:
-        """Note that a page shows the view and wants the whole state."""
+    def hello(self, page: str, seen: bool = True) -> None:
+        """Note that a page shows the view and wants the whole state; ``seen``: that it is in sight there."""
         with self._lock:
             self._snapshot_wanted = True
-            self._pace.heard(page, now_ms=_now_ms())
+            self._pace.heard(page, now_ms=_now_ms(), seen=seen)
             self._start()
         self._woken.set()
 
-    def here(self, page: str) -> None:
-        """Note that a page still shows the view."""
+    def here(self, page: str, seen: bool = True) -> None:
+        """Note that a page still shows the view; ``seen``: that it is in sight there."""
         with self._lock:
-            self._pace.heard(page, now_ms=_now_ms())
+            self._pace.heard(page, now_ms=_now_ms(), seen=seen)
             self._start()
 
     def bye(self, page: str) -> None:
@@ -98,12 +98,12 @@ class Publisher:
 
     def _run(self) -> None:
         while self._step():
-            self._woken.wait(PERIOD_MS / 1000)
+            self._woken.wait(_until_next_period_s())
             self._woken.clear()
 
     def _tick(self) -> None:
         if self._step():
-            asyncio.get_running_loop().call_later(PERIOD_MS / 1000, self._tick)
+            asyncio.get_running_loop().call_later(_until_next_period_s(), self._tick)
 
     def _step(self) -> bool:
         """Send what is due; return whether there is a next step. After False, `hello` starts it again."""
@@ -144,3 +144,7 @@ class Publisher:
 
 def _now_ms() -> int:
     return int(time.monotonic() * 1000)
+
+
+def _until_next_period_s() -> float:
+    return PERIOD_MS / 1000 - time.monotonic() % (PERIOD_MS / 1000)

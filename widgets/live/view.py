@@ -279,16 +279,16 @@ class View(anywidget.AnyWidget):
         self.send(payload.content(seq), payload.buffers())
 
     def heard(self, content: dict[str, Any]) -> None:
-        """Handle a message of a page: it shows the view, or has drawn an update. Any thread may call."""
-        page = str(content.get("page", ""))
+        """Handle a message of a page: it shows the view, or has an update. Any thread may call."""
+        page, seen = str(content.get("page", "")), content.get("seen") is not False
         kind = content.get("kind")
         if kind == "hello":
-            self.publisher.hello(page)
+            self.publisher.hello(page, seen)
             self.clock.greet(self)
         elif kind == "clock":
             self.clock.said(content)
         elif kind == "here":
-            self.publisher.here(page)
+            self.publisher.here(page, seen)
         elif kind == "bye":
             self.publisher.bye(page)
         elif kind == "ask" and self.on_request is not None:

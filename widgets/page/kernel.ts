@@ -46,16 +46,29 @@ export class Teller {
   }
 }
 
-/** Say that a page shows the view, so that the kernel sends updates, until the view is taken away. */
+/**
+ * Say that a page shows the view, and whether it is in sight, until the view is taken away. The kernel sends fewer
+ * updates while the tab is hidden, or the view is scrolled away or in a hidden panel.
+ */
 export function keepAlive(frame: Frame): () => void {
-  const hello = (kind: string) => frame.voice.say({ kind, page: frame.id });
+  let onScreen = true;
+  const hello = (kind: string) => frame.voice.say({ kind, page: frame.id, seen: onScreen && !document.hidden });
   hello("hello"); // a reload and a second view ask for a snapshot
   frame.on(globalThis, "pagehide", () => hello("bye"));
   frame.on<PageTransitionEvent>(globalThis, "pageshow", (e) => {
     if (e.persisted) hello("hello");
   });
+  frame.on(document, "visibilitychange", () => hello("here"));
+  const sight = new IntersectionObserver((entries) => {
+    const { isIntersecting } = entries[entries.length - 1];
+    if (isIntersecting === onScreen) return;
+    onScreen = isIntersecting;
+    hello("here");
+  });
+  sight.observe(frame.parts.root);
   const heart = setInterval(() => hello("here"), HEART_MS);
   return () => {
+    sight.disconnect();
     clearInterval(heart);
     hello("bye");
   };

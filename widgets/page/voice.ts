@@ -12,12 +12,15 @@ export interface SharedVoice {
 
 export interface Voice {
   say(content: Record<string, unknown>): void;
+  /** Say that an update has arrived. */
+  acknowledge(seq: number): void;
   close(): void;
 }
 
 const TRIES = 40;
 const TRY_EVERY_MS = 250;
 const GREET_EVERY_MS = 1500;
+const ACK_AFTER_MS = 30;
 
 /** Return a widget's model by its id. After a reload the page brings models back in any order, so look repeatedly. */
 async function found(manager: NonNullable<Model["widget_manager"]>, id: string): Promise<Model> {
@@ -40,12 +43,32 @@ function send(to: Model, content: Record<string, unknown>): void {
 }
 
 /**
+ * Acknowledge an update together with those that other views of the page receive at about the same time: JupyterLab
+ * shows a busy kernel, and then an idle one, for each message.
+ */
+function acknowledge(to: Model, control: string, view: string, seq: number): void {
+  page.acks ??= new Map();
+  const { acks } = page;
+  const seqs = acks.get(control) ?? {};
+  seqs[view] = seq;
+  if (acks.has(control)) return;
+  acks.set(control, seqs);
+  setTimeout(() => {
+    acks.delete(control);
+    send(to, { kind: "acks", seqs });
+  }, ACK_AFTER_MS);
+}
+
+/**
  * Return a way to the kernel that also works while a cell blocks it (control.py says why): messages use a comm that
  * carries no data and is greeted now and then. Until it is open, and where there is none, they use the view's own.
  */
 export function voiceOf(model: Model, view: string | undefined, isShown: boolean): Voice {
   const { control } = model.get("_settings") ?? ({} as Settings);
-  if (!model.widget_manager || !control) return { say: (content) => send(model, content), close() {} };
+  const alone = (seq: number) => send(model, { kind: "ack", seq });
+  if (!model.widget_manager || !control) {
+    return { say: (content) => send(model, content), acknowledge: alone, close() {} };
+  }
   let way: Model | null = null;
   let open = true;
   page.voices ??= new Map();
@@ -68,6 +91,7 @@ export function voiceOf(model: Model, view: string | undefined, isShown: boolean
   );
   return {
     say: (content) => (way ? send(way, { ...content, view }) : send(model, content)),
+    acknowledge: (seq) => (way && view ? acknowledge(way, control, view, seq) : alone(seq)),
     close() {
       open = false;
       if (!isShown) return;

@@ -29,7 +29,7 @@ export function widget<M extends ViewModel>(makeModel: () => M, makeSpec: (model
         if ("at_ms" in content) return page.clocks.get(model.get("_settings")?.clock ?? "")?.obey(content);
         if (content.kind !== "snapshot" && content.kind !== "delta") return;
         view.store.take(content, buffers);
-        voice.say({ kind: "ack", seq: content.seq });
+        voice.acknowledge(content.seq);
       };
       model.on("msg:custom", take);
       hearAlways(model, settings.me).catch(() => {}); // another host, which brings models back in another way

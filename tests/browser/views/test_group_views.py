@@ -219,6 +219,27 @@ def test_live_views_follow_the_group(lab_page: Any) -> None:
     assert view(lab_page, BOARD).locator(".plab-badge").inner_text() == "● live"
 
 
+# Blocks the kernel, which hears of it nevertheless.
+SIGHT = """
+import time
+def wait_until(in_sight):
+    while [not view.publisher._pace._unseen for view in board.views] != [in_sight] * 3:
+        time.sleep(0.05)
+    return in_sight
+wait_until({in_sight})
+"""
+
+
+@pytest.mark.parametrize("in_sight", [False, True])
+def test_the_kernel_hears_whether_views_are_in_sight(lab_page: Any, in_sight: bool) -> None:
+    for n in (MAP, BOARD, TIMELINE):
+        view(lab_page, n).evaluate(
+            "(v, display) => { v.style.display = display; }", "" if in_sight else "none"
+        )
+    run_cell(lab_page, SIGHT.format(in_sight=in_sight))
+    assert last_output(lab_page).strip() == str(in_sight)
+
+
 def test_they_show_all_that_the_journal_has_also_after_a_reload(lab_page: Any) -> None:
     run_cell(lab_page, END)
     newest, checkpoints, said = last_output(lab_page).strip().split(" ", 2)

@@ -6,6 +6,7 @@ import type { Clock } from "./clock.ts";
 interface Page {
   clocks: Map<string, Clock>;
   voices?: Map<string, SharedVoice>;
+  acks?: Map<string, Record<string, number>>; // not sent yet: by control, the newest update by view
   views: number;
   next: number;
 }
