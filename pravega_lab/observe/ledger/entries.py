@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pravega_lab.errors import BadInputError
 
@@ -12,6 +12,14 @@ Arrival = Literal["read", "committed"]
 ARRIVALS: tuple[Arrival, ...] = ("read", "committed")
 START = {"key": -1, "place": -1, "written_call": -1, **{f"call_{a}": -1 for a in ARRIVALS}}
 """What is known of an event before anything is: columns of the books. All others start at 0."""
+
+
+class SupportsIds(Protocol):
+    """Describes the ids that a ledger has, by place."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: int, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ def as_list(values: Any) -> list[Any]:
     )
 
 
-def check_type(known: list[Any], items: list[Any]) -> None:
+def check_type(known: SupportsIds, items: list[Any]) -> None:
     """Refuse ids of another type than the ``known`` ones.
 
     Raises:

@@ -1,7 +1,8 @@
 """`ArrayBooks`: which event was written, acknowledged, read and committed, how often, and in which order.
 
 The books are columnar, with a place per event and a numpy array per fact, so that a million events take
-seconds. They decide what is lost, doubled and out of order. They know no time and no journal.
+seconds. They decide what is lost, doubled and out of order. They know no time and no journal. A count looks
+at the events near to those that have changed, so that it takes the same time however many there are.
 
 Events of one key have to arrive as they were written. An event is out of order if its *first* arrival is
 after that of a later event of its key. Another arrival makes it doubled, not out of order.
@@ -9,6 +10,7 @@ after that of a later event of its key. Another arrival makes it doubled, not ou
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 from typing import Any
 
@@ -26,32 +28,33 @@ from pravega_lab.observe.ledger.entries import (
     keys_of,
     written_before,
 )
+from pravega_lab.observe.ledger.id_index import AnyIds, Ints, Numbers, with_room
 
-Ints = npt.NDArray[np.int64]
 _TYPES: dict[str, Any] = {
-    "key": np.int32, "place": np.int64, "written_call": np.int32, "acknowledged": np.bool_, "late": np.bool_,
-    **{
-        f"{name}_{arrival}": kind
-        for arrival in ARRIVALS
-        for name, kind in (
-            ("times", np.uint32), ("call", np.int32), ("segment", np.int64), ("offset", np.int64),
-            ("disorder", np.bool_), ("told", np.bool_),
-        )
-    },
+    "key": np.int32, "place": np.int32, "written_call": np.int32, "acknowledged": np.bool_, "late": np.bool_,
+}  # fmt: skip
+_TYPES_OF_ARRIVAL: dict[str, Any] = {
+    "times": np.uint32, "call": np.int32, "segment": np.int64, "offset": np.int64,
+    "disorder": np.bool_, "told": np.bool_,
 }  # fmt: skip
 NOBODY = -1
+BLOCK_BITS = 14
 
 
 class ArrayBooks:
     """The books of one ledger. Ids are ints, strings or bytes, of one type in all calls."""
 
     def __init__(self) -> None:
-        self._slots: dict[Any, int] = {}
-        self._ids: list[Any] = []
+        self._ids: Numbers | AnyIds = Numbers()
         self._keys: dict[str, int] = {}
         self._key_names: list[str] = []
-        self._column = {name: np.full(1024, START.get(name, 0), kind) for name, kind in _TYPES.items()}
+        self._room = 1024
+        self._column: dict[str, npt.NDArray[Any]] = {}
+        self._add_columns(_TYPES)
         self._written = 0
+        self._tallies: dict[int, Counter[str]] = {}  # by block of events
+        self._total: Counter[str] = Counter()
+        self._stale: set[int] = set()  # blocks in which events have changed since
         self._newest = {arrival: np.full(64, -1, np.int64) for arrival in ARRIVALS}
         self._settled = dict.fromkeys(ARRIVALS, 0)
         self.has = dict.fromkeys(("written", "acknowledged", *ARRIVALS), False)
@@ -70,7 +73,7 @@ class ArrayBooks:
 
     def value(self, name: str, slot: int) -> int:
         """Return what is known of an event: a column of the books by name."""
-        return int(self._column[name][slot])
+        return int(self._column[name][slot]) if name in self._column else START.get(name, 0)
 
     # Entries.
 
@@ -114,7 +117,7 @@ class ArrayBooks:
         per fault.
         """
         slots = self._slots_of(ids)
-        self.has[arrival] = True
+        self._begin(arrival)
         times = self._column[f"times_{arrival}"]
         before = times[slots]
         np.add.at(times, slots, 1)
@@ -135,8 +138,9 @@ class ArrayBooks:
         """Note that all known events have had their chance to arrive: the others are lost. Return the
         first of those.
         """
-        self.has[arrival] = True
-        self._settled[arrival] = len(self._ids)
+        self._begin(arrival)
+        self._stale.update(range(self._settled[arrival] >> BLOCK_BITS, (len(self) >> BLOCK_BITS) + 1))
+        self._settled[arrival] = len(self)
         lost = self._lost(arrival) & ~self._column[f"told_{arrival}"][: len(self)]
         self._column[f"told_{arrival}"][: len(self)] |= lost
         by_place = np.flatnonzero(lost)
@@ -147,38 +151,29 @@ class ArrayBooks:
 
     def count(self, column: str) -> int | None:
         """Return the distinct events in a column of the ledger, None without a witness."""
-        if not self.has[column]:
-            return None
-        name = {"written": "place", "acknowledged": "acknowledged"}.get(column, f"times_{column}")
-        values = self._column[name][: len(self)]
-        return int((values >= 0).sum()) if name == "place" else int((values > 0).sum())
+        return self._counts()[column] if self.has[column] else None
 
     @property
     def late(self) -> int:
         """Return how many events were dropped as late."""
-        return int(self._column["late"][: len(self)].sum())
+        return self._counts()["late"]
 
     def standing(self, arrival: Arrival | None) -> Standing:
         """Return the counts at an arrival, or with None the counts without a witness of any arrival."""
-        n = len(self)
-        written, late = self._column["place"][:n] >= 0, self._column["late"][:n]
+        counts = self._counts()
         if arrival is None:
-            open_ = int((written & ~late).sum()) if self.has["written"] else None
+            open_ = counts["open"] if self.has["written"] else None
             return Standing(None, None, None, None, open_, open_)
-        times = self._column[f"times_{arrival}"][:n]
-        doubled = int((times > 1).sum())
-        disorder = int(self._column[f"disorder_{arrival}"][:n].sum())
+        doubled = counts[f"doubled_{arrival}"]
         if not self.has["written"]:
             return Standing(None, doubled, None, None, None, None)
-        settled = np.arange(n) < self._settled[arrival]
-        missing = written & (times == 0) & ~late
-        unacknowledged = 0 if self.has["acknowledged"] else int((missing & settled).sum())
-        in_flight = int((missing & ~settled).sum())
+        in_flight = counts[f"in_flight_{arrival}" if self.has[arrival] else "open"]
+        unacknowledged = 0 if self.has["acknowledged"] else counts[f"missing_{arrival}"]
         return Standing(
-            lost=int(self._lost(arrival).sum()),
+            lost=counts[f"lost_{arrival}"],
             doubled=doubled,
-            out_of_order=disorder,
-            strange=int(((times > 0) & ~written).sum()),
+            out_of_order=counts[f"disorder_{arrival}"],
+            strange=counts[f"strange_{arrival}"],
             unknown=in_flight + unacknowledged,
             in_flight=in_flight,
         )
@@ -190,12 +185,51 @@ class ArrayBooks:
         found: npt.NDArray[np.bool_] = missing & known & (np.arange(n) < self._settled[arrival])
         return found
 
+    def _counts(self) -> Counter[str]:
+        """Return the counts, up to date."""
+        for block in self._stale:
+            before, self._tallies[block] = self._tallies.get(block, Counter()), self._tally(block)
+            self._total.update(self._tallies[block])
+            self._total.subtract(before)
+        self._stale.clear()
+        return self._total
+
+    def _tally(self, block: int) -> Counter[str]:
+        """Return what the events of a block add to the counts."""
+        events = slice(block << BLOCK_BITS, min(len(self), (block + 1) << BLOCK_BITS))
+        written, late = self._column["place"][events] >= 0, self._column["late"][events]
+        acknowledged = self._column["acknowledged"][events]
+        found = {"written": written, "acknowledged": acknowledged, "late": late, "open": written & ~late}
+        for arrival in ARRIVALS:
+            if self.has[arrival]:
+                times = self._column[f"times_{arrival}"][events]
+                settled = np.arange(events.start, events.stop) < self._settled[arrival]
+                missing = found["open"] & (times == 0)
+                found |= {
+                    arrival: times > 0,
+                    f"doubled_{arrival}": times > 1,
+                    f"disorder_{arrival}": self._column[f"disorder_{arrival}"][events],
+                    f"strange_{arrival}": (times > 0) & ~written,
+                    f"in_flight_{arrival}": missing & ~settled,
+                    f"missing_{arrival}": missing & settled,
+                    f"lost_{arrival}": missing & settled & acknowledged,
+                }
+        return Counter({name: int(np.count_nonzero(which)) for name, which in found.items()})
+
+    def _begin(self, arrival: Arrival) -> None:
+        """Have columns for an arrival as soon as it has a witness."""
+        if self.has[arrival]:
+            return
+        self.has[arrival] = True
+        self._add_columns({f"{name}_{arrival}": kind for name, kind in _TYPES_OF_ARRIVAL.items()})
+        self._stale.update(self._tallies)
+
     # Internals.
 
     def _disordered(self, arrival: Arrival, fresh: Ints) -> npt.NDArray[np.bool_]:
         """Return which of these first arrivals are after a later event of their key."""
         wrong = np.zeros(len(fresh), np.bool_)
-        keys, places = self._column["key"][fresh].astype(np.int64), self._column["place"][fresh]
+        keys, places = (self._column[name][fresh].astype(np.int64) for name in ("key", "place"))
         judged = np.flatnonzero((keys >= 0) & (places >= 0))
         if not len(judged):
             return wrong
@@ -239,24 +273,20 @@ class ArrayBooks:
     def _slots_of(self, ids: Any) -> Ints:
         items = as_list(ids)
         check_type(self._ids, items)
-        slots, n_before = self._slots, len(self._slots)
-        known = list(map(slots.get, items))
-        if None in known:
-            known = [slots.setdefault(i, len(slots)) for i in items]
-        found = np.array(known, np.int64)
-        n_new = len(slots) - n_before
-        if n_new:
-            self._ids.extend(reversed(list(islice(reversed(slots), n_new))))
-            self._make_room(len(slots))
+        found = self._ids.places(items)
+        if found is None:
+            self._ids = AnyIds(self._ids)
+            found = self._ids.places(items)
+        if len(self) > self._room:
+            self._column = {
+                name: with_room(old, len(self), START.get(name, 0)) for name, old in self._column.items()
+            }
+            self._room = len(self._column["key"])
+        self._stale.update((found >> BLOCK_BITS).tolist())
         return found
 
-    def _make_room(self, n: int) -> None:
-        have = len(self._column["key"])
-        if n <= have:
-            return
-        for name, old in self._column.items():
-            more = np.full(max(n, 2 * have) - have, START.get(name, 0), old.dtype)
-            self._column[name] = np.concatenate([old, more])
+    def _add_columns(self, types: dict[str, Any]) -> None:
+        self._column |= {name: np.full(self._room, START.get(name, 0), kind) for name, kind in types.items()}
 
     def _codes_of(self, keys: Any, n: int) -> npt.NDArray[np.int32]:
         if keys is None:

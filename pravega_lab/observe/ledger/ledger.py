@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from array import array
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ class Ledger:
         self._lock = threading.RLock()
         self._books = Books()
         self._witnesses = dict.fromkeys(COLUMNS, "")
-        self._calls: list[tuple[int, str]] = []  # when, where
+        self._calls = _Calls()
         self._told: Counter[str] = Counter()
         self._first = ""
         self._counted_ms: int | None = None
@@ -276,8 +277,7 @@ class Ledger:
             self._witnessed(arrival, witness)
 
     def _call(self, where: str) -> int:
-        self._calls.append((self._now_ms(), where))
-        return len(self._calls) - 1
+        return self._calls.add(self._now_ms(), where)
 
     def _witnessed(self, column: str, witness: str) -> None:
         told = self._witnesses[column]
@@ -323,7 +323,7 @@ class Ledger:
         self._first = self._first or in_words(observation)
 
     def _changed(self) -> None:
-        """Count now, or soon: a count looks at every event."""
+        """Count now, or soon: the journal keeps the counts."""
         now_ms = self._now_ms()
         if self._counted_ms is None or now_ms - self._counted_ms >= COUNT_EVERY_MS:
             self._count()
@@ -359,6 +359,24 @@ class Ledger:
                 late=books.late,
             )
             return self.journal.append(counted)
+
+
+class _Calls:
+    """Knows when and where each call reported events, in twelve bytes a call: a ledger keeps all of them."""
+
+    def __init__(self) -> None:
+        self._times_ms = array("q")
+        self._places = array("i")
+        self._names: dict[str, int] = {}
+
+    def add(self, time_ms: int, where: str) -> int:
+        """Return the number of the call."""
+        self._times_ms.append(time_ms)
+        self._places.append(self._names.setdefault(where, len(self._names)))
+        return len(self._places) - 1
+
+    def __getitem__(self, call: int) -> tuple[int, str]:
+        return self._times_ms[call], list(self._names)[self._places[call]]
 
 
 def in_words(o: LedgerOffended) -> str:
