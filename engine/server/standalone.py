@@ -297,8 +297,9 @@ class _Standalone:
             except PravegaError:
                 raise
             except Exception as error:  # each file system raises errors of its own
+                why = str(error).rstrip(".")
                 raise StoreUnavailableError(
-                    f"The store cannot be rebuilt, because tier 2 or the --data folder failed: {error}."
+                    f"The store cannot be rebuilt, because tier 2 or the --data folder failed: {why}."
                     " Check --tier2 and --tier2-options, and start again: neither was changed."
                 ) from error
             log.warning(
@@ -312,7 +313,8 @@ class _Standalone:
         except StorageError:
             raise
         except Exception as error:
-            log.warning("tier 2 does not answer (%s); the store serves what is in its log", error)
+            kind = type(error).__name__
+            log.warning("tier 2 cannot be read (%s: %s); the store serves what is in its log", kind, error)
 
     def _check_room(self) -> None:
         """Refuse a new store here if the disk has no room for it, and not at its first append."""

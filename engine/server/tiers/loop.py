@@ -12,6 +12,7 @@ from pravega_lab.portable.waiting import wait_for
 
 from ...store.errors import StoreFailed, TierMismatch
 from ...store.log.chunks import MARKER, Chunk, Piece, checksums_of
+from ...store.log_fields import log_fields
 from ...store.storage.storage import Ticket
 from ...store.storage.tiered import Tiered
 from ...store.tiers.cache import BlockCache
@@ -34,6 +35,10 @@ log = logging.getLogger(__name__)
 POLL_S = 0.25
 SILENT_S = 30.0
 """A step that takes longer makes the health of the store degraded. It may be a call that hangs."""
+ADVICE = (
+    "What has not moved stays in the log. The store reads --tier2-options and credentials when it starts: if"
+    " they are wrong or have expired, start the store again with the right ones"
+)
 READ_BYTES_MAX = 1 << 20
 """Bytes of the log that are read in one turn of the event loop."""
 
@@ -70,6 +75,7 @@ class TierLoop:
         self._objects = objects
         self._now_ms = now_ms
         self._resume = resume
+        self._logged_kind = ""  # of the latest failure in the log
 
     async def run(self) -> None:
         """Move until cancelled. A failure of tier 2 is logged, and the step is tried again later.
@@ -89,19 +95,28 @@ class TierLoop:
         step = self.mover.next_step(self._now_ms())
         if step is None:
             return False
+        failures = self.mover.failures
         silence = asyncio.get_running_loop().call_later(SILENT_S, self._note_silence, step)
         try:
             await self._do(step)
         except TierMismatch:
             raise
         except Exception as error:
-            if not self.mover.failures:
-                what = f"{type(step).__name__}: {type(error).__name__}"
-                log.warning("tier 2 failed, and is tried again (%s): %s", what, error)
+            kind = type(error).__name__
+            if not self.mover.failures or kind != self._logged_kind:
+                self._logged_kind = kind
+                log.warning(
+                    "tier 2 failed, and is tried again (%s: %s): %s. %s",
+                    *(type(step).__name__, kind, str(error).rstrip("."), ADVICE),
+                    extra=log_fields("tier2_failed"),
+                )
             self.mover.failed(step, self._now_ms())
             return False
         finally:
             silence.cancel()
+        if failures and not self.mover.failures:
+            fields = log_fields("tier2_recovered")
+            log.warning("tier 2 works again, after %d failures", failures, extra=fields)
         return True
 
     def _note_silence(self, step: Step) -> None:

@@ -229,11 +229,13 @@ class Mover:
         Raises:
             TierMismatch: It does not belong to this store, or is newer than it.
         """
-        self._succeeded()
+        failures = self._failures
         check_marker(content, names, self._tiered.store_id, has_chunks=bool(self._tiered.chunks()))
         self._is_marked = content == marker(self._tiered.store_id)
         self._is_attached = True
         self.listed(names, now_ms)
+        if not self._is_marked:  # the folder is looked at before each try to write the marker
+            self._failures = failures
 
     def marked(self) -> None:
         """Note that the marker is written."""

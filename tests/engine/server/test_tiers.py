@@ -53,6 +53,7 @@ class Folder(FsspecObjects):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.is_down = False
+        self.failure = OSError("tier 2 is down")  # what a write raises then
         self.unheard = 0  # the next so many writes of a snapshot succeed, and raise nevertheless
         self.late: list[list[str]] = []  # what the next lists show, in place of what there is
         self.gate: asyncio.Event | None = None
@@ -64,7 +65,7 @@ class Folder(FsspecObjects):
     async def write(self, name: str, data: bytes) -> None:
         await self.answers.wait()
         if self.is_down:
-            raise OSError("tier 2 is down")
+            raise self.failure
         room = self.room - sum(path.stat().st_size for path in Path(self._folder).glob("*"))
         if len(data) > room:
             await super().write(name, data[:room])
@@ -255,6 +256,35 @@ def test_a_failing_tier_holds_writers_back_and_releases_them(
             await life.until(lambda: health_of(*whole).status == "ready")
             assert await life.read("a") == (bytes(4) + (10_000).to_bytes(4, "big") + bytes(10_000)) * number
 
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
+
+
+def test_a_new_tier_that_refuses_writes_stays_failing_and_the_log_says_why_and_when_it_works_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder can be read, but the id of the store cannot be written there."""
+
+    def lines(kind: str) -> int:
+        return sum(kind in record.getMessage() for record in caplog.records)
+
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            life.objects.is_down = True
+            await life.submit(CreateSegment("a"), Append("a", b"waits"))
+            await life.until(lambda: life.failures == 3)
+            life.objects.failure = PermissionError("Forbidden")
+            await life.until(lambda: life.failures == 6)
+            assert lines("(WriteMarker: OSError): tier 2 is down") == 1
+            assert lines("(WriteMarker: PermissionError): Forbidden") == 1
+            assert lines("start the store again") == 2
+            assert not lines("works again")
+            life.objects.is_down = False
+            await life.until_moved()
+            assert lines("tier 2 works again") == 1
+
+    monkeypatch.setattr(tier_loop, "POLL_S", 0.01)
+    monkeypatch.setattr("pravega_lab.engine.store.tiers.mover.RETRY_MS_MIN", 10)
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
 

@@ -83,3 +83,43 @@ def test_segments_in_s3_survive_kills_of_store_and_server(tmp_path: Path, server
         store.options += ["--tier2-rebuild"]
         store.start()
         assert read() == events
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)  # as above
+def test_a_store_whose_credentials_become_wrong_says_so_and_moves_on_with_the_new_ones(
+    tmp_path: Path, server: S3Server
+) -> None:
+    options = tmp_path / "s3.json"
+    options.write_text(json.dumps(server.options))
+    chunks = lambda: len(list((tmp_path / "s3" / "data" / "bucket" / "lab").glob("chunk-*")))  # noqa: E731
+    of_tier = ["--tier2", "s3://bucket/lab", "--tier2-options", str(options), "--tier2-after-s", "0.2"]
+    with StoreProcess(tmp_path / "data", options=[*of_tier, "--tier2-cache-bytes", "4096"]) as store:
+
+        def write(event: str) -> None:
+            with connect(store.uri) as client:
+                client.stream("s3/stream").write([event], ["key"])
+
+        def read() -> list[bytes]:
+            with connect(store.uri) as client, client.stream("s3/stream").read() as batches:
+                return [event for b in batches for event in b.column("event").to_pylist()]
+
+        with connect(store.uri) as client:
+            client.create_stream("s3/stream")
+        write("before")
+        wait_for(lambda: chunks() == 1, "the first event moves")
+        server.kill()
+        server.secret = "changed"
+        server.start()
+        write("while they are wrong")
+        wait_for(lambda: "Upload: PermissionError" in store.log(), "the log says what is wrong")
+        assert "credentials when it starts" in store.log()
+        store.stop()
+        store.start()
+        wait_for(lambda: "Attach: PermissionError" in store.log(), "so does the log of a later start")
+        write("after a start with wrong ones")
+        store.stop()
+        options.write_text(json.dumps(server.options))
+        store.start()
+        wait_for(lambda: chunks() >= 2, "the other events move with the new credentials")
+        assert read() == [b"before", b"while they are wrong", b"after a start with wrong ones"]

@@ -52,12 +52,13 @@ def binary() -> Path:
 class S3Server:
     """The server on a folder: ``start``, ``kill`` (as ``kill -9``), ``options`` for s3fs.
 
-    A later start has the same port.
+    A later start has the same port. ``secret`` is the key that it takes from its next start on.
     """
 
     def __init__(self, folder: Path) -> None:
         self._program = binary()
         self._folder = folder
+        self.secret = SECRET
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port: int = free.getsockname()[1]
@@ -69,11 +70,12 @@ class S3Server:
     @property
     def options(self) -> dict[str, object]:
         """Return the options of s3fs."""
-        return {"key": KEY, "secret": SECRET, "endpoint_url": f"http://127.0.0.1:{self._port}"}
+        return {"key": KEY, "secret": self.secret, "endpoint_url": f"http://127.0.0.1:{self._port}"}
 
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
-        command = [self._program, "--port", f"127.0.0.1:{self._port}", "--access", KEY, "--secret", SECRET]
+        command = [self._program, "--port", f"127.0.0.1:{self._port}"]
+        command += ["--access", KEY, "--secret", self.secret]
         command += ["posix", "--sidecar", str(self._folder / "meta"), str(self._folder / "data")]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + START_S_MAX
