@@ -86,11 +86,17 @@ def test_a_topic_is_copied_with_the_order_of_its_keys(
     exec(export, names)
     (folder / "copy_topic.py").write_text(script)
     command = [sys.executable, "copy_topic.py", store, "kafka-guide/orders", "orders.jsonl"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+    def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+    misspelt = run([*command, "orders-2.jsonl"])
+    assert "No such file or directory: 'orders-2.jsonl'" in misspelt.stderr  # and the next copy is the first
+    done = run(command)
     assert done.stdout == "300 events copied\n", done.stderr
     exec(verify, names)
     assert capsys.readouterr().out == "300 events of 20 keys, in the order of each key\n"
-    again = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    again = run(command)
     assert again.returncode == 1
     assert "is there already" in again.stderr
 
