@@ -100,7 +100,6 @@ def test_the_guide_to_pipelines_runs_as_printed(
     def rows(columns: str, table: str) -> list[tuple[Any, ...]]:
         return sorted(map(tuple, sql(f"SELECT {columns} FROM {table}")))
 
-    sql("CREATE DATABASE pravega.shop")
     try:
         for statement in blocks["sql"].split(";"):
             sql(statement)
