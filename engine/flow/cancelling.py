@@ -7,6 +7,9 @@ that they raise then is no request to the task that called them.
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
+from traceback import walk_tb
 
 from pravega_lab.portable.waiting import is_being_cancelled
 
@@ -16,12 +19,26 @@ def is_request_to_end(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and is_being_cancelled()
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether the error comes from a signal, such as Ctrl-C, and ends the program.
+
+    A function of a job may call ``sys.exit()``. That fails its job, and not the program of which the job is a
+    part. The handler of a signal runs in the main thread, within whatever runs there.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return threading.current_thread() is threading.main_thread()
+    if not isinstance(error, SystemExit):
+        return False
+    handlers = [getattr(signal.getsignal(one), "__code__", None) for one in signal.valid_signals()]
+    return any(frame.f_code in handlers for frame, _ in walk_tb(error.__traceback__))
+
+
 def ends_program(error: BaseException) -> bool:
     """Return whether the error ends the program, or collects a coroutine, and is no failure.
 
     Every other error is a failure, also one that is no `Exception`, such as a panic of an extension in Rust.
     """
-    return isinstance(error, GeneratorExit | KeyboardInterrupt | SystemExit)
+    return isinstance(error, GeneratorExit) or is_interrupt(error)
 
 
 def is_failure(error: BaseException) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable
 
 from pravega_lab.portable.waiting import cancellations
 
+from .calling import call
 from .cancelling import ends_program
 
 CLOSING_S = 60.0  # time limit, as in Flink
@@ -23,9 +23,7 @@ async def close_in_time(close: Callable[[], Awaitable[None] | None], what: str) 
     asked = cancellations()
     try:
         async with asyncio.timeout(CLOSING_S):
-            waits = close()
-            if waits is not None and isawaitable(waits):
-                await waits
+            await call(close)
     except BaseException as error:
         if cancellations() > asked or ends_program(error):
             raise

@@ -80,6 +80,7 @@ FILES_MAX = 17  # "about fifteen"
 FLOW_LAYERS = [
     "errors",
     "cancelling",
+    "calling",
     "closing",
     "clock",
     "subtask_states",

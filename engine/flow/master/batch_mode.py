@@ -290,12 +290,12 @@ class BatchRunner:
         try:
             await chain.open()
             while True:
-                status = head.reader.poll_next(head)
+                status = await head.context.call(head.reader.poll_next, head)
                 await chain.drain(0)
                 if status is InputStatus.END_OF_INPUT:
                     break
                 if status is InputStatus.NOTHING_AVAILABLE:
-                    await head.reader.available()
+                    await head.context.call(head.reader.available)
                 await asyncio.sleep(0)
             await self._finish(chain)
         finally:

@@ -14,7 +14,8 @@ from typing import Any
 
 from pravega_lab.portable.waiting import FIRST_COMPLETED, is_being_cancelled, wait
 
-from ..cancelling import ends_program, is_failure
+from ..calling import call
+from ..cancelling import is_failure, is_interrupt
 from ..checkpoint import effects as do
 from ..checkpoint import metadata
 from ..checkpoint.coordinator import CheckpointCoordinator
@@ -108,7 +109,7 @@ class EffectRunner:
         try:
             call()
         except BaseException as error:
-            if ends_program(error):
+            if is_interrupt(error):
                 raise
             self._failed(effect, error)
 
@@ -228,7 +229,7 @@ class EffectRunner:
         if not asked.done():
             asked.cancel()
             raise JobCancelledError("the job is over")
-        return asked.result()
+        return await call(asked.result)
 
     def _trigger(self, effect: do.TriggerTask) -> None:
         self._attempt(effect, lambda: self._call_trigger(effect))

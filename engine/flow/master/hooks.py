@@ -5,10 +5,10 @@ Source: Flink's `MasterHooks` (flink.md 4); FLINK-20222 and FLINK-21178 for `res
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Iterator, Mapping
-from inspect import isawaitable
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from ..calling import call
 from ..checkpoint.handles import CompletedCheckpoint, MasterState
 from ..closing import close_in_time
 from ..errors import IllegalStateError, RestoreError
@@ -66,17 +66,17 @@ class MasterHooks(Mapping[str, MasterHook]):
         if checkpoint is None:
             if is_global or self._reset_in_regions:
                 for hook in self._by_id.values():
-                    await _finished(hook.reset())
+                    await call(hook.reset)
             return
         await self._retire(finished)
         if not checkpoint.master or not self._by_id:
             return
         read = self._read(checkpoint)  # all of it before the first hook is called
         for name, value in read.items():
-            await _finished(self._by_id[name].restore_checkpoint(checkpoint.checkpoint_id, value))
+            await call(self._by_id[name].restore_checkpoint, checkpoint.checkpoint_id, value)
         for name, hook in self._by_id.items():
             if name not in read:
-                await _finished(hook.restore_checkpoint(checkpoint.checkpoint_id, None))
+                await call(hook.restore_checkpoint, checkpoint.checkpoint_id, None)
 
     async def _retire(self, finished: Collection[str]) -> None:
         for identifier, operators in self._operators.items():
@@ -132,11 +132,6 @@ def encode_state(hook: MasterHook, value: Any) -> MasterState:
             "return one from serializer(), or None from trigger_checkpoint()"
         )
     return MasterState(hook.identifier, serializer.version, serializer.to_bytes(value))
-
-
-async def _finished(waits: Awaitable[None] | None) -> None:
-    if waits is not None and isawaitable(waits):
-        await waits
 
 
 async def _close(hook: MasterHook) -> None:

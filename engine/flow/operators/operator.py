@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from pravega_lab.errors import PravegaError
+
 from ..batch import NO_TIMESTAMP, Batch, Row, RowKind, copied
+from ..calling import call
+from ..cancelling import is_failure
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, SubtaskId, Watermark, WatermarkStatus
 from ..errors import UserFunctionError
 from ..observer import NoObserver, Observer
@@ -147,6 +151,21 @@ class OperatorContext:
     def task_name(self) -> str:
         """Return ``vertex[index]#attempt``, which is unique among the attempts of a job."""
         return f"{self.subtask}#{self.attempt}"
+
+    async def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of the operator, which may be async, and return its result.
+
+        Raises:
+            UserFunctionError: the function raised anything else than a `PravegaError`.
+        """
+        try:
+            return await call(function, *args)
+        except PravegaError:
+            raise
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            raise self.user_error(error) from error
 
     def user_error(self, error: BaseException, row: object = None) -> UserFunctionError:
         """Return the error that replaces a user's exception: it names the operator, the subtask and the

@@ -13,6 +13,7 @@ import logging
 from typing import Any
 
 from ..batch import Batch
+from ..calling import value_of
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Watermark
 from ..errors import JobError
 from ..observer import SinkTrays
@@ -20,7 +21,7 @@ from ..operators.operator import Operator, RuntimeMode
 from ..state import plain_values as plain
 from ..state.handles import ListMode
 from .sinks import CommitOutcome, CommitRequest, Committer, GlobalCommitter, Sink, SinkWriter
-from .two_phase import SinkContextOf, value_of
+from .two_phase import SinkContextOf
 
 END_OF_INPUT = MAX_TIMESTAMP_MS  # stands for the checkpoint after the last one
 RETRY_MS = 1000

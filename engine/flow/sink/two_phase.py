@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from inspect import isawaitable
 from typing import Any
 
 from ..batch import Batch
+from ..calling import value_of
 from ..elements import Watermark
 from ..errors import IllegalStateError
 from ..observer import SinkTrays
@@ -21,11 +21,6 @@ from .sinks import TwoPhaseCommitSink
 
 STATE = "two-phase"
 _log = logging.getLogger(__name__)
-
-
-async def value_of(given: Any) -> Any:
-    """Return the result of a call that may have returned an awaitable."""
-    return await given if isawaitable(given) else given
 
 
 class TwoPhaseCommitOperator(Operator):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from inspect import isawaitable
 from typing import Any
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.waiting import is_being_cancelled, wait
 
-from ..cancelling import ends_program, is_failure
+from ..calling import call
+from ..cancelling import is_failure, is_interrupt
 from ..errors import CheckpointFailedError, IllegalStateError, Reason
 from ..observer import Observer, SplitsAssigned
 from ..state import plain_values as plain
@@ -108,7 +108,7 @@ class SourceCoordinator(OperatorCoordinator):
         try:
             self._enumerator = self._source.create_enumerator(self)
         except BaseException as error:
-            if ends_program(error):
+            if is_interrupt(error):
                 raise
             failure = error
 
@@ -136,13 +136,11 @@ class SourceCoordinator(OperatorCoordinator):
         while True:
             while self._lane:
                 try:
-                    waits = self._lane.popleft()()
-                    if waits is not None and isawaitable(waits):
-                        self._is_waiting = True
-                        await waits
-                        self._is_waiting = False
-                        if is_being_cancelled():
-                            return  # the call has swallowed the cancellation
+                    self._is_waiting = True
+                    await call(self._lane.popleft())
+                    self._is_waiting = False
+                    if is_being_cancelled():
+                        return  # the call has swallowed the cancellation
                 except BaseException as error:
                     if not is_failure(error):
                         raise
@@ -186,8 +184,7 @@ class SourceCoordinator(OperatorCoordinator):
 
         async def snapshot() -> None:
             try:
-                state = self.enumerator.snapshot_state(checkpoint_id)
-                state = await state if isawaitable(state) else state
+                state = await call(self.enumerator.snapshot_state, checkpoint_id)
                 data = plain.to_bytes((self._states.version, self._states.to_bytes(state)))
             except BaseException as error:
                 if not is_failure(error):
@@ -279,9 +276,7 @@ class SourceCoordinator(OperatorCoordinator):
         if calls:
             await wait(calls, timeout=CALLS_END_S)
         if self._enumerator is not None:
-            waits = self._enumerator.close()
-            if waits is not None and isawaitable(waits):
-                await waits
+            await call(self._enumerator.close)
 
     # -- sources.SplitEnumeratorContext --------------------------------------------------------------------
 
@@ -348,7 +343,7 @@ class SourceCoordinator(OperatorCoordinator):
 
         async def run() -> None:
             try:
-                result, error = await work(), None
+                result, error = await call(work), None
             except BaseException as raised:
                 if not is_failure(raised):
                     raise

@@ -18,10 +18,11 @@ from typing import Any
 
 from pravega_lab.errors import BadInputError
 
+from ..calling import value_of
 from ..errors import RestoreError
 from ..state import plain_values as plain
 from .hand_over import HandOver, HybridSplit
-from .hybrid_reader import HybridReader, done
+from .hybrid_reader import HybridReader
 from .sources import (
     Boundedness,
     ReaderContext,
@@ -182,12 +183,12 @@ class HybridEnumerator(SplitEnumerator[HybridSplit, HybridState]):
                     await self._begin(subtask, None)
             case ("request", stage):
                 if stage == self._hand_over.stage:
-                    await done(self._inner.handle_split_request(subtask))
+                    await value_of(self._inner.handle_split_request(subtask))
                 else:
                     self._context.send_event_to_source_reader(subtask, ("no more", stage))
             case ("event", stage, inner):
                 if stage == self._hand_over.stage:
-                    await done(self._inner.handle_source_event(subtask, inner))
+                    await value_of(self._inner.handle_source_event(subtask, inner))
 
     async def _begin(self, subtask: int, stage: int | None) -> None:
         begins = self._hand_over.arrived(subtask, stage)
@@ -196,12 +197,12 @@ class HybridEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         if returned:
             self._context.assign_splits({subtask: returned})
         if begins == self._hand_over.stage:
-            await done(self._inner.add_reader(subtask))
+            await value_of(self._inner.add_reader(subtask))
 
     async def _next_stage(self) -> None:
-        await done(self._inner.close())
+        await value_of(self._inner.close())
         self._inner = self._create(self._sources[self._hand_over.stage])
-        await done(self._inner.start())
+        await value_of(self._inner.start())
         for subtask in self._context.registered_readers:
             await self._begin(subtask, None)
 

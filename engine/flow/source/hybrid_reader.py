@@ -10,6 +10,7 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 
 from ..batch import Batch
+from ..calling import value_of
 from ..elements import Watermark
 from .hand_over import HybridSplit
 from .sources import (
@@ -20,11 +21,6 @@ from .sources import (
     Source,
     SourceReader,
 )
-
-
-async def done(given: Any) -> Any:
-    """Return what was given, after waiting for it if it is awaitable."""
-    return await given if isawaitable(given) else given
 
 
 class _ReaderContext:
@@ -121,7 +117,7 @@ class HybridReader(SourceReader[HybridSplit]):
         """Return when the reader of the current stage has something, or when the next stage has begun."""
         if self._reader is None:
             while self._others:
-                await done(self._others.pop().close())
+                await value_of(self._others.pop().close())
             while self._begins is None:
                 self._news.clear()
                 await self._news.wait()
@@ -140,11 +136,11 @@ class HybridReader(SourceReader[HybridSplit]):
         given: list[HybridSplit] = []
         while new := [s for s in self._kept if s.stage == stage and s not in given]:
             given += new
-            await done(reader.add_splits([split.split for split in new]))
-        await done(reader.start())
+            await value_of(reader.add_splits([split.split for split in new]))
+        await value_of(reader.start())
         late = [split for split in self._kept if split.stage == stage and split not in given]
         if late:
-            await done(reader.add_splits([split.split for split in late]))
+            await value_of(reader.add_splits([split.split for split in late]))
         self._kept = [split for split in self._kept if split.stage != stage]
         self._others.remove(reader)
         self._stage, self._reader, self._begins = stage, reader, None
@@ -205,4 +201,4 @@ class HybridReader(SourceReader[HybridSplit]):
     async def close(self) -> None:
         """Close the readers."""
         for reader in [*self._others, *([self._reader] if self._reader is not None else [])]:
-            await done(reader.close())
+            await value_of(reader.close())

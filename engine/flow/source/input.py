@@ -179,7 +179,7 @@ class SourceInput:
         if not self._is_available or self.rendezvous.blocked_on is not None or self._subtask.has_data_ended:
             return False
         reader = self._operator.reader
-        status = reader.poll_next(self._operator)
+        status = await self._operator.context.call(reader.poll_next, self._operator)
         await self._subtask.chain.drain(0)
         if status is InputStatus.END_OF_INPUT:
             await self._subtask.end_source_data(drain=True)
@@ -201,7 +201,7 @@ class SourceInput:
 
     async def _wait_available(self) -> None:
         try:
-            await self._operator.reader.available()
+            await self._operator.context.call(self._operator.reader.available)
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -322,11 +322,11 @@ class LegacyInput:
 
     async def _run(self) -> None:
         try:
-            await self._operator.function.run(self._operator)
+            await self._operator.context.call(self._operator.function.run, self._operator)
         except BaseException as error:
             if not is_failure(error):
                 raise
-            self._subtask.fail(self._operator.context.user_error(error))
+            self._subtask.fail(error)
         self._has_ended = True
         self._subtask.wake()
 

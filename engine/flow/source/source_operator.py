@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from inspect import isawaitable
 from typing import Any
 
 from ..batch import Batch
+from ..calling import value_of
 from ..elements import Watermark, WatermarkStatus
 from ..observer import CutPassed
 from ..operators.operator import MaybeAwaitable, Operator, OperatorContext
@@ -18,10 +18,6 @@ from .sources import Source, SourceFunction, SourceReader
 READER_STATE = "SourceReaderState"
 BARRIERS_KEPT = 8  # for cuts of another system that come after them
 FUNCTION_STATE = "SourceFunctionState"
-
-
-async def _value(given: Any) -> Any:
-    return await given if isawaitable(given) else given
 
 
 class _SourceHead(Operator):
@@ -73,16 +69,16 @@ class SourceOperator(_SourceHead):
         self._state = self.context.lists.of(READER_STATE, ListMode.SPLIT)
         splits = [self._serializer.from_bytes(version, data) for version, data in self._state]
         if splits:
-            await _value(self.reader.add_splits(splits))
+            await value_of(self.reader.add_splits(splits))
 
     async def open(self) -> None:
         """Register at the enumerator, and start the reader."""
         self.context.send_to_coordinator(ReaderRegistration(self.context.subtask.index))
-        await _value(self.reader.start())
+        await value_of(self.reader.start())
 
     async def snapshot_state(self, checkpoint_id: int) -> None:
         """Store the reader's splits."""
-        splits = await _value(self.reader.snapshot_state(checkpoint_id))
+        splits = await value_of(self.reader.snapshot_state(checkpoint_id))
         self._state[:] = [
             (self._serializer.version, self._serializer.to_bytes(split)) for split in splits or ()
         ]
@@ -93,7 +89,7 @@ class SourceOperator(_SourceHead):
         match event:
             case AddSplits(version, splits):
                 read = [self._serializer.from_bytes(version, data) for data in splits]
-                await _value(self.reader.add_splits(read))
+                await value_of(self.reader.add_splits(read))
             case NoMoreSplits():
                 self.reader.notify_no_more_splits()
             case SourceEventWrapper(inner):

@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pravega_lab.errors import BadInputError
+from pravega_lab.errors import BadInputError, PravegaError
 from pravega_lab.portable import few
 from pravega_lab.portable.columns import np, npt, pa
 
 from ..batch import Batch, Row
+from ..cancelling import is_interrupt
+from ..errors import UserFunctionError
 from .growing import Growing
 from .key_index import KeyIndex, can_be_indexed
 
@@ -109,6 +111,7 @@ class KeySelector:
 
         Raises:
             BadInputError: the row has no such column.
+            UserFunctionError: the function raised.
         """
         try:
             if isinstance(self.by, str):
@@ -117,7 +120,16 @@ class KeySelector:
                 return tuple(row[column] for column in self.by)
         except KeyError as error:
             raise BadInputError(f"there is no column {error} to key by; the row has {list(row)}") from None
-        return self.by(row)
+        try:
+            return self.by(row)
+        except PravegaError:
+            raise
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            raise UserFunctionError(
+                f"key_by({self}): {type(error).__name__}: {error} at record {row!r:.200}"
+            ) from error
 
     def encoded(self, batch: Batch) -> tuple[pa.Array | list[Key], npt.NDArray[np.int64]]:
         """Return the keys of a batch, and the index of each record's key.

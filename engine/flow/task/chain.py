@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from inspect import isawaitable
 
 from pravega_lab.portable.waiting import cancellations
 
@@ -50,16 +49,14 @@ class Chain:
         if isinstance(element, Batch):
             if position == 0:
                 self.records_in += element.num_rows
-            waits = operator.process_batch(element, input)
+            await operator.context.call(operator.process_batch, element, input)
         elif isinstance(element, Watermark):
             if element.timestamp_ms == MAX_TIMESTAMP_MS:
                 self._observe(operator, "watermark-max")
-            waits = operator.process_watermark(element)
+            await operator.context.call(operator.process_watermark, element)
         else:
             assert isinstance(element, WatermarkStatus)
-            waits = operator.process_status(element)
-        if waits is not None:
-            await waits
+            await operator.context.call(operator.process_status, element)
         await self.drain(position)
 
     async def drain(self, position: int) -> None:
@@ -84,7 +81,7 @@ class Chain:
         for position, operator in enumerate(self.operators):
             due_ms = operator.context.timers.next_processing_ms()
             if due_ms is not None and due_ms <= now_ms:
-                operator.fire_processing_timers(now_ms)
+                await operator.context.call(operator.fire_processing_timers, now_ms)
                 await self.drain(position)
 
     # -- lifecycle -----------------------------------------------------------------------------------------
@@ -94,10 +91,10 @@ class Chain:
         if self.is_finished:
             return
         for operator in reversed(self.operators):
-            await _done(operator.initialize_state())
+            await operator.context.call(operator.initialize_state)
             self._open.append(operator)
             self._observe(operator, "open")
-            await _done(operator.open())
+            await operator.context.call(operator.open)
         for position in range(len(self.operators)):
             await self.drain(position)
 
@@ -105,7 +102,7 @@ class Chain:
         """Notify the first operator that one of its inputs has ended."""
         if not self.is_finished:
             self._observe(self.operators[0], "end-input")
-            await _done(self.operators[0].end_input(input))
+            await self.operators[0].context.call(self.operators[0].end_input, input)
             await self.drain(0)
 
     async def finish(self) -> None:
@@ -115,11 +112,11 @@ class Chain:
         for position, operator in enumerate(self.operators):
             if position > 0:
                 self._observe(operator, "end-input")
-                await _done(operator.end_input(1))
+                await operator.context.call(operator.end_input, 1)
                 await self.drain(position)
             operator.context.timers.is_quiesced = True
             self._observe(operator, "finish")
-            await _done(operator.finish())
+            await operator.context.call(operator.finish)
             await self.drain(position)
 
     def quiesce(self) -> None:
@@ -131,7 +128,7 @@ class Chain:
         """Let every operator emit what belongs before the barrier, in order."""
         if not self.is_finished:
             for position, operator in enumerate(self.operators):
-                await _done(operator.prepare_snapshot(checkpoint_id, options))
+                await operator.context.call(operator.prepare_snapshot, checkpoint_id, options)
                 await self.drain(position)
 
     async def snapshot(self, checkpoint_id: int, *, full: bool) -> dict[str, OperatorSnapshot]:
@@ -145,7 +142,7 @@ class Chain:
         for operator in reversed(self.operators):
             context = operator.context
             self._observe(operator, "snapshot", checkpoint_id)
-            await _done(operator.snapshot_state(checkpoint_id))
+            await context.call(operator.snapshot_state, checkpoint_id)
             taken[context.operator_id] = OperatorSnapshot(
                 context.keyed.snapshot(full=full), context.lists.snapshot()
             )
@@ -164,7 +161,7 @@ class Chain:
             operator.context.keyed.confirm(checkpoint_id)
             self._observe(operator, "notify-complete", checkpoint_id)
             try:
-                await _done(operator.notify_checkpoint_complete(checkpoint_id))
+                await operator.context.call(operator.notify_checkpoint_complete, checkpoint_id)
                 await self.drain(position)
             except BaseException as error:
                 if not is_failure(error):
@@ -185,7 +182,7 @@ class Chain:
         for operator in reversed(self.operators):
             self._observe(operator, "notify-aborted", checkpoint_id)
             try:
-                await _done(operator.notify_checkpoint_aborted(checkpoint_id))
+                await operator.context.call(operator.notify_checkpoint_aborted, checkpoint_id)
             except BaseException as error:
                 if not is_failure(error):
                     raise
@@ -210,7 +207,7 @@ class Chain:
             self._observe(operator, "close")
             try:
                 async with asyncio.timeout(limit_s):
-                    await _done(operator.close())
+                    await operator.context.call(operator.close)
             except BaseException as error:
                 if cancellations() > asked or ends_program(error):
                     raise
@@ -225,8 +222,3 @@ class Chain:
                 context.now_ms(), context.subtask, context.attempt, context.operator_id, what, checkpoint_id
             )
         )
-
-
-async def _done(waits: Awaitable[None] | None) -> None:
-    if waits is not None and isawaitable(waits):
-        await waits

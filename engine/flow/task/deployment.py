@@ -8,6 +8,7 @@ from typing import Any
 
 from pravega_lab.errors import PravegaError
 
+from ..cancelling import is_interrupt
 from ..checkpoint.alignment import AlignedBarriers, BarrierTracker
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.storage import BlobReader
@@ -286,7 +287,9 @@ def _made(chained: ChainedOperator) -> Operator:
         return chained.node.make()
     except PravegaError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         raise UserFunctionError(
             f"{chained.name} cannot be created ({type(error).__name__}: {error}): each subtask gets a copy "
             "of its functions, so create what cannot be copied, such as a lock or a client, in open()"

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from pravega_lab.portable.waiting import call_all, cancellations, is_being_cancelled, wait
 
 from ..batch import Batch
+from ..calling import call
 from ..cancelling import ends_program, is_failure, is_request_to_end
 from ..checkpoint.history import EndRules
 from ..checkpoint.plan import TaskAck
@@ -246,14 +247,10 @@ class Subtask:
         """Mails of a legacy source's subtask hold its checkpoint lock."""
         lock = getattr(self.input, "lock", None)
         if lock is None:
-            waits = action()
-            if waits is not None:
-                await waits
+            await call(action)
             return
         async with lock:
-            waits = action()
-            if waits is not None:
-                await waits
+            await call(action)
 
     async def _guarded_step(self) -> bool:
         lock = getattr(self.input, "lock", None)
@@ -602,7 +599,7 @@ class Subtask:
         handler = getattr(operator, "handle_event", None)
         if handler is None:
             raise IllegalStateError(f"{operator.context.name} takes no events of a coordinator")
-        self.mail(lambda: handler(event))
+        self.mail(lambda: operator.context.call(handler, event))
         self.mail(self.event_taken)
 
     def event_taken(self) -> None:

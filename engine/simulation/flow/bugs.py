@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from ...flow.calling import value_of
 from ...flow.checkpoint import effects, plan
 from ...flow.checkpoint.alignment import AlignedBarriers
 from ...flow.checkpoint.coordinator import CheckpointCoordinator
@@ -25,7 +26,7 @@ from ...flow.master.failover import Failover
 from ...flow.master.hooks import MasterHooks
 from ...flow.master.master import JobMaster
 from ...flow.sink.committers import _LastCheckpoint
-from ...flow.sink.two_phase import TwoPhaseCommitOperator, value_of
+from ...flow.sink.two_phase import TwoPhaseCommitOperator
 from ...flow.source.coordinator import AssignmentTracker, SourceCoordinator
 from ...flow.source.coordinator_holder import CoordinatorHolder
 from ...flow.source.event_gate import EventGate, GateState

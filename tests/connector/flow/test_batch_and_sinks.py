@@ -25,6 +25,7 @@ from pravega_lab.connector.flow import (
 )
 from pravega_lab.connector.flow.sinks.transactional_sink import Transactions
 from pravega_lab.engine.flow.batch import Batch
+from pravega_lab.engine.flow.calling import value_of
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError, LostTransactionError
 from pravega_lab.engine.flow.files import MemoryFiles
@@ -33,7 +34,6 @@ from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.sink.sinks import CommitRequest, Sink
-from pravega_lab.engine.flow.sink.two_phase import value_of
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError, TransactionFailedError
 from pravega_lab.testing.simulated import SimulatedPravega

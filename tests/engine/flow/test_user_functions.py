@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.batch import Batch, Row
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
 from pravega_lab.engine.flow.operators.functions import AggregateFunction, KeyedContext, KeyedProcessFunction
+from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.windows import TumblingWindows
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
 from pravega_lab.engine.flow.source.collections import RowsSource
+from pravega_lab.engine.flow.source.sources import ReaderContext, SourceReader
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from tests.engine.flow.jobs import Virtual, collect
+
+Program = Callable[[StreamEnvironment, type[BaseException]], DataStream]
 
 
 def results(program: Callable[[DataStream], DataStream], rows: list[Row]) -> list[Row]:
@@ -229,3 +238,166 @@ def test_a_function_that_has_not_run_or_returns_what_nobody_reads_is_refused(
     collect(program(env.from_rows([{"n": 1}])), [])
     with pytest.raises(JobFailedError, match=message):
         virtual.finish(env, JobConfig(None))
+
+
+class Panic(BaseException):
+    """As an extension in Rust raises it."""
+
+
+ENDING = [GeneratorExit, SystemExit, asyncio.CancelledError, Panic]
+
+
+def raising(error: type[BaseException]) -> Callable[..., Row]:
+    def fails(*_: object) -> Row:
+        raise error("boom")
+
+    return fails
+
+
+class Failing(Operator):
+    """Raises in the method ``where``, after a pause."""
+
+    def __init__(self, where: str, error: type[BaseException]) -> None:
+        self._where, self._error = where, error
+
+    async def _at(self, where: str) -> None:
+        await asyncio.sleep(0)
+        if where == self._where:
+            raise self._error("boom")
+
+    async def open(self) -> None:
+        await self._at("open")
+
+    async def process_batch(self, batch: Batch, input: int) -> None:
+        await self._at("process_batch")
+
+    async def snapshot_state(self, checkpoint_id: int) -> None:
+        await self._at("snapshot_state")
+
+    async def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        await self._at("notify_checkpoint_complete")
+
+    async def close(self) -> None:
+        await self._at("close")
+
+
+class FailingTimer(KeyedProcessFunction):
+    def __init__(self, error: type[BaseException], is_event_time: bool) -> None:
+        self._error, self._is_event_time = error, is_event_time
+
+    def process(self, row: Row, context: KeyedContext) -> None:
+        if self._is_event_time:
+            context.register_event_timer(1)
+        else:
+            context.register_processing_timer(context.now_ms())
+
+    def on_timer(self, at_ms: int, context: KeyedContext) -> None:
+        raise self._error("boom")
+
+
+def window(stream: DataStream, error: type[BaseException]) -> DataStream:
+    result = AggregateFunction(list, appended, raising(error))
+    return stream.key_by("n").window(TumblingWindows(10)).aggregate(result)
+
+
+class FailingReader(RowsSource):
+    """Fails where its reader is polled, or waits."""
+
+    def __init__(self, where: str, error: type[BaseException]) -> None:
+        super().__init__([{"n": 1, "at": 1}])
+        self._where, self._error = where, error
+
+    def create_reader(self, context: ReaderContext) -> SourceReader[Any]:
+        reader = super().create_reader(context)
+        setattr(reader, self._where, raising(self._error))
+        return reader
+
+
+def of_rows(program: Callable[[DataStream, type[BaseException]], DataStream]) -> Program:
+    rows = RowsSource([{"n": 1, "at": 1}])
+    return lambda env, error: program(env.from_source(rows, WatermarkStrategy("at")), error)
+
+
+def failing(where: str) -> Program:
+    return of_rows(lambda stream, error: stream.transform("op", lambda: Failing(where, error)))
+
+
+PROGRAMS: dict[str, tuple[str, Program]] = {
+    "map": ("map", of_rows(lambda stream, error: stream.map(raising(error)))),
+    "key": ("key_by.fails.", of_rows(lambda s, error: s.key_by(raising(error)).process(Reusing()))),
+    "event timer": (
+        "process",
+        of_rows(lambda s, error: s.key_by("n").process(FailingTimer(error, is_event_time=True))),
+    ),
+    "timer": (
+        "process",
+        of_rows(lambda s, error: s.key_by("n").process(FailingTimer(error, is_event_time=False))),
+    ),
+    "window": ("window", of_rows(window)),
+    "poll": ("source", lambda env, error: env.from_source(FailingReader("poll_next", error))),
+    "open": ("op", failing("open")),
+    "async process": ("op", failing("process_batch")),
+    "snapshot": ("op", failing("snapshot_state")),
+    "notify": ("op", failing("notify_checkpoint_complete")),
+    "close": ("op", failing("close")),
+}
+
+
+@pytest.mark.parametrize("error", [ValueError, *ENDING])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_whatever_a_function_raises_fails_its_job_and_the_message_names_it(
+    program: str, error: type[BaseException]
+) -> None:
+    """Also ``sys.exit()``, which would end the program, and errors that asyncio keeps for itself."""
+    name, make = PROGRAMS[program]
+    virtual, env = Virtual(), StreamEnvironment(parallelism=2)
+    collect(make(env, error), [])
+
+    async def story() -> None:
+        job = virtual.job(env, JobConfig(CheckpointConfig(interval_ms=100), restart=NoRestart()))
+        await job.start()
+        async with asyncio.timeout(10):
+            await job.wait()
+
+    with pytest.raises(JobFailedError, match=rf"{name}.*{error.__name__}: boom"):
+        virtual.run(story)
+
+
+def test_a_job_restarts_after_an_exit_of_a_function() -> None:
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    calls = iter([SystemExit, GeneratorExit])
+
+    def exits_twice(row: Row) -> Row:
+        for error in calls:
+            raise error("boom")
+        return row
+
+    collect(env.from_rows([{"n": 1}]).map(exits_twice), got)
+    virtual.finish(env, JobConfig(CheckpointConfig(interval_ms=100), restart=FixedDelay(2, 10)))
+    assert [row for row, _ in got] == [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("number", "handler", "ended"),
+    [
+        (signal.SIGINT, signal.default_int_handler, KeyboardInterrupt),
+        (signal.SIGTERM, lambda *_: sys.exit(3), SystemExit),
+    ],
+)
+def test_a_signal_ends_the_program_also_while_a_function_runs(
+    number: signal.Signals, handler: Any, ended: type[BaseException]
+) -> None:
+    """Ctrl-C, and the handler of a program for the end of its container."""
+    virtual, env = Virtual(), StreamEnvironment()
+
+    def is_interrupted(row: Row) -> Row:
+        signal.raise_signal(number)
+        return row
+
+    collect(env.from_rows([{"n": 1}]).map(is_interrupted), [])
+    before = signal.signal(number, handler)
+    try:
+        with pytest.raises(ended):
+            virtual.finish(env)
+    finally:
+        signal.signal(number, before)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from pravega_lab.engine.flow.calling import call
 from pravega_lab.engine.flow.elements import Barrier
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.source.input import LegacyInput, Rendezvous, SourceInput
-from pravega_lab.engine.flow.source.source_operator import LegacySourceOperator, SourceOperator
+from pravega_lab.engine.flow.source.source_operator import LegacySourceOperator
 from pravega_lab.engine.flow.source.sources import (
     ExternallyInducedSource,
     ExternallyInducedSourceReader,
@@ -71,18 +72,27 @@ class EndedFunction(ExternallyInducedSource):
         return
 
 
+class Context:
+    """What an input uses of the context of its operator."""
+
+    call = staticmethod(call)
+
+
 class Head(Operator):
     reader = Ended()
 
 
+def with_context(operator: Any) -> Any:
+    operator.context = Context()
+    return operator
+
+
 def new_form(task: Task) -> SourceInput:
-    head: Any = Head()
-    operator: SourceOperator = head
-    return SourceInput(task, operator, Rendezvous())
+    return SourceInput(task, with_context(Head()), Rendezvous())
 
 
 def legacy_form(task: Task) -> LegacyInput:
-    return LegacyInput(task, LegacySourceOperator(EndedFunction(), None))
+    return LegacyInput(task, with_context(LegacySourceOperator(EndedFunction(), None)))
 
 
 @pytest.mark.parametrize("make", [new_form, legacy_form])
