@@ -19,6 +19,7 @@ from pravega_lab.portable.columns import np, npt, pa
 Row = dict[str, Any]
 NO_TIMESTAMP = -(2**63)
 _ROWS = frozenset({dict})
+_CONSTANT = frozenset({type(None), bool, int, float, str, bytes, tuple, frozenset})
 
 
 class RowKind(IntEnum):
@@ -174,6 +175,15 @@ def copied(row: Row) -> Row:
 def copied_value(value: Any) -> Any:
     """Return a copy of a list, dict or set, which its maker may change in place, or else the value itself."""
     return copy.deepcopy(value) if isinstance(value, list | dict | set) else value
+
+
+def are_constant(values: Iterable[Any]) -> bool:
+    """Return whether no list, dict or set is among ``values`` or in their tuples."""
+    while found := list(values):
+        if not _CONSTANT.issuperset(map(type, found)):
+            return False
+        values = chain.from_iterable(value for value in found if type(value) is tuple)
+    return True
 
 
 def concatenated(batches: Sequence[Batch]) -> Batch:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pravega_lab.portable.columns import pa
 
-from ..batch import Batch, Row
+from ..batch import Batch, Row, are_constant
 from ..state.plain_values import PlainSerializer
 from .sources import (
     Boundedness,
@@ -24,8 +24,6 @@ from .sources import (
     SplitEnumeratorContext,
     SplitT,
 )
-
-_CONSTANT = frozenset({type(None), bool, int, float, str, bytes})
 
 
 @dataclass(frozen=True)
@@ -194,7 +192,7 @@ def _batch_of(rows: Sequence[Row] | pa.Table, start: int, stop: int) -> Batch:
 
 def _copied(row: Row) -> Row:
     """Return a copy that functions of users may change: the row itself is read again after a failure."""
-    is_flat = type(row) is dict and _CONSTANT.issuperset(map(type, row.values()))
+    is_flat = type(row) is dict and are_constant(row.values())
     return row.copy() if is_flat else copy.deepcopy(row)
 
 

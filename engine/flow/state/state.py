@@ -18,6 +18,7 @@ from typing import Any
 
 from pravega_lab.portable.columns import pa
 
+from ..batch import are_constant
 from ..errors import IllegalStateError, RestoreError
 from . import plain_values as plain
 from .handles import Blob, ListMode
@@ -26,7 +27,6 @@ from .keys import Key, key_group
 
 Table = dict[Key, Any]
 _ABSENT = object()
-_CONSTANT = frozenset({type(None), bool, int, float, str, bytes, tuple, frozenset})
 
 
 class StateKind(Enum):
@@ -240,7 +240,7 @@ class KeyedState:
     def _is_constant(self, group: int, changes: int, tables: dict[str, Table]) -> bool:
         """Return whether only a counted change can change the values of users in ``tables``."""
         if self._constant.get(group) != changes:
-            if not all(_are_constant(_values_of(self._kinds.get(name), t)) for name, t in tables.items()):
+            if not all(are_constant(_values_of(self._kinds.get(name), t)) for name, t in tables.items()):
                 return False
             self._constant[group] = changes
         return True
@@ -268,15 +268,6 @@ def _values_of(kind: StateKind | None, table: Table) -> Iterable[Any]:
         case StateKind.MAP:
             return itertools.chain.from_iterable(entries.values() for entries in table.values())
     return ()
-
-
-def _are_constant(values: Iterable[Any]) -> bool:
-    """Return whether no list, dict or set is among ``values`` or in their tuples."""
-    while found := list(values):
-        if not _CONSTANT.issuperset(map(type, found)):
-            return False
-        values = itertools.chain.from_iterable(value for value in found if type(value) is tuple)
-    return True
 
 
 def _tables_of(value: Any) -> dict[str, Table]:

@@ -120,7 +120,7 @@ def test_constant_values_are_neither_encoded_nor_looked_at_again(monkeypatch: py
     groups = list(checkpoint(state, 1).written)
     monkeypatch.setattr(plain, "to_bytes", lambda value: pytest.fail("encoded"))
     assert list(checkpoint(state, 2).reused) == groups
-    monkeypatch.setattr(states, "_are_constant", lambda values: pytest.fail("looked at"))
+    monkeypatch.setattr(states, "are_constant", lambda values: pytest.fail("looked at"))
     assert list(checkpoint(state, 3).reused) == groups
 
 
