@@ -25,7 +25,7 @@ from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.storage import IN_PROGRESS
 from ..clock import steady_clock
 from ..elements import CheckpointKind, SubtaskId
-from ..errors import IllegalStateError, JobCancelledError, SavepointError
+from ..errors import CheckpointFailedError, IllegalStateError, JobCancelledError, Reason, SavepointError
 from ..files import Files, FsspecFiles, join
 from ..graph.graph import JobGraph
 from ..observer import NoObserver, Observer
@@ -168,7 +168,7 @@ class Job:
         """Take a checkpoint now, in addition to the periodic ones, and return it.
 
         Raises:
-            CheckpointFailedError: the checkpoint failed; the error has the reason.
+            CheckpointFailedError: the checkpoint failed, or the job has ended; the error has the reason.
             IllegalStateError: the job takes no checkpoints.
         """
         self._check_checkpointing()
@@ -182,7 +182,7 @@ class Job:
 
         Raises:
             SavepointError: the folder is not empty or cannot be written.
-            CheckpointFailedError: the savepoint failed.
+            CheckpointFailedError: the savepoint failed, or the job has ended.
             IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default.
         """
         self._check_checkpointing()
@@ -203,7 +203,7 @@ class Job:
             IllegalStateError: the job takes no checkpoints, or no folder is given and there is no default, or
                 another stop-with-savepoint is under way.
             SavepointError: the folder is not empty or cannot be written.
-            CheckpointFailedError: the savepoint failed; the job continues.
+            CheckpointFailedError: the savepoint failed and the job continues, or the job has ended.
             StopWithSavepointStoppingError: the savepoint is complete, but the job failed afterwards, or ended
                 with later checkpoints (`Finishing.WAIT_IN_EACH_TASK`).
         """
@@ -230,6 +230,11 @@ class Job:
         if self.config.checkpoints is None:
             raise IllegalStateError(
                 "checkpointing is not enabled for this job: give it JobConfig(checkpoints=CheckpointConfig())"
+            )
+        if self.master.state.is_terminal:
+            raise CheckpointFailedError(
+                Reason.CHECKPOINT_COORDINATOR_SHUTDOWN,
+                f"Job {self.graph.name!r} is {self.state} and takes no more checkpoints; wait() says why.",
             )
 
     async def _savepoint_folder(self, folder: str | None) -> str:

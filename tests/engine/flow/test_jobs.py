@@ -551,6 +551,21 @@ def test_a_savepoint_wants_an_empty_folder_and_a_job_with_checkpoints() -> None:
     virtual.run(story)
 
 
+def test_a_job_that_has_ended_refuses_savepoints_and_leaves_no_folder() -> None:
+    virtual = Virtual()
+
+    async def story() -> None:
+        job = virtual.job(word_counts(virtual, 1, endless(WORDS)))
+        await job.start()
+        await job.cancel()
+        for call in (job.trigger_savepoint, job.stop_with_savepoint):
+            with pytest.raises(CheckpointFailedError, match=r"'words' is cancelled.*wait\(\) says why"):
+                await call("sp/1")
+        assert await virtual.files.names("sp/1") == []
+
+    virtual.run(story)
+
+
 def test_the_folder_of_a_refused_savepoint_can_be_used_again() -> None:
     virtual = Virtual()
 
