@@ -224,7 +224,7 @@ class BatchRunner:
             for input, of_input in runs.items():
                 if key in of_input:
                     await chain.feed(of_input[key], input)
-            head.key_ends()
+            await head.context.call(head.key_ends)
             await chain.drain(0)
             head.context.timers.watermark_ms = (
                 -MAX_TIMESTAMP_MS
@@ -241,22 +241,23 @@ class BatchRunner:
         assert node.make_coordinator is not None
         coordinator.reset_to_checkpoint(NO_CHECKPOINT, None)
         coordinator.start()
-        readers = []
+        readers, deliveries = [], []
         for id, (chain, operators) in made.items():
             head = operators[0]
             assert isinstance(head, SourceOperator)
-            self._connect(coordinator, head, id)
+            deliveries.append(self._connect(coordinator, head, id))
             readers.append(asyncio.ensure_future(self._read(chain, head, id, attempt)))
         everything: asyncio.Future[Any] = gather(*readers)
         try:
-            await wait([everything, failed], return_when=FIRST_COMPLETED)
-            if failed.done():
-                failed.result()
+            await wait([everything, failed, *deliveries], return_when=FIRST_COMPLETED)
+            for ended in (failed, *deliveries):
+                if ended.done():
+                    ended.result()
             await everything
         finally:
-            for reader in readers:
-                reader.cancel()
-            await gather(*readers, return_exceptions=True)
+            for task in (*readers, *deliveries):
+                task.cancel()
+            await gather(*readers, *deliveries, return_exceptions=True)
             failed.cancel()
             await coordinator.close()
 
@@ -271,19 +272,25 @@ class BatchRunner:
         assert isinstance(made, SourceCoordinator)
         return made
 
-    def _connect(self, coordinator: SourceCoordinator, head: SourceOperator, id: SubtaskId) -> None:
-        """Reader and enumerator talk directly."""
-        loop = asyncio.get_running_loop()
-        tasks: list[asyncio.Task[None]] = []
+    def _connect(
+        self, coordinator: SourceCoordinator, head: SourceOperator, id: SubtaskId
+    ) -> asyncio.Task[None]:
+        """Connect reader and enumerator. Return the task that passes events to the reader, in order."""
+        events: asyncio.Queue[Any] = asyncio.Queue()
 
         class Gateway:
             def send_event(self, event: Any) -> None:
-                tasks.append(loop.create_task(head.handle_event(event)))
+                events.put_nowait(event)
+
+        async def deliver() -> None:
+            while True:
+                await head.context.call(head.handle_event, await events.get())
 
         coordinator.execution_attempt_ready(id.index, 0, Gateway())
         head.context.send_to_coordinator = lambda event: coordinator.handle_event_from_operator(
             id.index, 0, RequestSplit(id.index) if isinstance(event, RequestSplit) else event
         )
+        return asyncio.get_running_loop().create_task(deliver(), name=f"events of {id}")
 
     async def _read(self, chain: Chain, head: SourceOperator, id: SubtaskId, attempt: int) -> None:
         self._tell(id, attempt, "running")

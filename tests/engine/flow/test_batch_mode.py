@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
-from pravega_lab.engine.flow.batch import Batch, RowKind
+from pravega_lab.engine.flow.batch import Batch, Row, RowKind
 from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.batch_mode import BatchRunner, resolve_mode, run_batch
-from pravega_lab.engine.flow.operators.functions import count, total
+from pravega_lab.engine.flow.operators.functions import AggregateFunction, count, total
 from pravega_lab.engine.flow.operators.operator import Operator, RuntimeMode
 from pravega_lab.engine.flow.operators.windows import TumblingWindows
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink
 from pravega_lab.engine.flow.sink.sinks import CommitRequest, Committer, Sink, SinkContext, SinkWriter
-from pravega_lab.engine.flow.source.collections import RowsSource
-from pravega_lab.engine.flow.source.sources import Boundedness
+from pravega_lab.engine.flow.source.collections import RowsEnumerator, RowsReader, RowsSource
+from pravega_lab.engine.flow.source.sources import Boundedness, ReaderContext
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.errors import BadInputError
 from tests.engine.flow.jobs import Virtual, collect
@@ -160,3 +161,68 @@ def test_a_failed_stage_runs_again_from_what_lies_before_it() -> None:
     asyncio.run(BatchRunner(env.job_graph(), attempts=3).run())
     assert [r["value"] for r, _ in got] == [0, 1, 2, 3, 4]
     assert len(reads) == 5
+
+
+class Handed(RowsSource):
+    """Calls ``add_splits`` instead of that of its reader."""
+
+    def __init__(self, rows: list[Row], add_splits: Callable[[Any, Sequence[Any]], Any]) -> None:
+        super().__init__(rows)
+        self._add_splits = add_splits
+
+    def create_reader(self, context: ReaderContext) -> RowsReader:
+        reader = super().create_reader(context)
+        setattr(reader, "add_splits", partial(self._add_splits, reader.add_splits))  # noqa: B010
+        return reader
+
+
+class AtOnce(Handed):
+    """Assigns every split and signals their end in one call."""
+
+    def create_enumerator(self, context: Any) -> RowsEnumerator:
+        enumerator = super().create_enumerator(context)
+
+        def handle_split_request(subtask: int) -> None:
+            context.assign_splits({subtask: self._all_splits()})
+            context.signal_no_more_splits(subtask)
+
+        setattr(enumerator, "handle_split_request", handle_split_request)  # noqa: B010
+        return enumerator
+
+
+def test_a_reader_that_refuses_its_splits_fails_the_stage() -> None:
+    def refuse(_: Any, splits: Sequence[Any]) -> None:
+        raise ValueError(f"boom {len(splits)}")
+
+    env = StreamEnvironment()
+    collect(env.from_source(Handed([{"n": 1}], refuse)), [])
+
+    async def story() -> None:
+        async with asyncio.timeout(10):
+            await BatchRunner(env.job_graph()).run()
+
+    with pytest.raises(JobFailedError, match="source, subtask 1/1: ValueError: boom 1"):
+        Virtual().run(story)
+
+
+def test_a_reader_that_takes_its_splits_slowly_is_notified_of_their_end_afterwards() -> None:
+    async def slowly(add_splits: Any, splits: Sequence[Any]) -> None:
+        await asyncio.sleep(1)
+        add_splits(splits)
+
+    env, got = StreamEnvironment(), []
+    collect(env.from_source(AtOnce([{"n": 1}], slowly)), got)
+    Virtual().run(lambda: BatchRunner(env.job_graph()).run())
+    assert [row for row, _ in got] == [{"n": 1}]
+
+
+def test_a_window_whose_result_fails_is_named() -> None:
+    def fails(_: Any) -> Any:
+        raise SystemExit("boom")
+
+    env = StreamEnvironment()
+    rows = env.from_rows([{"n": 1, "at": 1}], WatermarkStrategy("at")).key_by("n")
+    function = AggregateFunction(lambda: 0, lambda value, row: value, fails)
+    collect(rows.window(TumblingWindows(10)).aggregate(function), [])
+    with pytest.raises(JobFailedError, match="window, subtask 1/1: SystemExit: boom"):
+        run_batch(env.job_graph())
