@@ -5,7 +5,7 @@ in a module of `tutorials.questions`, and `exercise` makes one for a lesson of y
 command `simulate` and tests import this package; it may import everything below it. The folder `play` is the
 page on which the simulation runs in a browser.
 
-A cell that fails after cells ran more than once gets a hint (`learning.reruns`).
+A cell that fails after another one ran again gets a hint (`learning.reruns`).
 
 Jobs of the tutorials fail on purpose, and views show it. Where logging is not set up, their failures are
 therefore not written to standard error, which a notebook shows in red.

@@ -1,4 +1,4 @@
-"""A hint for a cell that fails after cells ran more than once.
+"""A hint for a cell that fails after a cell ran again.
 
 A tutorial runs from the top, each cell once. A cell that creates a stream or kills a reader may fail when it
 runs again, and so may the cells below it.
@@ -17,18 +17,22 @@ HINT = (
 
 
 class Reruns:
-    """Counts the runs of each cell, and prints a hint after a failure if one ran more than once."""
+    """Prints a hint after a failure if a cell that had succeeded ran again, unchanged.
+
+    A cell that failed, or that was changed, as in an exercise, may run as often as it takes.
+    """
 
     def __init__(self) -> None:
-        self._seen: set[str] = set()
+        self._succeeded: set[tuple[str | None, str]] = set()
         self._is_any_repeated = False
 
     def after_cell(self, result: Any) -> None:
         """Note a cell that has run. ``result`` is IPython's ``ExecutionResult``."""
-        cell = result.info.cell_id or result.info.raw_cell
-        self._is_any_repeated |= cell in self._seen
-        self._seen.add(cell)
-        if self._is_any_repeated and not result.success:
+        cell = result.info.cell_id, result.info.raw_cell
+        self._is_any_repeated |= cell in self._succeeded
+        if result.success:
+            self._succeeded.add(cell)
+        elif self._is_any_repeated:
             print(HINT)
 
 
