@@ -13,6 +13,7 @@ from pravega_lab.widgets.live.pace import (
     QUIET_MS,
     SILENT_MS,
     SLOW_PERIOD_MS,
+    UNANSWERED_MAX,
     Pace,
 )
 from pravega_lab.widgets.live.payload import Payload
@@ -49,13 +50,15 @@ def test_ten_a_second_at_most() -> None:
     assert pace.may_send(now_ms=PERIOD_MS)
 
 
-def test_two_unanswered_at_most() -> None:
+def test_few_unanswered_at_most() -> None:
     pace = shown()
-    pace.sent(1, now_ms=0)
-    pace.sent(2, now_ms=100)
-    assert not pace.may_send(now_ms=200)
-    pace.answered(1, now_ms=210)
-    assert pace.may_send(now_ms=220)
+    for seq in range(UNANSWERED_MAX):
+        assert pace.may_send(now_ms=PERIOD_MS * seq)
+        pace.sent(seq, now_ms=PERIOD_MS * seq)
+    now_ms = PERIOD_MS * UNANSWERED_MAX
+    assert not pace.may_send(now_ms=now_ms)
+    pace.answered(0, now_ms=now_ms)
+    assert pace.may_send(now_ms=now_ms)
 
 
 def test_an_answer_counts_for_all_before_it() -> None:
@@ -73,7 +76,7 @@ def test_a_kernel_that_cannot_hear_goes_on_slower() -> None:
         if pace.may_send(now_ms=now_ms):
             pace.sent(len(sent), now_ms=now_ms)
             sent.append(now_ms)
-    assert 6 <= len(sent) <= 10  # two for every second without an answer
+    assert 4 * UNANSWERED_MAX <= len(sent) <= 5 * UNANSWERED_MAX  # so many for every second without an answer
     assert max(b - a for a, b in pairwise(sent)) <= ANSWER_MS
 
 

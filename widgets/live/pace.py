@@ -1,8 +1,9 @@
 """When a view may send its next update. This module decides and never waits: it receives the time.
 
-A front end that is slow must not be fed faster than it draws, or the reader watches the past. At most two
-updates are therefore unanswered. But a kernel that runs a blocking cell cannot receive the answers, so an
-answer that is missing for a second counts as given, and the view continues, slower.
+A front end that is slow must not be fed faster than it draws, or the reader watches the past. At most five
+updates are therefore unanswered: a page answers four times a second. But a kernel that runs a blocking cell
+cannot receive the answers, so an answer that is missing for a second counts as given, and the view continues,
+slower.
 
 Time is divided into periods, and each view sends at most once in a period. All views of a process have the
 same periods: their updates reach a page together, so that it draws and answers once for all of them.
@@ -11,7 +12,7 @@ same periods: their updates reach a page together, so that it draws and answers 
 from __future__ import annotations
 
 PERIOD_MS = 100
-UNANSWERED_MAX = 2
+UNANSWERED_MAX = 5
 ANSWER_MS = 1_000  # an answer that is missing for longer counts as given
 QUIET_MS = 5_000  # after this silence an update every other second is enough
 SLOW_PERIOD_MS = 2_000  # for silent pages, and for pages on which nobody sees the view

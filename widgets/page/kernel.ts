@@ -52,13 +52,18 @@ export class Teller {
  */
 export function keepAlive(frame: Frame): () => void {
   let onScreen = true;
+  let left = false; // a page that is left becomes hidden after that
   const hello = (kind: string) => frame.voice.say({ kind, page: frame.id, seen: onScreen && !document.hidden });
   hello("hello"); // a reload and a second view ask for a snapshot
-  frame.on(globalThis, "pagehide", () => hello("bye"));
+  frame.on(globalThis, "pagehide", () => {
+    left = true;
+    hello("bye");
+  });
   frame.on<PageTransitionEvent>(globalThis, "pageshow", (e) => {
+    left = false;
     if (e.persisted) hello("hello");
   });
-  frame.on(document, "visibilitychange", () => hello("here"));
+  frame.on(document, "visibilitychange", () => left || hello("here"));
   const sight = new IntersectionObserver((entries) => {
     const { isIntersecting } = entries[entries.length - 1];
     if (isIntersecting === onScreen) return;

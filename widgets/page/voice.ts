@@ -20,7 +20,7 @@ export interface Voice {
 const TRIES = 40;
 const TRY_EVERY_MS = 250;
 const GREET_EVERY_MS = 1500;
-const ACK_AFTER_MS = 30;
+const ACK_AFTER_MS = 250; // pace.py allows as many updates without an answer as it sends in this time, and two more
 
 /** Return a widget's model by its id. After a reload the page brings models back in any order, so look repeatedly. */
 async function found(manager: NonNullable<Model["widget_manager"]>, id: string): Promise<Model> {
@@ -43,8 +43,8 @@ function send(to: Model, content: Record<string, unknown>): void {
 }
 
 /**
- * Acknowledge an update together with those that other views of the page receive at about the same time: JupyterLab
- * shows a busy kernel, and then an idle one, for each message.
+ * Acknowledge an update together with those that all views of the page receive in this time. For each message JupyterLab
+ * shows a busy kernel and then an idle one, and lays out its toolbar again.
  */
 function acknowledge(to: Model, control: string, view: string, seq: number): void {
   page.acks ??= new Map();
