@@ -194,6 +194,18 @@ test("labels stay inside, apart, and whole", () => {
   }
 });
 
+test("of very many labels few are measured", () => {
+  const labels = Array.from({ length: 5000 }, (_, k) => ({ x: 440 - 0.08 * k, forms: [`label ${k}`] }));
+  let measured = 0;
+  const width = (text: string) => {
+    measured += 1;
+    return 6 * text.length;
+  };
+  const placed = placeLabels(labels, { left: 40, right: 440, lines: 2, least: 3 }, width);
+  assert.ok(placed.length >= 10);
+  assert.ok(measured <= 2 * placed.length, `${measured} measured for ${placed.length}`);
+});
+
 test("a narrow view gives its columns up, at every scale", () => {
   const box = (width: number, scale: number) => boxFor(0, 1000, 1000, { scale, width, height: 400 });
   assert.deepEqual([box(1000, 1).folded, box(1000, 1).right], [false, 760]);

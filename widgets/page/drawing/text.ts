@@ -45,6 +45,7 @@ export function placeLabels(
   for (const { x, forms } of labels) {
     const most = Math.max(...limits) - left;
     if (most < 6 * least) break;
+    if (x > left + most) continue; // within the labels that are there: it fits on neither side
     for (const text of forms) {
       if (text.length * least > most) continue; // surely too long; measuring is slow
       const width = widthOf(text);
