@@ -38,8 +38,10 @@ class Numbers:
 
     def places(self, items: list[Any]) -> Ints | None:
         """Return the place of each id; a new id has the next one. None if `AnyIds` has to take over."""
+        if items and type(items[0]) is not int:
+            return None
         numbers = np.array(items) if items else np.zeros(0, np.int64)
-        if numbers.dtype != np.int64 or numbers.ndim != 1:
+        if numbers.dtype != np.int64:
             return None
         pages = numbers >> PAGE_BITS
         distinct = sorted(set(pages.tolist()))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pravega_lab.errors import BadInputError
@@ -107,3 +108,7 @@ def test_ids_keep_their_type() -> None:
         books.write(["a"], None, 0)
         with pytest.raises(BadInputError, match="bring them to one type"):
             books.acknowledge([1])
+    numbers = ArrayBooks()
+    for call in (numbers.acknowledge, numbers.be_late):
+        call(list(np.arange(3)))
+    assert type(numbers.id_of(0)) is np.int64
