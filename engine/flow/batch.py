@@ -8,7 +8,7 @@ chain, rows stay rows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import chain
 from typing import Any
@@ -177,13 +177,15 @@ def copied_value(value: Any) -> Any:
     return copy.deepcopy(value) if isinstance(value, list | dict | set) else value
 
 
-def are_constant(values: Iterable[Any]) -> bool:
+def are_constant(values: Collection[Any]) -> bool:
     """Return whether no list, dict or set is among ``values`` or in their tuples."""
-    while found := list(values):
-        if not _CONSTANT.issuperset(map(type, found)):
+    while True:
+        types = {*map(type, values)}
+        if not types <= _CONSTANT:
             return False
-        values = chain.from_iterable(value for value in found if type(value) is tuple)
-    return True
+        if tuple not in types:
+            return True
+        values = [item for value in values if type(value) is tuple for item in value]
 
 
 def concatenated(batches: Sequence[Batch]) -> Batch:

@@ -297,7 +297,7 @@ class BatchRunner:
         try:
             await chain.open()
             while True:
-                status = await head.context.call(head.reader.poll_next, head)
+                status = head.context.begin(head.reader.poll_next, head)
                 await chain.drain(0)
                 if status is InputStatus.END_OF_INPUT:
                     break

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from inspect import isawaitable
 from typing import Any
 
 from pravega_lab.errors import PravegaError
 
 from ..batch import NO_TIMESTAMP, Batch, Row, RowKind, copied
-from ..calling import call
+from ..calling import begin, end
 from ..cancelling import is_failure
 from ..elements import MAX_TIMESTAMP_MS, CheckpointOptions, Element, SubtaskId, Watermark, WatermarkStatus
 from ..errors import UserFunctionError
@@ -158,14 +159,28 @@ class OperatorContext:
         Raises:
             UserFunctionError: the function raised anything else than a `PravegaError`.
         """
+        given = self.begin(function, *args)
+        return await self.end(given) if isawaitable(given) else given
+
+    def begin(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function, and return its result, or for `end` what to wait for. Raises as `call` does."""
         try:
-            return await call(function, *args)
-        except PravegaError:
-            raise
+            return begin(function, *args)
         except BaseException as error:
-            if not is_failure(error):
-                raise
-            raise self.user_error(error) from error
+            raise self._failure(error) from error
+
+    async def end(self, waits: Awaitable[Any]) -> Any:
+        """Wait for what `begin` has returned. Raises as `call` does."""
+        try:
+            return await end(waits)
+        except BaseException as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: BaseException) -> BaseException:
+        """Return the error that replaces one that a function raised. Raises it where it is no user's."""
+        if isinstance(error, PravegaError) or not is_failure(error):
+            raise error
+        return self.user_error(error)
 
     def user_error(self, error: BaseException, row: object = None) -> UserFunctionError:
         """Return the error that replaces a user's exception: it names the operator, the subtask and the

@@ -179,7 +179,7 @@ class SourceInput:
         if not self._is_available or self.rendezvous.blocked_on is not None or self._subtask.has_data_ended:
             return False
         reader = self._operator.reader
-        status = await self._operator.context.call(reader.poll_next, self._operator)
+        status = self._operator.context.begin(reader.poll_next, self._operator)
         await self._subtask.chain.drain(0)
         if status is InputStatus.END_OF_INPUT:
             await self._subtask.end_source_data(drain=True)

@@ -240,7 +240,7 @@ class KeyedState:
     def _is_constant(self, group: int, changes: int, tables: dict[str, Table]) -> bool:
         """Return whether only a counted change can change the values of users in ``tables``."""
         if self._constant.get(group) != changes:
-            if not all(are_constant(_values_of(self._kinds.get(name), t)) for name, t in tables.items()):
+            if not all(are_constant([*_values_of(self._kinds.get(name), t)]) for name, t in tables.items()):
                 return False
             self._constant[group] = changes
         return True

@@ -49,14 +49,16 @@ class Chain:
         if isinstance(element, Batch):
             if position == 0:
                 self.records_in += element.num_rows
-            await operator.context.call(operator.process_batch, element, input)
+            waits = operator.context.begin(operator.process_batch, element, input)
         elif isinstance(element, Watermark):
             if element.timestamp_ms == MAX_TIMESTAMP_MS:
                 self._observe(operator, "watermark-max")
-            await operator.context.call(operator.process_watermark, element)
+            waits = operator.context.begin(operator.process_watermark, element)
         else:
             assert isinstance(element, WatermarkStatus)
-            await operator.context.call(operator.process_status, element)
+            waits = operator.context.begin(operator.process_status, element)
+        if waits is not None:
+            await operator.context.end(waits)
         await self.drain(position)
 
     async def drain(self, position: int) -> None:

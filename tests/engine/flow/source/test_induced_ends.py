@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.engine.flow.calling import call
+from pravega_lab.engine.flow.calling import begin, call
 from pravega_lab.engine.flow.elements import Barrier
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.source.input import LegacyInput, Rendezvous, SourceInput
@@ -75,7 +75,7 @@ class EndedFunction(ExternallyInducedSource):
 class Context:
     """What an input uses of the context of its operator."""
 
-    call = staticmethod(call)
+    begin, call = staticmethod(begin), staticmethod(call)
 
 
 class Head(Operator):
