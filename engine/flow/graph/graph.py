@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from pravega_lab.errors import BadInputError
+
 from ..elements import SubtaskId
 from ..errors import InvalidJobGraphError
 from ..source.sources import Boundedness
@@ -389,3 +391,11 @@ def hook_ids(hooks: Sequence[Any]) -> list[str]:
                 "a master hook has a blank identifier, which names its state in checkpoints: give it a name"
             )
     return ids
+
+
+def check_graph(graph: object) -> None:
+    """Raise `BadInputError` for what is no graph, such as the environment that makes one."""
+    if not isinstance(graph, JobGraph):
+        raise BadInputError(
+            f"a job runs a JobGraph, not a {type(graph).__name__}: give what env.job_graph() returns"
+        )

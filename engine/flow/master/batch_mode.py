@@ -22,7 +22,7 @@ from pravega_lab.portable.waiting import FIRST_COMPLETED, gather, wait
 from ..batch import Batch, RowKind, concatenated
 from ..elements import MAX_TIMESTAMP_MS, MAX_WATERMARK, Element, SubtaskId, Watermark, WatermarkStatus
 from ..errors import JobFailedError
-from ..graph.graph import Exchange, JobEdge, JobGraph, JobVertex
+from ..graph.graph import Exchange, JobEdge, JobGraph, JobVertex, check_graph
 from ..observer import NoObserver, Observer, SubtaskStateChanged
 from ..operators.operator import Collector, Operator, OperatorContext, RuntimeMode
 from ..sink.two_phase import TwoPhaseCommitOperator
@@ -81,6 +81,7 @@ class BatchRunner:
         unique_id: Callable[[], str] = lambda: uuid.uuid4().hex,
         attempts: int = 1,
     ) -> None:
+        check_graph(graph)
         resolve_mode(graph, RuntimeMode.BATCH)
         self._graph, self._config = graph, config or JobConfig(checkpoints=None)
         self._observer: Observer = observer or NoObserver()

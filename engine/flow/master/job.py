@@ -27,7 +27,7 @@ from ..clock import steady_clock
 from ..elements import CheckpointKind, SubtaskId
 from ..errors import CheckpointFailedError, IllegalStateError, JobCancelledError, Reason, SavepointError
 from ..files import Files, FsspecFiles, join
-from ..graph.graph import JobGraph
+from ..graph.graph import JobGraph, check_graph
 from ..observer import NoObserver, Observer
 from ..operators.operator import RuntimeMode
 from ..subtask_states import SubtaskState
@@ -64,6 +64,7 @@ class Job:
         job_id: str | None = None,
         home: Home | None = None,
     ) -> None:
+        check_graph(graph)
         self.graph, self.config = graph, config or JobConfig()
         self.files = files or FsspecFiles(private=True)
         self._restore_from = restore_from
@@ -307,14 +308,14 @@ async def execute(graph: JobGraph, config: JobConfig | None = None, **options: o
         BadInputError: there is no interval between checkpoints, so the job would wait forever for the final
             one.
     """
-    checkpoints = (config or JobConfig()).checkpoints
+    job = Job(graph, config, **options)  # type: ignore[arg-type]
+    checkpoints = job.config.checkpoints
     if checkpoints is not None and checkpoints.interval_ms is None and checkpoints.after_tasks_finish:
         raise BadInputError(
             "the job would wait forever for its final checkpoint, which commits its last rows: give"
             " JobConfig(CheckpointConfig(interval_ms=1000)), or JobConfig(checkpoints=None), with which"
             " nothing survives a failure"
         )
-    job = Job(graph, config, **options)  # type: ignore[arg-type]
     await job.start()
     await job.wait()
     return job

@@ -899,3 +899,10 @@ def test_a_cell_of_a_notebook_is_told_what_to_write(start: Callable[..., object]
 
     with pytest.raises(BadInputError, match=f"an event loop runs here already.*: write {instead}"):
         asyncio.run(cell())
+
+
+@pytest.mark.parametrize("start", [run, run_batch])
+def test_an_environment_is_no_graph(start: Callable[..., Any]) -> None:
+    env: Any = StreamEnvironment()
+    with pytest.raises(BadInputError, match=r"give what env\.job_graph\(\) returns"):
+        start(env)
