@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from random import Random
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Unpack
 from urllib.parse import urlsplit
 
 from pravega_lab.client.connection.access import Access, AccessOptions
@@ -28,6 +27,7 @@ from pravega_lab.client.tables.table import AsyncTable
 from pravega_lab.client.tables.values import KeyValueTableConfiguration
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
 from pravega_lab.errors import BadInputError
+from pravega_lab.portable.closing import ClosedByAsyncWith
 from pravega_lab.portable.waiting import call_all
 from pravega_lab.protocol.names import (
     READER_GROUP_PREFIX,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 TLS = "tls"
 
 
-class AsyncClient:
+class AsyncClient(ClosedByAsyncWith):
     """Implements `sync.Client` with asyncio, under the same contract. It connects with its first call.
 
     Args:
@@ -185,14 +185,6 @@ class AsyncClient:
         """Close all streams and connections. Writers are flushed before."""
         streams = [stream.close for stream in self._streams.values()]
         await call_all(*streams, self._stores.close, self._controller.close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 def parse_address(uri: str) -> tuple[str, Endpoint]:

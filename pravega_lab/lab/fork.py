@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pravega_lab.client import Client, ScalingPolicy, Stream
 from pravega_lab.client.sync import segment_writer
@@ -22,6 +21,7 @@ from pravega_lab.errors import BadInputError, NotFoundError
 from pravega_lab.lab.fork_plan import Epoch, Piece, Plan, plan
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.known_cuts import KnownCut, cut_before
+from pravega_lab.portable.closing import ClosedByWith
 from pravega_lab.progress import bar
 from pravega_lab.protocol.stream_cut import StreamCut
 
@@ -51,7 +51,7 @@ class OpenLab(Protocol[Opened]):
 
 
 @dataclass(slots=True)
-class Fork(Generic[L]):
+class Fork(ClosedByWith, Generic[L]):
     """A fresh lab with the copied streams. A context manager: leaving it closes that lab.
 
     ``begins`` says in words where the copy begins, and ``begins_s`` in seconds of the source. ``cuts`` are
@@ -83,14 +83,6 @@ class Fork(Generic[L]):
     def close(self) -> None:
         """Close the fork's lab. Its store is deleted, unless the fork was made with ``data``."""
         self.lab.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         gone = f", truncated: {'; '.join(self.truncated)}" if self.truncated else ""

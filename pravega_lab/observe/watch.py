@@ -8,13 +8,13 @@ import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import CAPACITY, Journal
 from pravega_lab.observe.journal.journalled import Journalled
 from pravega_lab.observe.journal.observations import Observation, Trouble
+from pravega_lab.portable.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from pravega_lab.client import Client
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _open: weakref.WeakSet[Watch] = weakref.WeakSet()
 
 
-class Watch(Journalled):
+class Watch(ClosedByWith, Journalled):
     """A journal that fills by itself, from `observe`. ``close()``, or leaving its ``with`` block, ends
     it.
 
@@ -108,14 +108,6 @@ class Watch(Journalled):
                 closing.callback(client.close)
             for observers in (self.queries, self.streams, self.groups):
                 closing.callback(_close_each, observers)  # groups first: until they end, they add streams
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Watch({self.journal!r})"

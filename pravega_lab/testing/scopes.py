@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pravega_lab.client import HEAD, TAIL, RetentionPolicy, ScalingPolicy, Stream, Table, connect
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError
+from pravega_lab.portable.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group import ReaderGroup
     from pravega_lab.client.values import Bound
 
 
-class PravegaStore:
+class PravegaStore(ClosedByWith):
     """An embedded store in its own process, or a running Pravega that tests join.
 
     Args:
@@ -81,14 +81,6 @@ class PravegaStore:
                 "@pytest.mark.pravega_store(durable=True) and run it without --pravega-uri."
             )
         return self._process
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"PravegaStore({'embedded' if self.is_embedded else 'joined'})"

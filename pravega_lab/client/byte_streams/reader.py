@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
-from typing import Self
 
 from pravega_lab.client.byte_streams.segment import check_not_scaled, readable_segment
 from pravega_lab.client.connection.connection import Reply
@@ -14,13 +12,14 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB, SegmentInfo, check_timeout
 from pravega_lab.errors import BadInputError, PravegaError, RefusedError, TruncatedDataError
+from pravega_lab.portable.closing import ClosedByAsyncWith
 from pravega_lab.portable.waiting import gather, wait
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 
 READ_BYTES_MAX = 2 * MIB
 
 
-class AsyncByteReader:
+class AsyncByteReader(ClosedByAsyncWith):
     """Implements `sync.ByteReader` with asyncio, under the same contract."""
 
     def __init__(self, context: StreamContext, offset: int = 0) -> None:
@@ -110,14 +109,6 @@ class AsyncByteReader:
         self._is_closed = True
         await self._drop_read()
         await self._connections.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def _segment(self) -> int:
         if self._segment_id is None:

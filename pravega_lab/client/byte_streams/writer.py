@@ -7,8 +7,6 @@ none is lost or doubled (pravega.md A11).
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
-from typing import Self
 
 from pravega_lab.client.byte_streams.segment import check_not_scaled, writable_segment
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError
@@ -17,6 +15,7 @@ from pravega_lab.client.definite import uncertain
 from pravega_lab.client.segment_stores import Connections, changing, check_reply
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError, Definite, PravegaError, RefusedError, StreamSealedError
+from pravega_lab.portable.closing import ClosedByAsyncWith
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,
     AppendSetup,
@@ -29,7 +28,7 @@ from pravega_lab.protocol.wire.commands import (
 PIECE_BYTES = 1 * MIB
 
 
-class AsyncByteWriter:
+class AsyncByteWriter(ClosedByAsyncWith):
     """Implements `sync.ByteWriter` with asyncio, under the same contract."""
 
     def __init__(self, context: StreamContext) -> None:
@@ -90,14 +89,6 @@ class AsyncByteWriter:
         """Close the connection. What is written afterwards is refused."""
         self._is_closed = True
         await self._connections.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _check_open(self) -> None:
         if self._is_closed:

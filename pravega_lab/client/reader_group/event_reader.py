@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import repeat
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pravega_lab.client.framing.event_batch import event_batch
 from pravega_lab.client.reader_group.access import GroupAccess
@@ -29,6 +28,7 @@ from pravega_lab.client.reading.segment_input import TruncatedError
 from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB, check_timeout
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
+from pravega_lab.portable.closing import ClosedByAsyncWith
 from pravega_lab.protocol.metadata.reader_group import RemoveReader
 from pravega_lab.protocol.names import check_stream, parse_segment_name, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
@@ -41,7 +41,7 @@ READ_AGAIN_S = 1.0  # of an iteration that finds nothing
 LEAVE_AGAIN_S = 2.0  # for a caller that has cancelled the call
 
 
-class AsyncReader:
+class AsyncReader(ClosedByAsyncWith):
     """Implements `sync.Reader` with asyncio, under the same contract. `open_reader` returns it."""
 
     def __init__(self, access: GroupAccess, core: ReaderCore) -> None:
@@ -353,14 +353,6 @@ class AsyncReader:
     def _check_open(self) -> None:
         if self._closed is not None:
             raise ReinitializationRequiredError(f"reader {self.reader_id} is closed ({self._closed})")
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 def _batch_of(found: EventRead | BatchRead) -> EventBatch | None:

@@ -7,8 +7,6 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
 from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.calls import complete
@@ -32,6 +30,7 @@ from pravega_lab.errors import (
     RefusedError,
     SegmentNotFoundError,
 )
+from pravega_lab.portable.closing import ClosedByAsyncWith
 from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
@@ -68,7 +67,7 @@ class AsyncPendingCheckpoint:
         return state.checkpoints.waiting_for(self.name)
 
 
-class AsyncReaderGroup:
+class AsyncReaderGroup(ClosedByAsyncWith):
     """Implements `sync.ReaderGroup` with asyncio, under the same contract.
 
     Args:
@@ -120,14 +119,6 @@ class AsyncReaderGroup:
     async def close(self) -> None:
         """Close this handle's connection. Its readers stay open."""
         await self._access.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     # state
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pravega_lab.client.loop_thread import (
     OfThisProcess,
@@ -27,6 +26,7 @@ from pravega_lab.client.reader_group.values import (
     TimeWindow,
 )
 from pravega_lab.client.values import MIB
+from pravega_lab.portable.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.core.state import GroupState
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pravega_lab.protocol.stream_cut import StreamCut
 
 
-class ReaderGroup(OfThisProcess):
+class ReaderGroup(ClosedByWith, OfThisProcess):
     """Gives access to a group (``scope/group``) of readers, also Java's, that share the segments of streams.
 
     It sends no request until it is used. Every call raises `ReaderGroupNotFoundError` if there is no such
@@ -216,14 +216,6 @@ class ReaderGroup(OfThisProcess):
         if core is not None:
             loop_thread().run(core.close())
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"ReaderGroup({self.scoped_name!r})"
 
@@ -250,7 +242,7 @@ class PendingCheckpoint(OfThisProcess):
         return loop_thread().run(self._core.waiting_for())
 
 
-class Reader(OfThisProcess):
+class Reader(ClosedByWith, OfThisProcess):
     """Reads as a member of a group, in one thread at a time. `ReaderGroup.create_reader` returns it.
 
     It takes part in the group only while it reads, so an idle reader delays checkpoints.
@@ -326,14 +318,6 @@ class Reader(OfThisProcess):
         reader takes no part in the group. `position` and `close` count the events that the loop has reached.
         """
         return chain.from_iterable(iter(lambda: loop_thread().run(self._core.next_events()), None))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Reader({self.reader_id!r})"

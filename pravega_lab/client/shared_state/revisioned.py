@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from uuid import UUID
 
 from pravega_lab.client.connection.connection import Connection, ConnectionLostError, Reply
@@ -32,6 +31,7 @@ from pravega_lab.errors import (
     StreamSealedError,
     TruncatedDataError,
 )
+from pravega_lab.portable.closing import ClosedByAsyncWith
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,
     AppendSetup,
@@ -89,7 +89,7 @@ class Entry(NamedTuple):
     data: bytes
 
 
-class AsyncRevisionedStream:
+class AsyncRevisionedStream(ClosedByAsyncWith):
     """Implements `sync.RevisionedStream` with asyncio, under the same contract."""
 
     def __init__(self, context: StreamContext) -> None:
@@ -104,14 +104,6 @@ class AsyncRevisionedStream:
     async def close(self) -> None:
         """Close the connections."""
         await self._connections.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     # positions
 

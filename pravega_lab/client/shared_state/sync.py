@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pravega_lab.client.loop_thread import (
     OfThisProcess,
@@ -12,6 +11,7 @@ from pravega_lab.client.loop_thread import (
     keep_to_this_process,
     loop_thread,
 )
+from pravega_lab.portable.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Entry, Revision
@@ -21,7 +21,7 @@ S = TypeVar("S")
 U = TypeVar("U")
 
 
-class RevisionedStream(OfThisProcess):
+class RevisionedStream(ClosedByWith, OfThisProcess):
     """Uses a stream of one segment as a log: entries with revisions, conditional appends, a mark.
 
     Calls raise `StreamNotFoundError`, `StreamSealedError` and `StoreUnavailableError`, and `BadInputError`
@@ -97,16 +97,8 @@ class RevisionedStream(OfThisProcess):
         """Close the connection."""
         loop_thread().run(self._core.close())
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class StateSynchronizer(OfThisProcess, Generic[S, U]):
+class StateSynchronizer(ClosedByWith, OfThisProcess, Generic[S, U]):
     """Keeps a state that many programs change the same in all of them, by a log of updates.
 
     Source: reader-groups.md C2.
@@ -120,14 +112,6 @@ class StateSynchronizer(OfThisProcess, Generic[S, U]):
     def close(self) -> None:
         """Close the connection of the log."""
         loop_thread().run(self._core.close())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def state(self) -> S:

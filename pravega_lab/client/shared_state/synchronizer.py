@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pravega_lab.client.shared_state.errors import NoStateYetError
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.errors import ConditionFailedError, ConditionUnknownError, ProtocolError, TruncatedDataError
+from pravega_lab.portable.closing import ClosedByAsyncWith
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -56,7 +56,7 @@ class StateFormat(Protocol[S, U]):
         ...
 
 
-class AsyncStateSynchronizer(Generic[S, U]):
+class AsyncStateSynchronizer(ClosedByAsyncWith, Generic[S, U]):
     """Implements `sync.StateSynchronizer` with asyncio, under the same contract."""
 
     def __init__(self, log: AsyncRevisionedStream, rules: StateFormat[S, U]) -> None:
@@ -70,14 +70,6 @@ class AsyncStateSynchronizer(Generic[S, U]):
     async def close(self) -> None:
         """Close the connections of the log."""
         await self._log.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     @property
     def state(self) -> S:

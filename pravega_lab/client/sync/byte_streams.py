@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pravega_lab.client.loop_thread import OfThisProcess, close_when_dropped, keep_to_this_process
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import MIB
+from pravega_lab.portable.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from pravega_lab.client.byte_streams.reader import AsyncByteReader
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 READ_BYTES_MAX = 2 * MIB
 
 
-class ByteWriter(OfThisProcess):
+class ByteWriter(ClosedByWith, OfThisProcess):
     """Appends bytes to a stream of one segment. `Stream.byte_writer` returns it; use it in a ``with`` block.
 
     Calls raise `BadInputError` for a stream with several segments. Bytes of several writers may alternate
@@ -53,16 +53,8 @@ class ByteWriter(OfThisProcess):
         """Close the connection."""
         run(self._core.close())
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class ByteReader(OfThisProcess):
+class ByteReader(ClosedByWith, OfThisProcess):
     """Reads bytes of a stream of one segment. `Stream.byte_reader` returns it; use it in a ``with`` block.
 
     Calls raise `BadInputError` for a stream with several segments.
@@ -113,11 +105,3 @@ class ByteReader(OfThisProcess):
     def close(self) -> None:
         """Close the connection."""
         run(self._core.close())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.connection.access import AccessOptions, safe_to_print
@@ -16,6 +15,7 @@ from pravega_lab.client.sync.key_value_tables import KeyValueTable
 from pravega_lab.client.sync.stream import Stream
 from pravega_lab.client.sync.tables import Table
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy
+from pravega_lab.portable.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from pravega_lab.client.reader_group.sync import ReaderGroup
@@ -45,7 +45,7 @@ def connect(
     return Client(uri, retry_for_s=retry_for_s, **access)
 
 
-class Client(OfThisProcess):
+class Client(ClosedByWith, OfThisProcess):
     """Gives access to the scopes, streams and tables of one store. Leaving a ``with`` block closes it.
 
     Every call raises `StoreUnavailableError`, with the address, when the store does not answer, `TlsError`
@@ -216,14 +216,6 @@ class Client(OfThisProcess):
         A writer that the program has not closed is closed, too, with a ``RuntimeWarning``.
         """
         run(self._core.close())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Client({self.uri!r})"
