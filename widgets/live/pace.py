@@ -27,13 +27,11 @@ class Pace:
         self._sent_ms: dict[int, int] = {}  # sequence number -> time of each unanswered update
         self._last_ms = -SLOW_PERIOD_MS
         self._heard_ms = 0
-        self._pages: dict[str, int] = {}  # page -> time of its last message
-        self._unseen: set[str] = set()  # pages that have the view where nobody sees it
+        self._pages: dict[str, tuple[int, bool]] = {}  # page -> time of its last message, whether it is seen
 
     def heard(self, page: str, *, now_ms: int, seen: bool = True) -> None:
         """Note that a page shows the view, and whether the view is in sight there."""
-        self._pages[page] = self._heard_ms = now_ms
-        (self._unseen.discard if seen else self._unseen.add)(page)
+        self._pages[page], self._heard_ms = (now_ms, seen), now_ms
         self._forget(now_ms)
 
     def left(self, page: str, *, now_ms: int) -> None:
@@ -43,8 +41,7 @@ class Pace:
 
     def _forget(self, now_ms: int) -> None:
         """Forget silent pages while others answer: a page that was reloaded never reports that it left."""
-        self._pages = {p: t for p, t in self._pages.items() if now_ms - t < SILENT_MS}
-        self._unseen &= self._pages.keys()
+        self._pages = {p: told for p, told in self._pages.items() if now_ms - told[0] < SILENT_MS}
 
     def sent(self, seq: int, *, now_ms: int) -> None:
         """Note that update ``seq`` was sent."""
@@ -61,6 +58,11 @@ class Pace:
         """The number of updates without an answer."""
         return len(self._sent_ms)
 
+    @property
+    def is_seen(self) -> bool:
+        """Return whether the view is in sight on any page."""
+        return any(seen for _, seen in self._pages.values())
+
     def wanted(self, *, now_ms: int) -> bool:
         """Return whether there is a page to send to."""
         return bool(self._pages) and now_ms - self._heard_ms < GONE_MS
@@ -69,7 +71,7 @@ class Pace:
         """Return whether the next update may be sent now."""
         if not self.wanted(now_ms=now_ms):
             return False
-        is_slow = now_ms - self._heard_ms >= QUIET_MS or self._unseen == self._pages.keys()
+        is_slow = now_ms - self._heard_ms >= QUIET_MS or not self.is_seen
         period_ms = SLOW_PERIOD_MS if is_slow else PERIOD_MS
         if now_ms // period_ms == self._last_ms // period_ms:
             return False

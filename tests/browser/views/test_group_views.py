@@ -223,7 +223,7 @@ def test_live_views_follow_the_group(lab_page: Any) -> None:
 SIGHT = """
 import time
 def wait_until(in_sight):
-    while [not view.publisher._pace._unseen for view in board.views] != [in_sight] * 3:
+    while [view.publisher._pace.is_seen for view in board.views] != [in_sight] * 3:
         time.sleep(0.05)
     return in_sight
 wait_until({in_sight})
