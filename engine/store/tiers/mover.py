@@ -229,13 +229,12 @@ class Mover:
         Raises:
             TierMismatch: It does not belong to this store, or is newer than it.
         """
-        failures = self._failures
         check_marker(content, names, self._tiered.store_id, has_chunks=bool(self._tiered.chunks()))
         self._is_marked = content == marker(self._tiered.store_id)
         self._is_attached = True
-        self.listed(names, now_ms)
-        if not self._is_marked:  # the folder is looked at before each try to write the marker
-            self._failures = failures
+        self._learn(names, now_ms)
+        if self._is_marked:  # else this is looked at before each try to write the marker, and is no success
+            self._succeeded()
 
     def marked(self) -> None:
         """Note that the marker is written."""
@@ -268,6 +267,9 @@ class Mover:
             TierMismatch: A snapshot is newer than this store, so another one wrote it.
         """
         self._succeeded()
+        self._learn(names, now_ms)
+
+    def _learn(self, names: Sequence[str], now_ms: int) -> None:
         latest = max((found for name in names if (found := snapshot_sequence(name)) is not None), default=0)
         if latest > self._tiered.sequence:
             raise TierMismatch(
