@@ -30,6 +30,8 @@ from pravega_lab.observe.ledger.entries import (
 )
 from pravega_lab.observe.ledger.id_index import AnyIds, Ints, Numbers, with_room
 
+Flags = npt.NDArray[np.bool_]
+
 _TYPES: dict[str, Any] = {
     "key": np.int32, "place": np.int32, "written_call": np.int32, "acknowledged": np.bool_, "late": np.bool_,
 }  # fmt: skip
@@ -141,8 +143,10 @@ class ArrayBooks:
         self._begin(arrival)
         self._stale.update(range(self._settled[arrival] >> BLOCK_BITS, (len(self) >> BLOCK_BITS) + 1))
         self._settled[arrival] = len(self)
-        lost = self._lost(arrival) & ~self._column[f"told_{arrival}"][: len(self)]
-        self._column[f"told_{arrival}"][: len(self)] |= lost
+        events = slice(0, len(self))
+        lost = self._missing(arrival, events)[1] & self._column["acknowledged"][events]
+        lost &= ~self._column[f"told_{arrival}"][events]
+        self._column[f"told_{arrival}"][events] |= lost
         by_place = np.flatnonzero(lost)
         by_place = by_place[np.argsort(self._column["place"][by_place], kind="stable")]
         return [Offence("lost", int(slot)) for slot in by_place[:most]]
@@ -178,12 +182,11 @@ class ArrayBooks:
             in_flight=in_flight,
         )
 
-    def _lost(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
-        n = len(self)
-        missing = (self._column[f"times_{arrival}"][:n] == 0) & ~self._column["late"][:n]
-        known = self._column["acknowledged"][:n] & (self._column["place"][:n] >= 0)
-        found: npt.NDArray[np.bool_] = missing & known & (np.arange(n) < self._settled[arrival])
-        return found
+    def _missing(self, arrival: Arrival, events: slice) -> tuple[Flags, Flags]:
+        """Return which events are written and not there, and which of them have had their chance."""
+        written, late = self._column["place"][events] >= 0, self._column["late"][events]
+        missing = written & ~late & (self._column[f"times_{arrival}"][events] == 0)
+        return missing, missing & (np.arange(events.start, events.stop) < self._settled[arrival])
 
     def _counts(self) -> Counter[str]:
         """Return the counts, up to date."""
@@ -203,16 +206,15 @@ class ArrayBooks:
         for arrival in ARRIVALS:
             if self.has[arrival]:
                 times = self._column[f"times_{arrival}"][events]
-                settled = np.arange(events.start, events.stop) < self._settled[arrival]
-                missing = found["open"] & (times == 0)
+                missing, overdue = self._missing(arrival, events)
                 found |= {
                     arrival: times > 0,
                     f"doubled_{arrival}": times > 1,
                     f"disorder_{arrival}": self._column[f"disorder_{arrival}"][events],
                     f"strange_{arrival}": (times > 0) & ~written,
-                    f"in_flight_{arrival}": missing & ~settled,
-                    f"missing_{arrival}": missing & settled,
-                    f"lost_{arrival}": missing & settled & acknowledged,
+                    f"in_flight_{arrival}": missing & ~overdue,
+                    f"missing_{arrival}": overdue,
+                    f"lost_{arrival}": overdue & acknowledged,
                 }
         return Counter({name: int(np.count_nonzero(which)) for name, which in found.items()})
 
