@@ -11,6 +11,7 @@ import signal
 import threading
 from traceback import walk_tb
 
+from pravega_lab.errors import PravegaError
 from pravega_lab.portable.waiting import is_being_cancelled
 
 
@@ -31,6 +32,11 @@ def is_interrupt(error: BaseException) -> bool:
         return False
     handlers = [getattr(signal.getsignal(one), "__code__", None) for one in signal.valid_signals()]
     return any(frame.f_code in handlers for frame, _ in walk_tb(error.__traceback__))
+
+
+def is_to_be_explained(error: BaseException) -> bool:
+    """Return whether a function of a user that does not wait has raised this, and nobody said where."""
+    return not (isinstance(error, PravegaError) or is_interrupt(error))
 
 
 def ends_program(error: BaseException) -> bool:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pravega_lab.errors import BadInputError, PravegaError
+from pravega_lab.errors import BadInputError
 from pravega_lab.portable import few
 from pravega_lab.portable.columns import np, npt, pa
 
 from ..batch import Batch, Row
-from ..cancelling import is_interrupt
+from ..cancelling import is_to_be_explained
 from ..errors import UserFunctionError
 from .growing import Growing
 from .key_index import KeyIndex, can_be_indexed
@@ -122,10 +122,8 @@ class KeySelector:
             raise BadInputError(f"there is no column {error} to key by; the row has {list(row)}") from None
         try:
             return self.by(row)
-        except PravegaError:
-            raise
         except BaseException as error:
-            if is_interrupt(error):
+            if not is_to_be_explained(error):
                 raise
             raise UserFunctionError(
                 f"key_by({self}): {type(error).__name__}: {error} at record {row!r:.200}"

@@ -6,9 +6,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pravega_lab.errors import PravegaError
-
-from ..cancelling import is_interrupt
+from ..cancelling import is_to_be_explained
 from ..checkpoint.alignment import AlignedBarriers, BarrierTracker
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.storage import BlobReader
@@ -285,10 +283,8 @@ class Deployer:
 def _made(chained: ChainedOperator) -> Operator:
     try:
         return chained.node.make()
-    except PravegaError:
-        raise
     except BaseException as error:
-        if is_interrupt(error):
+        if not is_to_be_explained(error):
             raise
         raise UserFunctionError(
             f"{chained.name} cannot be created ({type(error).__name__}: {error}): each subtask gets a copy "
