@@ -31,7 +31,10 @@ Acted = Callable[..., None]  # `Workloads.acted`
 
 
 class Running:
-    """A writer or a reader: a thread, connections that can be cut, and the ``errors`` that ended it."""
+    """A writer or a reader: a thread, connections that can be cut, and the ``errors`` that ended it.
+
+    Its connections end with its thread, as those of a program do.
+    """
 
     what = "part"
 
@@ -71,7 +74,7 @@ class Running:
         try:
             if self._thread is not threading.current_thread():
                 self._thread.join(JOIN_S)
-        finally:  # also when the wait is interrupted
+        finally:  # also when the wait is interrupted, or the thread does not end
             self._proxied.close()
 
     def _guarded(self) -> None:
@@ -79,6 +82,8 @@ class Running:
             self._run()
         except Exception as error:  # no caller could catch it in this thread
             self.errors.append(error)
+        finally:
+            self._proxied.close()
 
     def _run(self) -> None:
         raise NotImplementedError
@@ -190,12 +195,12 @@ class RunningReader(Running):
         parse: Parse = numbered,
     ) -> None:
         super().__init__(name, group.scoped_name, proxied, acted)
-        self.group = proxied.client.reader_group(group.scoped_name)
+        self.group = group
         self.rate = None if rate is None else _checked(rate)
         self._ledger, self._parse = ledger, parse
         self._dying = threading.Event()
         self.was_killed = False
-        self._reader = self.group.create_reader(name)
+        self._reader = proxied.client.reader_group(group.scoped_name).create_reader(name)
         self._thread.start()
 
     def kill(self) -> None:

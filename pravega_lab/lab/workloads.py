@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 NUMBERS_PER_WRITER = 1_000_000_000
 T = TypeVar("T")
-R = TypeVar("R", bound=Running)
 
 
 class Workloads:
@@ -59,7 +58,7 @@ class Workloads:
         made = _or_close(
             proxied, lambda: RunningWriter(stream, name, proxied, self.acted, first=first, **options)
         )
-        _succeed(self.writers, name, made)
+        self.writers[name] = made
         return made
 
     def reader(self, group: ReaderGroup, name: str | None, **options: Any) -> RunningReader:
@@ -76,7 +75,7 @@ class Workloads:
         name = _free(name, "r", self.readers)
         proxied = self._proxied(group.config().starting_stream_cuts)
         made = _or_close(proxied, lambda: RunningReader(group, name, proxied, self.acted, **options))
-        _succeed(self.readers, name, made)
+        self.readers[name] = made
         self.acted(f"reader {name} started", call=f"lab.reader(group, {name!r})", target=group.scoped_name)
         return made
 
@@ -147,17 +146,6 @@ def _free(name: str | None, letter: str, taken: Mapping[str, Running]) -> str:
     if old is not None and old.alive:
         raise BadInputError(f"{name!r} runs already; give another name, or close() it first")
     return name
-
-
-def _succeed(running: dict[str, R], name: str, made: R) -> None:
-    """Register a part under its name, and close the connections of a dead part that had the name before.
-
-    Not before the start has succeeded: until then `RunningReader.declare_offline` needs those connections.
-    """
-    dead = running.get(name)
-    running[name] = made
-    if dead is not None:
-        dead.close()
 
 
 def _or_close(proxied: ProxiedClient, make: Callable[[], T]) -> T:

@@ -171,36 +171,37 @@ def test_a_name_is_no_stream_and_no_group(lab: Lab) -> None:
     assert (lab.writers, lab.readers) == ({}, {})
 
 
-def test_a_successor_of_the_same_name_closes_the_connections_of_the_dead(
+def test_what_has_ended_keeps_neither_threads_nor_connections(
     lab: Lab, stream: Stream, group: ReaderGroup
 ) -> None:
-    before = proxy_threads()
+    before = threads()
     lab.writer(stream, "w", rate=0).close()
     killed = lab.reader(group, "r")
     killed.kill()
+    assert killed.connections == 0
+    wait(lambda: threads() == before)
     with pytest.raises(ReaderExistsError):
         lab.reader(group, "r")
-    assert killed.declare_offline()  # a failed start left it as it was
+    assert killed.cut() == 0
+    assert killed.declare_offline()
     successor = lab.reader(group, "r")
     assert lab.readers == {"r": successor}
-    assert killed.connections == 0
-    failed = lab.writer(stream, "w", rate=0)
-    failed._stopping.set()
-    wait(lambda: not failed.alive)
-    lab.writer(stream, "w", rate=0).close()
-    successor.close()
-    wait(lambda: proxy_threads() == before)
+    group.reader_offline("r")  # it ends by itself
+    wait(lambda: not successor.alive)
+    wait(lambda: threads() == before)
 
 
 def test_a_client_that_does_not_open_leaves_no_proxy(lab: Lab, stream: Stream) -> None:
-    before = proxy_threads()
+    before = threads()
     with pytest.raises(BadInputError, match="ca_file"):
         ProxiedClient(lab.client, [stream.scoped_name], ca_file="nowhere.pem")
-    wait(lambda: proxy_threads() == before)
+    wait(lambda: threads() == before)
 
 
-def proxy_threads() -> int:
-    return sum(thread.name.startswith("proxy of ") for thread in threading.enumerate())
+def threads() -> list[str]:
+    """The threads of the proxies and of what the lab runs."""
+    of_parts = ("proxy of ", "writer ", "reader ", "Thread-")
+    return sorted(t.name for t in threading.enumerate() if t.name.startswith(of_parts))
 
 
 def test_a_reader_of_other_events_says_so(lab: Lab, stream: Stream, group: ReaderGroup) -> None:
