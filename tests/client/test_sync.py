@@ -23,6 +23,7 @@ from pravega_lab.client import JsonFormat, Whole, client, stream, sync
 from pravega_lab.client import loop_thread as loop
 from pravega_lab.client.byte_streams import reader as byte_reader
 from pravega_lab.client.byte_streams import writer as byte_writer
+from pravega_lab.client.connection.receiver import FrameReceiver
 from pravega_lab.client.loop_thread import loop_thread
 from pravega_lab.client.reader_group import reading
 from pravega_lab.client.reading import batches, segment_reader
@@ -143,6 +144,26 @@ def test_what_is_dropped_without_a_close_leaves_no_connection(uri: str, new_stre
         while (n_open := sum(one.is_open for one in connections)) > len(shared):
             assert time.monotonic() < deadline, n_open
             time.sleep(0.01)
+
+
+def test_a_closed_client_that_a_program_keeps_holds_no_buffers(uri: str, new_stream: Any) -> None:
+    stream = new_stream().scoped_name
+
+    def closed_client() -> sync.Client:
+        with sync.connect(uri) as client:
+            client.stream(stream).write("event", "key")
+        return client
+
+    def buffers() -> int:
+        held = (one._buffer for one in gc.get_objects() if isinstance(one, FrameReceiver))
+        return sum(map(len, held))
+
+    before = buffers()
+    kept = [closed_client() for _ in range(3)]
+    deadline = time.monotonic() + 30
+    while (held := buffers()) > before:  # a connection is lost in a later turn of the loop
+        assert time.monotonic() < deadline, f"{len(kept)} closed clients hold {held - before} bytes"
+        time.sleep(0.01)
 
 
 def test_one_thread_for_all_and_not_to_be_called_from_itself() -> None:

@@ -190,6 +190,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(ConnectionLostError(f"{self.endpoint}: connection lost ({exc or 'closed by the store'})"))
+        self._receiver.close()
 
     # handling replies
 

@@ -76,6 +76,10 @@ class FrameReceiver:
             frames += self.received(n_bytes)
         return frames
 
+    def close(self) -> None:
+        """Let go of the buffers: a program may keep a client for long after it was closed."""
+        self._buffer, self._own = bytearray(), None
+
     def _take_frames(self) -> list[Command | ReadReply]:
         frames: list[Command | ReadReply] = []
         view, at, have = memoryview(self._buffer), 0, self._have
