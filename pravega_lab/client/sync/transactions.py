@@ -60,6 +60,7 @@ class Transaction(OfThisProcess):
         This process renews the lease until the transaction has ended, or until `close`.
         """
         run(self._core.end_writing())
+        self._add = refuse
 
     def commit(self, wait: bool = False, *, timestamp: int | None = None, writer: str | None = None) -> None:
         """Flush and commit. Without ``wait`` the events may not be readable yet (``COMMITTING``).

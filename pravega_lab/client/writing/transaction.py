@@ -99,7 +99,7 @@ class AsyncTransaction:
     async def write(self, events: Events, keys: Keys = None) -> int:
         """Queue events, and return their number. `flush` waits until they are durable."""
         if self._appends is None:
-            raise BadInputError(f"transaction {self.txn_id} was taken up by its id: it cannot be written to")
+            raise BadInputError(f"transaction {self.txn_id} takes no events here: it was taken up by its id, or written to its end")
         if self._appends.add(events, keys):
             return 1
         batch = prepare(events, keys, self._context.chance)
@@ -119,6 +119,7 @@ class AsyncTransaction:
         await self.flush()
         if self._appends is not None:
             await self._appends.close()
+            self._appends = None  # a lease may be renewed for minutes, and what wrote is large
         if self._renewing is not None and self._left is not None:
             left = self._left
             self._renewing.add_done_callback(lambda _: left(self))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from uuid import UUID
 
@@ -62,6 +64,26 @@ def test_taken_up_by_its_id(new_stream: NewStream) -> None:
     again.commit(wait=True)
     assert read_all(stream) == [b"a", b"b"]
     assert stream.transaction(UUID(int=12345)).state() is TransactionState.UNKNOWN
+
+
+def test_one_whose_writing_has_ended_is_small_and_another_handle_commits_it(new_stream: NewStream) -> None:
+    stream = new_stream(segments=3)
+    txn = stream.begin_transaction()
+    txn.write("a", "k")
+    txn.write([b"b"] * 100, ["k"] * 100)
+    wrote = weakref.ref(txn._core.appends)
+    txn.end_writing()
+    txn.end_writing()
+    for more in ("c", ["c"]):
+        with pytest.raises(BadInputError, match="written to its end"):
+            txn.write(more, "k")
+    txn.flush()
+    assert txn.state() is TransactionState.OPEN
+    stream.transaction(txn.txn_id).commit(wait=True)
+    assert read_all(stream) == [b"a"] + [b"b"] * 100
+    gc.collect()
+    assert wrote() is None  # the lease is renewed for some time yet
+    txn.close()
 
 
 def test_writing_after_somebody_aborted_it(new_stream: NewStream) -> None:
