@@ -78,12 +78,11 @@ class Running:
             self._proxied.close()
 
     def _guarded(self) -> None:
-        try:
-            self._run()
-        except Exception as error:  # no caller could catch it in this thread
-            self.errors.append(error)
-        finally:
-            self._proxied.close()
+        for step in (self._run, self._proxied.close):
+            try:
+                step()
+            except Exception as error:  # no caller could catch it in this thread
+                self.errors.append(error)
 
     def _run(self) -> None:
         raise NotImplementedError
