@@ -17,9 +17,11 @@ import pytest
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.observations import (
+    SegmentMeasured,
     SegmentOpened,
     SegmentRead,
     SegmentTiered,
+    StreamSeen,
     Trouble,
     TroubleOver,
 )
@@ -93,6 +95,29 @@ def test_a_view_of_a_group_says_also_that_its_streams_are_in_trouble() -> None:
     board, timeline = ReaderBoard(journal), CheckpointTimeline(journal)
     journal.append(Trouble(time_ms=5, source="another/stream", message="no answer"))
     assert board.trouble == timeline.trouble == "no answer"
+
+
+def test_a_view_of_a_long_journal_reads_no_old_measurements_from_the_file_and_says_so() -> None:
+    """A lab of twelve hours was shown after a minute."""
+    journal = Journal("a day", capacity=1_000)
+    first = SegmentMap(journal)
+    journal.append(StreamSeen(time_ms=0, stream="s/a", policy="fixed"))
+    journal.append(SegmentOpened(time_ms=0, stream="s/a", segment_id=0, low=0.0, high=1.0))
+    for t in range(1, 2_001):
+        journal.append(SegmentMeasured(time_ms=t, stream="s/a", segment_id=0, start_offset=0, write_offset=t))
+        if t % 500 == 0:
+            first.snapshot()
+    assert journal.has_spilled_samples
+    late = show(journal).views[0]
+    assert isinstance(late, SegmentMap)
+    assert late.stream == "s/a"
+    assert list(late.frame["start_s"]) == list(first.frame["start_s"]) == [0.0]
+    assert late.snapshot().facts["left_out"] == "the oldest rates are left out"
+    assert first.snapshot().facts["left_out"] == ""
+    kept = journal.since(all_samples=False)
+    assert [o.kind for o in kept[:2]] == ["stream_seen", "segment_opened"]
+    assert [o.seq for o in kept[2:]] == list(range(2_002 - len(kept) + 2, 2_002))
+    assert 1_000 <= len(kept) - 2 <= 1_250 < len(journal.since()) - 2
 
 
 def test_active_segments_of_a_young_stream_reach_the_line_of_now() -> None:

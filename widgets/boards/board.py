@@ -173,7 +173,7 @@ def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> lis
             f"show() cannot show {type(thing).__name__}: it takes views, journals and observers. "
             "observe(uri, stream=...) makes an observer; lab.show(stream) does so for you."
         )
-    seen = journal.since()
+    seen = journal.since(all_samples=False)
     streams = dict.fromkeys(o.stream for o in seen if isinstance(o, StreamSeen))
     queries = dict.fromkeys(o.query for o in seen if isinstance(o, QueryStarted | BatchDone | BatchPlanned))
     wanted = getattr(thing, "shows", None) or ("streams", "queries", "all ledgers")
@@ -202,14 +202,16 @@ def _views(thing: Any, clock: str, scale: float, told: Sequence[Journal]) -> lis
 
 
 def _has_job(journal: Journal) -> bool:
-    return any(isinstance(o, JobSeen) for o in journal.since())
+    return any(isinstance(o, JobSeen) for o in journal.since(all_samples=False))
 
 
 def _of_job(
     journal: Journal, others: Sequence[Journal], groups: Sequence[str | None], clock: str, scale: float
 ) -> list[View]:
     """Return the views of a job; a reader group's journal puts its checkpoints into the job's timeline."""
-    beside = next((o for o in others if any(isinstance(e, GroupSeen) for e in o.since())), None)
+    beside = next(
+        (o for o in others if any(isinstance(e, GroupSeen) for e in o.since(all_samples=False))), None
+    )
     made: list[View] = [ReaderBoard(journal, group=g, clock=clock, scale=scale) for g in groups]
     graph = JobGraph(journal, clock=clock, scale=scale)
     return [graph, *made, CheckpointTimeline(journal, job=True, beside=beside, clock=clock, scale=scale)]

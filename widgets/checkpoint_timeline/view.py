@@ -84,7 +84,8 @@ class CheckpointTimeline(View):
 
     def _catch_up(self) -> TimelineHistory:
         history: TimelineHistory = super()._catch_up()
-        for observation in () if self.beside is None else self.beside.since(self._beside_to):
+        beside = () if self.beside is None else self.beside.since(self._beside_to, all_samples=False)
+        for observation in beside:
             self._beside_to = observation.seq + 1
             history.apply(observation)
         return history

@@ -222,7 +222,7 @@ class Clock:
         return max((span[1] for span in self._spans()), default=0)
 
     def _moments(self) -> list[Moment]:
-        found = [m for journal in self.journals for m in moments(journal.since())]
+        found = [m for journal in self.journals for m in moments(journal.since(all_samples=False))]
         told: dict[tuple[str, str], int] = {}
         kept = []
         for m in sorted(found, key=lambda m: (m.time_ms, m.seq)):  # two journals may contain the same event

@@ -30,7 +30,7 @@ class ScrubberFacts:
         self._sent_moments = 0
 
     def _catch_up(self) -> None:
-        for observation in self._journal.since(self._read_to):
+        for observation in self._journal.since(self._read_to, all_samples=False):
             self._read_to = observation.seq + 1
             self._steps[observation.time_ms] = self._new_steps[observation.time_ms] = observation.seq
             moment = moment_of(observation)

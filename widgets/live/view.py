@@ -93,6 +93,7 @@ class View(anywidget.AnyWidget):
         self._lock = threading.RLock()
         self._history = type(self).history()
         self._read_to = 0
+        self._begins_late = False  # without the measurements that the journal had in its spill file
         self._origin_ms: int | None = None
         self._span_ms: tuple[int, int] | None = None
         self.told: dict[str, Any] = {}  # the facts that pages know; empty while there is no page
@@ -170,7 +171,9 @@ class View(anywidget.AnyWidget):
 
     def _catch_up(self) -> Any:
         """Return the history with all observations of the journal. Hold the lock while you use it."""
-        for observation in self.journal.since(self._read_to):
+        if not self._read_to:
+            self._begins_late = self.journal.has_spilled_samples
+        for observation in self.journal.since(self._read_to, all_samples=False):
             self._read_to = observation.seq + 1
             if self._wants(observation):
                 self._history.apply(observation)

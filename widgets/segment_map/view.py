@@ -73,7 +73,7 @@ class SegmentMap(View):
     def _catch_up(self) -> Any:
         history = super()._catch_up()
         for journal, read_to in self.readers.items():
-            for observation in journal.since(read_to) if history.rows else ():
+            for observation in journal.since(read_to, all_samples=False) if history.rows else ():
                 self.readers[journal] = observation.seq + 1
                 if isinstance(observation, OF_READERS) and self._wants(observation):
                     history.apply(observation)
@@ -124,7 +124,8 @@ class SegmentMap(View):
 
     def _left_out(self) -> str:
         dropped, together = self._history.samples_dropped, self._packer.left_out
-        texts = [f"the oldest {dropped:,} rates are left out" if dropped else ""]
+        oldest = f"oldest {dropped:,}" if dropped else "oldest" if self._begins_late else ""
+        texts = [f"the {oldest} rates are left out" if oldest else ""]
         if together:
             n = len(self._history.rows)
             texts.append(f"{n - together:,} of {n:,} segments drawn, the oldest {together:,} only together")

@@ -99,7 +99,10 @@ class AsyncTransaction:
     async def write(self, events: Events, keys: Keys = None) -> int:
         """Queue events, and return their number. `flush` waits until they are durable."""
         if self._appends is None:
-            raise BadInputError(f"transaction {self.txn_id} takes no events here: it was taken up by its id, or written to its end")
+            raise BadInputError(
+                f"transaction {self.txn_id} takes no events here: it was taken up by its id, "
+                "or written to its end"
+            )
         if self._appends.add(events, keys):
             return 1
         batch = prepare(events, keys, self._context.chance)

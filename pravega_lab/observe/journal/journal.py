@@ -142,21 +142,30 @@ class Journal:
         for observation in observations:
             self.append(observation)
 
-    def since(self, seq: int = 0) -> list[Observation]:
+    def since(self, seq: int = 0, *, all_samples: bool = True) -> list[Observation]:
         """Return all that is kept with this ``seq`` or a later one, in order. The cost depends on what is
         new only.
-        """
-        return list(self.iterate(seq))
 
-    def iterate(self, seq: int = 0) -> Iterator[Observation]:
+        Without ``all_samples``, measurements that are in the spill file are left out. After hours they are
+        most of a journal, and it takes a minute to read them.
+        """
+        return list(self.iterate(seq, all_samples=all_samples))
+
+    def iterate(self, seq: int = 0, *, all_samples: bool = True) -> Iterator[Observation]:
         """Yield what `since` returns, as of now, without having all of it in memory at once."""
         with self._lock:
             facts: Iterator[Observation] = iter(self._facts.since(seq))
             samples: Iterator[Observation] = iter(self._samples.since(seq))
             if self._spill is not None:
                 facts = chain(self._spill.since(seq, samples=False), facts)
-                samples = chain(self._spill.since(seq, samples=True), samples)
+                if all_samples:
+                    samples = chain(self._spill.since(seq, samples=True), samples)
         return merge(facts, samples, key=_SEQ)
+
+    @property
+    def has_spilled_samples(self) -> bool:
+        """Return whether measurements are in the spill file."""
+        return self._spill is not None and self._spill.n_samples > 0
 
     @property
     def next_seq(self) -> int:

@@ -47,6 +47,7 @@ class Spill:
         self.path = path
         self.n_bytes = 0
         self.n_kept = 0
+        self.n_samples = 0
         self._bytes_max = bytes_max
         self._blocks: list[_Block] = []
         if path is not None:
@@ -73,6 +74,7 @@ class Spill:
             at, length = self._write(data)
             self._blocks.append(_Block(part[0].sample, part[-1].seq, at, length, len(data)))
             self.n_kept += len(part)
+            self.n_samples += len(part) if part[0].sample else 0
         return len(items)
 
     def _write(self, data: bytes) -> tuple[int, int]:
