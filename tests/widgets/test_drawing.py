@@ -18,6 +18,7 @@ from pravega_lab.widgets.drawings.line_figure import LineFigure
 from pravega_lab.widgets.drawings.line_picture import Line, Mark, line_picture
 from pravega_lab.widgets.live.still import still
 from pravega_lab.widgets.svg.palette import GROUND, STYLE, TEXT, THEMED, VERMILION, on_dark, rgb
+from pravega_lab.widgets.svg.picture import time_steps, time_text
 from tests.observe.examples import splitting_story
 from tests.observe.group.examples import busy_group
 from tests.observe.job.examples import whole_run
@@ -141,3 +142,17 @@ def test_stored_outputs_may_be_older_than_the_themes() -> None:
     for regex, replace in re.findall(r"^regex: (.*)$\n^replace: (.*)$", rules, re.MULTILINE):
         older, newer = re.sub(regex, replace, older), re.sub(regex, replace, newer)
     assert newer == older
+
+
+def test_a_time_axis_has_seconds_and_minutes_and_hours_where_it_is_long() -> None:
+    def labels(end_s: float, n: float) -> list[str]:
+        return [label for _, label in time_steps(end_s, n)]
+
+    assert labels(120, 8) == ["0 s", "20 s", "40 s", "60 s", "80 s", "100 s", "120 s"]
+    assert labels(3600, 6) == ["0 s", "10 min", "20 min", "30 min", "40 min", "50 min", "1 h"]
+    assert labels(6000, 4) == ["0 s", "30 min", "1 h", "1:30 h"]
+    assert labels(43_261, 7) == ["0 s", "2 h", "4 h", "6 h", "8 h", "10 h", "12 h"]
+    assert labels(40 * 86_400, 4) == ["0 s", "240 h", "480 h", "720 h", "960 h"]
+    assert time_text(43_261) == "12:01:01 h"
+    assert time_text(700) == "11:40 min"
+    assert time_text(90.25) == "90.25 s"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..groups.history import BoardHistory
 from ..svg.palette import LINE, NONE, SOFT, TEXT, VERMILION, ink, reader_colour
-from ..svg.picture import Picture, amount, data_size, number, steps
+from ..svg.picture import Picture, amount, data_size, number, steps, time_text
 from ..svg.text import common_start, first_fit, short_name
 from .rows import Checkpoint, CheckpointSource, Part, counted, held_up
 
@@ -147,7 +147,7 @@ def _draw_word(picture: Picture, scene: Scene, c: Checkpoint, x: float, slot: fl
 def _draw_detail(picture: Picture, scene: Scene, c: Checkpoint) -> None:
     y, start_ms = scene.under + 16, scene.history.start_ms or 0
     title = f"{scene.source.system} {c.label}"
-    asked = f"asked at {number((c.start_ms - start_ms) / 1000)} s"
+    asked = f"asked at {time_text((c.start_ms - start_ms) / 1000)}"
     spent_ms = scene.spent_ms(c)
     took = f"{spent_ms / 1000:.2f} s" if spent_ms >= 100 else f"{number(spent_ms)} ms"
     name = f"{c.name} · " if c.number else ""  # a request without a number is in the title by its name

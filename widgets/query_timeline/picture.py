@@ -11,7 +11,7 @@ from pravega_lab.observe.query.fold import BatchHistory, BatchRow
 from pravega_lab.portable.words import plural
 
 from ..svg.palette import LINE, NONE, SOFT, TEXT, VERMILION
-from ..svg.picture import Across, Picture, amount, data_size, number
+from ..svg.picture import Across, Picture, amount, data_size, number, time_text
 
 WIDTH = 900
 LEFT, RIGHT = 46, 684
@@ -60,7 +60,7 @@ def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: S
     words = [
         counted,
         f"{replays:,} replayed" if replays else "",
-        f"{number(scene.across.end_s)} s",
+        time_text(scene.across.end_s),
     ]
     if len(scene.rows) < len(history.rows):
         words.append(f"the newest {len(scene.rows):,} of {len(history.rows):,} attempts drawn")

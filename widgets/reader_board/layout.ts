@@ -72,6 +72,10 @@ export function checkpointsOn(model: GroupModel, b: Axis, t: number): number[] {
 export const isCrowded = (checkpoints: readonly number[], b: Axis): boolean =>
   checkpoints.length > (b.right - b.left) / 9;
 
+/** Return whether there are so many that their lines would cover the lanes. */
+export const isCovered = (checkpoints: readonly number[], b: Axis): boolean =>
+  checkpoints.length > (b.right - b.left) / 4;
+
 /** Return the moves on the screen, the newest of very many. */
 export function movesOn(model: GroupModel, b: Axis, t: number): Move[] {
   const list = model.moves.filter(

@@ -10,12 +10,13 @@ from pravega_lab.portable.words import plural
 
 from ..groups.history import BoardHistory
 from ..svg.palette import HALO, SOFT, TEXT, VERMILION, ink, reader_colour
-from ..svg.picture import Across, Picture, amount, data_size, number
+from ..svg.picture import Across, Picture, amount, data_size, number, time_text
 from ..svg.text import common_start, first_fit, placed, short_name
 from .rows import busiest
 
 WIDTH, LEFT, RIGHT = 900, 46, 684
 TOP = 58
+LINES_APART = 4.0  # of checkpoints, px
 LANES_MAX, SLOTS_MAX, BARS_MAX = 30, 6, 900
 CAUSES = 44  # three lines of reasons
 WORDS = {"completed": "✓", "cleared": "failed", "reset": "dropped by reset"}
@@ -96,7 +97,7 @@ def reader_svg(history: BoardHistory, facts: dict[str, Any], gap: str, span_ms: 
     picture = Picture(WIDTH, scene.height, f"Readers of {scene.group or 'no group yet'}: {said}")
     hidden = len(lanes) - len(scene.lanes) + 1
     words = [said, f"the busiest {len(scene.lanes) - 1} drawn, +{hidden:,}" if hidden > 0 else ""]
-    words += [f"{number(scene.across.end_s)} s", f"gap: {gap}" if gap else ""]
+    words += [time_text(scene.across.end_s), f"gap: {gap}" if gap else ""]
     picture.heading(facts["title"], " · ".join(word for word in words if word))
     _draw_legend(picture, scene)
     for lane in scene.lanes:
@@ -217,10 +218,13 @@ def _dot(picture: Picture, x: float, y: float) -> None:
 
 def _draw_checkpoints(picture: Picture, scene: Scene, rows: list[CheckpointRow]) -> None:
     shown = rows[-60:]
-    limit = float(RIGHT)
+    limit, last_x = float(RIGHT), float("inf")
     for place, row in reversed(list(enumerate(shown, 1 + len(rows) - len(shown)))):
         x = scene.x(row.asked_ms)
         failed = row.state == "cleared"
+        if last_x - x < LINES_APART and not failed:
+            continue  # it would cover the lanes
+        last_x = x
         dash = "" if row.state == "completed" else 'stroke-dasharray="4 3"'
         picture.line(x, TOP - 6, x, scene.bottom, VERMILION if failed else TEXT, dash)
         for p in row.passes:

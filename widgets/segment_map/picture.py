@@ -8,7 +8,7 @@ from pravega_lab.observe.stream.fold import SegmentRow
 from pravega_lab.portable.words import plural
 
 from ..svg.palette import COLD, HALO, HOT, LINE, NONE, SOFT, TEXT, mix, reader_colour
-from ..svg.picture import Across, Picture, amount, data_size, number, steps
+from ..svg.picture import Across, Picture, amount, data_size, number, time_steps, time_text
 from ..svg.raster import Raster, text_width
 from ..svg.text import common_start, first_fit, placed, short_name
 from .history import MapHistory, Stretch, owner_words, short_words
@@ -153,7 +153,7 @@ def segment_svg(history: MapHistory, facts: dict[str, Any], gap: str, span_ms: S
     picture = Picture(
         WIDTH, HEIGHT, f"Segment map of {stream}: {plural(len(history.rows), 'segment')}, {active} active"
     )
-    rest = [f"{plural(len(history.rows), 'segment')}, {active:,} active", f"{number(scene.across.end_s)} s"]
+    rest = [f"{plural(len(history.rows), 'segment')}, {active:,} active", time_text(scene.across.end_s)]
     picture.heading(facts["title"], " · ".join([*rest, f"gap: {gap}"] if gap else rest))
     _draw_legend(picture, scene)
     _draw_keys(picture)
@@ -396,8 +396,8 @@ def _label_raster(raster: Raster, scene: Scene) -> None:
     raster.rect(LEFT, STRIP_BOTTOM, RIGHT, STRIP_BOTTOM + 1, LINE)
     now_x = round(scene.across.x(scene.seconds(None)))
     raster.rect(now_x, TOP - 3, now_x + 1, STRIP_BOTTOM, TEXT)
-    for t in steps(0, scene.across.end_s, 8):
-        x, text = round(scene.across.x(t)), f"{number(t)} s"
+    for t, text in time_steps(scene.across.end_s, 8):
+        x = round(scene.across.x(t))
         raster.rect(x, STRIP_BOTTOM, x + 1, STRIP_BOTTOM + 5, SOFT)
         raster.text(
             max(0, min(x - text_width(text) // 2, RIGHT - text_width(text))), STRIP_BOTTOM + 9, text, SOFT

@@ -26,6 +26,31 @@ def steps(low: float, high: float, n: float) -> list[float]:
     return [k * step for k in range(first, floor(high / step + 1e-9) + 1)]
 
 
+LONG_S = 600  # from here on, an axis has minutes and hours
+DAY_S = 86_400
+_LONG_STEPS = [60 * minutes for minutes in (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720, 1440)]
+
+
+def time_steps(end_s: float, n: float) -> list[tuple[float, str]]:
+    """Return round moments for an axis from 0 s, about ``n`` of them at most: seconds and labels."""
+    raw = end_s / max(1.0, n)
+    if raw < LONG_S / 10:
+        return [(s, time_text(s)) for s in steps(0, end_s, n)]
+    step = next((step for step in _LONG_STEPS if step >= raw), DAY_S * ceil(raw / DAY_S))
+    return [(s, time_text(s)) for s in range(0, int(end_s) + 1, step)]
+
+
+def time_text(seconds: float) -> str:
+    """Return seconds as text, from ten minutes on as ``20 min``, ``1:30 h`` or ``11:06:40 h``."""
+    if seconds < LONG_S:
+        return f"{number(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if not hours:
+        return f"{minutes}:{rest:02} min" if rest else f"{minutes} min"
+    return f"{hours}{f':{minutes:02}' if minutes or rest else ''}{f':{rest:02}' if rest else ''} h"
+
+
 @dataclass(frozen=True, slots=True)
 class Across:
     """Maps time to the horizontal axis: from the start (0 s) to ``end_s``, between two x."""
@@ -81,13 +106,13 @@ class Picture:
         )
 
     def time_axis(self, across: Across, y: float) -> None:
-        """Draw the axis at ``y``, with ticks in seconds."""
+        """Draw the axis at ``y``, with ticks in seconds, or in minutes and hours if it is long."""
         self.line(across.left, y, across.right, y)
-        for t in steps(0, across.end_s, (across.right - across.left) / 80):
+        for t, label in time_steps(across.end_s, (across.right - across.left) / 80):
             x = across.x(t)
             self.line(x, y, x, y + 4)
             anchor = "start" if x < across.left + 12 else "end" if x > across.right - 12 else "middle"
-            self.text(x, y + 14, f"{number(t)} s", anchor=anchor)
+            self.text(x, y + 14, label, anchor=anchor)
 
     def heading(self, title: str, rest: str, y: float = 14) -> None:
         """Draw a title, and after it ``rest`` in a smaller font."""

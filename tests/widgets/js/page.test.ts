@@ -6,7 +6,7 @@ import { Table } from "../../../widgets/page/data/rows.ts";
 import { lastUntil, Store } from "../../../widgets/page/data/store.ts";
 import { ink, mix } from "../../../widgets/page/drawing/colours.ts";
 import { bytes, count, seconds, wallTime } from "../../../widgets/page/drawing/format.ts";
-import { ticks } from "../../../widgets/page/drawing/scale.ts";
+import { ticks, timeTicks } from "../../../widgets/page/drawing/scale.ts";
 import { commonStart, firstFit, placeLabels, shortName } from "../../../widgets/page/drawing/text.ts";
 import { create, pairs, piece } from "../../../widgets/page/elements.ts";
 import { stateOf } from "../../../widgets/page/header.ts";
@@ -19,6 +19,18 @@ import { placed } from "../../../widgets/page/tooltip.ts";
 import { boxFor, give, packed } from "./support.ts";
 
 const measure = { measureText: (text: string) => ({ width: 10 * text.length }) as TextMetrics };
+
+test("a time axis has seconds, and minutes and hours where it is long", () => {
+  const labels = (a: number, b: number, n: number): string[] => timeTicks(a, b, n).map(([, label]) => label);
+  assert.deepEqual(labels(0, 100, 5), ["0 s", "20 s", "40 s", "60 s", "80 s", "100 s"]);
+  assert.deepEqual(labels(0, 3600, 6), ["0 s", "10 min", "20 min", "30 min", "40 min", "50 min", "1 h"]);
+  assert.deepEqual(labels(4000, 9000, 4), ["1:30 h", "2 h", "2:30 h"]);
+  assert.deepEqual(labels(0, 12 * 3600, 7), ["0 s", "2 h", "4 h", "6 h", "8 h", "10 h", "12 h"]);
+  assert.deepEqual(labels(40_000, 40_020, 2), ["11:06:40 h", "11:06:50 h", "11:07 h"]);
+  assert.deepEqual(labels(700, 702, 2), ["11:40 min", "11:41 min", "11:42 min"]);
+  assert.deepEqual(labels(700, 700.4, 2), ["700 s", "700.2 s", "700.4 s"]);
+  assert.deepEqual(labels(0, 40 * 86_400, 4), ["0 s", "240 h", "480 h", "720 h", "960 h"]);
+});
 
 test("ticks are round, within the ends, and not too many", () => {
   assert.deepEqual(ticks(0, 100, 10), [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);

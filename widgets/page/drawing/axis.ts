@@ -1,6 +1,6 @@
 // The time axis, and the lines that every view draws at a moment: now, the pointer's moment, the place of a fork.
 import type { Context } from "./patterns.ts";
-import { type Box, ticks } from "./scale.ts";
+import { type Box, timeTicks } from "./scale.ts";
 
 const AXIS = 18; // pixels below the picture
 
@@ -14,13 +14,13 @@ export function paintAxis(c: Context, b: Box): void {
   c.lineTo(b.right, y + 0.5);
   c.stroke();
   const most = (b.right - b.left) / (80 * b.scale);
-  for (const s of ticks((b.from - b.origin) / 1000, (b.to - b.origin) / 1000, most)) {
+  for (const [s, label] of timeTicks((b.from - b.origin) / 1000, (b.to - b.origin) / 1000, most)) {
     const x = b.x(b.origin + 1000 * s);
     c.fillStyle = b.theme.line;
     c.fillRect(Math.round(x), y, 1, 4);
     c.fillStyle = b.theme.soft;
     c.textAlign = x < b.left + 12 ? "left" : x > b.right - 12 ? "right" : "center";
-    c.fillText(`${Number(s.toPrecision(8))} s`, x, y + 5 * b.scale);
+    c.fillText(label, x, y + 5 * b.scale);
   }
 }
 

@@ -1,7 +1,7 @@
 // Checkpoints: a line where each was asked for, and which readers have passed it.
 import { VERMILION } from "../../page/drawing/colours.ts";
 import { haloText } from "../../page/drawing/patterns.ts";
-import { checkpointsOn, isCrowded } from "../layout.ts";
+import { checkpointsOn, isCovered, isCrowded } from "../layout.ts";
 import { checkpointState, checkpointWord, waitsFor } from "../moment.ts";
 import { HEAD } from "../plan.ts";
 import { type Scene, xOf } from "./scene.ts";
@@ -14,12 +14,13 @@ export function paintCheckpoints(scene: Scene): void {
   const { ctx, b, model, t } = scene;
   const list = checkpointsOn(model, b, t);
   const crowded = isCrowded(list, b);
+  const covered = isCovered(list, b);
   let limit = b.right;
   ctx.textBaseline = "middle";
   for (const c of list.reverse()) {
     const x = Math.round(xOf(scene, model.check.asked[c]));
     const pale = crowded && !isChosen(scene, c);
-    paintAsked(scene, c, x, pale);
+    paintAsked(scene, c, x, pale, pale && covered ? HEAD : scene.plan.bottom);
     if (!pale) paintPasses(scene, c);
     ctx.font = b.font(9.5);
     ctx.textAlign = "left";
@@ -34,8 +35,8 @@ export function paintCheckpoints(scene: Scene): void {
   ctx.lineWidth = 1;
 }
 
-function paintAsked(scene: Scene, c: number, x: number, pale: boolean): void {
-  const { ctx, b, model, plan, t } = scene;
+function paintAsked(scene: Scene, c: number, x: number, pale: boolean, bottom: number): void {
+  const { ctx, b, model, t } = scene;
   const word = checkpointState(model, c, t);
   const plain = word === "completed" || word === "running";
   ctx.strokeStyle = word === "cleared" ? VERMILION : plain ? b.theme.text : b.theme.soft;
@@ -44,7 +45,7 @@ function paintAsked(scene: Scene, c: number, x: number, pale: boolean): void {
   ctx.setLineDash(word === "completed" ? [] : [4, 3]);
   ctx.beginPath();
   ctx.moveTo(x + 0.5, (HEAD - 6) * b.scale);
-  ctx.lineTo(x + 0.5, plan.bottom * b.scale);
+  ctx.lineTo(x + 0.5, bottom * b.scale);
   if (x >= b.left) ctx.stroke();
   ctx.setLineDash([]);
   ctx.globalAlpha = 1;
