@@ -146,7 +146,8 @@ class _Acts:
         return [name for name, reader in self.lab.readers.items() if reader.alive]
 
     def _dead(self) -> list[str]:
-        return [name for name, reader in self.lab.readers.items() if reader.was_killed and not reader.alive]
+        killed = [(n, r) for n, r in self.lab.readers.items() if r.was_killed and not r.alive]
+        return [name for name, reader in killed if not reader.was_declared_offline]
 
     def _writers(self) -> list[str]:
         return [name for name, writer in self.lab.writers.items() if writer.alive]

@@ -198,7 +198,7 @@ class RunningReader(Running):
         self.rate = None if rate is None else _checked(rate)
         self._ledger, self._parse = ledger, parse
         self._dying = threading.Event()
-        self.was_killed = False
+        self.was_killed = self.was_declared_offline = False
         self._reader = proxied.client.reader_group(group.scoped_name).create_reader(name)
         self._thread.start()
 
@@ -234,7 +234,9 @@ class RunningReader(Running):
             reader=self.name,
             was_killed=self.was_killed,
         )
-        return self.group.reader_offline(self.name)
+        found = self.group.reader_offline(self.name)
+        self.was_declared_offline = True
+        return found
 
     def _run(self) -> None:
         try:

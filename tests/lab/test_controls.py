@@ -102,7 +102,9 @@ def test_readers_come_and_die(lab: Lab, controls: Controls) -> None:
     assert controls.do("kill this reader", "r1") == "r1 is dead; its group does not know"
     assert group.online_readers() == ["r1", "r2"]
     assert controls.rows["kill this reader"].act.targets() == ["r2"]  # type: ignore[misc]
+    assert controls.rows["declare it offline"].act.targets() == ["r1"]  # type: ignore[misc]
     assert controls.do("declare it offline", "r1") == "others take its segments"
+    assert controls.rows["declare it offline"].act.targets() == []  # type: ignore[misc]
     assert group.online_readers() == ["r2"]
     said = controls.do("start a checkpoint")
     assert said.endswith("it waits for r2")
