@@ -20,7 +20,8 @@ export function paintCheckpoints(scene: Scene): void {
   for (const c of list.reverse()) {
     const x = Math.round(xOf(scene, model.check.asked[c]));
     const pale = crowded && !isChosen(scene, c);
-    paintAsked(scene, c, x, pale, pale && covered ? HEAD : scene.plan.bottom);
+    const failed = checkpointState(model, c, t) === "cleared";
+    paintAsked(scene, c, x, pale, pale && covered && !failed ? HEAD : scene.plan.bottom);
     if (!pale) paintPasses(scene, c);
     ctx.font = b.font(9.5);
     ctx.textAlign = "left";
@@ -28,7 +29,7 @@ export function paintCheckpoints(scene: Scene): void {
     const width = ctx.measureText(label).width;
     const left = limit === b.right ? Math.min(x - 2, b.right - 2 - width) : x - 2;
     if (x < b.left || left + width > limit) continue;
-    const colour = checkpointState(model, c, t) === "cleared" ? VERMILION : b.theme.text;
+    const colour = failed ? VERMILION : b.theme.text;
     haloText(ctx, b.theme, label, left, (HEAD - 12) * b.scale, colour);
     limit = left - 4;
   }
