@@ -96,7 +96,7 @@ class Watch(ClosedByWith, Journalled):
 
         ``journal.troubles`` contains what they fail to do now.
         """
-        return [o.message for o in self.journal.since() if isinstance(o, Trouble)]
+        return [o.message for o in self.journal.since(all_samples=False) if isinstance(o, Trouble)]
 
     def close(self) -> None:
         """Stop the observers, also when one of them raises. May be called twice."""
