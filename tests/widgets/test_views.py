@@ -25,6 +25,7 @@ from pravega_lab.observe.journal.observations import (
     Trouble,
     TroubleOver,
 )
+from pravega_lab.observe.watch import Watch
 from pravega_lab.protocol.hashing import key_position
 from pravega_lab.widgets import (
     Board,
@@ -115,6 +116,7 @@ def test_a_view_of_a_long_journal_reads_no_old_measurements_from_the_file_and_sa
     assert late.snapshot().facts["left_out"] == "the oldest rates are left out"
     assert first.snapshot().facts["left_out"] == ""
     kept = journal.since(all_samples=False)
+    assert Watch(journal, None).since(all_samples=False) == kept
     assert [o.kind for o in kept[:2]] == ["stream_seen", "segment_opened"]
     assert [o.seq for o in kept[2:]] == list(range(2_002 - len(kept) + 2, 2_002))
     assert 1_000 <= len(kept) - 2 <= 1_250 < len(journal.since()) - 2

@@ -19,9 +19,9 @@ class Journalled:
 
     journal: Journal
 
-    def since(self, seq: int = 0) -> list[Observation]:
+    def since(self, seq: int = 0, *, all_samples: bool = True) -> list[Observation]:
         """Return the observations from ``seq`` on; see `Journal.since`."""
-        return self.journal.since(seq)
+        return self.journal.since(seq, all_samples=all_samples)
 
     def to_pandas(self, kind: str | None = None) -> pd.DataFrame:
         """Return a row for each observation; see `Journal.to_pandas`."""
