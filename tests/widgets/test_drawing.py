@@ -152,6 +152,7 @@ def test_a_time_axis_has_seconds_and_minutes_and_hours_where_it_is_long() -> Non
     assert labels(3600, 6) == ["0 s", "10 min", "20 min", "30 min", "40 min", "50 min", "1 h"]
     assert labels(6000, 4) == ["0 s", "30 min", "1 h", "1:30 h"]
     assert labels(43_261, 7) == ["0 s", "2 h", "4 h", "6 h", "8 h", "10 h", "12 h"]
+    assert labels(900, 8) == ["0 s", "2 min", "4 min", "6 min", "8 min", "10 min", "12 min", "14 min"]
     assert labels(40 * 86_400, 4) == ["0 s", "240 h", "480 h", "720 h", "960 h"]
     assert time_text(43_261) == "12:01:01 h"
     assert time_text(700) == "11:40 min"

@@ -26,29 +26,33 @@ def steps(low: float, high: float, n: float) -> list[float]:
     return [k * step for k in range(first, floor(high / step + 1e-9) + 1)]
 
 
-LONG_S = 600  # from here on, an axis has minutes and hours
+LONG_S = 600  # such an axis has minutes and hours
 DAY_S = 86_400
 _LONG_STEPS = [60 * minutes for minutes in (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720, 1440)]
 
 
 def time_steps(end_s: float, n: float) -> list[tuple[float, str]]:
     """Return round moments for an axis from 0 s, about ``n`` of them at most: seconds and labels."""
-    raw = end_s / max(1.0, n)
-    if raw < LONG_S / 10:
+    if end_s < LONG_S:
         return [(s, time_text(s)) for s in steps(0, end_s, n)]
+    raw = end_s / max(1.0, n)
     step = next((step for step in _LONG_STEPS if step >= raw), DAY_S * ceil(raw / DAY_S))
-    return [(s, time_text(s)) for s in range(0, int(end_s) + 1, step)]
+    return [(s, _long_text(s) if s else "0 s") for s in range(0, int(end_s) + 1, step)]
 
 
 def time_text(seconds: float) -> str:
     """Return seconds as text, from ten minutes on as ``20 min``, ``1:30 h`` or ``11:06:40 h``."""
-    if seconds < LONG_S:
-        return f"{number(seconds)} s"
-    minutes, rest = divmod(round(seconds), 60)
+    return f"{number(seconds)} s" if seconds < LONG_S else _long_text(round(seconds))
+
+
+def _long_text(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"{minutes}:{rest:02} min" if rest else f"{minutes} min"
-    return f"{hours}{f':{minutes:02}' if minutes or rest else ''}{f':{rest:02}' if rest else ''} h"
+    whole, unit = (f"{hours}:{minutes:02}", "h") if hours else (f"{minutes}", "min")
+    text = f"{whole}:{rest:02}"
+    while text.endswith(":00"):
+        text = text.removesuffix(":00")
+    return f"{text} {unit}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ test("a time axis has seconds, and minutes and hours where it is long", () => {
   assert.deepEqual(labels(40_000, 40_020, 2), ["11:06:40 h", "11:06:50 h", "11:07 h"]);
   assert.deepEqual(labels(700, 702, 2), ["11:40 min", "11:41 min", "11:42 min"]);
   assert.deepEqual(labels(700, 700.4, 2), ["700 s", "700.2 s", "700.4 s"]);
+  assert.deepEqual(labels(0, 900, 8), ["0 s", "2 min", "4 min", "6 min", "8 min", "10 min", "12 min", "14 min"]);
+  assert.deepEqual(labels(590, 620, 3), ["590 s", "600 s", "610 s", "620 s"]);
   assert.deepEqual(labels(0, 40 * 86_400, 4), ["0 s", "240 h", "480 h", "720 h", "960 h"]);
 });
 

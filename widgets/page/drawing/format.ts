@@ -23,7 +23,13 @@ export function bytes(n: number | null): string {
 /** Return a duration in milliseconds as text, in seconds, minutes or hours. */
 export function seconds(ms: number): string {
   const s = ms / 1000;
-  if (s < 120) return `${s.toFixed(Math.abs(s) < 10 ? 2 : 1)} s`;
+  return s < 120 ? `${s.toFixed(Math.abs(s) < 10 ? 2 : 1)} s` : colons(s);
+}
+
+/** Return a time without the parts that are zero at its end: "20 min", "1:30 h", "11:06:40 h". */
+export const longTime = (s: number): string => colons(s).replace(/(:00)+ /, " ");
+
+function colons(s: number): string {
   const [h, m] = [Math.floor(s / 3600), Math.floor(s / 60) % 60];
   const rest = String(Math.floor(s % 60)).padStart(2, "0");
   return h ? `${h}:${String(m).padStart(2, "0")}:${rest} h` : `${m}:${rest} min`;

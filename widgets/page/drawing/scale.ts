@@ -1,5 +1,6 @@
 // From time to pixels.
 import type { Clock } from "../time/clock.ts";
+import { longTime } from "./format.ts";
 import type { Theme } from "./theme.ts";
 
 // The same in every view, so that the time axes of stacked views are exactly above each other.
@@ -60,30 +61,22 @@ export function boxOf({ scale, width, height }: Size, clock: Clock, theme: Theme
   };
 }
 
-const LONG_S = 600; // from here on, an axis has minutes and hours
+const LONG_S = 600; // such an axis has minutes and hours
 const DAY_S = 86_400;
 const LONG_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720, 1440].map((minutes) => 60 * minutes);
 
 /** Return round steps for a time axis between two moments in seconds, with their labels; see `ticks`. */
 export function timeTicks(a: number, b: number, n: number): [s: number, label: string][] {
-  const raw = (b - a) / Math.max(1, n);
-  if (raw < LONG_S / 10) {
+  if (b - a < LONG_S) {
     const found = ticks(a, b, n);
-    const fine = found.some((s) => s % 1);
-    return found.map((s) => [s, s < LONG_S || fine ? `${Number(s.toPrecision(8))} s` : longTime(s)]);
+    const long = found.every((s) => s >= LONG_S && s % 1 === 0);
+    return found.map((s) => [s, long ? longTime(s) : `${Number(s.toPrecision(8))} s`]);
   }
+  const raw = (b - a) / Math.max(1, n);
   const step = LONG_STEPS.find((s) => s >= raw) ?? DAY_S * Math.ceil(raw / DAY_S);
   const out: [number, string][] = [];
-  for (let s = Math.ceil(a / step) * step; s <= b; s += step) out.push([s, s < LONG_S ? `${s} s` : longTime(s)]);
+  for (let s = Math.ceil(a / step) * step; s <= b; s += step) out.push([s, s ? longTime(s) : "0 s"]);
   return out;
-}
-
-/** Return whole seconds as minutes or hours: "20 min", "1 h", "1:30 h", "11:06:40 h". */
-function longTime(s: number): string {
-  const [h, m, rest] = [Math.floor(s / 3600), Math.floor(s / 60) % 60, s % 60].map(Math.round);
-  const two = (k: number): string => String(k).padStart(2, "0");
-  if (!h) return rest ? `${m}:${two(rest)} min` : `${m} min`;
-  return `${h}${m || rest ? `:${two(m)}` : ""}${rest ? `:${two(rest)}` : ""} h`;
 }
 
 /** Return round steps for an axis: at most about `n` of them between `a` and `b`. */
