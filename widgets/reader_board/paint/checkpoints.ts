@@ -20,8 +20,7 @@ export function paintCheckpoints(scene: Scene): void {
   for (const c of list.reverse()) {
     const x = Math.round(xOf(scene, model.check.asked[c]));
     const pale = crowded && !isChosen(scene, c);
-    const failed = checkpointState(model, c, t) === "cleared";
-    paintAsked(scene, c, x, pale, pale && covered && !failed ? HEAD : scene.plan.bottom);
+    paintAsked(scene, c, x, pale, covered);
     if (!pale) paintPasses(scene, c);
     ctx.font = b.font(9.5);
     ctx.textAlign = "left";
@@ -29,15 +28,15 @@ export function paintCheckpoints(scene: Scene): void {
     const width = ctx.measureText(label).width;
     const left = limit === b.right ? Math.min(x - 2, b.right - 2 - width) : x - 2;
     if (x < b.left || left + width > limit) continue;
-    const colour = failed ? VERMILION : b.theme.text;
+    const colour = checkpointState(model, c, t) === "cleared" ? VERMILION : b.theme.text;
     haloText(ctx, b.theme, label, left, (HEAD - 12) * b.scale, colour);
     limit = left - 4;
   }
   ctx.lineWidth = 1;
 }
 
-function paintAsked(scene: Scene, c: number, x: number, pale: boolean, bottom: number): void {
-  const { ctx, b, model, t } = scene;
+function paintAsked(scene: Scene, c: number, x: number, pale: boolean, covered: boolean): void {
+  const { ctx, b, model, plan, t } = scene;
   const word = checkpointState(model, c, t);
   const plain = word === "completed" || word === "running";
   ctx.strokeStyle = word === "cleared" ? VERMILION : plain ? b.theme.text : b.theme.soft;
@@ -46,7 +45,7 @@ function paintAsked(scene: Scene, c: number, x: number, pale: boolean, bottom: n
   ctx.setLineDash(word === "completed" ? [] : [4, 3]);
   ctx.beginPath();
   ctx.moveTo(x + 0.5, (HEAD - 6) * b.scale);
-  ctx.lineTo(x + 0.5, bottom * b.scale);
+  ctx.lineTo(x + 0.5, (pale && covered && word !== "cleared" ? HEAD : plan.bottom) * b.scale);
   if (x >= b.left) ctx.stroke();
   ctx.setLineDash([]);
   ctx.globalAlpha = 1;
