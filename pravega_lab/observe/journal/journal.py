@@ -147,7 +147,7 @@ class Journal:
         new only.
 
         Without ``all_samples``, measurements that are in the spill file are left out. After hours they are
-        most of a journal, and it takes a minute to read them.
+        most of a journal, and reading them takes long.
         """
         return list(self.iterate(seq, all_samples=all_samples))
 
@@ -165,7 +165,7 @@ class Journal:
     @property
     def has_spilled_samples(self) -> bool:
         """Return whether measurements are in the spill file."""
-        return self._spill is not None and self._spill.n_samples > 0
+        return self._spill is not None and self._spill.has_samples
 
     @property
     def next_seq(self) -> int:

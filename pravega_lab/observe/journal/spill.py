@@ -47,7 +47,6 @@ class Spill:
         self.path = path
         self.n_bytes = 0
         self.n_kept = 0
-        self.n_samples = 0
         self._bytes_max = bytes_max
         self._blocks: list[_Block] = []
         if path is not None:
@@ -74,7 +73,6 @@ class Spill:
             at, length = self._write(data)
             self._blocks.append(_Block(part[0].sample, part[-1].seq, at, length, len(data)))
             self.n_kept += len(part)
-            self.n_samples += len(part) if part[0].sample else 0
         return len(items)
 
     def _write(self, data: bytes) -> tuple[int, int]:
@@ -84,6 +82,11 @@ class Spill:
         self._file.flush()
         self.n_bytes = at + len(packed)
         return at, len(packed)
+
+    @property
+    def has_samples(self) -> bool:
+        """Return whether measurements are here."""
+        return any(block.is_sample for block in self._blocks)
 
     def since(self, seq: int, *, samples: bool) -> Iterator[Observation]:
         """Return the observations of one sort from ``seq`` on that are here now, with one block at a time
