@@ -89,8 +89,8 @@ def test_the_version_of_an_entry_is_its_offset(wire: Wire, table: str) -> None:
         assert info == c.TableSegmentInfo(9, table, 0, 85, info.entry_count, 0)
         return info.entry_count
 
-    # Upstream counts entries, 4 here, until its writer has indexed them, after up to minutes.
-    wait_until(lambda: keys() == 3, 150, "the count of keys is 3")
+    # Upstream counts entries, 4 here, until its writer has indexed them.
+    wait_until(lambda: keys() == 3, what="the count of keys is 3")
 
 
 def test_conditions_that_do_not_hold(wire: Wire, table: str) -> None:
