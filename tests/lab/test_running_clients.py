@@ -186,6 +186,10 @@ def test_what_has_ended_keeps_neither_threads_nor_connections(
     assert killed.declare_offline()
     successor = lab.reader(group, "r")
     assert lab.readers == {"r": successor}
+    failed = lab.writer(stream, "w", rate=0)
+    failed._stopping.set()
+    wait(lambda: not failed.alive)
+    lab.writer(stream, "w", rate=0).close()
     group.reader_offline("r")  # it ends by itself
     wait(lambda: not successor.alive)
     wait(lambda: threads() == before)
