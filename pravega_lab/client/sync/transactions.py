@@ -37,7 +37,8 @@ class Transaction(OfThisProcess):
 
         Raises:
             TransactionFailedError: It was aborted or its lease ended.
-            BadInputError: This handle came from `Stream.transaction`, which cannot write.
+            BadInputError: This handle came from `Stream.transaction`, which cannot write, or its
+                writing has ended.
         """
         try:
             added = self._add(events, keys)
