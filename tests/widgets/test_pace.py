@@ -42,6 +42,22 @@ def test_a_page_that_was_reloaded_does_not_keep_the_thread_alive() -> None:
     assert not pace.wanted(now_ms=SILENT_MS)
 
 
+def test_a_page_whose_last_word_was_lost_does_not_keep_the_thread_alive() -> None:
+    pace = shown()
+    pace.heard("page after reload", now_ms=SILENT_MS // 2)
+    pace.left("page after reload", now_ms=SILENT_MS // 2)  # before the first page has been silent for long
+    assert pace.wanted(now_ms=SILENT_MS)
+    assert not pace.wanted(now_ms=SILENT_MS // 2 + SILENT_MS)
+
+
+def test_a_page_that_speaks_after_another_left_keeps_the_thread_alive() -> None:
+    pace = shown()
+    pace.heard("other", now_ms=100)
+    pace.left("other", now_ms=200)
+    pace.heard("page", now_ms=2000)
+    assert pace.wanted(now_ms=20 * SILENT_MS)  # a cell may block the kernel, which hears nothing then
+
+
 def test_ten_a_second_at_most() -> None:
     pace = shown()
     assert pace.may_send(now_ms=0)

@@ -27,6 +27,7 @@ class Pace:
         self._sent_ms: dict[int, int] = {}  # sequence number -> time of each unanswered update
         self._last_ms = -SLOW_PERIOD_MS
         self._heard_ms = 0
+        self._left_ms = 0
         self._pages: dict[str, tuple[int, bool]] = {}  # page -> time of its last message, whether it is seen
 
     def heard(self, page: str, *, now_ms: int, seen: bool = True) -> None:
@@ -37,10 +38,11 @@ class Pace:
     def left(self, page: str, *, now_ms: int) -> None:
         """Note that a page no longer shows the view."""
         self._pages.pop(page, None)
+        self._left_ms = now_ms
         self._forget(now_ms)
 
     def _forget(self, now_ms: int) -> None:
-        """Forget silent pages while others answer: a page that was reloaded never reports that it left."""
+        """Forget silent pages while others answer: one that is reloaded cannot always report that it left."""
         self._pages = {p: told for p, told in self._pages.items() if now_ms - told[0] < SILENT_MS}
 
     def sent(self, seq: int, *, now_ms: int) -> None:
@@ -64,8 +66,10 @@ class Pace:
         return any(seen for _, seen in self._pages.values())
 
     def wanted(self, *, now_ms: int) -> bool:
-        """Return whether there is a page to send to."""
-        return bool(self._pages) and now_ms - self._heard_ms < GONE_MS
+        """Return whether there is a page to send to: one that spoke after the last that left, or soon will."""
+        awaited = now_ms - self._left_ms < SILENT_MS
+        is_shown = any(told_ms >= self._left_ms or awaited for told_ms, _ in self._pages.values())
+        return is_shown and now_ms - self._heard_ms < GONE_MS
 
     def may_send(self, *, now_ms: int) -> bool:
         """Return whether the next update may be sent now."""
