@@ -25,8 +25,8 @@ TITLE = "views"
 # JupyterLab does not notify the kernel that a person closed the panel, so the panel reports it.
 _WATCH = """export default { render({ model, el }) {
   const book = [...document.querySelectorAll(".jp-NotebookPanel .jp-Notebook")].find((e) => e.offsetParent);
-  const cell = book?.querySelector(".jp-Cell.jp-mod-active") ?? book;
-  setTimeout(() => cell?.focus({ preventScroll: true }), 0);
+  const active = () => book?.querySelector(".jp-Cell.jp-mod-active") ?? book; // a key may move it until then
+  setTimeout(() => active()?.focus({ preventScroll: true }), 0);
   let open = false;
   const timer = setInterval(() => {
     if (open && !el.isConnected) {
