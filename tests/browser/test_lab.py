@@ -169,10 +169,14 @@ def test_a_reload_brings_the_views_back(page: Any, lab: str) -> None:
     wait_more_draws(page, LIVE_MAP, draws(page, LIVE_MAP) + 3)
 
 
-def test_taken_away_they_leave_nothing(page: Any) -> None:
-    page.evaluate("() => { window.old = document.querySelectorAll('.plab')[0]; }")
+def take_away(page: Any) -> None:
     page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.wait_for_function(f"() => {SHARED}.views === 0 && {SHARED}.clocks.size === 0", timeout=WAIT_MS)
+
+
+def test_taken_away_they_leave_nothing(page: Any) -> None:
+    page.evaluate("() => { window.old = document.querySelectorAll('.plab')[0]; }")
+    take_away(page)
     before = page.evaluate("() => window.old.dataset.draws")
     page.evaluate("() => { document.body.dataset.touched = 1; window.dispatchEvent(new Event('resize')); }")
     page.evaluate(
@@ -184,6 +188,7 @@ def test_taken_away_they_leave_nothing(page: Any) -> None:
 
 
 def test_a_view_whose_journal_ends_becomes_a_recording(page: Any) -> None:
+    take_away(page)
     run_cell(page, "ending = Story(live=True); ending.begin(2); SegmentMap(ending.journal)")
     wait_drawn(page, 0)
     badge = view(page, 0).locator(".plab-badge")
@@ -196,10 +201,12 @@ def test_a_view_whose_journal_ends_becomes_a_recording(page: Any) -> None:
 
 
 def test_the_kernels_threads_end_with_the_views(page: Any) -> None:
+    take_away(page)
     run_cell(
         page,
         "import time\n"
-        "until = time.monotonic() + 10\n"
+        "from pravega_lab.widgets.live.pace import SILENT_MS\n"
+        "until = time.monotonic() + 2 * SILENT_MS / 1000\n"
         "while live.publisher.running and time.monotonic() < until: time.sleep(0.05)\n"
         "stop.set()\n"
         "print(live.publisher.running, live.errors, board.errors)",
