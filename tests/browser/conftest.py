@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 #: The browser finds no host but this machine, whatever a page asks for.
 NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+
+
+# Where the focus is, and the text of the page: of JupyterLab's, the cells and panels, with the selected cell marked.
+PAGE_STATE = """() => {
+  const parts = [...document.querySelectorAll('.jp-Cell, .jupyterlab-sidecar, .jp-Dialog')];
+  const text = (e) => (e.classList.contains('jp-mod-active') ? '> ' : '  ') + e.innerText.slice(0, 1000);
+  const focus = document.activeElement?.cloneNode(false).outerHTML;
+  return [`focus: ${focus}`, ...(parts.length ? parts : [document.body]).map(text)].join('\\n');
+}"""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report what the page of a failed test shows, and where its focus is."""
+    report = yield
+    page = getattr(item, "funcargs", {}).get("page")
+    if report.when == "call" and report.failed and page is not None and not page.is_closed():
+        from playwright.sync_api import Error as PlaywrightError
+
+        try:
+            report.sections.append(("the page", page.evaluate(PAGE_STATE)))
+        except PlaywrightError as error:
+            report.sections.append(("the page", f"does not answer: {error}"))
+    return report
 
 
 @pytest.fixture(scope="session")
