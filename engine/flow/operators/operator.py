@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from inspect import isawaitable
-from typing import Any
+from typing import Any, ClassVar
 
 from pravega_lab.errors import PravegaError
 
@@ -201,6 +201,8 @@ class Operator:
     """
 
     context: OperatorContext
+    #: Whether its timers are those of windows.
+    has_windows: ClassVar[bool] = False
 
     def setup(self, context: OperatorContext) -> None:
         """Receive the context."""

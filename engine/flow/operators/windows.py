@@ -82,6 +82,8 @@ class WindowOperator(Operator):
     It emits ``make_row(key, window, result)`` with the time of the window's end - 1 ms.
     """
 
+    has_windows = True
+
     def __init__(
         self,
         assigner: WindowAssigner,

@@ -12,7 +12,7 @@ from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.storage import BlobReader
 from ..elements import SubtaskId
 from ..errors import DamagedCheckpointError, RestoreError, UserFunctionError
-from ..graph.graph import ChainedOperator, JobEdge, JobGraph, JobVertex
+from ..graph.graph import ChainedOperator, JobEdge, JobGraph, JobVertex, OperatorNode
 from ..observer import Observer
 from ..operators.operator import Operator, OperatorContext
 from ..source.input import FinishedSourceInput, LegacyInput, Rendezvous, SourceInput, UnmetTriggers
@@ -72,7 +72,15 @@ def plan_restore(
                 )
             continue
         vertex = ours[operator_id]
-        other = _other_states(vertex, state)
+        node = _node(vertex, operator_id)
+        drops_keyed = not node.is_keyed and any(part.keyed for part in state.subtasks.values())
+        if drops_keyed and not allow_non_restored_state:
+            raise RestoreError(
+                f"checkpoint {checkpoint.checkpoint_id} has keyed state of operator {operator_id!r} "
+                f"({state.name}), which is not keyed in job {graph.name!r}: give each operator its old uid, "
+                "or drop the state with allow_non_restored_state=True"
+            )
+        other = _other_states(node, state)
         if other and not allow_non_restored_state:
             raise RestoreError(
                 f"checkpoint {checkpoint.checkpoint_id} has state {', '.join(map(repr, other))} of operator "
@@ -88,14 +96,20 @@ def plan_restore(
             continue
         for index, part in enumerate(redistribute(state, vertex.parallelism, vertex.max_parallelism)):
             lists = {name: values for name, values in part.lists.items() if name not in other}
-            plan.states[operator_id, index] = replace(part, lists=lists)
+            kept = replace(part, lists=lists)
+            plan.states[operator_id, index] = replace(kept, keyed={}, kinds={}) if drops_keyed else kept
     return plan
 
 
-def _other_states(vertex: JobVertex, state: OperatorState) -> list[str]:
-    """Return the names of the states that the source or sink of this id would not read."""
-    [own] = [o.node.state for o in vertex.operators if o.operator_id == state.operator_id]
+def _node(vertex: JobVertex, operator_id: str) -> OperatorNode:
+    [found] = [operator.node for operator in vertex.operators if operator.operator_id == operator_id]
+    return found
+
+
+def _other_states(node: OperatorNode, state: OperatorState) -> list[str]:
+    """Return the names of the states that a source or sink would not read."""
     lists = [item for part in state.subtasks.values() for item in part.lists.items()]
+    own = node.state
     return list(dict.fromkeys(name for name, values in lists if values.elements and own not in (None, name)))
 
 
@@ -273,7 +287,9 @@ class Deployer:
                 values = context.lists.of(name, lists.mode)
                 values.extend([plain.from_bytes(await reader.read(blob)) for blob in lists.elements])
             try:
-                context.timers.restore()
+                context.timers.restore(of_windows=operator.has_windows)
+            except RestoreError as error:
+                raise RestoreError(f"{context.name}: {error}") from error
             except (TypeError, ValueError) as error:
                 raise DamagedCheckpointError(
                     f"{context.name}, subtask {id.index}: the timers in its state are damaged: {error}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..elements import MIN_TIMESTAMP_MS
+from ..errors import RestoreError
 from ..state.keys import Key
 from ..state.state import KeyedState, StateKind
 
@@ -45,7 +46,7 @@ class _Queue:
         self._count = 0
         self._live = 0  # timers in keyed state
 
-    def restore(self) -> None:
+    def restore(self, of_windows: bool) -> None:
         found = [
             (at_ms, group, key, namespace)
             for group, table in self._state.tables(self._name)
@@ -53,6 +54,12 @@ class _Queue:
             for at_ms, namespace in timers
         ]
         for at_ms, group, key, namespace in sorted(found, key=lambda timer: timer[:2]):
+            if of_windows != (namespace is not None):
+                theirs, ours = ("no windows", "windows") if of_windows else ("windows", "no windows")
+                raise RestoreError(
+                    f"its state has timers of an operator with {theirs}, and this one has {ours}: give each "
+                    "operator the uid that it had"
+                )
             self._push(at_ms, group, key, namespace)
 
     def _push(self, at_ms: int, group: int, key: Key, namespace: Any) -> None:
@@ -115,10 +122,14 @@ class TimerService:
         self.watermark_ms = MIN_TIMESTAMP_MS
         self.is_quiesced = False
 
-    def restore(self) -> None:
-        """Rebuild the queues of timers from restored keyed state."""
-        self.event.restore()
-        self.processing.restore()
+    def restore(self, *, of_windows: bool) -> None:
+        """Rebuild the queues of timers from restored keyed state.
+
+        Raises:
+            RestoreError: the timers belong to windows and the operator's do not, or the reverse.
+        """
+        for queue in (self.event, self.processing):
+            queue.restore(of_windows)
 
     def register_event_timer(self, at_ms: int, namespace: Any = None) -> None:
         """Register a timer that fires when the watermark passes ``at_ms``."""
