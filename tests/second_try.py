@@ -17,6 +17,10 @@ WHOLE_STAGES = ("notebooks", "installed")
 """Stages of several commands. What comes after the one that failed has not run, so all of the stage does."""
 
 
+ORDERED_STAGES = ("browser",)
+"""Stages in which the tests of a module continue on one page, so that the whole module is tried again."""
+
+
 def failed_tests(report: Path) -> list[str]:
     """Return the tests that failed in a report of pytest (``junit_family=xunit1``), as pytest's arguments."""
     found: dict[str, None] = {}
@@ -43,5 +47,6 @@ def targets(stage: str, reports: Path) -> tuple[Sequence[str], list[str]] | None
     if not 0 < len(tests) <= TESTS_MAX or not all("::" in test and "\n" not in test for test in tests):
         return None
     named = reports / f"{stage}.again"
-    named.write_text("\n".join(tests))
+    tried = dict.fromkeys(test.partition("::")[0] for test in tests) if stage in ORDERED_STAGES else tests
+    named.write_text("\n".join(tried))
     return ["again", f"TESTS={named}"], tests
