@@ -25,7 +25,7 @@ export function showBar(frame: Frame, now: number): void {
   const moved = document.activeElement === parts.slider && !clock.playing && clock.at !== null; // by its user
   if (moved) return;
   const span = clock.newest - clock.start || 1;
-  parts.slider.value = String(member.ticking ? Math.round((1000 * (now - clock.start)) / span) : 0);
+  parts.slider.value = String(clock.ticking ? Math.round((1000 * (now - clock.start)) / span) : 0);
 }
 
 function showMoments(frame: Frame): void {
