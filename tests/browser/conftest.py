@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
 
-# Where the focus is, and the text of the page: of JupyterLab's, the cells and panels, with the selected cell marked.
+# Where the focus is, and the text of the page: of JupyterLab, its cells and panels, the selected one marked.
 PAGE_STATE = """() => {
   const parts = [...document.querySelectorAll('.jp-Cell, .jupyterlab-sidecar, .jp-Dialog')];
   const text = (e) => (e.classList.contains('jp-mod-active') ? '> ' : '  ') + e.innerText.slice(0, 1000);

@@ -66,7 +66,7 @@ class Pace:
         return any(seen for _, seen in self._pages.values())
 
     def wanted(self, *, now_ms: int) -> bool:
-        """Return whether there is a page to send to: one that spoke after the last that left, or soon will."""
+        """Return whether there is a page to send to: one that spoke after the last that left, or may yet."""
         awaited = now_ms - self._left_ms < SILENT_MS
         is_shown = any(told_ms >= self._left_ms or awaited for told_ms, _ in self._pages.values())
         return is_shown and now_ms - self._heard_ms < GONE_MS
