@@ -20,7 +20,7 @@ export interface Layout {
   lag: Area;
 }
 
-/** A batch's row. */
+/** Where a batch is: a row of its own, or, where there are too many, a bar that is as high as it took long. */
 export interface Row {
   i: number;
   y: number;
@@ -29,7 +29,9 @@ export interface Row {
 
 export interface Placed {
   rows: Row[];
-  all: number; // batches on the screen, whether they have room or not
+  all: number; // batches on the screen, drawn or not
+  newest: number; // the last of them, or -1
+  longest: number; // milliseconds of the highest bar; 0 where batches have rows
 }
 
 /** A value over the time of one batch. */
@@ -43,16 +45,35 @@ export function layout(b: Pick<Box, "scale" | "height">): Layout {
   return { rows: { top: 18 * s, bottom: rate.top - 8 * s }, rate, lag };
 }
 
-/** Place the batches on the screen, oldest first; when there are too many, the newest that have room. */
-export function place(model: BatchModel, b: Pick<Box, "from" | "to" | "now" | "scale">, area: Area): Placed {
+/** Place the batches on the screen, oldest first: in rows while there is room, else as bars side by side. */
+export function place(model: BatchModel, b: Box, area: Area): Placed {
   const { start, end } = model.col;
   const [from, to] = [model.s(b.from), model.s(Math.min(b.to, b.now))];
   const all: number[] = [];
   for (let i = 0; i < model.n; i++) if (start[i] <= to && end[i] >= from) all.push(i);
-  const room = Math.max(1, Math.floor((area.bottom - area.top) / (ROW_MIN * b.scale)));
-  const shown = all.slice(-room);
-  const h = Math.min(ROW_MAX * b.scale, (area.bottom - area.top) / Math.max(1, shown.length));
-  return { rows: shown.map((i, k) => ({ i, y: area.top + k * h, h })), all: all.length };
+  const height = area.bottom - area.top;
+  const counted = { all: all.length, newest: all.at(-1) ?? -1 };
+  if (all.length * ROW_MIN * b.scale > height) return { ...counted, ...bars(model, b, area, all) };
+  const h = Math.min(ROW_MAX * b.scale, height / Math.max(1, all.length));
+  return { ...counted, rows: all.map((i, k) => ({ i, y: area.top + k * h, h })), longest: 0 };
+}
+
+/** Return a bar for each batch. Of those that begin in one pixel, the one that took longest has it. */
+function bars(model: BatchModel, b: Box, area: Area, batches: number[]): Pick<Placed, "rows" | "longest"> {
+  const t = model.s(b.now);
+  const drawn = new Map<number, number>();
+  for (const i of batches) {
+    const x = Math.floor(across(model, b, i, t)[0]);
+    const other = drawn.get(x);
+    if (other === undefined || model.duration(i, t) > model.duration(other, t)) drawn.set(x, i);
+  }
+  const kept = [...drawn.values()].sort((p, q) => p - q);
+  const longest = kept.reduce((most, i) => Math.max(most, model.duration(i, t)), 1);
+  const rows = kept.map((i) => {
+    const h = (model.duration(i, t) / longest) * (area.bottom - area.top);
+    return { i, y: area.bottom - h, h };
+  });
+  return { rows, longest };
 }
 
 export const clip = (b: Pick<Box, "left" | "right">, x: number): number => Math.max(b.left, Math.min(b.right, x));

@@ -1,12 +1,12 @@
-// Geometry to canvas: rows of batches, starts and ends of runs, selection.
+// Geometry to canvas: rows or bars of batches, starts and ends of runs, selection.
 import { VERMILION } from "../page/drawing/colours.ts";
-import { upTo } from "../page/drawing/format.ts";
+import { seconds, upTo } from "../page/drawing/format.ts";
 import { type Context, failure } from "../page/drawing/patterns.ts";
 import type { Box } from "../page/drawing/scale.ts";
 import { across, clip, type Layout, layout, place, type Row } from "./layout.ts";
 import { type BatchModel, isShown } from "./model.ts";
 import { paintFlow, paintGutter } from "./paint_around.ts";
-import type { State } from "./state.ts";
+import { initial, type State } from "./state.ts";
 
 /** What all painters of one drawing need. */
 export interface Scene {
@@ -23,12 +23,13 @@ export function painter(model: BatchModel, state: State): (ctx: Context, b: Box)
   return (ctx, b) => {
     const l = layout(b);
     const t = upTo(model.s(b.now));
-    state.t = t;
-    paintFrame(ctx, b, l);
-    if (!b.clock.ticking || !model.n) return;
-    Object.assign(state, place(model, b, l.rows));
+    Object.assign(state, initial(), { t });
+    const isDrawn = b.clock.ticking && model.n;
+    if (isDrawn) Object.assign(state, place(model, b, l.rows));
+    paintFrame(ctx, b, l, state);
+    if (!isDrawn) return;
     const scene = { ctx, b, model, state, l, t };
-    for (const row of state.rows) paintBatch(scene, row);
+    for (const row of state.rows) (state.longest ? paintBar : paintBatch)(scene, row);
     paintSelection(scene);
     paintRuns(scene);
     paintFlow(scene);
@@ -36,7 +37,7 @@ export function painter(model: BatchModel, state: State): (ctx: Context, b: Box)
   };
 }
 
-function paintFrame(ctx: Context, b: Box, { rows }: Layout): void {
+function paintFrame(ctx: Context, b: Box, { rows }: Layout, { longest }: State): void {
   ctx.strokeStyle = b.theme.line;
   ctx.strokeRect(b.left + 0.5, Math.round(rows.top) - 3.5, b.right - b.left, rows.bottom - rows.top + 6);
   ctx.save();
@@ -46,8 +47,15 @@ function paintFrame(ctx: Context, b: Box, { rows }: Layout): void {
   ctx.fillStyle = b.theme.soft;
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";
-  ctx.fillText("micro-batches ↓", 0, 0);
+  ctx.fillText(longest ? "duration of batches" : "← micro-batches", 0, 0);
   ctx.restore();
+  if (!longest) return;
+  ctx.font = b.font(9.5);
+  ctx.fillStyle = b.theme.soft;
+  ctx.textAlign = "right";
+  ctx.textBaseline = "middle";
+  ctx.fillText(seconds(longest), b.left - 6, rows.top + 3);
+  ctx.fillText("0", b.left - 6, rows.bottom - 1);
 }
 
 function paintBatch(scene: Scene, { i, y, h }: Row): void {
@@ -78,6 +86,27 @@ function paintBatch(scene: Scene, { i, y, h }: Row): void {
   const left = x0 - width >= b.left;
   ctx.textAlign = left ? "right" : "left";
   if (left || x1 + width < b.right) ctx.fillText(text, left ? x0 - 5 : x1 + 5 + (cut ? 5 : 0), top + height / 2 + 0.5);
+}
+
+function paintBar(scene: Scene, { i, y, h }: Row): void {
+  const { ctx, b, model, t } = scene;
+  const [x0, end] = across(model, b, i, t);
+  const width = Math.max(1, end - x0);
+  ctx.fillStyle = b.theme.none;
+  ctx.fillRect(x0, y, width, h);
+  let bottom = y + h;
+  for (const [[, , colour], ms] of model.spent(i, t)) {
+    const height = (h * ms) / Math.max(1, model.duration(i, t));
+    bottom -= height;
+    ctx.fillStyle = colour;
+    ctx.fillRect(x0, bottom, width, height);
+  }
+  if (model.isReplayed(i)) {
+    ctx.strokeStyle = b.theme.text;
+    ctx.lineWidth = 1;
+    ctx.strokeRect(x0 - 0.5, y - 0.5, width + 1, h + 1);
+  }
+  if (!model.isRunning(i, t) && model.isCutOff(i)) failure(ctx, x0 + width / 2, y, 4, 2);
 }
 
 function paintPhases({ ctx, b, model, t }: Scene, i: number, top: number, height: number): void {

@@ -80,7 +80,7 @@ function paintSeries({ ctx }: Scene, area: Area, { points, colour, filled }: Ser
 /** Return the batch that the gutter describes: the one under the pointer, the pinned one, or the newest. */
 function chosen({ b, model, state }: Scene): number {
   for (const mark of [b.clock.hover, b.clock.pin]) if (model.indexOf(mark) >= 0) return model.indexOf(mark);
-  return state.rows.at(-1)?.i ?? -1;
+  return state.newest;
 }
 
 /** A line about the chosen batch: what, how much, and the colour of the phase that it is about. */

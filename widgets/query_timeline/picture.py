@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -20,36 +21,76 @@ STRIPS = ((284, 328), (338, 382))
 HEIGHT = 416
 ROWS_MAX = 55
 ROW_MAX = 17.0
+COLUMN, STEP = 4, 2  # pixels: of a bar, and of a step in the strips
 BAD = ("killed", "gone", "failed")
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 Steps = list[tuple[float, float, float]]
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar stands for the attempts that begin in one column, from ``left`` to ``right``.
+
+    ``row`` is the one of them that took longest.
+    """
+
+    row: BatchRow
+    left: float
+    right: float
+
+
 class Scene:
-    """The newest attempts that have room, and the time that they take."""
+    """The attempts that are drawn, and the time that they take.
+
+    Each has a row, or, where there are too many, a bar that is as high as it took long.
+    """
 
     def __init__(self, history: BatchHistory, facts: dict[str, Any], span_ms: Span = None) -> None:
         self.history, self.facts = history, facts
-        self.rows = history.rows[-ROWS_MAX:]
         self.start_ms, end_ms = span_ms or (history.start_ms or 0, history.now_ms or 0)
         self.now_ms = history.now_ms or 0
         self.across = Across(LEFT, RIGHT, max((end_ms - self.start_ms) / 1000, 1.0))
+        self.has_bars = len(history.rows) > ROWS_MAX
+        self.bars = self._bars() if self.has_bars else []
+        self.rows = [bar.row for bar in self.bars] if self.has_bars else history.rows
+        self.longest_ms = max((self.took_ms(row) for row in self.rows), default=1)
         self.row_height = min(ROW_MAX, (BOTTOM - TOP) / max(1, len(self.rows)))
         self.colours = {name: colour for name, _, colour in facts["phases"]}
+
+    def _bars(self) -> list[Bar]:
+        found: dict[int, Bar] = {}
+        for row in self.history.rows:
+            left, right = self.x(row.start_ms), self.x(row.end_ms)
+            column = int(left // COLUMN)
+            bar = found.setdefault(column, Bar(row, left, right))
+            longest = max(bar.row, row, key=self.took_ms)
+            found[column] = Bar(longest, bar.left, max(bar.right, right))
+        return list(found.values())
+
+    def took_ms(self, row: BatchRow) -> int:
+        """Return how long an attempt took, or has run so far."""
+        return max(1, (self.now_ms if row.end_ms is None else row.end_ms) - row.start_ms)
 
     def x(self, time_ms: int | None) -> float:
         return self.across.x(((self.now_ms if time_ms is None else time_ms) - self.start_ms) / 1000)
 
     def steps(self, of: Callable[[BatchDone], float | None]) -> Steps:
-        """Return (from x, to x, value) for every batch that is done and has the value."""
-        found: Steps = []
+        """Return (from x, to x, value) for every batch that is done and has the value.
+
+        Of those that begin in one column, the one with the greatest value stands for all.
+        """
+        found: dict[int, tuple[float, float, float]] = {}
         last = -1.0
         for row in self.history.rows:
             value = of(row.done) if row.done else None
             if value is not None and row.end_ms is not None:
-                found.append((max(self.x(row.start_ms), last), self.x(row.end_ms), value))
-                last = self.x(row.end_ms)
-        return found
+                left, right = max(self.x(row.start_ms), last), self.x(row.end_ms)
+                last = right
+                before = found.get(int(left // STEP))
+                if before is not None:
+                    left, value = before[0], max(before[2], value)
+                found[int(left // STEP)] = (left, right, value)
+        return list(found.values())
 
 
 def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: Span = None) -> str:
@@ -63,7 +104,7 @@ def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: S
         time_text(scene.across.end_s),
     ]
     if len(scene.rows) < len(history.rows):
-        words.append(f"the newest {len(scene.rows):,} of {len(history.rows):,} attempts drawn")
+        words.append(f"the longest {len(scene.rows):,} of {len(history.rows):,} attempts drawn")
     title = f"Micro-batches of {facts['query'] or 'no query yet'}: {counted}, {replays} replayed"
     picture = Picture(WIDTH, HEIGHT, title)
     picture.heading(facts["title"], " · ".join(w for w in [*words, f"gap: {gap}" if gap else ""] if w))
@@ -72,13 +113,17 @@ def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: S
     picture.path(f"M{LEFT} {TOP - 4}H{RIGHT}V{BOTTOM + 3}H{LEFT}Z", frame)
     middle = (TOP + BOTTOM) / 2
     turned = f'transform="rotate(-90 12 {number(middle)})"'
-    picture.text(12, middle, "micro-batches ↓", anchor="middle", extra=turned)
-    for place, row in enumerate(scene.rows):
-        _draw_batch(picture, scene, row, TOP + place * scene.row_height)
+    label = "duration of batches" if scene.has_bars else "← micro-batches"
+    picture.text(12, middle, label, anchor="middle", extra=turned)
+    if scene.has_bars:
+        _draw_bars(picture, scene)
+    else:
+        for place, row in enumerate(scene.rows):
+            _draw_batch(picture, scene, row, TOP + place * scene.row_height)
     _draw_runs(picture, scene)
     _draw_flow(picture, scene)
-    if scene.rows:
-        _draw_newest(picture, scene, scene.rows[-1])
+    if history.rows:
+        _draw_newest(picture, scene, history.rows[-1])
     picture.time_axis(scene.across, HEIGHT - 26)
     if not history.rows:
         picture.text((LEFT + RIGHT) / 2, 160, facts["empty"][0], size=14, anchor="middle")
@@ -111,12 +156,7 @@ def _draw_batch(picture: Picture, scene: Scene, row: BatchRow, y: float) -> None
             box = f"M{number(x0 - out)} {upper}H{number(x1 + out)}V{lower}"
             picture.path(f"{box}H{number(x0 - out)}Z", f'fill="none" stroke="{TEXT}"')
     if row.outcome in BAD:
-        middle, r = top + height / 2, min(5.0, height / 2 + 1)
-        cross = f"M{number(x1 - r)} {number(middle - r)}l{number(2 * r)} {number(2 * r)}"
-        picture.path(
-            f"{cross}m0 {number(-2 * r)}l{number(-2 * r)} {number(2 * r)}",
-            f'stroke="{VERMILION}" stroke-width="2"',
-        )
+        _draw_cross(picture, x1, top + height / 2, min(5.0, height / 2 + 1))
     if scene.row_height >= 8.5:
         left = x0 - 7 * len(_label(row)) - 6 > LEFT
         picture.text(
@@ -126,6 +166,48 @@ def _draw_batch(picture: Picture, scene: Scene, row: BatchRow, y: float) -> None
             anchor="end" if left else "start",
             fill=TEXT,
         )
+
+
+def _draw_cross(picture: Picture, x: float, y: float, r: float) -> None:
+    cross = f"M{number(x - r)} {number(y - r)}l{number(2 * r)} {number(2 * r)}"
+    picture.path(
+        f"{cross}m0 {number(-2 * r)}l{number(-2 * r)} {number(2 * r)}",
+        f'stroke="{VERMILION}" stroke-width="2"',
+    )
+
+
+def _draw_bars(picture: Picture, scene: Scene) -> None:
+    """Draw each attempt as a bar, its phases above each other. All stretches of a phase are one path."""
+    paths: dict[str, list[str]] = {}
+    per_ms = (BOTTOM - TOP) / scene.longest_ms
+    for bar in scene.bars:
+        x, width, took_ms = bar.left, max(1.0, bar.right - bar.left), scene.took_ms(bar.row)
+        words = f"batch {_label(bar.row)}: {bar.row.outcome}, {time_text(took_ms / 1000)}"
+        picture.rect(x, BOTTOM - took_ms * per_ms, width, took_ms * per_ms, NONE, title=words)
+        bottom = float(BOTTOM)
+        for name, ms in _spent(bar.row).items():
+            box = f"M{number(x)} {number(bottom)}h{number(width)}v{number(-ms * per_ms)}h{number(-width)}z"
+            paths.setdefault(scene.colours[name], []).append(box)
+            bottom -= ms * per_ms
+    for colour, boxes in paths.items():
+        picture.path("".join(boxes), f'fill="{colour}" pointer-events="none"')
+    for bar in scene.bars:
+        top, width = BOTTOM - scene.took_ms(bar.row) * per_ms, max(1.0, bar.right - bar.left)
+        if bar.row.replayed:
+            box = f"M{number(bar.left)} {number(top)}h{number(width)}V{BOTTOM}h{number(-width)}z"
+            picture.path(box, f'fill="none" stroke="{TEXT}"')
+        if bar.row.outcome in BAD:
+            _draw_cross(picture, bar.left + width / 2, top, 4)
+    picture.text(LEFT - 6, TOP + 4, time_text(scene.longest_ms / 1000), size=9.5, anchor="end")
+    picture.text(LEFT - 6, BOTTOM + 2, "0", size=9.5, anchor="end")
+
+
+def _spent(row: BatchRow) -> dict[str, int]:
+    """Return the milliseconds that an attempt spent in each phase."""
+    spent: dict[str, int] = {}
+    for phase in row.phases:
+        spent[phase.name] = spent.get(phase.name, 0) + phase.end_ms - phase.start_ms
+    return spent
 
 
 def _label(row: BatchRow) -> str:
@@ -193,9 +275,7 @@ def _draw_strip(
 def _draw_newest(picture: Picture, scene: Scene, row: BatchRow) -> None:
     """Draw the newest attempt, in words, on the right."""
     words = {name: text for name, text, _ in scene.facts["phases"]}
-    spent: dict[str, int] = {}
-    for phase in row.phases:
-        spent[phase.name] = spent.get(phase.name, 0) + phase.end_ms - phase.start_ms
+    spent = _spent(row)
     x, right, y = RIGHT + 8, WIDTH - 6, TOP + 6.0
     again = ", replayed" if row.replayed else ""
     bold = 'font-weight="600"'

@@ -1,10 +1,8 @@
-// What one place on the page shows: the moment that was drawn last, and where its rows are.
-import type { Row } from "./layout.ts";
+// What one place on the page shows: the moment that was drawn last, and where its batches are.
+import type { Placed } from "./layout.ts";
 
-export interface State {
+export interface State extends Placed {
   t: number; // seconds since the origin
-  rows: Row[];
-  all: number; // batches on the screen, whether they have room or not
 }
 
-export const initial = (): State => ({ t: 0, rows: [], all: 0 });
+export const initial = (): State => ({ t: 0, rows: [], all: 0, newest: -1, longest: 0 });

@@ -56,6 +56,8 @@ COLUMNS = (
 class QueryTimeline(View):
     """Draws a row per attempt of a micro-batch, phases from left to right; below rows per second and lag.
 
+    Attempts that are too many for rows are bars side by side, each as high as it took long.
+
     Args:
         journal: A `Journal` or an observer.
         query: Name of the query; by default the first in the journal.
@@ -177,7 +179,7 @@ class QueryTimeline(View):
         return f"{self.query!r}, {plural(batches, 'batch', 'batches')}{replays}, recording"
 
     def _rectangles(self) -> int:
-        return 0  # a picture shows the newest rows only, so it is always small
+        return 0  # a picture has few bars where there are many rows, so it is always small
 
     def _svg(self) -> str:
         from .picture import query_svg

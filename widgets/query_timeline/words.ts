@@ -68,5 +68,5 @@ export function legend(model: BatchModel, theme: Theme): LegendEntry[] {
 }
 
 export function leftOut({ rows, all }: State): string {
-  return rows.length < all ? `the newest ${count(rows.length)} of ${count(all)} drawn: zoom in` : "";
+  return rows.length < all ? `the longest ${count(rows.length)} of ${count(all)} drawn: zoom in` : "";
 }

@@ -96,17 +96,43 @@ test("a batch that has not ended has no flow yet", () => {
   assert.equal(model.flow("rows", 3, 99), Number.NaN);
 });
 
-test("when there are too many batches, the newest have room", () => {
+test("while there is room, each batch has a row", () => {
+  const b = boxFor(0, 10_000);
+  const placed = layout.place(story(), b, layout.layout(b).rows);
+  assert.deepEqual([placed.rows.length, placed.all, placed.longest], [4, 4, 0]);
+  assert.equal(words.leftOut({ ...initial(), ...placed }), "");
+});
+
+/** Batches that begin one second after the other, and take 100 ms each but for number 70, which takes 900 ms. */
+function many(n: number): BatchModel {
   const model = new BatchModel();
-  const rows = Array.from({ length: 200 }, (_, i) => [i, i, i, i + 1, 1, DONE]);
-  give(model.store, FORMATS, { tables: { batches: rows } });
-  const b = boxFor(0, 200_000);
-  const area = { top: 0, bottom: 220 };
+  const batches = Array.from({ length: n }, (_, i) => [i, i, i, i + (i === 70 ? 0.9 : 0.1), 1, DONE]);
+  give(model.store, FORMATS, { tables: { batches } });
+  return model;
+}
+
+test("when there are too many batches for rows, each is a bar as high as it took long", () => {
+  const [model, b] = [many(200), boxFor(0, 200_000)];
+  const area = layout.layout(b).rows;
   const placed = layout.place(model, b, area);
-  assert.deepEqual([placed.rows.length, placed.all, placed.rows[0].i], [55, 200, 145]);
-  assert.equal(placed.rows.at(-1)!.y + placed.rows[0].h, 220);
-  assert.equal(words.leftOut({ ...initial(), ...placed }), "the newest 55 of 200 drawn: zoom in");
-  assert.equal(layout.place(model, boxFor(10_500, 11_500, 11_500), area).all, 2);
+  assert.deepEqual([placed.rows.length, placed.all, Math.round(placed.longest)], [200, 200, 900]);
+  const [usual, long] = [placed.rows[0], placed.rows[70]];
+  assert.equal(Math.round((9 * usual.h) / long.h), 1);
+  assert.deepEqual([Math.round(long.y), usual.y + usual.h], [Math.round(area.top), area.bottom]);
+  assert.equal(layout.place(model, boxFor(10_500, 11_500, 11_500), area).longest, 0); // one batch, in a row
+  const state = { ...initial(), ...placed, t: 200 };
+  assert.equal(pick(model, state, b.x(70_500), area.top + 5, b)?.key, model.markOf(70).key);
+  assert.equal(pick(model, state, b.x(20_050), area.top + 5, b)?.key, model.markOf(20).key); // also above its bar
+  assert.equal(words.leftOut(state), "");
+});
+
+test("of the batches that begin in one pixel, the longest is drawn", () => {
+  const [model, b] = [many(20_000), boxFor(0, 20_000_000)];
+  const placed = layout.place(model, b, layout.layout(b).rows);
+  assert.ok(placed.rows.length <= b.right - b.left + 1);
+  assert.ok(placed.rows.some(({ i }) => i === 70));
+  assert.equal(placed.newest, 19_999);
+  assert.match(words.leftOut({ ...initial(), ...placed }), /^the longest \d+ of 20,000 drawn: zoom in$/);
 });
 
 test("steps cover their batches and leave out what is not known", () => {
