@@ -121,7 +121,7 @@ def _shared_file_deleted() -> list[Replacement]:
 @_bug("timers-forgotten")
 def _timers_forgotten() -> list[Replacement]:
     """Timers are in the state, but a restore does not set them again."""
-    return [(TimerService, "restore", lambda self: None)]
+    return [(TimerService, "restore", lambda self, *, of_windows: None)]
 
 
 @_bug("list-state-cut")
