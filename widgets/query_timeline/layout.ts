@@ -5,7 +5,7 @@ import type { BatchModel } from "./model.ts";
 const ROWS = 220;
 const STRIP = 44;
 const ROW_MAX = 17;
-const ROW_MIN = 4;
+const ROW_MIN = 5.5;
 
 export const heightOf = (scale: number): number => (ROWS + 2 * STRIP + 62) * scale;
 

@@ -104,7 +104,7 @@ function paintBar(scene: Scene, { i, y, h }: Row): void {
   if (model.isReplayed(i)) {
     ctx.strokeStyle = b.theme.text;
     ctx.lineWidth = 1;
-    ctx.strokeRect(x0 - 0.5, y - 0.5, width + 1, h + 1);
+    for (const out of [0.5, 3.5]) ctx.strokeRect(x0 - out, y - out, width + 2 * out, h + out);
   }
   if (!model.isRunning(i, t) && model.isCutOff(i)) failure(ctx, x0 + width / 2, y, 4, 2);
 }

@@ -19,7 +19,7 @@ LEFT, RIGHT = 46, 684
 TOP, BOTTOM = 54, 274
 STRIPS = ((284, 328), (338, 382))
 HEIGHT = 416
-ROWS_MAX = 55
+ROWS_MAX = 40
 ROW_MAX = 17.0
 COLUMN, STEP = 4, 2  # pixels: of a bar, and of a step in the strips
 BAD = ("killed", "gone", "failed")
@@ -193,8 +193,10 @@ def _draw_bars(picture: Picture, scene: Scene) -> None:
         picture.path("".join(boxes), f'fill="{colour}" pointer-events="none"')
     for bar in scene.bars:
         top, width = BOTTOM - scene.took_ms(bar.row) * per_ms, max(1.0, bar.right - bar.left)
-        if bar.row.replayed:
-            box = f"M{number(bar.left)} {number(top)}h{number(width)}V{BOTTOM}h{number(-width)}z"
+        for out in (0.5, 3.5) if bar.row.replayed else ():
+            box = (
+                f"M{number(bar.left - out)} {BOTTOM}V{number(top - out)}h{number(width + 2 * out)}V{BOTTOM}z"
+            )
             picture.path(box, f'fill="none" stroke="{TEXT}"')
         if bar.row.outcome in BAD:
             _draw_cross(picture, bar.left + width / 2, top, 4)

@@ -45,7 +45,7 @@ def page(browser: Any, exported: Path) -> Iterator[Any]:
 def test_the_slider_of_a_view_without_data_is_where_the_clock_is(page: Any) -> None:
     slider = view(page, MAP).locator(".plab-bar input[type=range]")
     assert slider.input_value() == "1000"
-    view(page, MAP).locator("canvas").focus()
+    canvas(page, MAP).focus()
     page.keyboard.press("Home")
     settle(page)
     assert slider.input_value() == "0"
