@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import pairwise
 
 import psutil
@@ -45,6 +46,7 @@ from pravega_lab.errors import (
     StreamNotSealedError,
     StreamSealedError,
 )
+from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.stream_cut import StreamCut
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.client.helpers import RedirectedLink
@@ -402,6 +404,65 @@ def test_what_a_call_without_an_answer_did_counts_for_its_repetition(what: str) 
                     await group.reset()
                 assert caught.value.definite is Definite.UNKNOWN
             assert link.has_lost
+
+    pravega.run(story())
+
+
+def test_scopes_are_deleted_with_their_streams_at_the_same_time(
+    client: Client, uri: str, scope_name: Callable[[], str]
+) -> None:
+    scopes = [scope_name() for _ in range(4)]
+    for scope in scopes:
+        for name in ("a", "b"):
+            client.create_stream(f"{scope}/{name}")
+    with ThreadPoolExecutor(4) as threads, ExitStack() as clients:
+        each = [clients.enter_context(connect(uri)) for _ in scopes]
+        deletions = [
+            threads.submit(one.delete_scope, scope, recursive=True)
+            for one, scope in zip(each, scopes, strict=True)
+        ]
+        assert [deletion.result() for deletion in deletions] == [True] * 4
+    assert not set(scopes) & set(client.list_scopes())
+
+
+class EarlyLink:
+    """Says after 10 s that a scope is deleted, and deletes it ``after_s`` later, or never."""
+
+    def __init__(self, client: AsyncClient, after_s: float | None) -> None:
+        self._link, client._controller._link = client._controller._link, self
+        self._after_s = after_s
+        self._late: list[asyncio.Task[None]] = []
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        if method != "deleteScopeRecursive":
+            return await self._link.call(method, request)
+        await asyncio.sleep(10)
+        if self._after_s is not None:
+            self._late.append(asyncio.create_task(self._delete(request, self._after_s)))
+        return pb.DeleteScopeStatus(status=pb.DeleteScopeStatus.SUCCESS).SerializeToString()
+
+    async def _delete(self, request: bytes, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        await self._link.call("deleteScopeRecursive", request)
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+@pytest.mark.parametrize("after_s", [0.0, 15.0, None])
+def test_a_scope_is_gone_when_its_deletion_returns(after_s: float | None) -> None:
+    pravega = SimulatedPravega()
+
+    async def story() -> None:
+        async with pravega.client("one") as client, pravega.client("other") as other:
+            await client.create_stream("s/x")
+            EarlyLink(client, after_s)
+            if after_s is None:
+                with pytest.raises(StoreUnavailableError, match=r"said that it is gone, .* again to wait"):
+                    await client.delete_scope("s", recursive=True)
+            else:
+                assert await client.delete_scope("s", recursive=True) is True
+            assert ("s" in await other.list_scopes()) is (after_s is None)
 
     pravega.run(story())
 

@@ -17,7 +17,13 @@ from uuid import UUID
 from pravega_lab.client.connection import own_stores
 from pravega_lab.client.connection.access import Access
 from pravega_lab.client.connection.dialer import Endpoint
-from pravega_lab.client.connection.retry import FIRST_ANSWER_S, FIRST_CONTACT_S, FullError, Retries
+from pravega_lab.client.connection.retry import (
+    FIRST_ANSWER_S,
+    FIRST_CONTACT_S,
+    FullError,
+    Retries,
+    TransientError,
+)
 from pravega_lab.client.controller.link import ControllerCallError, ControllerLink
 from pravega_lab.client.controller.visible_epochs import VisibleEpochs
 from pravega_lab.client.definite import uncertain
@@ -51,6 +57,9 @@ from pravega_lab.protocol.controller.methods import METHODS
 from pravega_lab.protocol.names import SegmentRange, split_scoped_name
 
 ATTEMPT_S = 30.0
+EARLY_ANSWER_S = 9.0
+"""A released controller says after 10 s that a scope is gone with all its streams, also if it is not yet."""
+
 # The link is broken or the controller is not ready: the same call may succeed in a moment.
 _TRANSIENT = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "ABORTED", "RESOURCE_EXHAUSTED", "DATA_LOSS")
 # Upstream answers these for transient errors and for refusals: worth a few attempts, not the whole budget.
@@ -152,6 +161,8 @@ class Controller:
         ``recursive``: with all that it holds.
         """
         method = "deleteScopeRecursive" if recursive else "deleteScope"
+        clock = asyncio.get_running_loop().time
+        asked_s = clock()
         with uncertain_if_lost() as lost:
             status = (await self._call(method, pb.ScopeInfo(scope=scope), lost)).status
             if status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY:
@@ -160,7 +171,24 @@ class Controller:
                     " recursive=True"
                 )
             no = pb.DeleteScopeStatus.SCOPE_NOT_FOUND  # unless an attempt without an answer deleted it
-            return _succeeded(f"delete scope {scope}", status, no=no) or bool(lost)
+            is_deleted = _succeeded(f"delete scope {scope}", status, no=no) or bool(lost)
+        if is_deleted and recursive and clock() - asked_s >= EARLY_ANSWER_S:
+            await self._wait_until_gone(scope)
+        return is_deleted
+
+    async def _wait_until_gone(self, scope: str) -> None:
+        """Wait for the end of a deletion that takes a released controller longer than its answer.
+
+        Raises:
+            StoreUnavailableError: the scope is still there.
+        """
+        advice = "The controller may go on with it: call delete_scope() again to wait for longer."
+        retries = Retries(f"delete scope {scope}", self._retry_for_s, self._chance, lambda: advice)
+        try:
+            while (await self._call("checkScopeExists", pb.ScopeInfo(scope=scope))).exists:
+                await retries.pause(TransientError("the controller said that it is gone, and it is not"))
+        except RefusedError:  # this user may not ask, or this controller cannot say
+            return
 
     async def list_scopes(self) -> list[str]:
         """Return the names of all scopes, sorted."""
