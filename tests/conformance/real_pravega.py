@@ -28,6 +28,9 @@ POM = Path(__file__).with_name("pom.xml")
 READY_LINE = "Pravega Sandbox is running locally now"
 START_TIMEOUT_S = 90
 KEEP_POLL_S = 0.5
+PROCESSORS = 8
+"""More than tests run at a time. Its controller handles events with as many threads, and each deletion of a
+scope with its streams blocks one. Once all are blocked, it never seals, scales or commits anything again."""
 
 LOGBACK = """<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
@@ -90,6 +93,7 @@ def java_command(
     opened = ("java.lang", "java.nio", "sun.nio.ch", "java.util")
     return [
         *(java, *QUICK_START.split(), "-Xms256m", f"-Xmx{heap}", "-XX:MaxDirectMemorySize=1g"),
+        f"-XX:ActiveProcessorCount={PROCESSORS}",
         *(word for p in opened for word in ("--add-opens", f"java.base/{p}=ALL-UNNAMED")),
         *(f"-D{key}={value}" for key, value in settings.items()),
         *("-cp", f"{lib}/*", "io.pravega.local.LocalPravegaEmulator"),
