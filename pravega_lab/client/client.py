@@ -90,7 +90,14 @@ class AsyncClient(ClosedByAsyncWith):
         return await self._controller.create_scope(check_scope(scope))
 
     async def delete_scope(self, scope: str, *, recursive: bool = False) -> bool:
-        """Delete a scope and return True, or False if there was none."""
+        """Delete a scope and return True, or False if there was none.
+
+        ``recursive``: with its streams, groups and tables. The scope is gone when the call returns.
+
+        Raises:
+            NotEmptyError: it has streams, groups or tables, and ``recursive`` is False.
+            StoreUnavailableError: the controller does not answer, or deletes for longer than is allowed.
+        """
         return await self._controller.delete_scope(scope, recursive=recursive)
 
     async def list_streams(self, scope: str, tag: str | None = None) -> list[str]:
