@@ -67,7 +67,7 @@ function bars(model: BatchModel, b: Box, area: Area, batches: number[]): Pick<Pl
     const other = drawn.get(x);
     if (other === undefined || model.duration(i, t) > model.duration(other, t)) drawn.set(x, i);
   }
-  const kept = [...drawn.values()].sort((p, q) => p - q);
+  const kept = [...drawn.values()]; // in order of their columns
   const longest = kept.reduce((most, i) => Math.max(most, model.duration(i, t)), 1);
   const rows = kept.map((i) => {
     const h = (model.duration(i, t) / longest) * (area.bottom - area.top);

@@ -38,6 +38,10 @@ class Bar:
     left: float
     right: float
 
+    @property
+    def width(self) -> float:
+        return max(1.0, self.right - self.left)
+
 
 class Scene:
     """The attempts that are drawn, and the time that they take.
@@ -50,11 +54,8 @@ class Scene:
         self.start_ms, end_ms = span_ms or (history.start_ms or 0, history.now_ms or 0)
         self.now_ms = history.now_ms or 0
         self.across = Across(LEFT, RIGHT, max((end_ms - self.start_ms) / 1000, 1.0))
-        self.has_bars = len(history.rows) > ROWS_MAX
-        self.bars = self._bars() if self.has_bars else []
-        self.rows = [bar.row for bar in self.bars] if self.has_bars else history.rows
-        self.longest_ms = max((self.took_ms(row) for row in self.rows), default=1)
-        self.row_height = min(ROW_MAX, (BOTTOM - TOP) / max(1, len(self.rows)))
+        self.bars = self._bars() if len(history.rows) > ROWS_MAX else []
+        self.row_height = min(ROW_MAX, (BOTTOM - TOP) / max(1, len(history.rows)))
         self.colours = {name: colour for name, _, colour in facts["phases"]}
 
     def _bars(self) -> list[Bar]:
@@ -69,7 +70,7 @@ class Scene:
 
     def took_ms(self, row: BatchRow) -> int:
         """Return how long an attempt took, or has run so far."""
-        return max(1, (self.now_ms if row.end_ms is None else row.end_ms) - row.start_ms)
+        return max(1, self.now_ms - row.start_ms if row.duration_ms is None else row.duration_ms)
 
     def x(self, time_ms: int | None) -> float:
         return self.across.x(((self.now_ms if time_ms is None else time_ms) - self.start_ms) / 1000)
@@ -103,8 +104,8 @@ def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: S
         f"{replays:,} replayed" if replays else "",
         time_text(scene.across.end_s),
     ]
-    if len(scene.rows) < len(history.rows):
-        words.append(f"the longest {len(scene.rows):,} of {len(history.rows):,} attempts drawn")
+    if 0 < len(scene.bars) < len(history.rows):
+        words.append(f"the longest {len(scene.bars):,} of {len(history.rows):,} attempts drawn")
     title = f"Micro-batches of {facts['query'] or 'no query yet'}: {counted}, {replays} replayed"
     picture = Picture(WIDTH, HEIGHT, title)
     picture.heading(facts["title"], " · ".join(w for w in [*words, f"gap: {gap}" if gap else ""] if w))
@@ -113,12 +114,12 @@ def query_svg(history: BatchHistory, facts: dict[str, Any], gap: str, span_ms: S
     picture.path(f"M{LEFT} {TOP - 4}H{RIGHT}V{BOTTOM + 3}H{LEFT}Z", frame)
     middle = (TOP + BOTTOM) / 2
     turned = f'transform="rotate(-90 12 {number(middle)})"'
-    label = "duration of batches" if scene.has_bars else "← micro-batches"
+    label = "duration of batches" if scene.bars else "← micro-batches"
     picture.text(12, middle, label, anchor="middle", extra=turned)
-    if scene.has_bars:
+    if scene.bars:
         _draw_bars(picture, scene)
     else:
-        for place, row in enumerate(scene.rows):
+        for place, row in enumerate(history.rows):
             _draw_batch(picture, scene, row, TOP + place * scene.row_height)
     _draw_runs(picture, scene)
     _draw_flow(picture, scene)
@@ -178,29 +179,29 @@ def _draw_cross(picture: Picture, x: float, y: float, r: float) -> None:
 
 def _draw_bars(picture: Picture, scene: Scene) -> None:
     """Draw each attempt as a bar, its phases above each other. All stretches of a phase are one path."""
+    longest_ms = max(scene.took_ms(bar.row) for bar in scene.bars)
+    per_ms = (BOTTOM - TOP) / longest_ms
     paths: dict[str, list[str]] = {}
-    per_ms = (BOTTOM - TOP) / scene.longest_ms
     for bar in scene.bars:
-        x, width, took_ms = bar.left, max(1.0, bar.right - bar.left), scene.took_ms(bar.row)
+        took_ms, width = scene.took_ms(bar.row), number(bar.width)
         words = f"batch {_label(bar.row)}: {bar.row.outcome}, {time_text(took_ms / 1000)}"
-        picture.rect(x, BOTTOM - took_ms * per_ms, width, took_ms * per_ms, NONE, title=words)
+        picture.rect(bar.left, BOTTOM - took_ms * per_ms, bar.width, took_ms * per_ms, NONE, title=words)
         bottom = float(BOTTOM)
         for name, ms in _spent(bar.row).items():
-            box = f"M{number(x)} {number(bottom)}h{number(width)}v{number(-ms * per_ms)}h{number(-width)}z"
+            box = f"M{number(bar.left)} {number(bottom)}h{width}v{number(-ms * per_ms)}h-{width}z"
             paths.setdefault(scene.colours[name], []).append(box)
             bottom -= ms * per_ms
     for colour, boxes in paths.items():
         picture.path("".join(boxes), f'fill="{colour}" pointer-events="none"')
     for bar in scene.bars:
-        top, width = BOTTOM - scene.took_ms(bar.row) * per_ms, max(1.0, bar.right - bar.left)
+        top = BOTTOM - scene.took_ms(bar.row) * per_ms
         for out in (0.5, 3.5) if bar.row.replayed else ():
-            box = (
-                f"M{number(bar.left - out)} {BOTTOM}V{number(top - out)}h{number(width + 2 * out)}V{BOTTOM}z"
-            )
+            across = f"{number(top - out)}h{number(bar.width + 2 * out)}"
+            box = f"M{number(bar.left - out)} {BOTTOM}V{across}V{BOTTOM}z"
             picture.path(box, f'fill="none" stroke="{TEXT}"')
         if bar.row.outcome in BAD:
-            _draw_cross(picture, bar.left + width / 2, top, 4)
-    picture.text(LEFT - 6, TOP + 4, time_text(scene.longest_ms / 1000), size=9.5, anchor="end")
+            _draw_cross(picture, bar.left + bar.width / 2, top, 4)
+    picture.text(LEFT - 6, TOP + 4, time_text(longest_ms / 1000), size=9.5, anchor="end")
     picture.text(LEFT - 6, BOTTOM + 2, "0", size=9.5, anchor="end")
 
 
