@@ -58,7 +58,7 @@ def plan_restore(
     if checkpoint is None:
         return RestorePlan()
     plan = RestorePlan(checkpoint.checkpoint_id, owns_files)
-    ours = {operator.operator_id: vertex for vertex, operator in graph.operators()}
+    ours = {operator.operator_id: (vertex, operator.node) for vertex, operator in graph.operators()}
     for operator_id, state in checkpoint.operators.items():
         if operator_id not in ours:
             has_state = any(part.keyed or part.lists for part in state.subtasks.values())
@@ -71,8 +71,7 @@ def plan_restore(
                     "with allow_non_restored_state=True"
                 )
             continue
-        vertex = ours[operator_id]
-        node = _node(vertex, operator_id)
+        vertex, node = ours[operator_id]
         drops_keyed = not node.is_keyed and any(part.keyed for part in state.subtasks.values())
         if drops_keyed and not allow_non_restored_state:
             raise RestoreError(
@@ -99,11 +98,6 @@ def plan_restore(
             kept = replace(part, lists=lists)
             plan.states[operator_id, index] = replace(kept, keyed={}, kinds={}) if drops_keyed else kept
     return plan
-
-
-def _node(vertex: JobVertex, operator_id: str) -> OperatorNode:
-    [found] = [operator.node for operator in vertex.operators if operator.operator_id == operator_id]
-    return found
 
 
 def _other_states(node: OperatorNode, state: OperatorState) -> list[str]:
