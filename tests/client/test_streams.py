@@ -284,11 +284,24 @@ def test_a_scale_whose_answer_was_lost_is_no_refusal(seed: int) -> None:
     assert pravega.faults["lost answer"] > 0
 
 
-class LosingLink:
+class WrappedLink:
+    """Stands between a client and its link to the controller."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._link, client._controller._link = client._controller._link, self
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        return await self._link.call(method, request)
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+class LosingLink(WrappedLink):
     """Loses the answer to a call of ``method``, and lets another program act before the client retries."""
 
     def __init__(self, client: AsyncClient, method: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
-        self._link, client._controller._link = client._controller._link, self
+        super().__init__(client)
         self._method, self._meanwhile = method, meanwhile
         self.has_lost = False
 
@@ -299,9 +312,6 @@ class LosingLink:
         self.has_lost = True
         await self._meanwhile()
         raise ControllerCallError("UNAVAILABLE", "the answer is lost")
-
-    async def close(self) -> None:
-        await self._link.close()
 
 
 async def nothing(stream: AsyncStream, cut: StreamCut) -> None:
@@ -425,11 +435,11 @@ def test_scopes_are_deleted_with_their_streams_at_the_same_time(
     assert not set(scopes) & set(client.list_scopes())
 
 
-class EarlyLink:
+class EarlyLink(WrappedLink):
     """Says after 10 s that a scope is deleted, and deletes it ``after_s`` later, or never."""
 
     def __init__(self, client: AsyncClient, after_s: float | None) -> None:
-        self._link, client._controller._link = client._controller._link, self
+        super().__init__(client)
         self._after_s = after_s
         self._late: list[asyncio.Task[None]] = []
 
@@ -444,9 +454,6 @@ class EarlyLink:
     async def _delete(self, request: bytes, after_s: float) -> None:
         await asyncio.sleep(after_s)
         await self._link.call("deleteScopeRecursive", request)
-
-    async def close(self) -> None:
-        await self._link.close()
 
 
 @pytest.mark.parametrize("after_s", [0.0, 15.0, None])
