@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import Page
 
 from tests.browser.lab import ROOT, chromium, jupyter_lab, open_notebook, write_notebook
 from tests.browser.page import Errors
@@ -42,10 +44,8 @@ PAGE_STATE = """() => {
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Report what the page of a failed test shows, and where its focus is."""
     report = yield
-    page = getattr(item, "funcargs", {}).get("page")
-    if report.when == "call" and report.failed and page is not None and not page.is_closed():
-        from playwright.sync_api import Error as PlaywrightError
-
+    pages = [value for value in getattr(item, "funcargs", {}).values() if isinstance(value, Page)]
+    for page in pages if report.when == "call" and report.failed else ():
         try:
             report.sections.append(("the page", page.evaluate(PAGE_STATE)))
         except PlaywrightError as error:
