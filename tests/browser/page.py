@@ -102,11 +102,12 @@ def label(page: Any, n: int) -> str:
 def exported_page(
     browser: Any, path: Path, views: Iterable[int] = (), *, scheme: str = "light", height: int = 1300
 ) -> Iterator[Any]:
-    """An exported page, with no network, when these views are drawn; it has to complain of nothing."""
+    """An exported page, when these views are drawn; it has to ask no network, and to complain of nothing."""
     size = {"width": 1200, "height": height}
     context = browser.new_context(viewport=size, offline=True, color_scheme=scheme)
     page, errors = context.new_page(), Errors()
     errors.of(page)
+    page.on("request", lambda r: errors.append(r.url) if r.url.startswith("http") else None)
     page.goto(path.as_uri())
     for n in views:
         wait_drawn(page, n)

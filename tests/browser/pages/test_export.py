@@ -11,11 +11,11 @@ import pytest
 from pravega_lab.widgets import show
 from tests.browser.page import (
     SHARED,
-    Errors,
     canvas,
     clock,
     colours,
     draws,
+    exported_page,
     point,
     settle,
     view,
@@ -35,17 +35,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Any, exported: Path) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1200, "height": 1000}, offline=True)
-    page = context.new_page()
-    errors = Errors()
-    errors.of(page)
-    page.on("request", lambda r: errors.append(r.url) if r.url.startswith("http") else None)
-    page.goto(exported.as_uri())
-    wait_drawn(page, MAP)
-    wait_drawn(page, TIMELINE)
-    yield page
-    context.close()
-    assert errors == []
+    with exported_page(browser, exported, [MAP, TIMELINE], height=1000) as page:
+        yield page
 
 
 def test_both_views_are_drawn_and_say_what_they_are(page: Any) -> None:

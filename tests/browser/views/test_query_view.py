@@ -10,7 +10,7 @@ import pytest
 
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.widgets import show
-from tests.browser.page import Errors, canvas, point, settle, view, wait_drawn
+from tests.browser.page import canvas, exported_page, point, settle, view
 from tests.observe.examples import QueryStory
 
 MAP, TIMELINE = 0, 1
@@ -31,15 +31,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Any, exported: Path) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1200, "height": 1100}, offline=True)
-    page = context.new_page()
-    errors = Errors()
-    errors.of(page)
-    page.goto(exported.as_uri())
-    wait_drawn(page, TIMELINE, 5)
-    yield page
-    context.close()
-    assert errors == []
+    with exported_page(browser, exported, [TIMELINE]) as page:
+        yield page
 
 
 def test_the_slider_of_a_view_without_data_is_where_the_clock_is(page: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pravega_lab.observe.group.observations import GroupCheckpointDone
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.widgets import show
-from tests.browser.page import Errors, canvas, clock, settle, view, wait_drawn
+from tests.browser.page import canvas, clock, exported_page, settle, view, wait_drawn
 from tests.observe.examples import START_MS, STREAM, splitting_story
 from tests.observe.ledger.examples import judged_run
 
@@ -37,16 +37,9 @@ def exported(journal: Journal, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 def page(browser: Any, exported: Path) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1200, "height": 1100}, offline=True)
-    page = context.new_page()
-    errors = Errors()
-    errors.of(page)
-    page.goto(exported.as_uri())
-    wait_drawn(page, MAP)
-    wait_drawn(page, LEDGER, 5)
-    yield page
-    context.close()
-    assert errors == []
+    with exported_page(browser, exported, [MAP], height=1100) as page:
+        wait_drawn(page, LEDGER, 5)
+        yield page
 
 
 def at(page: Any) -> float:
