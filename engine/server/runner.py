@@ -93,7 +93,8 @@ class StoreRunner:
         if objects is None:
             leave_tier(self.storage)
         else:
-            self.tier = self._attach(objects, tier_settings or TierSettings(), new_id().hex[:8])
+            self._life = new_id().hex[:8]
+            self.tier = self._attach(objects, tier_settings or TierSettings(), self._life)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._paused_until_ms = 0  # after a long tick, so that clients have most of the time
@@ -193,6 +194,8 @@ class StoreRunner:
     async def begin(self) -> None:
         """Report the torn tails that recovery cut, record them, and overwrite them with zeros.
 
+        A store with tier 2 also records this life.
+
         To be awaited before ``run``. Without the zeros, the next recovery would find and report what is left
         of them again.
 
@@ -206,11 +209,18 @@ class StoreRunner:
                 " acknowledged to any client was cut off at offset %d: %d bytes.",
                 *(cut.file, cut.offset, cut.length),
             )
-        if not cuts:
-            return
-        await self._record(self.storage.history.with_cuts(cuts))
+        if not self._disk.files():  # the first log file is recorded, and this life with it
+            self.storage.history = self.history_to_begin
+        elif self.history_to_begin != self.storage.history:
+            await self._record(self.history_to_begin)
         for cut in cuts:
             await self._disk.write_group(cut.file, cut.offset, bytes(cut.length))
+
+    @property
+    def history_to_begin(self) -> History:
+        """Return what is to be recorded before ``run``."""
+        history = self.storage.history.with_cuts(self.storage.recovery.cuts)
+        return history if self.tier is None else history.with_life(self._life)
 
     async def end(self) -> bool:
         """Record that the store was stopped in order. Return False if it was not: something is not on disk.

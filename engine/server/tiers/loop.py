@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pravega_lab.portable.waiting import wait_for
 
 from ...store.errors import StoreFailed, TierMismatch
-from ...store.log.chunks import MARKER, Chunk, Piece, checksums_of
+from ...store.log.chunks import MARKER, OWNER, Chunk, Piece, checksums_of
 from ...store.log_fields import log_fields
 from ...store.storage.storage import Ticket
 from ...store.storage.tiered import Tiered
@@ -23,11 +23,12 @@ from ...store.tiers.mover import (
     Mover,
     Step,
     StoreSnapshot,
+    TakeOver,
     Upload,
     WriteMarker,
 )
 from ...store.tiers.settings import TierSettings
-from .objects import Objects, check_folder
+from .objects import Objects, check_folder, take_folder
 from .reads import ChunkReader
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,8 @@ class TierLoop:
         """Move until cancelled. A failure of tier 2 is logged, and the step is tried again later.
 
         Raises:
-            TierMismatch: The folder in tier 2 does not belong to this store. The process has to end.
+            TierMismatch: The folder in tier 2 does not belong to this store, or another one with the same id
+                has taken it. The process has to end.
         """
         try:
             while True:
@@ -127,7 +129,7 @@ class TierLoop:
 
     async def _do(self, step: Step) -> None:
         mover, objects = self.mover, self._objects
-        if not isinstance(step, Attach | WriteMarker):
+        if not isinstance(step, Attach | WriteMarker | TakeOver):
             await self._check_folder()  # what is written or deleted in another folder is not done
         match step:
             case Attach():
@@ -135,10 +137,13 @@ class TierLoop:
                     content: bytes | None = await objects.read(MARKER)
                 except FileNotFoundError:
                     content = None
-                mover.attached(content, await objects.names(), self._now_ms())
+                mover.attached(content, await objects.look(OWNER), await objects.names(), self._now_ms())
             case WriteMarker():
                 await objects.write(MARKER, step.data)
                 mover.marked()
+            case TakeOver():
+                await take_folder(objects, self.tiered, step.data)
+                mover.taken()
             case Upload():
                 await self._upload(step)
             case StoreSnapshot():
@@ -159,7 +164,11 @@ class TierLoop:
                 mover.listed(names, self._now_ms())
 
     async def _check_folder(self) -> None:
-        await check_folder(self._objects, self.tiered.store_id)
+        try:
+            await check_folder(self._objects, self.tiered)
+        except OSError:
+            self.mover.lost()
+            raise
 
     async def _upload(self, step: Upload) -> None:
         pieces, data = await self._gather(step)

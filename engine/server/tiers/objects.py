@@ -16,12 +16,18 @@ from typing import Any, Protocol, TypeVar
 
 from pravega_lab.errors import BadInputError, MissingExtraError
 
-from ...store.log.chunks import MARKER, marker
+from ...store.log.chunks import MARKER, OWNER, marker, owner_in
+from ...store.storage.tiered import Tiered
+from ...store.tiers.mover import check_owner
 from .threads import DaemonThreads
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
+_ELSEWHERE = (
+    "the folder is not the one that this store uses, because the object {!r} of this store is missing there."
+    " If the folder is a mount, mount it again"
+)
 _CLOSE_S = 2.0
 """How long the end of the store waits for calls that are under way."""
 
@@ -42,8 +48,8 @@ class Objects(Protocol):
     async def size(self, name: str) -> int:
         """Return the size in bytes. Raises FileNotFoundError."""
 
-    async def marker(self) -> bytes | None:
-        """Return the content of the object `MARKER`, None if it does not exist."""
+    async def look(self, name: str) -> bytes | None:
+        """Return the content of a small object, `MARKER` or `OWNER`, None if it does not exist."""
 
     async def names(self) -> list[str]:
         """Return the names of all objects, in order."""
@@ -52,19 +58,35 @@ class Objects(Protocol):
         """Delete an object. It is no error if it does not exist."""
 
 
-async def check_folder(objects: Objects, store_id: bytes) -> None:
-    """Check that the folder is the one in which the store has written its marker.
+async def check_folder(objects: Objects, tiered: Tiered) -> None:
+    """Check that this life of the store has taken the folder, and no other since.
 
     A file system that is no longer mounted leaves an empty folder in its place, or none.
 
     Raises:
         OSError: It is another folder, or tier 2 does not answer.
+        TierMismatch: Another store with the same id has taken it.
     """
-    if await objects.marker() != marker(store_id):
-        raise OSError(
-            "the folder is not the one that this store uses, because the object 'store' with the id of this"
-            " store is missing there. If the folder is a mount, mount it again"
-        )
+    content = await objects.look(OWNER)
+    found = owner_in(content)
+    if found == (tiered.store_id, tiered.lives[-1]):
+        return
+    if found is not None and found[0] == tiered.store_id:
+        check_owner(content, tiered)
+    raise OSError(_ELSEWHERE.format(OWNER))
+
+
+async def take_folder(objects: Objects, tiered: Tiered, data: bytes) -> None:
+    """Write ``data`` as the owner, if the folder belongs to this store, and to no other with the same id.
+
+    Raises:
+        OSError: It is another folder, or tier 2 does not answer.
+        TierMismatch: Another store has taken it.
+    """
+    if await objects.look(MARKER) != marker(tiered.store_id):
+        raise OSError(_ELSEWHERE.format(MARKER))
+    check_owner(await objects.look(OWNER), tiered)
+    await objects.write(OWNER, data)
 
 
 class FsspecObjects:
@@ -116,10 +138,10 @@ class FsspecObjects:
         """See Objects."""
         return await self._run(self._writes, lambda: self._size(name))
 
-    async def marker(self) -> bytes | None:
+    async def look(self, name: str) -> bytes | None:
         """See Objects."""
         try:
-            return await self.read(MARKER)
+            return await self.read(name)
         except FileNotFoundError:
             return None
 

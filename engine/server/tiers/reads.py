@@ -103,7 +103,7 @@ class ChunkReader:
         try:
             return await self._objects.read(chunk.name, start, end)
         except FileNotFoundError:
-            await check_folder(self._objects, self._tiered.store_id)  # raises if tier 2 is not there
+            await check_folder(self._objects, self._tiered)  # raises if tier 2 is not there
             raise
 
     def close(self) -> None:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pravega_lab.errors import BadInputError
 
 from ...store.errors import CorruptStoreError, TierMismatch
-from ...store.log.chunks import MARKER, snapshot_sequence, store_in
+from ...store.log.chunks import (
+    MARKER,
+    OWNER,
+    is_chunk,
+    life_of,
+    owner_in,
+    snapshot_sequence,
+    store_in,
+)
 from ...store.log.disk import Disk
 from ...store.log.format import (
     FILE_HEADER_BYTES,
@@ -19,6 +27,7 @@ from ...store.log.format import (
     snapshot_file_name,
     snapshot_sequence_of,
 )
+from ...store.log.history import HISTORY_NAME, encode_history, read_history
 from ...store.storage.snapshot import check_identity, decode_snapshot, without_log
 from ...store.storage.synced_state import Synced
 from ...store.tiers.mover import FOREIGN_MARKER
@@ -44,7 +53,7 @@ class _ListIsLateError(Exception):
 
 async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
     """Copy the latest snapshot of tier 2 to ``disk``. The next `open_storage` replays what is left of the
-    log after it.
+    log after it. The lives that have written to tier 2 are recorded as ones of this store.
 
     Without any log file the store is as it was at that snapshot. Later events are lost with the log. Then
     the snapshot must have no bytes in the log, as it has when a store was idle, else `open_storage` refuses.
@@ -72,8 +81,21 @@ async def rebuild(disk: Disk, objects: Objects) -> Rebuilt:
     sequence, data = await _latest(objects, store_id, logs.values())
     if not logs:
         data = without_log(data, store_id, sequence)
+    await _record_lives(disk, objects)
     await disk.write_file(snapshot_file_name(sequence), data)
     return Rebuilt(sequence, len(logs))
+
+
+async def _record_lives(disk: Disk, objects: Objects) -> None:
+    """Let the store take tier 2 from the life that has it, and delete what belongs to nothing there."""
+    before = history = read_history(disk)
+    found = owner_in(await objects.look(OWNER))
+    written = [life_of(name) for name in await objects.names() if is_chunk(name)]
+    for life in [*written, *([] if found is None else [found[1]])]:
+        if life not in history.lives:
+            history = history.with_life(life)
+    if history != before:
+        await disk.write_file(HISTORY_NAME, encode_history(history))
 
 
 async def refuse_other_store(disk: Disk, objects: Objects) -> None:

@@ -131,6 +131,8 @@ LINES: dict[str, tuple[str, Words]] = {
     "released": (STORE, lambda who, a: f"{a['group']} releases what it has read."),
     "damage": ("", lambda who, a: f"Damage: {a['kind']} at byte {a['place']} of {a['file']}."),
     "rebuild": ("", lambda who, a: "The store takes its snapshot from tier 2."),
+    "copied": ("", lambda who, a: f"The folder of the store is copied to machine {a['machine']}."),
+    "judged": ("", lambda who, a: f"The store on machine {a['machine']} {_goes_on(a['refusal'])}."),
     "log lost": ("", lambda who, a: "The log is lost, and the store is rebuilt from tier 2."),
     "healed": ("", lambda who, a: "All faults end."),
     "sealed": ("", lambda who, a: "The stream is sealed."),
@@ -180,6 +182,10 @@ def _acked(who: str, about: About) -> str:
     if "events" not in about:
         return f"The store acknowledges submission {about['n']}."
     return f"{who} is told that {_events(about)} are durable." if about["events"] else ""
+
+
+def _goes_on(refusal: str | None) -> str:
+    return "goes on" if refusal is None else f"is refused: {refusal.rstrip('.')}"
 
 
 def _segments(ids: Any) -> str:

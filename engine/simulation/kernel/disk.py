@@ -149,6 +149,10 @@ class SimulatedDisk:
         for cut in cuts:
             self.zero(cut.file, cut.offset, cut.length)
 
+    def put(self, name: str, data: bytes) -> None:
+        """Create or replace a file. It takes no time."""
+        self._files[name] = bytearray(data)
+
     def cut(self, name: str, length: int) -> None:
         """Cut a file to ``length`` bytes."""
         del self._files[name][length:]

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-from ...store.log.chunks import MARKER
+from ...store.log.chunks import OWNER
 from .faults import Faults
 
 LATE_US_MAX = 3_000_000
@@ -33,6 +33,7 @@ class TierConditions:
     fail_chance: float = 0.0  # the call has no effect, and raises
     half_chance: float = 0.0  # an upload stores part of the object, and raises
     unheard_chance: float = 0.0  # the call has its effect, and raises
+    owner_slow_chance: float | None = None  # None: owner and marker are found at once, and that never fails
     late_us_max: int = 0  # a list shows an object, or its removal, up to this much later
 
     def heal(self) -> None:
@@ -63,11 +64,15 @@ class SimulatedObjects:
 
     async def write(self, name: str, data: bytes) -> None:
         """See `Objects`."""
+        slow_chance = self.conditions.owner_slow_chance if name == OWNER else self.conditions.slow_chance
+        if slow_chance is None:
+            self.objects[name] = data
+            return
         self._calls += 1
         number = self._calls
         self._under_way[number] = (name, bytes(data))
         try:
-            await self._take_time()
+            await self._take_time(slow_chance)
             self._strike("failed upload", self.conditions.fail_chance)
             if self._chance.random() < self.conditions.half_chance:
                 length = self._chance.randrange(len(data) + 1)
@@ -93,9 +98,12 @@ class SimulatedObjects:
         self._strike("failed size", self.conditions.fail_chance)
         return len(self._find(name))
 
-    async def marker(self) -> bytes | None:
-        """See `Objects`. It takes no time and draws no number; seeds keep their meaning."""
-        return self.objects.get(MARKER)
+    async def look(self, name: str) -> bytes | None:
+        """See `Objects`."""
+        if self.conditions.owner_slow_chance is not None:
+            await self._take_time()
+            self._strike("failed look", self.conditions.fail_chance)
+        return self.objects.get(name)
 
     async def names(self) -> list[str]:
         """See `Objects`. Objects that appeared or went a moment ago may be missing, or still be there."""
@@ -144,6 +152,12 @@ class SimulatedObjects:
         if self._mounted is None:
             self._mounted, self.objects = self.objects, {}
 
+    def of_another_machine(self, chance: Random) -> SimulatedObjects:
+        """Return the same folder as another machine sees it: a crash there leaves calls of this one alone."""
+        other = SimulatedObjects(chance, self._switch)
+        other.objects, other.conditions, other._listed = self.objects, self.conditions, self._listed
+        return other
+
     def mount(self) -> None:
         """End `unmount`. What was written in the meantime is hidden."""
         if self._mounted is not None:
@@ -190,9 +204,9 @@ class SimulatedObjects:
             raise FileNotFoundError(errno.ENOENT, "there is no such object", name)
         return self.objects[name]
 
-    async def _take_time(self) -> None:
+    async def _take_time(self, slow_chance: float | None = None) -> None:
         delay_us = self._chance.randint(self.conditions.call_us_min, self.conditions.call_us_max)
-        if self._chance.random() < self.conditions.slow_chance:
+        if self._chance.random() < (self.conditions.slow_chance if slow_chance is None else slow_chance):
             slow_us = self._chance.randint(1, self.conditions.slow_us_max)
             delay_us += slow_us if self._happens("slow tier", "") else 0
         await asyncio.sleep(delay_us / 1_000_000)

@@ -32,7 +32,6 @@ from ...store.streams import segment_calls
 from ...store.streams.streams import StreamCalls
 from ...store.transactions import commits
 from ...store.transactions.transactions import Transactions
-from . import tier_bugs
 from .clocks import bugs as clock_bugs
 from .conditions import bugs as condition_bugs
 from .damage import bugs as damage_bugs
@@ -40,6 +39,7 @@ from .key_values import bugs as key_value_bugs
 from .planting import BUGS, Bug, Replacement
 from .planting import bug as _bug
 from .retention import bugs as retention_bugs
+from .tiers import bugs as tier_bugs
 from .tokens import bugs as token_bugs
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""How a bug is planted, and the table of all planted bugs. `bugs` and `tier_bugs` fill it."""
+"""How a bug is planted, and the table of all planted bugs. The modules `bugs` fill it."""
 
 from __future__ import annotations
 

@@ -23,17 +23,19 @@ from .clocks.apps import ClockSetter, Tenant
 from .conditions.apps import Rival
 from .damage.scenario import DamageScenario
 from .key_values import apps as key_value_apps
-from .mounts import Mounter
 from .retention import apps as retention_apps
-from .room import Room
 from .storage_scenario import StorageScenario
 from .tier import draw_settings, draw_tier_trouble
+from .tiers.copies import CopiesScenario
+from .tiers.mounts import Mounter
+from .tiers.room import Room
 from .tokens.apps import Thief
 from .tokens.users import USER, access_control
 from .world import World
 
 Populate = Callable[[World, Random], None]
-DAMAGE = "damage"
+ALONE = {"log": StorageScenario, "damage": DamageScenario, "copies": CopiesScenario}
+"""Scenarios of a storage without the network and the controller."""
 
 
 # -- who takes part ------------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ POPULATIONS: dict[str, Populate] = {
 }
 # What a seed chooses from. A scenario that is added here would give other scenarios to the seeds.
 SCENARIOS = ("log", "writers", "transactions", "table", "writers", "transactions", "full", "everything")
-NAMES = tuple(dict.fromkeys((*SCENARIOS, *POPULATIONS, DAMAGE)))
+NAMES = tuple(dict.fromkeys((*SCENARIOS, *POPULATIONS, *ALONE)))
 
 
 def scenario_of(seed: int) -> str:
@@ -273,17 +275,18 @@ def run_seed(
 
 def _tell(result: Result, loop: SimulationLoop) -> None:
     try:
-        (_run_storage if result.scenario in ("log", DAMAGE) else _run)(result, loop)
+        (_run_alone if result.scenario in ALONE else _run)(result, loop)
     finally:
         faults = dict(sorted(result.faults.items()))
         result.journal.add("world", "end", steps=loop.steps, draws=loop.draws, faults=faults)
 
 
-def _run_storage(result: Result, loop: SimulationLoop) -> None:
-    kind = DamageScenario if result.scenario == DAMAGE else StorageScenario
-    storage = kind(loop, result.journal)
-    result.faults = storage.faults
-    result.problems += loop.run_until_complete(storage.run())
+def _run_alone(result: Result, loop: SimulationLoop) -> None:
+    scenario = ALONE[result.scenario](loop, result.journal)
+    try:
+        result.problems += loop.run_until_complete(scenario.run())
+    finally:
+        result.faults = scenario.faults
 
 
 def _run(result: Result, loop: SimulationLoop) -> None:

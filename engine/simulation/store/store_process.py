@@ -17,6 +17,7 @@ from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 from ...server.connection import SegmentStoreProtocol
 from ...server.runner import StoreRunner
 from ...store.admin.rules import problems_of
+from ...store.log.history import HISTORY_NAME, encode_history
 from ...store.metadata.replies import Answer, Outcome, RpcError
 from ...store.security.access_control import AccessControl
 from ...store.security.passwords import User
@@ -99,7 +100,7 @@ class StoreProcess:
         if self.objects is not None:
             settings |= {"objects": self.objects, "tier_settings": self.tier_settings}
         runner = self.runner = StoreRunner(self.disk, loop, clock, new_id, **settings)
-        self.disk.zero_cuts(runner.storage.recovery.cuts)
+        begin_at_once(runner, self.disk)
         if self.on_start is not None:
             self.on_start(runner)
         self._running = process.spawn(runner.run(), name="store")
@@ -140,6 +141,16 @@ class StoreProcess:
     def problems(self) -> list[str]:
         """Return what is wrong with the state that the disk holds after a crash, by the rules of `verify`."""
         return problems_of(open_storage(self.disk, file_bytes=self.file_bytes))
+
+
+def begin_at_once(runner: StoreRunner, disk: SimulatedDisk) -> None:
+    """Do what `StoreRunner.begin` does, in no time."""
+    cuts = runner.storage.recovery.cuts
+    if runner.tier is not None:
+        runner.storage.history = runner.history_to_begin
+        if disk.files():
+            disk.put(HISTORY_NAME, encode_history(runner.storage.history))
+    disk.zero_cuts(cuts)
 
 
 async def answer(runner: StoreRunner, method: str, request: bytes, user: User | None = None) -> bytes:

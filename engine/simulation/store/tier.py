@@ -8,7 +8,7 @@ from random import Random
 from ...server.runner import StoreRunner
 from ...server.tiers.rebuild import rebuild
 from ...store.errors import CorruptStoreError, NotAtHand
-from ...store.log.chunks import MARKER, is_chunk, snapshot_sequence
+from ...store.log.chunks import MARKER, OWNER, is_chunk, snapshot_sequence
 from ...store.storage.snapshot import decode_snapshot
 from ...store.storage.synced_state import Synced
 from ...store.tiers.settings import TierSettings
@@ -107,8 +107,8 @@ async def _fetch(runner: StoreRunner, need: NotAtHand) -> None:
 async def audit(runner: StoreRunner, objects: SimulatedObjects) -> list[str]:
     """Wait until everything has moved, and return what is wrong then.
 
-    Tier 2 must contain the chunks in use, a snapshot without bytes in the log, the marker and nothing else.
-    While an object cannot be deleted, everything else must become tidy.
+    Tier 2 must contain the chunks in use, a snapshot without bytes in the log, the marker, the owner and
+    nothing else. While an object cannot be deleted, everything else must become tidy.
     """
     problems = await _tidy(runner, objects)
     if objects.undeletable and not problems:
@@ -125,7 +125,7 @@ async def _tidy(runner: StoreRunner, objects: SimulatedObjects) -> list[str]:
         await asyncio.sleep(PAUSE_S)
         latest = latest_snapshot(objects)
         alive = {chunk.name for chunk in tiered.chunks()}
-        others = sorted(objects.objects.keys() - alive - {MARKER} - objects.undeletable)
+        others = sorted(objects.objects.keys() - alive - {MARKER, OWNER} - objects.undeletable)
         is_tidy = len([name for name in others if snapshot_sequence(name) is not None]) == len(others) == 1
         is_complete = latest is not None and latest[0] >= expected and not latest[1].log_bytes
         if is_tidy and is_complete and alive <= objects.objects.keys() and not tiered.log_bytes:

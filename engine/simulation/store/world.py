@@ -30,9 +30,9 @@ from ..kernel.journal import Journal
 from ..kernel.links import SimulatedControllerLink
 from ..kernel.loop import SimulationLoop
 from .apps import STREAM, TABLE, TABLE_KEY, App
-from .room import Room
 from .store_process import HOST, PORT, WALL_START_MS, StoreProcess
 from .tier import audit, read_whole, rebuild_from
+from .tiers.room import Room
 
 FINISH_WITHIN_S = 400.0
 EVENT_HEADER_BYTES = 8

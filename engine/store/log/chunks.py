@@ -1,4 +1,5 @@
-"""The bytes of tier 2: names and checksums of chunks, names of snapshots, and the marker of a store.
+"""The bytes of tier 2: names and checksums of chunks, names of snapshots, and whose the folder is: the marker
+of a store, and the life of it that writes and deletes there.
 
 A chunk is an object that is written once and never changed. It contains bytes of one or more segments, one
 piece after the other and nothing else. Its checksums are not in the object but in the log and in snapshots:
@@ -21,10 +22,14 @@ from .checksum import crc32
 BLOCK_BYTES = 256 * 1024
 MARKER = "store"
 """The object that names the store to which the folder in tier 2 belongs."""
+OWNER = "owner"
+"""The object that names the life of the store that writes and deletes there: each life writes it once, and
+stops when it has been replaced."""
 
 _CHECKSUM = struct.Struct(">I")
 _SALT = struct.Struct(">QQ")
 _MARKER_TEXT = "pravega-lab tier 2, format 1, store "
+_LIFE_TEXT = ", life "
 
 
 class Chunk(NamedTuple):
@@ -87,6 +92,24 @@ def store_in(content: bytes) -> bytes | None:
         return bytes.fromhex(digits)
     except ValueError:
         return None
+
+
+def owner(store_id: bytes, life: str) -> bytes:
+    """Return what a life of a store writes as `OWNER`."""
+    return marker(store_id)[:-1] + f"{_LIFE_TEXT}{life}\n".encode()
+
+
+def owner_in(content: bytes | None) -> tuple[bytes, str] | None:
+    """Return the store id and the life that `OWNER` names, None if ``content`` is not whole."""
+    named, _, rest = (content or b"").partition(_LIFE_TEXT.encode())
+    store_id = store_in(named + b"\n")
+    life = rest.decode(errors="replace").removesuffix("\n")
+    return (store_id, life) if store_id is not None and content == owner(store_id, life) else None
+
+
+def life_of(name: str) -> str:
+    """Return the tag of the life that has written a chunk."""
+    return name.rpartition("-")[2]
 
 
 def checksums_of(data: bytes, store_id: bytes, number: int) -> bytes:

@@ -1,5 +1,5 @@
-"""What a store records about itself next to its log: its newest log file, its last stop in order, and the
-tails that recovery has cut.
+"""What a store records about itself next to its log: its newest log file, its last stop in order, the tails
+that recovery has cut, and its lives.
 
 The log alone does not distinguish a torn tail from a damaged one: in both, the last group is invalid. A stop
 in order leaves no torn tail, so the disk has lost any group up to the recorded one that is missing. The
@@ -8,6 +8,9 @@ record of a stop stays true while the log grows, so it need not be removed when 
 Each log file names the one before it, so only the newest can disappear without a trace in the others. It is
 recorded here when it exists, and before a group is written to it. A file that is recorded and missing was
 therefore removed, whenever the store crashed.
+
+A store with tier 2 records the tag of each life before it writes anything there. What a life that is not
+recorded here has written is of another store with the same id, which began as a copy.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ from . import values
 from .disk import Disk
 
 HISTORY_NAME = "history"
-HISTORY_VERSION = 2
-CUTS_REMEMBERED = 1000
+HISTORY_VERSION = 3
+CUTS_REMEMBERED = LIVES_REMEMBERED = 1000
+UNRECORDED_LIFE = "00000000"
+"""The tag of a life that could not be recorded, because the disk had no room yet."""
 
 _NAME = b"PLHIST"
 _MAGIC_BYTES = len(_NAME) + 2
@@ -57,23 +62,29 @@ class History:
     """The last stop in order, if there was one, and the latest cuts, oldest first.
 
     ``newest_file`` is the highest id of a log file into which groups may have been written, 0 if none was
-    recorded.
+    recorded. ``lives`` are the tags of the latest lives with tier 2, this one last.
     """
 
     stop: Stop | None = None
     cuts: tuple[Cut, ...] = ()
     newest_file: int = 0
+    lives: tuple[str, ...] = (UNRECORDED_LIFE,)
 
     def with_cuts(self, cuts: list[Cut]) -> History:
         """Return the history with these cuts too. One that was recorded before is recorded once."""
         every = tuple(dict.fromkeys((*self.cuts, *cuts)))
         return replace(self, cuts=every[-CUTS_REMEMBERED:])
 
+    def with_life(self, life: str) -> History:
+        """Return the history with the tag of one more life."""
+        return replace(self, lives=(*self.lives, life)[-LIVES_REMEMBERED:])
+
 
 def encode_history(history: History) -> bytes:
     """Return the bytes of the file."""
     stop = None if history.stop is None else astuple(history.stop)
-    body = values.encode((stop, tuple(astuple(cut) for cut in history.cuts), history.newest_file))
+    cuts = tuple(astuple(cut) for cut in history.cuts)
+    body = values.encode((stop, cuts, history.newest_file, history.lives))
     return _HEADER.pack(_NAME + b"%02d" % HISTORY_VERSION, crc32(body)) + body
 
 
@@ -100,5 +111,5 @@ def read_history(disk: Disk) -> History:
             " opens as after a crash. A damaged end of the log is then taken for a torn one, and nothing"
             " shows whether the newest log file is missing."
         )
-    (stop, cuts, *newest), _ = values.decode(body)  # version 1 ends with the cuts
-    return History(None if stop is None else Stop(*stop), tuple(Cut(*cut) for cut in cuts), *newest)
+    (stop, cuts, *rest), _ = values.decode(body)  # version 1 ends with the cuts, version 2 with the file
+    return History(None if stop is None else Stop(*stop), tuple(Cut(*cut) for cut in cuts), *rest)

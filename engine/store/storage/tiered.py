@@ -62,6 +62,11 @@ class Tiered:
         return self._files.store_id
 
     @property
+    def lives(self) -> tuple[str, ...]:
+        """Return the tags of the recorded lives of this store, this one last; see `log.history`."""
+        return self.storage.history.lives
+
+    @property
     def sequence(self) -> int:
         """Return the number of the last synced group. The synced state is the state after it."""
         in_flight = self.storage._in_flight

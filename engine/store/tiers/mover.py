@@ -2,7 +2,7 @@
 
 The loop around it (`engine.server.tiers.loop`) asks for a step, carries it out, and reports the result::
 
-    step = mover.next_step(now_ms)            Attach | Upload | StoreSnapshot | Delete | List | None
+    step = mover.next_step(now_ms)            Attach | TakeOver | Upload | StoreSnapshot | Delete | List …
     ...                                       the loop does it, which may take long or fail
     mover.attached(...) | uploaded(...) | ... | failed(now_ms)
 
@@ -21,7 +21,10 @@ from ..log.chunks import (
     Piece,
     chunk_name,
     is_chunk,
+    life_of,
     marker,
+    owner,
+    owner_in,
     snapshot_name,
     snapshot_sequence,
     store_in,
@@ -39,12 +42,19 @@ FOREIGN_MARKER = (
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Read the marker and list all objects, then call `Mover.attached`."""
+    """Read the marker and the owner and list all objects, then call `Mover.attached`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteMarker:
     """Write the marker, then call `Mover.marked`."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """Write the owner, then call `Mover.taken`. Another store with the same id stops when it sees it."""
 
     data: bytes
 
@@ -82,7 +92,7 @@ class List:
     """List all objects, then call `Mover.listed`."""
 
 
-Step = Attach | WriteMarker | Upload | StoreSnapshot | Delete | List
+Step = Attach | WriteMarker | TakeOver | Upload | StoreSnapshot | Delete | List
 
 
 class Mover:
@@ -98,7 +108,7 @@ class Mover:
         self._tiered = tiered
         self._settings = settings
         self._life = life
-        self._is_attached = self._is_marked = False
+        self._is_attached = self._is_marked = self._is_taken = False
         self._pass: Pass | None = None
         self._number = 0
         self._since_ms: int | None = None  # since when there are bytes in the log that no pass has visited
@@ -136,8 +146,8 @@ class Mover:
 
     @property
     def is_attached(self) -> bool:
-        """Return whether this life of the store has found its own marker in tier 2, or written it."""
-        return self._is_attached and self._is_marked
+        """Return whether this life of the store has taken its folder in tier 2."""
+        return self._is_attached and self._is_taken
 
     # Steps
 
@@ -149,6 +159,8 @@ class Mover:
             return Attach()
         if not self._is_marked:
             return WriteMarker(marker(self._tiered.store_id))
+        if not self._is_taken:
+            return TakeOver(owner(self._tiered.store_id, self._tiered.lives[-1]))
         self._doom([chunk.name for chunk in self._tiered.take_dead()])
         return self._free(now_ms) or self._upload(now_ms) or self._store(now_ms) or self._clean(now_ms)
 
@@ -223,14 +235,21 @@ class Mover:
 
     # Results
 
-    def attached(self, content: bytes | None, names: Sequence[str], now_ms: int) -> None:
-        """Note what is in tier 2: the content of the marker, None if there is none, and all names.
+    def attached(
+        self, content: bytes | None, owner_content: bytes | None, names: Sequence[str], now_ms: int
+    ) -> None:
+        """Note what is in tier 2: the contents of the marker and the owner, None if missing, and all names.
 
         Raises:
-            TierMismatch: It does not belong to this store, or is newer than it.
+            TierMismatch: It does not belong to this store, or is newer than it, or another store with its id
+                has taken it.
         """
-        check_marker(content, names, self._tiered.store_id, has_chunks=bool(self._tiered.chunks()))
-        self._is_marked = content == marker(self._tiered.store_id)
+        store_id = self._tiered.store_id
+        has_owner = (found := owner_in(owner_content)) is not None and found[0] == store_id
+        if not (has_owner and _is_cut(content, store_id)):
+            check_marker(content, names, store_id, has_chunks=bool(self._tiered.chunks()))
+        check_owner(owner_content, self._tiered)
+        self._is_marked = content == marker(store_id)
         self._is_attached = True
         self._learn(names, now_ms)
         if self._is_marked:  # else this is looked at before each try to write the marker, and is no success
@@ -240,6 +259,18 @@ class Mover:
         """Note that the marker is written."""
         self._succeeded()
         self._is_marked = True
+
+    def taken(self) -> None:
+        """Note that the owner is written."""
+        self._succeeded()
+        self._is_taken = True
+
+    def lost(self) -> None:
+        """Note that the owner is not what this life wrote. A write of an earlier life was late, for example.
+
+        It is written again if no other store has taken the folder.
+        """
+        self._is_taken = False
 
     def moved(self) -> None:
         """Note that an upload is recorded in the log, or that nothing was left to upload."""
@@ -280,7 +311,8 @@ class Mover:
             )
         self._sweep_ms = now_ms + self._settings.sweep_ms
         alive = {chunk.name for chunk in self._tiered.chunks()}
-        self._doom([name for name in names if is_chunk(name) and name not in alive])
+        mine = {*self._tiered.lives, self._life}  # other chunks are of another store with the same id
+        self._doom([n for n in names if is_chunk(n) and n not in alive and life_of(n) in mine])
         known = {*self._old_snapshots, *self._doomed}
         if not self._old_snapshots:  # of an earlier life: kept until this life has stored one
             self._old_snapshots = [name for name in names if snapshot_sequence(name) is not None]
@@ -344,5 +376,40 @@ def check_marker(content: bytes | None, names: Sequence[str], store_id: bytes, *
             "The folder in tier 2 contains chunks or snapshots but no object 'store' that says to which"
             " store they belong. Give an empty folder as --tier2, or restore that object."
         )
-    if content is not None and not marker(store_id).startswith(content):  # it begins so if it was cut
+    if content is not None and content != marker(store_id) and not _is_cut(content, store_id):
         raise TierMismatch(FOREIGN_MARKER)
+
+
+def _is_cut(content: bytes | None, store_id: bytes) -> bool:
+    """Return whether the content of `MARKER` may be a part of what this store writes there."""
+    return content is not None and content != marker(store_id) and marker(store_id).startswith(content)
+
+
+def check_owner(content: bytes | None, tiered: Tiered) -> None:
+    """Refuse a folder in tier 2 that another store has taken since this one did.
+
+    An owner that is missing or was cut is none: the next one replaces it.
+
+    Args:
+        content: Of the object `OWNER`, None if it does not exist.
+        tiered: The storage of this store.
+
+    Raises:
+        TierMismatch: The owner is another store, or a life that this store does not know.
+    """
+    found = owner_in(content)
+    if found is None:
+        return
+    store_id, life = found
+    if store_id != tiered.store_id:
+        raise TierMismatch(
+            f"The folder in tier 2 has been taken by store {store_id.hex()}, and this is store"
+            f" {tiered.store_id.hex()}. Give another --tier2."
+        )
+    if life not in tiered.lives:
+        raise TierMismatch(
+            "Another store with the id of this one has taken the folder in tier 2: one of them is a copy of"
+            " the other, or was rebuilt from tier 2. Each would delete what the other moves there, so only"
+            " the one that took it last goes on. To go on from there in this place, stop that store, and give"
+            " an empty --data folder and --tier2-rebuild."
+        )

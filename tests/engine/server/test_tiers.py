@@ -29,7 +29,16 @@ from pravega_lab.engine.server.tiers.objects import FsspecObjects
 from pravega_lab.engine.server.tiers.rebuild import rebuild, refuse_other_store
 from pravega_lab.engine.simulation.store.tier import read_whole
 from pravega_lab.engine.store.errors import CorruptStoreError, TierMismatch
-from pravega_lab.engine.store.log.chunks import BLOCK_BYTES, Chunk, checksums_of, marker, snapshot_name
+from pravega_lab.engine.store.log.chunks import (
+    BLOCK_BYTES,
+    Chunk,
+    checksums_of,
+    chunk_name,
+    marker,
+    owner_in,
+    snapshot_name,
+    snapshot_sequence,
+)
 from pravega_lab.engine.store.log.disk import RealDisk
 from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Truncate
 from pravega_lab.engine.store.storage.recovery import open_storage
@@ -143,6 +152,7 @@ async def store(folder: Path, settings: TierSettings = SETTINGS) -> AsyncIterato
         clock = lambda: time.time_ns() // 1_000_000  # noqa: E731
         options: dict[str, Any] = {"file_bytes": 64 << 10, "objects": objects, "tier_settings": settings}
         runner = StoreRunner(disk, loop, clock, uuid.uuid4, **options)
+        await runner.begin()
         running = loop.create_task(runner.run())
         yield Life(runner, objects, disk, running)
     finally:
@@ -189,10 +199,12 @@ def test_an_unfinished_upload_is_swept_and_other_objects_are_left_alone(tmp_path
             await life.submit(CreateSegment("a"), Append("a", b"kept"))
             await life.until_moved()
             await life.until(lambda: "store" in life.names())
-            await life.objects.write("chunk-000000000099-deadbeef", b"half")
+            unfinished, others = (chunk_name(99, tag) for tag in (life.tiered.lives[-1], "deadbeef"))
+            await life.objects.write(others, b"of another store with the same id")
             await life.objects.write("notes.txt", b"of another program")
-            await life.until(lambda: "chunk-000000000099-deadbeef" not in life.names())
-            assert "notes.txt" in life.names()
+            await life.objects.write(unfinished, b"half")
+            await life.until(lambda: unfinished not in life.names())
+            assert {others, "notes.txt"} <= set(life.names())
             assert await life.read("a") == b"kept"
 
     asyncio.run(story())
@@ -587,6 +599,97 @@ def test_the_tier_of_another_store_and_a_newer_tier_are_refused(tmp_path: Path) 
                 await life.running
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("has_moved", [True, False])
+def test_a_copy_of_a_store_that_has_gone_on_is_refused(tmp_path: Path, has_moved: bool) -> None:
+    """Each would delete chunks of the other, which belong to nothing that it knows."""
+
+    async def story() -> None:
+        async with store(tmp_path / "one") as one:
+            await one.submit(CreateSegment("a"), Append("a", b"x"))
+            await one.until_moved()
+        _copy(tmp_path, "one", "two")
+        async with store(tmp_path / "one") as one:
+            await one.until(lambda: one.is_attached)
+            if has_moved:
+                await one.submit(Append("a", b"y"))
+                await one.until_moved()
+            async with store(tmp_path / "two") as two:
+                with pytest.raises(TierMismatch, match=r"the one that took it last|is older than tier 2"):
+                    await two.running
+            assert await one.read("a") == (b"xy" if has_moved else b"x")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("is_rebuilt", [False, True])
+def test_a_running_store_stops_when_a_copy_of_it_has_taken_tier_2(tmp_path: Path, is_rebuilt: bool) -> None:
+    async def story() -> None:
+        async with store(tmp_path / "one") as one:
+            await one.submit(CreateSegment("a"), Append("a", b"x"))
+            await one.until_moved()
+            latest = lambda: [snapshot_sequence(name) for name in _snapshots(one.names())]  # noqa: E731
+            await one.until(lambda: latest() == [one.tiered.sequence])
+            _copy(tmp_path, "one", "two")
+            if is_rebuilt:
+                shutil.rmtree(tmp_path / "two" / "data")
+                with closing(RealDisk(tmp_path / "two" / "data")) as disk:
+                    await rebuild(disk, one.objects)
+            async with store(tmp_path / "two") as two:
+                await two.until(lambda: two.is_attached)
+                await one.submit(Append("a", b"kept in the log"))
+                with pytest.raises(TierMismatch, match="the one that took it last"):
+                    await one.running
+                await two.submit(Append("a", b"y"))
+                await two.until_moved()
+        async with store(tmp_path / "two") as two:
+            await two.until(lambda: two.is_attached)
+            assert await two.read("a") == b"xy"
+        with closing(RealDisk(tmp_path / "one" / "data")) as disk:
+            storage = open_storage(disk)
+            assert storage.read("a", 1, 15).data == b"kept in the log"
+
+    asyncio.run(story())
+
+
+def test_a_marker_that_was_cut_is_written_again_where_the_owner_is_this_store(tmp_path: Path) -> None:
+    async def story() -> None:
+        path = tmp_path / "tier2" / "store"
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x"))
+            await life.until_moved()
+            whole = path.read_bytes()
+        path.write_bytes(whole[:20])
+        async with store(tmp_path) as life:
+            await life.until(lambda: life.is_attached)
+            assert path.read_bytes() == whole
+
+    asyncio.run(story())
+
+
+def test_an_owner_that_an_earlier_life_wrote_late_or_that_is_gone_is_written_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        path = tmp_path / "tier2" / "owner"
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x"))
+            await life.until_moved()
+            first = path.read_bytes()
+        async with store(tmp_path) as life:
+            await life.until(lambda: life.is_attached)
+            for damage in (lambda: path.write_bytes(first), path.unlink, lambda: path.write_bytes(first[:9])):
+                damage()
+                await life.submit(Append("a", b"x"))
+                await life.until_moved()
+                assert owner_in(path.read_bytes()) == (life.tiered.store_id, life.tiered.lives[-1])
+
+    asyncio.run(story())
+
+
+def _copy(tmp_path: Path, name: str, copy: str) -> None:
+    """Copy the folder of a store. Both have one folder in tier 2."""
+    shutil.copytree(tmp_path / name / "data", tmp_path / copy / "data")
+    (tmp_path / copy / "tier2").symlink_to(tmp_path / "one" / "tier2")
 
 
 def test_a_folder_that_another_store_took_while_the_marker_could_not_be_written_is_left_to_it(

@@ -14,6 +14,8 @@ KNOWN: dict[str, int] = {
     "recorded-before-uploaded": 28,
     "failed-upload-recorded": 69,
     "folder-unchecked": 13,
+    "copies-share-tier": 20,
+    "others-chunks-swept": 227,
     "other-lives-swept": 3,
     "uploads-free-alone": 20,
     "name-of-failed-upload-used-again": 1,

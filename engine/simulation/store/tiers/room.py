@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from ...store.log.chunks import MARKER
-from ..kernel.loop import SimulationLoop
-from ..kernel.objects import UNLIMITED
-from .store_process import StoreProcess
-from .tier import latest_snapshot
+from ....store.log.chunks import MARKER, OWNER
+from ...kernel.loop import SimulationLoop
+from ...kernel.objects import UNLIMITED
+from ..store_process import StoreProcess
+from ..tier import latest_snapshot
 
 PAUSES_S = (0.05, 0.2, 1.0)
 
@@ -52,7 +52,7 @@ class Room:
         objects, chance = self._objects, self._chance
         used = sum(map(len, objects.objects.values()))
         objects.capacity_bytes = chance.choice((UNLIMITED, used, used + chance.randint(0, 5_000)))
-        deletable = sorted(objects.objects.keys() - {MARKER})
+        deletable = sorted(objects.objects.keys() - {MARKER, OWNER})
         if deletable and chance.random() < 0.1:
             objects.undeletable = {chance.choice(deletable)}
 

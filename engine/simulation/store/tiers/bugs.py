@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from ...server.tiers import loop
-from ...server.tiers.loop import TierLoop
-from ...server.tiers.rebuild import rebuild
-from ...store.log.chunks import Chunk, checksums_of, chunk_name
-from ...store.storage.segment import Extents
-from ...store.tiers import mover
-from ...store.tiers.mover import Delete, Mover, Upload
-from . import tier
-from .planting import Replacement, bug
+from ....server.tiers import loop, objects
+from ....server.tiers.loop import TierLoop
+from ....server.tiers.rebuild import rebuild
+from ....store.log import chunks
+from ....store.log.chunks import Chunk, checksums_of, chunk_name
+from ....store.storage.segment import Extents
+from ....store.tiers import mover
+from ....store.tiers.mover import Delete, Mover, Upload
+from .. import tier
+from ..planting import Replacement, bug
+from .copies import KEPT
 
 
 @bug("recorded-before-uploaded", "tiers", "logged: segment")
@@ -59,6 +61,31 @@ def _folder_unchecked() -> list[Replacement]:
         return
 
     return [(loop, "check_folder", trusting)]
+
+
+@bug("copies-share-tier", "copies", KEPT)
+def _copies_share_tier() -> list[Replacement]:
+    """A store does not look whether another one with its id has taken tier 2."""
+
+    async def check_marker(where: Any, tiered: Any) -> None:
+        if await where.look(chunks.MARKER) != chunks.marker(tiered.store_id):
+            raise OSError("another folder")
+
+    def look_away(content: Any, tiered: Any) -> None:
+        return
+
+    return [
+        (loop, "check_folder", check_marker),
+        (objects, "check_owner", look_away),
+        (mover, "check_owner", look_away),
+        (mover, "life_of", lambda name: "00000000"),
+    ]
+
+
+@bug("others-chunks-swept", "copies", KEPT)
+def _others_chunks_swept() -> list[Replacement]:
+    """A store deletes chunks of another one with its id, which has lost tier 2 to it a moment ago."""
+    return [(mover, "life_of", lambda name: "00000000")]
 
 
 @bug("names-used-again", "tiers", "logged: segment")

@@ -6,8 +6,8 @@ import asyncio
 
 from pravega_lab.client.client import AsyncClient
 
-from .apps import App, Surroundings
-from .store_process import StoreProcess
+from ..apps import App, Surroundings
+from ..store_process import StoreProcess
 
 
 class Mounter(App):
