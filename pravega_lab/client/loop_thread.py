@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 EXIT_S = 1.0
 INTERRUPT_S = 5.0
+FORK_S = 10.0
 
 
 class _Call(Generic[T]):
@@ -222,6 +223,23 @@ class LoopThread:
         """Have the loop run ``call``, without waiting for it."""
         self._loop.call_soon_threadsafe(call)
 
+    def halt(self, over: threading.Lock) -> None:
+        """Halt the loop between two of its steps until ``over`` is released. Return when it has halted.
+
+        A step that takes longer than `FORK_S` is not waited for, nor is one that calls this itself.
+        """
+        if threading.get_ident() == self._thread.ident:
+            return
+        halted = threading.Lock()
+        halted.acquire()
+
+        def wait_until_over() -> None:
+            halted.release()
+            over.acquire()
+
+        self._loop.call_soon_threadsafe(wait_until_over)
+        halted.acquire(timeout=FORK_S)
+
 
 def new_loop() -> asyncio.AbstractEventLoop:
     """Return a loop of uvloop, which is faster and sends large blocks without a copy, else one of asyncio."""
@@ -234,6 +252,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 _by_process: dict[int, Loop] = {}
 _making = threading.Lock()
+_forking: dict[int, threading.Lock] = {}  # by the thread that forks; released in the parent after the fork
 
 
 def loop_thread() -> Loop:
@@ -296,10 +315,29 @@ def close_when_dropped(owner: object, close: Callable[[], Coroutine[Any, Any, No
     finalize(owner, loop_thread().begin, close).atexit = False
 
 
+def _halt_before_fork() -> None:
+    """Let no step of the loop be interrupted by the fork: the child would never get the locks that it holds.
+
+    A step that imports a module holds some, and the child may import the same module.
+    """
+    loop = _by_process.get(os.getpid())
+    if isinstance(loop, LoopThread):
+        over = _forking[threading.get_ident()] = threading.Lock()
+        over.acquire()
+        loop.halt(over)
+
+
+def _continue_after_fork() -> None:
+    over = _forking.pop(threading.get_ident(), None)
+    if over is not None:
+        over.release()
+
+
 def _forget_parent() -> None:
     global _making
     _making = threading.Lock()
     _by_process.clear()
+    _forking.clear()
     for owner in list(_of_this_process):
         for name in {"_core", "_add"} & vars(owner).keys():
             setattr(owner, name, _OfParent(getattr(owner, name), type(owner).__name__))
@@ -307,4 +345,6 @@ def _forget_parent() -> None:
 
 
 if not IS_BROWSER:
-    os.register_at_fork(after_in_child=_forget_parent)
+    os.register_at_fork(
+        before=_halt_before_fork, after_in_parent=_continue_after_fork, after_in_child=_forget_parent
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import gc
+import importlib
 import inspect
 import os
 import signal
@@ -419,6 +420,20 @@ def test_a_forked_child_cannot_use_what_its_parent_opened(new_stream: Any, clien
         assert events_of(*found) == [b"a", b"b", b"c", b"before", b"of the child", b"after", b"committed"]
     for one in (log, state):
         one.close()
+
+
+def test_a_fork_waits_until_the_loop_has_imported_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the child would wait for ever for the lock of the module, which the loop of the parent held."""
+    name = "imported_by_the_loop"
+    (tmp_path / f"{name}.py").write_text("import time\n\ntime.sleep(0.2)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    loop_thread().call_soon(lambda: importlib.import_module(name))
+    while name not in sys.modules:
+        time.sleep(0.001)
+    in_child(lambda: importlib.import_module(name))
+    loop_thread().run(asyncio.sleep(0.0))  # the loop continues in the parent
 
 
 def test_a_forked_child_makes_its_own_connections(uri: str, new_stream: Any) -> None:
