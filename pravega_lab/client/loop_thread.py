@@ -11,15 +11,19 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import CancelledError, wait
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from concurrent import futures
+from concurrent.futures import CancelledError
+from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet, finalize
 
 from pravega_lab.errors import BadInputError, PravegaError
 from pravega_lab.portable.alone import IS_BROWSER
 from pravega_lab.portable.threads import run_here
+from pravega_lab.portable.waiting import wait
 
 T = TypeVar("T")
+Undo: TypeAlias = Callable[[T], Coroutine[Any, Any, object] | None]
+"""Takes back what a call returned."""
 
 EXIT_S = 1.0
 INTERRUPT_S = 5.0
@@ -33,7 +37,7 @@ class _Call(Generic[T]):
     of the loop.
     """
 
-    __slots__ = ("_call", "_error", "_result", "_task", "done")
+    __slots__ = ("_call", "_error", "_leaving", "_result", "_task", "done")
 
     def __init__(self, call: Coroutine[Any, Any, T]) -> None:
         self._call = call
@@ -56,25 +60,30 @@ class _Call(Generic[T]):
         finally:
             self.done.release()
 
-    def leave(self, undo: Callable[[T], object] | None, report: Callable[[], object]) -> None:
+    def leave(self, undo: Undo[T] | None, report: Callable[[], object]) -> None:
         """Cancel the coroutine, and call ``report`` when it has ended (called by the loop).
 
         A result that the coroutine returns all the same goes to ``undo`` before.
         """
-
-        def end(_: object) -> None:
-            try:
-                if self._error is None and undo is not None:
-                    undo(self._result)
-            finally:
-                report()
-
         if self._task is None:  # the interrupt came before `begin`
             self.begin()
         assert self._task is not None
-        self._task.add_done_callback(end)
+        loop = asyncio.get_running_loop()
+        self._leaving = loop.create_task(self._leave(self._task, undo, report))
         # Not before its first step, which would leave the coroutine without an end.
-        asyncio.get_running_loop().call_soon(self._task.cancel)
+        loop.call_soon(self._task.cancel)
+
+    async def _leave(
+        self, task: asyncio.Task[None], undo: Undo[T] | None, report: Callable[[], object]
+    ) -> None:
+        try:
+            await wait([task])
+            if self._error is None and undo is not None:
+                undoing = undo(self._result)
+                if undoing is not None:
+                    await undoing
+        finally:
+            report()
 
     def outcome(self) -> T:
         """Return what the coroutine returned, or raise what it raised. Called once, after the end."""
@@ -117,12 +126,13 @@ class _Wait:
 class Loop(Protocol):
     """Describes what the synchronous client needs of `LoopThread`."""
 
-    def run(self, call: Coroutine[Any, Any, T], undo: Callable[[T], object] | None = None) -> T:
+    def run(self, call: Coroutine[Any, Any, T], undo: Undo[T] | None = None) -> T:
         """Run ``call`` to its end and return its result.
 
         Args:
             undo: Takes back the result, on the loop, if an interrupt of the caller comes when the call has
-                ended already. Without it such a result is lost.
+                ended already. If it returns a coroutine, that is run, too. Without ``undo`` such a result is
+                lost.
         """
         ...
 
@@ -148,7 +158,7 @@ class PageLoop:
     def __init__(self) -> None:
         self._begun: set[asyncio.Task[object]] = set()
 
-    def run(self, call: Coroutine[Any, Any, T], undo: Callable[[T], object] | None = None) -> T:
+    def run(self, call: Coroutine[Any, Any, T], undo: Undo[T] | None = None) -> T:
         """See `Loop.run`. ``undo`` is not needed: the caller runs in the thread of the loop."""
         return run_here(call)
 
@@ -176,7 +186,7 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="pravega-client", daemon=True)
         self._thread.start()
 
-    def run(self, call: Coroutine[Any, Any, T], undo: Callable[[T], object] | None = None) -> T:
+    def run(self, call: Coroutine[Any, Any, T], undo: Undo[T] | None = None) -> T:
         """See `Loop.run`.
 
         An interrupt of the caller cancels the call. The interrupt is raised when the call has ended and
@@ -217,7 +227,7 @@ class LoopThread:
             return
         future = asyncio.run_coroutine_threadsafe(call(), self._loop)
         if not threading.main_thread().is_alive():
-            wait([future], EXIT_S)
+            futures.wait([future], EXIT_S)
 
     def call_soon(self, call: Callable[[], object]) -> None:
         """Have the loop run ``call``, without waiting for it."""

@@ -13,14 +13,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from pravega_lab.client import JsonFormat, Whole, client, stream, sync
+from pravega_lab.client import JsonFormat, TransactionState, Whole, client, stream, sync
 from pravega_lab.client import loop_thread as loop
 from pravega_lab.client.byte_streams import reader as byte_reader
 from pravega_lab.client.byte_streams import writer as byte_writer
@@ -42,6 +42,7 @@ from pravega_lab.client.tables import entries, key_value_table, table
 from pravega_lab.client.writing import transaction, writer
 from pravega_lab.errors import PravegaError
 
+T = TypeVar("T")
 PAIRS = [
     (sync.Client, client.AsyncClient),
     (sync.Stream, stream.AsyncStream),
@@ -273,6 +274,29 @@ def test_an_interrupt_loses_no_events_of_a_read(interrupted: Any, new_stream: An
     with made.follow() as found:
         interrupted(lambda: found.next_batch(timeout_s=10.0))
         assert events_of(found.next_batch()) == [b"a", b"b"]
+
+
+def test_an_interrupt_leaves_no_reader_and_no_transaction_that_its_program_does_not_have(
+    interrupted: Any, new_stream: Any, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group would wait for such a reader at every checkpoint, and the lease would be renewed for ever."""
+    made = new_stream()
+    group = client.create_reader_group(f"{made.scope}/group", reading([made.scoped_name]))
+    interrupted(lambda: group.create_reader("one"))
+    assert group.online_readers() == []
+
+    begun = []
+    begin = stream.begin
+    monkeypatch.setattr(stream, "begin", lambda *given: noted(begin(*given), begun))
+    interrupted(made.begin_transaction)
+    [txn] = begun
+    made.transaction(txn.txn_id).wait_until(TransactionState.ABORTED, timeout_s=10.0)
+    assert not made._core._transactions
+
+
+async def noted(call: Coroutine[Any, Any, T], found: list[T]) -> T:
+    found.append(await call)
+    return found[-1]
 
 
 def test_an_interrupt_loses_no_events_of_a_segment(interrupted: Any, new_stream: Any) -> None:

@@ -112,7 +112,7 @@ class ReaderGroup(ClosedByWith, OfThisProcess):
             initial_delay_ms=initial_delay_ms,
             checkpoint_at_segment_end=checkpoint_at_segment_end,
         )
-        return Reader(loop_thread().run(made))
+        return Reader(loop_thread().run(made, lambda reader: reader.close()))
 
     def reader_offline(self, reader_id: str, position: Position | None = None) -> bool:
         """Declare a reader dead, so that others take its segments. Return False if it was not online.

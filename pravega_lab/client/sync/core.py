@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from pravega_lab.client.loop_thread import loop_thread
+from pravega_lab.client.loop_thread import Undo, loop_thread
 from pravega_lab.client.writing.event_buffer import Added
 
 if TYPE_CHECKING:
@@ -36,6 +36,6 @@ def collect_soon(appends: Appends | None) -> int:
     return 1
 
 
-def run(call: Coroutine[Any, Any, T], undo: Callable[[T], object] | None = None) -> T:
+def run(call: Coroutine[Any, Any, T], undo: Undo[T] | None = None) -> T:
     """Run ``call`` on the loop thread of this process and return its result. See `Loop.run`."""
     return loop_thread().run(call, undo)

@@ -224,7 +224,8 @@ class Stream:
         Raises:
             StreamSealedError: The stream is sealed.
         """
-        return Transaction(run(self._core.begin_transaction(lease_ms)))
+        begun = self._core.begin_transaction(lease_ms)
+        return Transaction(run(begun, lambda transaction: transaction.abort()))
 
     def transaction(self, txn_id: UUID) -> Transaction:
         """Return a handle of a transaction by its id, for ``state``, ``commit`` and ``abort``."""
