@@ -67,7 +67,7 @@ INTERNAL = {
     "AsyncEventWriter": {
         "appends", "close_unclosed", "is_failed", "is_open", "name", "stop", "write_durably",
     },
-    "AsyncBatches": {"next_events", "put_back", "put_back_one"},
+    "AsyncBatches": {"has_begun", "next_events", "put_back", "put_back_one"},
     "AsyncByteReader": {"put_back"},
     "AsyncEntries": {"put_back"},
     "AsyncTransaction": {"appends"},
@@ -274,6 +274,15 @@ def test_an_interrupt_loses_no_events_of_a_read(interrupted: Any, new_stream: An
     with made.follow() as found:
         interrupted(lambda: found.next_batch(timeout_s=10.0))
         assert events_of(found.next_batch()) == [b"a", b"b"]
+
+
+def test_a_read_that_was_interrupted_as_it_began_can_be_used(interrupted: Any, new_stream: Any) -> None:
+    made = new_stream()
+    made.write(["a", "b"], "k")
+    batches = made.read()
+    interrupted(batches.position)
+    assert list(batches.events()) == [b"a", b"b"]
+    batches.close()
 
 
 def test_an_interrupt_leaves_no_reader_and_no_transaction_that_its_program_does_not_have(

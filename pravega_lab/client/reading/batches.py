@@ -46,6 +46,11 @@ class AsyncBatches:
         self._returned: deque[pa.RecordBatch] = deque()  # put back, to be returned again
 
     @property
+    def has_begun(self) -> bool:
+        """Return whether the ``async with`` block was entered."""
+        return self._reader.has_begun
+
+    @property
     def ended(self) -> bool:
         """Return whether all events of the read were returned."""
         is_taken = self._begun is None or self._begun.next_offset is None

@@ -87,13 +87,13 @@ class AsyncOrderedSegmentReader:
         self._ready: dict[int, float] = {}  # shares of segments with events or at their end, by turn
         self._shares_awaited = 0.0
         self._news = asyncio.Event()  # as many shares are ready as are awaited
-        self._has_begun = self._is_closed = False
+        self.has_begun = self._is_closed = False
         self.last_bytes = 0  # how many bytes of the segment the last batch took
 
     # entering and leaving
 
     async def __aenter__(self) -> Self:
-        if self._has_begun:
+        if self.has_begun:
             raise BadInputError(f"this read of {self._context.name} has begun already: begin another one")
         start = await cuts.resolve_start(self._context, self._start)
         at_start = await self._context.ranges(list(start.positions))
@@ -106,7 +106,7 @@ class AsyncOrderedSegmentReader:
             if start.positions.keys() != end.positions.keys():
                 segments += await cuts.segments_between(self._context, start, end)
         await self._begin(begins, list(dict.fromkeys(segments)))
-        self._has_begun = True
+        self.has_begun = True
         return self
 
     async def __aexit__(
@@ -324,7 +324,7 @@ class AsyncOrderedSegmentReader:
             )
 
     def _check_begun(self) -> None:
-        if not self._has_begun:
+        if not self.has_begun:
             raise BadInputError(
                 f"this read of {self._context.name} has not begun: it begins with its with block, so use it "
                 "in there ('async with' for the async client)"

@@ -31,13 +31,14 @@ class Batches(OfThisProcess):
     def __init__(self, core: AsyncBatches) -> None:
         self._core = core
         keep_to_this_process(self)
-        self._closing: weakref.finalize[..., Batches] | None = None  # since the read has begun
+        self._closing: weakref.finalize[..., Batches] | None = None  # since the read was to begin
 
     def _begin(self) -> None:
         """Begin the read, unless it has begun."""
         if self._closing is None:
-            run(self._core.__aenter__())
             self._closing = weakref.finalize(self, loop_thread().begin, self._core.close)
+        if not self._core.has_begun:
+            run(self._core.__aenter__())
 
     def next_batch(self, timeout_s: float | None = None) -> pa.RecordBatch | None:
         """Return the next batch, or None if the read has ended or none came within ``timeout_s`` seconds."""
