@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,6 +30,7 @@ from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB, check_timeout
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
 from pravega_lab.portable.closing import ClosedByAsyncWith
+from pravega_lab.portable.waiting import call_all
 from pravega_lab.protocol.metadata.reader_group import RemoveReader
 from pravega_lab.protocol.names import check_stream, parse_segment_name, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
@@ -343,12 +345,9 @@ class AsyncReader(ClosedByAsyncWith):
     async def _let_go(self, why: str) -> None:
         self._put_back()
         self._closed = self._closed or why
-        for segment in list(self._sources):
-            await self._drop(segment)
-        for clock in self._clocks.values():
-            await clock.close()
-        await self._connections.close()
-        await self._access.close()
+        drops = [partial(self._drop, segment) for segment in self._sources]
+        clocks = [clock.close for clock in self._clocks.values()]
+        await call_all(*drops, *clocks, self._connections.close, self._access.close)
 
     def _check_open(self) -> None:
         if self._closed is not None:
@@ -407,9 +406,8 @@ async def open_reader(
     except GeneratorExit:  # the loop is gone
         raise
     except BaseException:
-        if may_be_online:
-            await _leave_again(access, reader_id)
-        await access.close()
+        leave_again = [partial(_leave_again, access, reader_id)] if may_be_online else []
+        await call_all(*leave_again, access.close)
         raise
 
 

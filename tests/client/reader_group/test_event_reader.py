@@ -126,6 +126,37 @@ def test_a_reader_whose_close_was_cancelled_can_be_closed_again(world: World) ->
     tell(world, story)
 
 
+def test_a_reader_whose_close_was_cancelled_keeps_no_connections(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop = AsyncReader._drop
+
+    async def cancelled(reader: AsyncReader, segment: str) -> None:
+        current = asyncio.current_task()
+        assert current is not None
+        current.cancel()
+        await drop(reader, segment)
+
+    async def story(group: AsyncReaderGroup) -> None:
+        assert await group.online_readers() == []
+        n_before = n_open(group)
+        reader = await group.create_reader("r")
+        assert await take(reader, 1) == EVENTS[:1]
+        monkeypatch.setattr(AsyncReader, "_drop", cancelled)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.ensure_future(reader.close())
+        await reader.close()
+        assert n_open(group) == n_before
+        assert await group.online_readers() == []
+
+    tell(world, story)
+
+
+def n_open(group: AsyncReaderGroup) -> int:
+    """Return how many connections of the group's client are open."""
+    return sum(connection.is_open for connection in group._access.stores._own)
+
+
 def test_a_reader_that_is_cancelled_as_it_comes_online_goes_offline(world: World) -> None:
     async def story(group: AsyncReaderGroup) -> None:
         n_cancelled = 0
