@@ -155,6 +155,7 @@ class AsyncReader(ClosedByAsyncWith):
                 left_s = end - asyncio.get_running_loop().time()
                 if left_s <= 0:
                     return None, False
+                self._check_open()  # before it waits for news: another task may have closed the reader since
                 await self._wait(left_s)
 
     async def _look_after_group(self) -> str | None:
@@ -314,7 +315,10 @@ class AsyncReader(ClosedByAsyncWith):
         return Position(held, {segment: self._access.state.range_of(segment) for segment in held})
 
     async def close(self) -> None:
-        """Go offline at the present position. May be called twice, and again after an error."""
+        """Go offline at the present position. May be called twice, and again after an error.
+
+        A read that another task waits for raises.
+        """
         await self._close_at(None)
 
     async def close_at(self, position: Position) -> None:
@@ -322,6 +326,7 @@ class AsyncReader(ClosedByAsyncWith):
         await self._close_at(position.segments)
 
     async def _close_at(self, positions: Mapping[str, int] | None) -> None:
+        self._refuse_reads("it was closed")
         async with self._reading:
             if self._is_offline:
                 return
@@ -344,10 +349,15 @@ class AsyncReader(ClosedByAsyncWith):
 
     async def _let_go(self, why: str) -> None:
         self._put_back()
-        self._closed = self._closed or why
+        self._refuse_reads(why)
         drops = [partial(self._drop, segment) for segment in self._sources]
         clocks = [clock.close for clock in self._clocks.values()]
         await call_all(*drops, *clocks, self._connections.close, self._access.close)
+
+    def _refuse_reads(self, why: str) -> None:
+        """Have all reads raise from now on, also one that waits."""
+        self._closed = self._closed or why
+        self._news.set()
 
     def _check_open(self) -> None:
         if self._closed is not None:

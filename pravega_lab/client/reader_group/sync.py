@@ -300,7 +300,10 @@ class Reader(ClosedByWith, OfThisProcess):
         return self._core.is_closed
 
     def close(self) -> None:
-        """Go offline at the present position, so that others take the segments. May be called twice."""
+        """Go offline at the present position, so that others take the segments. May be called twice.
+
+        A read that another thread waits for raises `ReinitializationRequiredError`.
+        """
         loop_thread().run(self._core.close())
 
     def close_at(self, position: Position) -> None:

@@ -157,6 +157,22 @@ def n_open(group: AsyncReaderGroup) -> int:
     return sum(connection.is_open for connection in group._access.stores._own)
 
 
+def test_a_close_ends_a_read_that_another_task_waits_for(world: World) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        reader = await group.create_reader("r")
+        assert await take(reader, 10) == EVENTS
+        reads = asyncio.ensure_future(reader.read_next(60.0))
+        await asyncio.sleep(1.0)
+        begin_s = world.loop.time()
+        await reader.close()
+        assert world.loop.time() - begin_s < 1.0
+        with pytest.raises(ReinitializationRequiredError, match="it was closed"):
+            await reads
+        assert await group.online_readers() == []
+
+    tell(world, story)
+
+
 def test_a_reader_that_is_cancelled_as_it_comes_online_goes_offline(world: World) -> None:
     async def story(group: AsyncReaderGroup) -> None:
         n_cancelled = 0
