@@ -320,9 +320,14 @@ class OfThisProcess:
         )
 
 
-def close_when_dropped(owner: object, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Call ``close`` on the loop when nothing refers to ``owner`` any more: it would keep its connections."""
-    finalize(owner, loop_thread().begin, close).atexit = False
+def close_when_dropped(owner: object, close: Callable[[], Coroutine[Any, Any, None]]) -> finalize[..., Any]:
+    """Call ``close`` on the loop when nothing refers to ``owner`` any more: it would keep its connections.
+
+    Return what `finalize` does. The end of the program closes nothing: threads may still wait in calls.
+    """
+    closing = finalize(owner, loop_thread().begin, close)
+    closing.atexit = False
+    return closing
 
 
 def _halt_before_fork() -> None:

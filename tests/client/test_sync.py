@@ -148,6 +148,28 @@ def test_what_is_dropped_without_a_close_leaves_no_connection(uri: str, new_stre
             time.sleep(0.01)
 
 
+FOLLOWING = """
+import sys, threading
+from pravega_lab.client import connect
+
+def follow():
+    with connect(sys.argv[1]).stream(sys.argv[2]).follow() as batches:
+        for batch in batches:
+            arrived.set()
+
+arrived = threading.Event()
+threading.Thread(target=follow, daemon=True).start()
+assert arrived.wait(60.0)
+"""
+
+
+def test_a_program_that_ends_while_a_daemon_thread_reads_says_nothing(uri: str, new_stream: Any) -> None:
+    made = new_stream()
+    made.write("event", "k")
+    command = [sys.executable, "-c", FOLLOWING, uri, made.scoped_name]
+    assert subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stderr == ""
+
+
 def test_a_closed_client_that_a_program_keeps_holds_no_buffers(uri: str, new_stream: Any) -> None:
     stream = new_stream().scoped_name
 

@@ -8,7 +8,7 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pravega_lab.client.loop_thread import OfThisProcess, keep_to_this_process, loop_thread
+from pravega_lab.client.loop_thread import OfThisProcess, close_when_dropped, keep_to_this_process
 from pravega_lab.client.sync.core import run
 from pravega_lab.client.values import MIB
 
@@ -36,7 +36,7 @@ class Batches(OfThisProcess):
     def _begin(self) -> None:
         """Begin the read, unless it has begun."""
         if self._closing is None:
-            self._closing = weakref.finalize(self, loop_thread().begin, self._core.close)
+            self._closing = close_when_dropped(self, self._core.close)
         if not self._core.has_begun:
             run(self._core.__aenter__())
 
